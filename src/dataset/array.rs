@@ -1,0 +1,198 @@
+//! Arrays of numbers in files: what they are, and their rows one after the other.
+
+use std::path::{Path, PathBuf};
+
+use super::column_major::ColumnMajor;
+use super::element::{Element, Number};
+use super::extent::{Extent, shape};
+use super::input::{CHUNK, Input};
+use super::source::Source;
+use crate::{Error, Result};
+
+/// The rows of an array as they are stored.
+pub(super) trait RawRows: Send {
+    /// Replaces `bytes` by the next rows, at most `max_rows` and perhaps fewer; returns how many,
+    /// 0 at the end.
+    fn read(&mut self, max_rows: usize, bytes: &mut Vec<u8>) -> Result<usize>;
+}
+
+/// In which order numbers follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Row after row, as in C.
+    Rows,
+    /// Column after column, as in Fortran and MATLAB.
+    Columns,
+}
+
+/// An array of numbers, read row by row.
+pub(super) struct Array {
+    path: PathBuf,
+    element: Element,
+    /// The sizes as the file gives them.
+    sizes: Vec<u64>,
+    rows: Option<usize>,
+    dim: usize,
+    is_u8: bool,
+    raw: Box<dyn RawRows>,
+    /// Rows handed out so far.
+    row: usize,
+    bytes: Vec<u8>,
+}
+
+impl Array {
+    /// The array that begins where `input` stands: the first size counts the rows, the product of
+    /// the others is the dimension.
+    pub(super) fn new(
+        input: Input,
+        element: Element,
+        sizes: Vec<u64>,
+        order: Order,
+    ) -> Result<Array> {
+        let extent = Extent::new(input.path(), &sizes, element.width(), element)?;
+        extent.check(&input)?;
+        let (path, rows, dim) = (input.path().to_path_buf(), extent.rows, extent.dim);
+        let raw: Box<dyn RawRows> = match order {
+            Order::Columns if sizes.len() > 2 => {
+                let problem = format!(
+                    "is stored column by column with {} dimensions ({}); that is read for two",
+                    sizes.len(),
+                    shape(&sizes)
+                );
+                return Err(Error::malformed(&path, problem));
+            }
+            Order::Columns if dim > 1 => Box::new(ColumnMajor::new(input, extent, element.width())),
+            _ => Box::new(Records::new(input, extent)),
+        };
+        Ok(Array::from_raw(path, element, sizes, Some(rows), dim, raw))
+    }
+
+    /// An array whose rows are read in a way of their own.
+    pub(super) fn from_raw(
+        path: PathBuf,
+        element: Element,
+        sizes: Vec<u64>,
+        rows: Option<usize>,
+        dim: usize,
+        raw: Box<dyn RawRows>,
+    ) -> Array {
+        let is_u8 = matches!(element.number, Number::U8 | Number::Bool);
+        Array { path, element, sizes, rows, dim, is_u8, raw, row: 0, bytes: Vec::new() }
+    }
+
+    /// Says whether the numbers are meant as 0 to 255, where their storage does not tell.
+    pub(super) fn with_u8(self, is_u8: bool) -> Array {
+        Array { is_u8, ..self }
+    }
+
+    /// How the numbers are stored.
+    pub(super) fn element(&self) -> Element {
+        self.element
+    }
+
+    /// All sizes, the number of rows first.
+    pub(super) fn sizes(&self) -> &[u64] {
+        &self.sizes
+    }
+
+    /// The bytes of the next rows; `None` at the end.
+    pub(super) fn next_raw(&mut self) -> Result<Option<&[u8]>> {
+        let rows = self.raw.read(usize::MAX, &mut self.bytes)?;
+        Ok((rows > 0).then_some(&self.bytes))
+    }
+}
+
+impl Source for Array {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn rows(&self) -> Option<usize> {
+        self.rows
+    }
+
+    fn is_u8(&self) -> bool {
+        self.is_u8
+    }
+
+    fn read(&mut self, max_rows: usize, values: &mut Vec<f32>) -> Result<usize> {
+        let rows = self.raw.read(max_rows, &mut self.bytes)?;
+        self.element.decode(&self.bytes, values).map_err(|overflow| {
+            let (row, column) = (self.row + overflow.index / self.dim, overflow.index % self.dim);
+            let problem = format!(
+                "row {row}, column {column} is {:e}, which is too large for a 32-bit float \
+                 (rows and columns count from 0)",
+                overflow.value
+            );
+            Error::malformed(&self.path, problem)
+        })?;
+        self.row += rows;
+        Ok(rows)
+    }
+}
+
+/// Rows of equal size, one directly after the other.
+pub(super) struct Records {
+    input: Input,
+    extent: Extent,
+    /// Rows handed out so far.
+    row: usize,
+}
+
+impl Records {
+    /// The rows that begin where `input` stands.
+    pub(super) fn new(input: Input, extent: Extent) -> Records {
+        Records { input, extent, row: 0 }
+    }
+}
+
+impl RawRows for Records {
+    fn read(&mut self, max_rows: usize, bytes: &mut Vec<u8>) -> Result<usize> {
+        let Extent { rows, row_bytes, .. } = self.extent;
+        let rows = max_rows.min(rows - self.row).min((CHUNK / row_bytes).max(1));
+        bytes.resize(rows * row_bytes, 0);
+        let found = self.input.fill(bytes)?;
+        if found < bytes.len() {
+            let before = self.row as u64 * row_bytes as u64;
+            return Err(self.extent.ends_early(self.input.path(), before + found as u64));
+        }
+        self.row += rows;
+        if self.row == self.extent.rows && self.input.fill(&mut [0])? > 0 {
+            return Err(self.extent.goes_on(self.input.path()));
+        }
+        Ok(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_in_parts_and_end() {
+        let bytes: &[u8] = &[1, 2, 3, 4, 5, 6];
+        let open = |bytes: &'static [u8]| {
+            let input = Input::stream(Path::new("a"), bytes, None).unwrap();
+            Array::new(
+                input,
+                Element { number: Number::U8, big_endian: false },
+                vec![3, 2],
+                Order::Rows,
+            )
+        };
+        let mut array = open(bytes).unwrap();
+        let mut values = Vec::new();
+        assert_eq!(array.read(2, &mut values).unwrap(), 2);
+        assert_eq!(array.read(2, &mut values).unwrap(), 1);
+        assert_eq!(array.read(2, &mut values).unwrap(), 0);
+        assert_eq!(values, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let short = open(&[1, 2, 3, 4, 5]).unwrap().read(3, &mut values);
+        assert!(short.unwrap_err().to_string().contains("expected 6 bytes for 3 x 2 uint8"));
+        let long = open(&[1, 2, 3, 4, 5, 6, 7]).unwrap().read(3, &mut values);
+        assert!(long.unwrap_err().to_string().contains("has more bytes than the 6"));
+    }
+}

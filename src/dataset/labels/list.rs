@@ -1,0 +1,145 @@
+//! Labels that were read, and are kept.
+
+use crate::Labels;
+
+/// The labels of many rows: one each, or a set each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelList {
+    /// Where each row's labels end in `values`; absent when every row has one.
+    ends: Option<Vec<usize>>,
+    values: Vec<u32>,
+}
+
+impl LabelList {
+    /// One label per row.
+    pub fn from_single(labels: Vec<u32>) -> LabelList {
+        LabelList { ends: None, values: labels }
+    }
+
+    /// No rows yet, of a list whose rows have sets of labels.
+    pub fn new_sets() -> LabelList {
+        LabelList { ends: Some(Vec::new()), values: Vec::new() }
+    }
+
+    /// The labels as what learns and measures takes them.
+    pub fn view(&self) -> Labels<'_> {
+        match &self.ends {
+            None => Labels::single(&self.values),
+            Some(ends) => Labels::sets(ends, &self.values)
+                .expect("ends are only ever made of the growing number of values"),
+        }
+    }
+
+    /// Whether rows have sets of labels rather than one each.
+    pub fn has_sets(&self) -> bool {
+        self.ends.is_some()
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.ends.as_ref().map_or(self.values.len(), Vec::len)
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The labels of some rows, in the order given.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    pub fn select(&self, rows: &[usize]) -> LabelList {
+        let labels = self.view();
+        if self.ends.is_none() {
+            return LabelList::from_single(rows.iter().map(|&row| self.values[row]).collect());
+        }
+        let mut selected = LabelList::new_sets();
+        for &row in rows {
+            selected.push_row(labels.row(row).iter().copied());
+        }
+        selected
+    }
+
+    /// Adds the rows of another list. One label per row and sets of labels together are sets.
+    pub fn append(&mut self, other: &LabelList) {
+        self.extend(other.view());
+    }
+
+    /// Adds rows. One label per row and sets of labels together are sets.
+    pub fn extend(&mut self, labels: Labels<'_>) {
+        // A list without rows has not decided between the two.
+        if self.is_empty() {
+            self.ends = labels.as_single().is_none().then(Vec::new);
+        }
+        match labels.as_single() {
+            Some(values) if self.ends.is_none() => self.values.extend_from_slice(values),
+            _ => {
+                for row in 0..labels.len() {
+                    self.push_row(labels.row(row).iter().copied());
+                }
+            }
+        }
+    }
+
+    /// Adds a row with a set of labels; the list becomes one of sets. Labels given twice count
+    /// once, and the order in which they are given does not matter.
+    pub fn push_set(&mut self, labels: &[u32]) {
+        let mut set = labels.to_vec();
+        set.sort_unstable();
+        set.dedup();
+        self.push_row(set);
+    }
+
+    fn push_row(&mut self, labels: impl IntoIterator<Item = u32>) {
+        let singles = self.values.len();
+        let ends = self.ends.get_or_insert_with(|| (1..=singles).collect());
+        self.values.extend(labels);
+        ends.push(self.values.len());
+    }
+
+    /// One label per row after all, if every set has exactly one.
+    pub(super) fn simplified(self) -> LabelList {
+        let single = self.ends.as_ref().is_some_and(|ends| ends.iter().copied().eq(1..=ends.len()));
+        if single { LabelList::from_single(self.values) } else { self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(list: &LabelList) -> Vec<&[u32]> {
+        let labels = list.view();
+        (0..labels.len()).map(|row| labels.row(row)).collect()
+    }
+
+    #[test]
+    fn single_labels_and_sets_mix_to_sets() {
+        let mut list = LabelList::from_single(vec![3, 1]);
+        list.append(&LabelList::from_single(vec![2]));
+        assert!(!list.has_sets());
+        list.push_set(&[5, 4, 5]);
+        list.push_set(&[]);
+        assert!(list.has_sets());
+        assert_eq!(rows(&list), [&[3][..], &[1], &[2], &[4, 5], &[]]);
+        list.append(&LabelList::from_single(vec![7]));
+        assert_eq!(list.len(), 6);
+        assert_eq!(rows(&list.select(&[3, 5, 4, 3])), [&[4, 5][..], &[7], &[], &[4, 5]]);
+    }
+
+    #[test]
+    fn a_list_without_rows_takes_the_kind_of_the_first() {
+        let mut list = LabelList::default();
+        assert!(list.is_empty());
+        let mut sets = LabelList::new_sets();
+        sets.push_set(&[1]);
+        list.append(&sets);
+        assert_eq!(list, sets);
+        assert_eq!(sets.simplified(), LabelList::from_single(vec![1]));
+        list.push_set(&[]);
+        assert_eq!(list.clone().simplified(), list);
+        let single = LabelList::from_single(vec![1, 2]);
+        assert_eq!(single.select(&[1, 0]), LabelList::from_single(vec![2, 1]));
+    }
+}

@@ -1,0 +1,11 @@
+//! Labels: their names, lists of them, and the files they are read from and written to.
+
+mod list;
+mod names;
+mod read;
+mod write;
+
+pub use list::LabelList;
+pub use names::LabelNames;
+pub use read::{read_labels, read_labels_all};
+pub use write::write_label_list;

@@ -1,0 +1,62 @@
+//! Reading and writing files of features and labels, and dividing them into queries and database.
+//!
+//! [`Reader`] streams features, [`read_labels`] reads labels. Files are named as `FILE`, or as
+//! `FILE:NAME` or `FILE:COLUMNS` to pick a part. Their format is told by their content:
+//!
+//! | format | rows | `FILE:...` |
+//! |---|---|---|
+//! | npy (numpy), versions 1 to 3 | integers, floats, truth values in either byte and memory order; further dimensions are joined | |
+//! | npz (numpy) | an npy array in it | the array's name, needed if there are several |
+//! | IDX (MNIST) | all dimensions but the first are joined | |
+//! | CSV, tab or semicolon separated | a line each, header or not | names or places of columns |
+//! | fvecs, bvecs, ivecs | as their name says; without a telling name, as their content suggests | |
+//! | MATLAB (`save -v7` or `-v6`) | rows of a matrix of real numbers | the variable's name, needed if several fit |
+//! | other text (labels only) | a line each, labels separated by commas | |
+//!
+//! Any of them may be gzipped. Columns of a CSV file are given by their names in the header, by
+//! their places counted from 0 or, from -1 down, from the end, by ranges such as `0-63` or `0--2`
+//! (both ends included), or by a list of these separated by commas. A number always means a place.
+//!
+//! A file that is cut off, or that has bytes beyond what its header says, is an error.
+//!
+//! ```no_run
+//! use hashbrook::dataset::{LabelNames, Reader, read_labels};
+//!
+//! let mut names = LabelNames::new();
+//! let labels = read_labels("birds.npz:species", &mut names)?;
+//! let mut reader = Reader::open("birds.npz:features")?;
+//! let mut row = 0;
+//! while let Some(features) = reader.next(1000)? {
+//!     let labels = labels.view().slice(row..row + features.len());
+//!     row += features.len();
+//!     // Learn from the batch.
+//! #   let _ = labels;
+//! }
+//! # Ok::<(), hashbrook::Error>(())
+//! ```
+
+mod array;
+mod column_major;
+mod content;
+mod digits;
+mod element;
+mod extent;
+mod format;
+mod idx;
+mod input;
+mod labels;
+mod mat;
+mod npy;
+mod npz;
+mod reader;
+mod source;
+mod spec;
+mod split;
+mod text;
+mod vecs;
+
+pub use digits::{Digits, digits};
+pub use labels::{LabelList, LabelNames, read_labels, read_labels_all, write_label_list};
+pub use npy::{NpyElement, NpyWriter};
+pub use reader::Reader;
+pub use split::Split;

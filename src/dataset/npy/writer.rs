@@ -1,0 +1,223 @@
+//! npy files under construction.
+
+use std::fmt;
+use std::io::{Seek, SeekFrom, Write};
+use std::marker::PhantomData;
+use std::path::Path;
+
+use super::super::input::CHUNK;
+use crate::file::AtomicFile;
+use crate::{Error, Result};
+
+/// Bytes of the header, which is written last, when the number of rows is known. numpy wants a
+/// multiple of 64; the longest header possible fits.
+const HEADER: usize = 128;
+
+/// A type of which [`NpyWriter`] writes arrays: `u8`, `i64` or `f32`.
+pub trait NpyElement: sealed::Element {}
+
+impl NpyElement for u8 {}
+impl NpyElement for i64 {}
+impl NpyElement for f32 {}
+
+mod sealed {
+    /// What an element must tell; nothing outside of this file can.
+    pub trait Element: Copy {
+        /// The type in numpy's notation.
+        const DESCR: &'static str;
+        /// Appends values to what is to be written.
+        fn encode(values: &[Self], bytes: &mut Vec<u8>);
+    }
+
+    impl Element for u8 {
+        const DESCR: &'static str = "|u1";
+        fn encode(values: &[u8], bytes: &mut Vec<u8>) {
+            bytes.extend_from_slice(values);
+        }
+    }
+
+    impl Element for i64 {
+        const DESCR: &'static str = "<i8";
+        fn encode(values: &[i64], bytes: &mut Vec<u8>) {
+            bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        }
+    }
+
+    impl Element for f32 {
+        const DESCR: &'static str = "<f4";
+        fn encode(values: &[f32], bytes: &mut Vec<u8>) {
+            bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        }
+    }
+}
+
+/// Writes an npy file that appears whole or not at all: nothing is at its path before
+/// [`finish`](NpyWriter::finish).
+pub struct NpyWriter<T> {
+    raw: RawWriter,
+    /// Values of a row.
+    dim: usize,
+    element: PhantomData<T>,
+}
+
+impl<T: NpyElement> NpyWriter<T> {
+    /// Starts a matrix with so many columns, or a plain list without.
+    ///
+    /// # Errors
+    /// When the file cannot be made, or there are 0 columns.
+    pub fn create(path: &Path, columns: Option<usize>) -> Result<NpyWriter<T>> {
+        let dim = columns.unwrap_or(1);
+        if dim == 0 {
+            return Err(Error::parameter("columns", "at least 1", dim));
+        }
+        let row_bytes = dim.checked_mul(size_of::<T>());
+        let row_bytes = row_bytes
+            .ok_or_else(|| Error::parameter("columns", "few enough for a row in memory", dim))?;
+        let raw = RawWriter::create(path, T::DESCR, row_bytes, columns)?;
+        Ok(NpyWriter { raw, dim, element: PhantomData })
+    }
+
+    /// Adds rows after the last one there is.
+    ///
+    /// # Errors
+    /// When the values are not whole rows, or cannot be written.
+    pub fn write(&mut self, values: &[T]) -> Result<()> {
+        if !values.len().is_multiple_of(self.dim) {
+            return Err(Error::Shape { values: values.len(), dim: self.dim });
+        }
+        let rows = values.len() / self.dim;
+        self.raw.append(rows, |bytes| T::encode(values, bytes))
+    }
+
+    /// Writes one row at its place. Rows may come in any order, each once.
+    ///
+    /// # Errors
+    /// When the values are not one row, or cannot be written.
+    pub fn put_row(&mut self, row: usize, values: &[T]) -> Result<()> {
+        if values.len() != self.dim {
+            return Err(Error::Dimension { expected: self.dim, found: values.len() });
+        }
+        self.raw.put(row, 1, |bytes| T::encode(values, bytes))
+    }
+
+    /// Puts the file in its place.
+    ///
+    /// # Errors
+    /// When not every row up to the last was written once, or the file cannot be written.
+    pub fn finish(self) -> Result<()> {
+        self.raw.finish()
+    }
+}
+
+impl<T> fmt::Debug for NpyWriter<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("NpyWriter");
+        text.field("path", &self.raw.target.path()).field("rows", &self.raw.end);
+        text.finish_non_exhaustive()
+    }
+}
+
+/// Writes rows of bytes to an npy file.
+pub(in crate::dataset) struct RawWriter {
+    target: AtomicFile,
+    descr: String,
+    columns: Option<usize>,
+    row_bytes: usize,
+    /// Bytes that are not written yet, all in one piece, and where in the file they belong.
+    buffer: Vec<u8>,
+    buffer_start: u64,
+    /// Rows that were put, and the row after the last.
+    put: usize,
+    end: usize,
+}
+
+impl RawWriter {
+    /// Starts a file whose rows take so many bytes and have the type `descr`.
+    pub(in crate::dataset) fn create(
+        path: &Path,
+        descr: &str,
+        row_bytes: usize,
+        columns: Option<usize>,
+    ) -> Result<RawWriter> {
+        let target = AtomicFile::create(path)?;
+        let (descr, buffer_start) = (descr.to_owned(), HEADER as u64);
+        let buffer = Vec::new();
+        Ok(RawWriter { target, descr, columns, row_bytes, buffer, buffer_start, put: 0, end: 0 })
+    }
+
+    /// Adds `rows` rows, whose bytes `encode` appends.
+    pub(in crate::dataset) fn append(
+        &mut self,
+        rows: usize,
+        encode: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<()> {
+        self.put(self.end, rows, encode)
+    }
+
+    fn put(&mut self, row: usize, rows: usize, encode: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        let after = row.checked_add(rows);
+        let start = (row as u64).checked_mul(self.row_bytes as u64);
+        let start = start.and_then(|start| start.checked_add(HEADER as u64));
+        let (Some(start), Some(after)) = (start, after) else {
+            return Err(Error::parameter("row", "a place that a file can have", row));
+        };
+        let continues = start == self.buffer_start + self.buffer.len() as u64;
+        if !continues || self.buffer.len() >= CHUNK {
+            self.flush()?;
+            self.buffer_start = start;
+        }
+        encode(&mut self.buffer);
+        self.put += rows;
+        self.end = self.end.max(after);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let file = self.target.file();
+        let written = file.seek(SeekFrom::Start(self.buffer_start));
+        let written = written.and_then(|_| file.write_all(&self.buffer));
+        written.map_err(Error::io(self.target.path()))?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Writes the header, and puts the file in its place.
+    pub(in crate::dataset) fn finish(mut self) -> Result<()> {
+        self.flush()?;
+        if self.put != self.end {
+            let problem = format!(
+                "is not written: it should have {} rows, and {} were given",
+                self.end, self.put
+            );
+            return Err(Error::malformed(self.target.path(), problem));
+        }
+        let file = self.target.file();
+        let header = header(&self.descr, self.end, self.columns);
+        let written = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(&header));
+        written.map_err(Error::io(self.target.path()))?;
+        self.target.commit()
+    }
+}
+
+fn header(descr: &str, rows: usize, columns: Option<usize>) -> Vec<u8> {
+    let shape = columns.map_or(format!("({rows},)"), |columns| format!("({rows}, {columns})"));
+    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+    let mut header = b"\x93NUMPY\x01\x00".to_vec();
+    header.extend((HEADER as u16 - 10).to_le_bytes());
+    header.extend(text.bytes());
+    header.resize(HEADER - 1, b' ');
+    header.push(b'\n');
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_header_fits() {
+        let longest = header("<U1048576", usize::MAX, Some(usize::MAX));
+        assert_eq!(longest.len(), HEADER);
+        assert!(longest.ends_with(b"} \n") || longest.ends_with(b"  \n"));
+    }
+}

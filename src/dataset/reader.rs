@@ -1,0 +1,175 @@
+//! Features from files.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::path::PathBuf;
+
+use super::content::{Content, Purpose};
+use super::source::Source;
+use super::text::NumberTable;
+use crate::{Error, Features, Result};
+
+/// Streams rows of features from one or several files, one after the other.
+///
+/// No more than the rows asked for is kept in memory, so files may be larger than that. See the
+/// [module](super) for the formats.
+pub struct Reader {
+    dim: usize,
+    rows: Option<usize>,
+    is_u8: bool,
+    paths: Vec<PathBuf>,
+    /// What is not read to its end yet, the last of the `paths`.
+    sources: VecDeque<Box<dyn Source>>,
+    /// Rows read of the first source.
+    row: usize,
+    values: Vec<f32>,
+    /// Whether an error came up: nothing may look like the end of the data after one.
+    failed: bool,
+}
+
+/// Rows of a batch that come from one file.
+struct Part {
+    /// Which of the files.
+    file: usize,
+    /// The row of the file that is the first of these.
+    first: usize,
+    rows: usize,
+}
+
+impl Reader {
+    /// Opens a file: `FILE`, or `FILE:NAME` for an array inside of an npz or MATLAB file, or
+    /// `FILE:COLUMNS` for columns of a CSV file.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is in no known format, is cut off or damaged as far as that
+    /// shows without reading it all, or has no rows.
+    pub fn open(spec: &str) -> Result<Reader> {
+        Reader::open_all(&[spec])
+    }
+
+    /// Opens several files to be read one after the other, as if they were one.
+    ///
+    /// # Errors
+    /// As for [`open`](Reader::open), when there are no files, or when their dimensions differ.
+    pub fn open_all<S: AsRef<str>>(specs: &[S]) -> Result<Reader> {
+        let sources = specs.iter().map(|spec| open_source(spec.as_ref()));
+        let sources = sources.collect::<Result<VecDeque<_>>>()?;
+        let paths: Vec<_> = sources.iter().map(|source| source.path().to_path_buf()).collect();
+        let Some(dim) = sources.front().map(|source| source.dim()) else {
+            return Err(Error::parameter("files", "at least one", "none"));
+        };
+        if let Some(other) = sources.iter().position(|source| source.dim() != dim) {
+            let problem = format!(
+                "has {} dimensions, {} has {dim}; files read together must have the same",
+                sources[other].dim(),
+                paths[0].display()
+            );
+            return Err(Error::malformed(&paths[other], problem));
+        }
+        let rows = sources.iter().try_fold(0usize, |sum, source| sum.checked_add(source.rows()?));
+        let is_u8 = sources.iter().all(|source| source.is_u8());
+        Ok(Reader { dim, rows, is_u8, paths, sources, row: 0, values: Vec::new(), failed: false })
+    }
+
+    /// How many numbers a row has.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// How many rows there are in all, where the files say; CSV and gzipped vecs files do not.
+    pub fn rows(&self) -> Option<usize> {
+        self.rows
+    }
+
+    /// Whether the files hold a type (uint8, or truth values) all of whose values are whole
+    /// numbers from 0 to 255.
+    pub fn is_u8(&self) -> bool {
+        self.is_u8
+    }
+
+    /// The next rows, at most `max_rows`; `None` at the end. There are fewer than `max_rows` only
+    /// at the end: rows of several files come together.
+    ///
+    /// # Errors
+    /// When a file cannot be read, is damaged, or has a value that is not finite as a 32-bit
+    /// float; also when `max_rows` is 0. After an error there are only errors.
+    pub fn next(&mut self, max_rows: usize) -> Result<Option<Features<'_>>> {
+        if max_rows == 0 {
+            return Err(Error::parameter("max_rows", "at least 1", max_rows));
+        }
+        if std::mem::replace(&mut self.failed, true) {
+            let path = &self.paths[self.paths.len() - self.sources.len().max(1)];
+            return Err(Error::malformed(path, "reading it has failed before"));
+        }
+        let parts = self.fill(max_rows)?;
+        let features = Features::new(&self.values, self.dim)
+            .map_err(|error| locate(error, &parts, &self.paths))?;
+        self.failed = false;
+        Ok(Some(features).filter(|rows| !rows.is_empty()))
+    }
+
+    /// Replaces the values by the next rows; returns where they are from.
+    fn fill(&mut self, max_rows: usize) -> Result<Vec<Part>> {
+        self.values.clear();
+        let mut parts: Vec<Part> = Vec::new();
+        let mut rows = 0;
+        while rows < max_rows
+            && let Some(source) = self.sources.front_mut()
+        {
+            let came = source.read(max_rows - rows, &mut self.values)?;
+            let file = self.paths.len() - self.sources.len();
+            if came == 0 {
+                self.sources.pop_front();
+                self.row = 0;
+                continue;
+            }
+            match parts.last_mut() {
+                Some(part) if part.file == file => part.rows += came,
+                _ => parts.push(Part { file, first: self.row, rows: came }),
+            }
+            self.row += came;
+            rows += came;
+        }
+        Ok(parts)
+    }
+}
+
+/// Says in which file, and where in it, a value of a batch is not finite.
+fn locate(error: Error, parts: &[Part], paths: &[PathBuf]) -> Error {
+    let Error::NotFinite { mut row, column, value } = error else { return error };
+    for part in parts {
+        if row < part.rows {
+            let problem = format!(
+                "row {}, column {column} is {value}; features must be finite \
+                 (rows and columns count from 0)",
+                part.first + row
+            );
+            return Error::malformed(&paths[part.file], problem);
+        }
+        row -= part.rows;
+    }
+    error
+}
+
+fn open_source(spec: &str) -> Result<Box<dyn Source>> {
+    let source: Box<dyn Source> = match Content::open(spec, Purpose::Features)? {
+        Content::Array(array) => Box::new(array),
+        Content::Text(input, columns) => Box::new(NumberTable::open(input, columns.as_deref())?),
+        Content::Strings(strings) => {
+            let problem = "holds texts; features must be numbers";
+            return Err(Error::malformed(strings.path(), problem));
+        }
+    };
+    if source.rows() == Some(0) {
+        return Err(Error::malformed(source.path(), "has no rows"));
+    }
+    Ok(source)
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("Reader");
+        text.field("paths", &self.paths).field("dim", &self.dim).field("rows", &self.rows);
+        text.finish_non_exhaustive()
+    }
+}

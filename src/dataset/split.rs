@@ -1,0 +1,138 @@
+//! Which rows are queries, and which are to be found.
+
+use std::collections::BTreeMap;
+
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rand::seq::SliceRandom;
+
+use super::LabelNames;
+use crate::{Error, Labels, Result};
+
+/// Rows divided into queries and the database that they search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// The rows to be found, in random order.
+    pub database: Vec<usize>,
+    /// The rows to search with, in the order in which they were drawn: label by label.
+    pub queries: Vec<usize>,
+}
+
+impl Split {
+    /// Draws `per_class` queries for each label, in the order of the labels' numbers, from those
+    /// of its rows that are not queries yet. All other rows are the database. The same `seed`
+    /// gives the same split.
+    ///
+    /// `names` only serve to name a label in an error.
+    ///
+    /// # Errors
+    /// When a label has too few rows to leave one in the database, or `per_class` is 0.
+    pub fn per_class(
+        labels: Labels<'_>,
+        names: Option<&LabelNames>,
+        per_class: usize,
+        seed: u64,
+    ) -> Result<Split> {
+        if per_class == 0 {
+            return Err(Error::parameter("queries per class", "at least 1", per_class));
+        }
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut is_query = vec![false; labels.len()];
+        let mut queries = Vec::new();
+        for (label, mut rows) in rows_by_label(labels) {
+            rows.retain(|&row| !is_query[row]);
+            if rows.len() <= per_class {
+                let name = names.and_then(|names| names.name(label)).map(str::to_owned);
+                let label = name.unwrap_or_else(|| label.to_string());
+                return Err(Error::ClassTooSmall { label, items: rows.len(), asked: per_class });
+            }
+            let (drawn, _) = rows.partial_shuffle(&mut rng, per_class);
+            for &mut row in drawn {
+                is_query[row] = true;
+                queries.push(row);
+            }
+        }
+        let mut database: Vec<usize> = (0..labels.len()).filter(|&row| !is_query[row]).collect();
+        database.shuffle(&mut rng);
+        Ok(Split { database, queries })
+    }
+}
+
+/// The rows that carry each label, ascending. A label given to a row twice counts once.
+fn rows_by_label(labels: Labels<'_>) -> BTreeMap<u32, Vec<usize>> {
+    let mut by_label: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for row in 0..labels.len() {
+        for &label in labels.row(row) {
+            let rows = by_label.entry(label).or_default();
+            if rows.last() != Some(&row) {
+                rows.push(row);
+            }
+        }
+    }
+    by_label
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_once_a_query_or_in_the_database() {
+        let labels: Vec<u32> = (0..100).map(|row| row * row % 7).collect();
+        let split = Split::per_class(Labels::single(&labels), None, 3, 5).unwrap();
+        let mut all = [&split.database[..], &split.queries].concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..100).collect::<Vec<_>>());
+        // The squares modulo 7 are 0, 1, 2 and 4.
+        let drawn: Vec<u32> = split.queries.iter().map(|&row| labels[row]).collect();
+        assert_eq!(drawn, [0, 0, 0, 1, 1, 1, 2, 2, 2, 4, 4, 4]);
+        assert!(!split.database.is_sorted(), "the database is permuted");
+    }
+
+    #[test]
+    fn the_seed_and_the_order_of_labels_decide() {
+        let labels: Vec<u32> = (0..60).map(|row| row % 3).collect();
+        let spread: Vec<u32> = labels.iter().map(|label| label * 1000 + 5).collect();
+        let split =
+            |labels: &[u32], seed| Split::per_class(Labels::single(labels), None, 4, seed).unwrap();
+        assert_eq!(split(&labels, 1), split(&labels, 1));
+        assert_eq!(split(&labels, 1), split(&spread, 1));
+        assert_ne!(split(&labels, 1), split(&labels, 2));
+    }
+
+    #[test]
+    fn every_row_of_a_class_is_as_likely() {
+        let labels = [0; 5];
+        let mut drawn = [0; 5];
+        let mut first = [0; 5];
+        for seed in 0..2000 {
+            let split = Split::per_class(Labels::single(&labels), None, 2, seed).unwrap();
+            split.queries.iter().for_each(|&row| drawn[row] += 1);
+            first[split.database[0]] += 1;
+        }
+        assert!(drawn.iter().all(|count| (700..900).contains(count)), "{drawn:?}");
+        assert!(first.iter().all(|count| (320..480).contains(count)), "{first:?}");
+    }
+
+    #[test]
+    fn rows_with_several_labels_are_drawn_once() {
+        let (ends, values) = ([2, 4, 6, 8, 8], [0, 1, 0, 1, 0, 1, 1, 1]);
+        let labels = Labels::sets(&ends, &values).unwrap();
+        let split = Split::per_class(labels, None, 1, 3).unwrap();
+        assert_eq!(split.queries.len(), 2);
+        assert_ne!(split.queries[0], split.queries[1]);
+        assert!(split.database.contains(&4), "a row without labels is never a query");
+        let error = Split::per_class(labels, None, 2, 3).unwrap_err().to_string();
+        assert!(error.contains("\"1\" has 2 items, too few for 2 queries"), "{error}");
+    }
+
+    #[test]
+    fn small_classes_are_called_by_name() {
+        let names: LabelNames = serde_json::from_str(r#"["cat","dog"]"#).unwrap();
+        let labels = [0, 0, 0, 1, 1];
+        let split = Split::per_class(Labels::single(&labels), Some(&names), 2, 0);
+        let error = split.unwrap_err().to_string();
+        assert!(error.contains("\"dog\" has 2 items, too few for 2 queries"), "{error}");
+        assert!(Split::per_class(Labels::single(&labels), None, 0, 0).is_err());
+    }
+}

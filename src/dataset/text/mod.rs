@@ -1,0 +1,10 @@
+//! Text: tables of numbers and lines of labels.
+
+mod columns;
+mod lines;
+mod rows;
+mod table;
+
+pub(super) use lines::Lines;
+pub(super) use rows::NumberTable;
+pub(super) use table::Table;

@@ -1,0 +1,108 @@
+//! The numbers of a CSV table.
+
+use std::path::Path;
+
+use super::super::content::Purpose;
+use super::super::input::Input;
+use super::super::source::Source;
+use super::table::Table;
+use crate::{Error, Result};
+
+/// A table of numbers, read row by row.
+pub(in crate::dataset) struct NumberTable {
+    table: Table,
+    /// Rows handed out so far.
+    row: usize,
+}
+
+impl NumberTable {
+    /// Opens a table and picks `columns` of it, or all.
+    pub(in crate::dataset) fn open(input: Input, columns: Option<&str>) -> Result<NumberTable> {
+        Ok(NumberTable { table: Table::open(input, columns, Purpose::Features)?, row: 0 })
+    }
+
+    /// What is wrong with the field `text` of the current row.
+    fn wrong_field(&self, column: usize, text: &str) -> Error {
+        let (row, line) = (self.row, self.table.line());
+        let is = match text.parse::<f64>() {
+            Ok(value) if value.is_finite() => {
+                format!("is {text}, which is too large for a 32-bit float")
+            }
+            Ok(value) => format!("is {value}; features must be finite"),
+            Err(_) if text.is_empty() => "is empty; a number was expected".to_owned(),
+            Err(_) => format!(
+                "is {text:?}; a number was expected (columns are separated by commas, tabs or \
+                 semicolons)"
+            ),
+        };
+        let problem = format!(
+            "row {row}, column {column} {is} (line {line}; rows and columns count from 0, lines \
+             from 1)"
+        );
+        Error::malformed(self.table.path(), problem)
+    }
+}
+
+impl Source for NumberTable {
+    fn path(&self) -> &Path {
+        self.table.path()
+    }
+
+    fn dim(&self) -> usize {
+        self.table.columns().len()
+    }
+
+    fn rows(&self) -> Option<usize> {
+        None
+    }
+
+    fn is_u8(&self) -> bool {
+        false
+    }
+
+    fn read(&mut self, max_rows: usize, values: &mut Vec<f32>) -> Result<usize> {
+        let mut rows = 0;
+        while rows < max_rows && self.table.advance()? {
+            for (&column, text) in self.table.columns().iter().zip(self.table.texts()) {
+                let text = text?;
+                match text.parse::<f32>() {
+                    Ok(value) if value.is_finite() => values.push(value),
+                    _ => return Err(self.wrong_field(column, text)),
+                }
+            }
+            self.row += 1;
+            rows += 1;
+        }
+        Ok(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(content: &'static str) -> Result<Vec<f32>> {
+        let input = Input::stream("a".as_ref(), content.as_bytes(), None)?;
+        let mut table = NumberTable::open(input, None)?;
+        let mut values = Vec::new();
+        while table.read(1, &mut values)? > 0 {}
+        Ok(values)
+    }
+
+    #[test]
+    fn numbers_as_people_write_them() {
+        let values = read("+1,-.5\n 1e3 ,2.\n0x,1\n");
+        assert!(values.unwrap_err().to_string().contains("row 2, column 0 is \"0x\""));
+        assert_eq!(read("+1,-.5\n 1e3 ,2.\n").unwrap(), [1.0, -0.5, 1000.0, 2.0]);
+    }
+
+    #[test]
+    fn what_is_no_number_is_told() {
+        let error = |content| read(content).unwrap_err().to_string();
+        assert!(error("1\nnan").contains("row 1, column 0 is NaN; features must be finite"));
+        assert!(error("1\n-inf").contains("is -inf; features must be finite (line 2"));
+        assert!(error("1\n1e99").contains("is 1e99, which is too large for a 32-bit float"));
+        assert!(error("1,2\n1,").contains("row 1, column 1 is empty"));
+        assert!(error("1 2\n3 4").contains("separated by commas, tabs or semicolons"));
+    }
+}

@@ -1,0 +1,242 @@
+//! CSV tables: records of equally many fields, with or without a header.
+
+use std::path::{Path, PathBuf};
+
+use csv::ByteRecord;
+
+use super::super::content::Purpose;
+use super::super::extent::MAX_DIM;
+use super::super::input::Input;
+use super::columns::{self, Columns};
+use super::lines::Lines;
+use crate::{Error, Result};
+
+/// A table, read record by record.
+pub(in crate::dataset) struct Table {
+    path: PathBuf,
+    reader: csv::Reader<Lines>,
+    /// How many fields every record has.
+    fields: usize,
+    /// The columns asked for.
+    columns: Vec<usize>,
+    /// Records that were read to tell whether there is a header; the next is the last.
+    ahead: Vec<Record>,
+    current: Record,
+}
+
+/// A record, and the line where it ends.
+#[derive(Default)]
+struct Record {
+    fields: ByteRecord,
+    line: u64,
+}
+
+impl Table {
+    /// Opens a table and picks `columns` of it, or all.
+    ///
+    /// The first line is a header if a column is picked by name. Otherwise it is one if it has
+    /// text where the second line has a number or, for features, where a number is wanted.
+    pub(in crate::dataset) fn open(
+        input: Input,
+        columns: Option<&str>,
+        purpose: Purpose,
+    ) -> Result<Table> {
+        let path = input.path().to_path_buf();
+        let delimiter = delimiter(input.head());
+        let reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(delimiter)
+            .from_reader(Lines::new(input)?);
+        let (ahead, current) = (Vec::new(), Record::default());
+        let mut table = Table { path, reader, fields: 0, columns: Vec::new(), ahead, current };
+        table.begin(columns.map(columns::parse), purpose)?;
+        Ok(table)
+    }
+
+    /// Reads up to two records, and finds out what the first one is.
+    fn begin(&mut self, columns: Option<Vec<Columns>>, purpose: Purpose) -> Result<()> {
+        let wrong = |path: &Path, problem: String| Error::malformed(path, problem);
+        let first = self.read()?.ok_or_else(|| wrong(&self.path, "has no rows".to_owned()))?;
+        let second = self.read()?;
+        let titles = texts(&first.fields);
+        self.fields = titles.len();
+        let columns = columns.unwrap_or_else(|| vec![Columns::Range(0, -1)]);
+        for columns in &columns {
+            let places = columns.resolve(self.fields, &titles);
+            self.columns.extend(places.map_err(|problem| wrong(&self.path, problem))?);
+        }
+        if self.columns.len() > MAX_DIM {
+            let problem = format!("{} columns; at most {MAX_DIM} are read", self.columns.len());
+            return Err(wrong(&self.path, problem));
+        }
+        let named = columns.iter().any(|columns| matches!(columns, Columns::Named(_)));
+        let below = second.as_ref().map(|second| texts(&second.fields)).unwrap_or_default();
+        let numbers: &[usize] = if purpose == Purpose::Features { &self.columns } else { &[] };
+        self.ahead.extend(second);
+        if !named && !is_header(&titles, &below, numbers) {
+            self.ahead.push(first);
+        }
+        if self.ahead.is_empty() {
+            return Err(wrong(&self.path, "has a header line and no rows".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The file.
+    pub(in crate::dataset) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The columns asked for.
+    pub(super) fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    /// The line at which the current record ends, counted from 1.
+    pub(super) fn line(&self) -> u64 {
+        self.current.line
+    }
+
+    /// Goes to the next record; returns whether there is one.
+    pub(in crate::dataset) fn advance(&mut self) -> Result<bool> {
+        let next = match self.ahead.pop() {
+            Some(record) => Some(record),
+            None => self.read()?,
+        };
+        let Some(next) = next else { return Ok(false) };
+        self.current = next;
+        let found = self.current.fields.len();
+        if found == self.fields {
+            return Ok(true);
+        }
+        let problem = format!(
+            "line {} has {found} columns, the first line has {} (lines count from 1)",
+            self.current.line, self.fields
+        );
+        Err(Error::malformed(&self.path, problem))
+    }
+
+    /// The texts of the current record in the columns asked for.
+    pub(in crate::dataset) fn texts(&self) -> impl Iterator<Item = Result<&str>> {
+        self.columns.iter().map(|&column| {
+            let field = self.current.fields.get(column).unwrap_or_default();
+            std::str::from_utf8(field).map(str::trim).map_err(|_| {
+                let line = self.current.line;
+                let problem = format!("line {line}, column {column} is not UTF-8 text");
+                Error::malformed(&self.path, problem + " (lines count from 1, columns from 0)")
+            })
+        })
+    }
+
+    /// Reads a record, passing over blank lines.
+    fn read(&mut self) -> Result<Option<Record>> {
+        let mut fields = std::mem::take(&mut self.current.fields);
+        loop {
+            self.reader.get_mut().begin_record();
+            let read = self.reader.read_byte_record(&mut fields);
+            let line = self.reader.get_ref().number();
+            match read.map_err(|error| self.failure(error))? {
+                false => return Ok(None),
+                true if fields.len() == 1 && fields[0].trim_ascii().is_empty() => {}
+                true => return Ok(Some(Record { fields, line })),
+            }
+        }
+    }
+
+    fn failure(&self, error: csv::Error) -> Error {
+        match error.into_kind() {
+            csv::ErrorKind::Io(error) => self.reader.get_ref().failure(error),
+            other => Error::malformed(&self.path, format!("is not a sound CSV file: {other:?}")),
+        }
+    }
+}
+
+/// What separates the fields of the first line: a tab or a semicolon if it has one outside of
+/// quotes, else a comma.
+fn delimiter(head: &[u8]) -> u8 {
+    let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
+    let unquoted = || line.split(|byte| *byte == b'"').step_by(2).flatten();
+    [b'\t', b';'].into_iter().find(|mark| unquoted().any(|byte| byte == mark)).unwrap_or(b',')
+}
+
+/// Whether a line has text in one of the columns that should be `numbers`, or where the line below
+/// has a number. An empty field is no text.
+fn is_header(line: &[String], below: &[String], numbers: &[usize]) -> bool {
+    let is_text = |column: usize| !line[column].is_empty() && !is_number(&line[column]);
+    let number_below = |column: usize| below.get(column).is_some_and(|text| is_number(text));
+    numbers.iter().any(|&column| is_text(column))
+        || (0..line.len()).any(|column| is_text(column) && number_below(column))
+}
+
+fn texts(record: &ByteRecord) -> Vec<String> {
+    record.iter().map(|field| String::from_utf8_lossy(field).trim().to_owned()).collect()
+}
+
+fn is_number(text: &str) -> bool {
+    text.parse::<f32>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(content: &str, columns: Option<&str>, purpose: Purpose) -> Result<Table> {
+        let content = std::io::Cursor::new(content.to_owned());
+        Table::open(Input::stream("a".as_ref(), content, None)?, columns, purpose)
+    }
+
+    fn rows(content: &str, columns: Option<&str>, purpose: Purpose) -> Vec<Vec<String>> {
+        let mut table = open(content, columns, purpose).unwrap();
+        let mut rows = Vec::new();
+        while table.advance().unwrap() {
+            rows.push(table.texts().map(|text| text.unwrap().to_owned()).collect());
+        }
+        rows
+    }
+
+    #[test]
+    fn delimiters() {
+        assert_eq!(delimiter(b"a,b\nc;d\n"), b',');
+        assert_eq!(delimiter(b"\r\na,b;c\n"), b';');
+        assert_eq!(delimiter(b"a;b\tc"), b'\t');
+        assert_eq!(delimiter(b"\"a;b\",\"c\td\""), b',');
+        assert_eq!(delimiter(b""), b',');
+    }
+
+    #[test]
+    fn headers_of_features() {
+        use Purpose::Features;
+        assert_eq!(rows("1,2\n3,4", None, Features).len(), 2);
+        assert_eq!(rows("x,2\n3,4", None, Features).len(), 1);
+        assert_eq!(rows("1,cat\n3,dog", Some("0"), Features), [["1"], ["3"]]);
+        assert_eq!(rows("0,name\n3,4", Some("0"), Features), [["3"]]);
+        assert_eq!(rows("0,name\n3,4", Some("name"), Features), [["4"]]);
+        assert_eq!(rows("1,2", Some("0"), Features), [["1"]]);
+    }
+
+    #[test]
+    fn headers_of_labels() {
+        use Purpose::Labels;
+        assert_eq!(rows("1,cat\n3,dog", Some("1"), Labels), [["cat"], ["dog"]]);
+        assert_eq!(rows("id,name\n3,dog", Some("1"), Labels), [["dog"]]);
+        assert_eq!(rows("id\n3", Some("0"), Labels), [["3"]]);
+        assert_eq!(rows("a,name\nb,dog", Some("name"), Labels), [["dog"]]);
+        assert_eq!(rows("a,name\nb,dog", Some("1"), Labels), [["name"], ["dog"]], "no telling");
+        assert_eq!(rows("cat", Some("0"), Labels), [["cat"]]);
+    }
+
+    #[test]
+    fn line_numbers_count_blank_lines_and_line_breaks() {
+        for content in ["1,2\n\n\n3,4\n\n5\n", "1,2\r\n\r\n\r\n3,4\r\n\r\n5"] {
+            let mut table = open(content, None, Purpose::Features).unwrap();
+            assert!(table.advance().unwrap());
+            assert_eq!(table.line(), 1);
+            assert!(table.advance().unwrap());
+            assert_eq!(table.line(), 4);
+            let error = table.advance().unwrap_err().to_string();
+            assert!(error.contains("line 6 has 1 columns, the first line has 2"), "{error}");
+        }
+    }
+}

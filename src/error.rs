@@ -1,0 +1,217 @@
+//! The one error type of the library.
+
+use std::path::{Path, PathBuf};
+
+/// What went wrong: what was expected, and what came instead.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The number of values is not a multiple of the dimension, or the dimension is zero.
+    #[error("{values} values do not make rows of {dim} dimensions")]
+    Shape {
+        /// How many values were given.
+        values: usize,
+        /// The dimension they should fill.
+        dim: usize,
+    },
+
+    /// A feature is NaN or infinite. Rows and columns count from 0.
+    #[error(
+        "row {row}, column {column} is {value}; features must be finite (rows and columns count from 0)"
+    )]
+    NotFinite {
+        /// The row of the first such value.
+        row: usize,
+        /// Its column.
+        column: usize,
+        /// The value itself.
+        value: f32,
+    },
+
+    /// There are not as many labels as rows.
+    #[error("{labels} labels for {rows} rows; there must be one label (or label set) per row")]
+    LabelCount {
+        /// Rows of features.
+        rows: usize,
+        /// Labels, or label sets.
+        labels: usize,
+    },
+
+    /// The offsets of a list of label sets do not ascend, or point outside of the labels.
+    #[error(
+        "label set {set} ends at {end}, which is out of order or beyond the {values} labels given"
+    )]
+    LabelOffsets {
+        /// The set whose end is wrong.
+        set: usize,
+        /// Where it claims to end.
+        end: usize,
+        /// How many labels there are.
+        values: usize,
+    },
+
+    /// A supervised method was given no labels.
+    #[error("{method} needs labels, and none were given")]
+    LabelsMissing {
+        /// The method's name.
+        method: &'static str,
+    },
+
+    /// Vectors of another dimension than the function or model was made for.
+    #[error("expected vectors of {expected} dimensions, these have {found}")]
+    Dimension {
+        /// The dimension it was made for.
+        expected: usize,
+        /// The dimension that came.
+        found: usize,
+    },
+
+    /// A code length outside of what is supported.
+    #[error("bits must be from 1 to 1024, not {0}")]
+    Bits(usize),
+
+    /// Codes of different lengths were compared.
+    #[error("codes of {left} bits cannot be compared with codes of {right} bits")]
+    CodeLength {
+        /// Bits of the one.
+        left: usize,
+        /// Bits of the other.
+        right: usize,
+    },
+
+    /// Packed codes do not have the shape of `bits`, or have bits set beyond them.
+    #[error("row {row} of the packed codes does not fit {bits} bits: {problem}")]
+    PackedCodes {
+        /// The first row that does not fit; 0 when the whole does not.
+        row: usize,
+        /// The code length asked for.
+        bits: usize,
+        /// In which way.
+        problem: &'static str,
+    },
+
+    /// No method has this name.
+    #[error("there is no method {name:?}; the methods are: {known}")]
+    UnknownMethod {
+        /// The name asked for.
+        name: String,
+        /// All names, separated by commas.
+        known: String,
+    },
+
+    /// The method has no parameter of this name.
+    #[error("{method} has no parameter {name:?}; its parameters are: {known}")]
+    UnknownParameter {
+        /// The method's name.
+        method: &'static str,
+        /// The parameter asked for.
+        name: String,
+        /// All its parameters, separated by commas.
+        known: String,
+    },
+
+    /// A parameter is out of range or of the wrong kind.
+    #[error("{name} must be {expected}, not {found}")]
+    Parameter {
+        /// The parameter's name.
+        name: &'static str,
+        /// What it must be.
+        expected: String,
+        /// What it was.
+        found: String,
+    },
+
+    /// A parameter was given a value of the wrong kind.
+    #[error("{found} is no value for {name}: {problem}")]
+    ParameterValue {
+        /// The parameter's name.
+        name: String,
+        /// What was given.
+        found: String,
+        /// What would have been right.
+        problem: String,
+    },
+
+    /// A batch led to weights that are not finite; the batch was not learned.
+    #[error(
+        "{method}: this batch gives no finite solution ({problem}); it was not learned. \
+         Features of very different scale are the usual cause: try unit length, or a larger ridge"
+    )]
+    NoSolution {
+        /// The method's name.
+        method: &'static str,
+        /// What failed.
+        problem: &'static str,
+    },
+
+    /// Too few items of one class for the split asked for.
+    #[error(
+        "label {label:?} has {items} items, too few for {asked} queries and at least one to find; \
+         ask for fewer queries per class"
+    )]
+    ClassTooSmall {
+        /// The label.
+        label: String,
+        /// How many items carry it.
+        items: usize,
+        /// How many queries were to be drawn.
+        asked: usize,
+    },
+
+    /// The operating system refused a file operation.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+
+    /// A file is not what it should be.
+    #[error("{}: {problem}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What was expected and what was found.
+        problem: String,
+    },
+
+    /// A file was written by a newer hashbrook.
+    #[error(
+        "{}: written in format version {found}, this program reads up to version {supported}; \
+         use a newer hashbrook",
+        path.display()
+    )]
+    NewerVersion {
+        /// The file.
+        path: PathBuf,
+        /// The version it is in.
+        found: u32,
+        /// The newest version known here.
+        supported: u32,
+    },
+}
+
+/// A [`std::result::Result`] with this library's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// Names the file in which an I/O error came up.
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
+        move |source| Error::Io { path: path.to_path_buf(), source }
+    }
+
+    /// A file whose content is not what it should be.
+    pub(crate) fn malformed(path: &Path, problem: impl Into<String>) -> Error {
+        Error::Malformed { path: path.to_path_buf(), problem: problem.into() }
+    }
+
+    /// A parameter that is out of range.
+    pub(crate) fn parameter(
+        name: &'static str,
+        expected: impl Into<String>,
+        found: impl ToString,
+    ) -> Error {
+        Error::Parameter { name, expected: expected.into(), found: found.to_string() }
+    }
+}

@@ -1,0 +1,120 @@
+//! Labels in files of all kinds.
+
+use hashbrook::Labels;
+use hashbrook::dataset::{LabelNames, read_labels, read_labels_all};
+
+use crate::support::{AS_DOUBLE, DOUBLE, Files, Mat, gz, labels, labels_error, npy, single_labels};
+
+#[test]
+fn text_with_one_label_per_line() {
+    let files = Files::new();
+    for content in ["cat\ndog\ncat\n", "cat\r\ndog\r\n cat ", "\u{feff}cat\n\"dog\"\ncat,\n"] {
+        let spec = files.write("a.txt", content);
+        assert_eq!(single_labels(&spec), ["cat", "dog", "cat"], "{content:?}");
+        let spec = files.write("a.txt.gz", gz(content.as_bytes()));
+        assert_eq!(single_labels(&spec), ["cat", "dog", "cat"], "{content:?}");
+    }
+    let spec = files.write("a.txt", "7\n007\n-1\n7.0");
+    assert_eq!(single_labels(&spec), ["7", "007", "-1", "7.0"]);
+}
+
+#[test]
+fn text_with_sets_of_labels() {
+    let files = Files::new();
+    let content = "red, big\n\nbig,red,big\n\"a,b\" , \"say \"\"hi\"\"\"\n\n";
+    let (sets, rows) = labels(&files.write("a.txt", content)).unwrap();
+    assert!(sets);
+    let expected: [&[&str]; 5] =
+        [&["red", "big"], &[], &["red", "big"], &["a,b", "say \"hi\""], &[]];
+    assert_eq!(rows, expected);
+    assert_eq!(labels(&files.write("a.txt", "\n")).unwrap(), (true, vec![vec![]]));
+}
+
+#[test]
+fn the_same_number_is_the_same_label_everywhere() {
+    let files = Files::new();
+    let mat = Mat { big_endian: false, compressed: true };
+    let doubles: Vec<u8> = [7.0f64, -1.0, 0.0].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let halves: Vec<u8> = [7.0, -1.0, -0.0]
+        .iter()
+        .flat_map(|value| half::f16::from_f32(*value).to_le_bytes())
+        .collect();
+    let specs = [
+        files.write("a.txt", "7\n-1\n0\n"),
+        files.write("a.npy", npy("|i1", false, "(3,)", &[7, 255, 0])),
+        files.write("b.npy", npy("<f2", true, "(3, 1)", &halves)),
+        files.write("a.mat", mat.file(&[mat.variable("y", DOUBLE, &[1, 3], AS_DOUBLE, &doubles)])),
+        files.write("a.csv", "x,y\n1,7\n2,-1\n3,0\n") + ":y",
+    ];
+    let mut names = LabelNames::new();
+    let list = read_labels_all(&specs, &mut names).unwrap();
+    assert_eq!(names.iter().collect::<Vec<_>>(), ["7", "-1", "0"]);
+    assert!(!list.has_sets());
+    assert_eq!((0..15).map(|row| list.view().row(row)[0]).collect::<Vec<_>>(), [0, 1, 2].repeat(5));
+}
+
+#[test]
+fn large_integers_are_exact() {
+    let files = Files::new();
+    let bytes = [u64::MAX, u64::MAX - 1].map(u64::to_le_bytes).concat();
+    let spec = files.write("a.npy", npy("<u8", false, "(2,)", &bytes));
+    assert_eq!(single_labels(&spec), ["18446744073709551615", "18446744073709551614"]);
+    let bytes = [i64::MIN, i64::MIN + 1].map(i64::to_be_bytes).concat();
+    let spec = files.write("a.npy", npy(">i8", false, "(2,)", &bytes));
+    assert_eq!(single_labels(&spec), ["-9223372036854775808", "-9223372036854775807"]);
+}
+
+#[test]
+fn columns_of_zeros_and_ones() {
+    let files = Files::new();
+    let (table, transposed) = ([1, 0, 0, 0, 0, 0, 0, 1, 1], [1, 0, 0, 0, 0, 1, 0, 0, 1]);
+    let floats: Vec<u8> = table.iter().flat_map(|&bit| f32::from(bit).to_le_bytes()).collect();
+    for content in [
+        npy("|u1", false, "(3, 3)", &table),
+        npy("|b1", true, "(3, 3)", &transposed),
+        npy("<f4", false, "(3, 3)", &floats),
+    ] {
+        let mut names = LabelNames::new();
+        let list = read_labels(&files.write("a.npy", content), &mut names).unwrap();
+        // Every column is a label, also one that no row has.
+        assert_eq!(names.iter().collect::<Vec<_>>(), ["0", "1", "2"]);
+        let rows: Vec<&[u32]> = (0..3).map(|row| list.view().row(row)).collect();
+        assert_eq!(rows, [&[0][..], &[], &[1, 2]]);
+    }
+}
+
+#[test]
+fn several_files_mix_to_sets() {
+    let files = Files::new();
+    let specs = [files.write("a.txt", "cat\ndog\n"), files.write("b.txt", "dog,cow\n")];
+    let mut names = LabelNames::new();
+    let list = read_labels_all(&specs, &mut names).unwrap();
+    let rows = |labels: Labels<'_>| -> Vec<Vec<u32>> {
+        (0..labels.len()).map(|row| labels.row(row).to_vec()).collect()
+    };
+    assert_eq!(rows(list.view()), [vec![0], vec![1], vec![1, 2]]);
+    assert!(read_labels_all::<&str>(&[], &mut names).is_err());
+}
+
+#[test]
+fn what_labels_cannot_be() {
+    let files = Files::new();
+    let halves = [1.0f32, 1.5].map(f32::to_le_bytes).concat();
+    let error = labels_error(&files.write("a.npy", npy("<f4", false, "(2,)", &halves)));
+    assert!(error.contains("row 1 is 1.5; labels must be whole numbers"), "{error}");
+    let error = labels_error(&files.write("a.npy", npy("<f4", false, "(1, 2)", &halves)));
+    assert!(error.contains("row 0, column 1 is 1.5"), "{error}");
+    let error = labels_error(&files.write("a.npy", npy("|u1", false, "(2, 2)", &[0, 1, 2, 0])));
+    assert!(error.contains("row 1, column 0 is 2;") && error.contains("0 or 1"), "{error}");
+    let error = labels_error(&files.write("a.npy", npy("|u1", false, "(1, 1, 2)", &[0, 1])));
+    assert!(error.contains("1 x 1 x 2"), "{error}");
+    let error = labels_error(&files.write("a.txt", b"cat\nl\xe4ssig\n"));
+    assert!(error.contains("line 2 is not UTF-8"), "{error}");
+    let error = labels_error(&(files.write("a.csv", b"1,cat\n2,l\xe4ssig\n") + ":1"));
+    assert!(error.contains("line 2, column 1 is not UTF-8"), "{error}");
+    let surrogate = 0xd800u32.to_le_bytes();
+    let error = labels_error(&files.write("a.npy", npy("<U1", false, "(1,)", &surrogate)));
+    assert!(error.contains("row 0 is not Unicode"), "{error}");
+    let error = labels_error(&files.write("a.npy", npy("|S1", false, "(1, 2)", b"ab")));
+    assert!(error.contains("one text per row"), "{error}");
+}

@@ -1,0 +1,98 @@
+//! Streaming in parts of any size gives what reading at once gives.
+
+use hashbrook::dataset::Reader;
+use proptest::prelude::*;
+
+use crate::support::{AS_DOUBLE, DOUBLE, Files, Mat, drain, gz, npy, vecs};
+
+/// Writes a matrix in one of several formats, and names the file.
+fn write(files: &Files, number: usize, format: usize, dim: usize, values: &[f32]) -> String {
+    let rows = values.len() / dim;
+    let floats: Vec<[u8; 4]> = values.iter().map(|value| value.to_le_bytes()).collect();
+    let shape = format!("({rows}, {dim})");
+    let transposed = || (0..values.len()).map(|i| values[i % rows * dim + i / rows]);
+    let name = |extension: &str| format!("{number}.{extension}");
+    match format {
+        0 => files.write(&name("npy"), npy("<f4", false, &shape, floats.as_flattened())),
+        1 => files.write(&name("npy.gz"), gz(&npy("<f4", false, &shape, floats.as_flattened()))),
+        2 | 3 => {
+            let data: Vec<u8> = transposed().flat_map(f32::to_be_bytes).collect();
+            let array = npy(">f4", true, &shape, &data);
+            if format == 2 {
+                files.write(&name("npy"), array)
+            } else {
+                files.write(&name("npy.gz"), gz(&array))
+            }
+        }
+        4 => files.write(&name("fvecs"), vecs(dim, &floats)),
+        5 => {
+            let mat = Mat { big_endian: false, compressed: true };
+            let data: Vec<u8> = transposed().flat_map(|v| f64::from(v).to_le_bytes()).collect();
+            let sizes = [rows as u32, dim as u32];
+            let variable = mat.variable("x", DOUBLE, &sizes, AS_DOUBLE, &data);
+            files.write(&name("mat"), mat.file(&[variable])) + ":x"
+        }
+        _ => {
+            let line = |row: &[f32]| row.iter().map(f32::to_string).collect::<Vec<_>>().join(",");
+            let lines: Vec<String> = values.chunks(dim).map(line).collect();
+            files.write(&name("csv"), lines.join("\n"))
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn parts_of_any_size_over_several_files(
+        dim in 1usize..9,
+        rows in prop::collection::vec((1usize..40, 0usize..7), 1..5),
+        max_rows in 1usize..50,
+        seed in -1000i32..1000,
+    ) {
+        let files = Files::new();
+        let mut expected = Vec::new();
+        let mut specs = Vec::new();
+        for (number, (rows, format)) in rows.into_iter().enumerate() {
+            let start = expected.len();
+            let value = |at: usize| (at as f32 + seed as f32) / 8.0;
+            expected.extend((start..start + rows * dim).map(value));
+            specs.push(write(&files, number, format, dim, &expected[start..]));
+        }
+        let mut reader = Reader::open_all(&specs).unwrap();
+        let first = reader.next(max_rows).unwrap().unwrap();
+        // Batches are full wherever a file ends.
+        prop_assert_eq!(first.len(), max_rows.min(expected.len() / dim));
+        for max_rows in [max_rows, usize::MAX] {
+            let (found_dim, found) = drain(Reader::open_all(&specs).unwrap(), max_rows).unwrap();
+            prop_assert_eq!(found_dim, dim);
+            prop_assert_eq!(&found, &expected);
+        }
+    }
+}
+
+/// Larger than what is read in one go, whichever way it is stored.
+#[test]
+fn arrays_of_many_parts() {
+    let files = Files::new();
+    let (rows, dim) = (30_000, 100);
+    let values: Vec<f32> = (0..rows * dim).map(|at| (at % 10_007) as f32).collect();
+    for format in 0..7 {
+        let spec = write(&files, 0, format, dim, &values);
+        for max_rows in [999, usize::MAX] {
+            let (_, found) = drain(Reader::open(&spec).unwrap(), max_rows).unwrap();
+            assert!(found == values, "format {format} by {max_rows}");
+        }
+    }
+}
+
+/// The end stays the end.
+#[test]
+fn nothing_comes_after_the_end() {
+    let files = Files::new();
+    let spec = write(&files, 0, 0, 2, &[1.0, 2.0]);
+    let mut reader = Reader::open(&spec).unwrap();
+    assert_eq!(reader.next(5).unwrap().map(|rows| rows.len()), Some(1));
+    assert!(reader.next(5).unwrap().is_none());
+    assert!(reader.next(5).unwrap().is_none());
+}
