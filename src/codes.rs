@@ -1,0 +1,183 @@
+//! [`Codes`]: binary codes, packed.
+
+use crate::{Error, Result};
+
+/// The longest code supported.
+pub const MAX_BITS: usize = 1024;
+
+/// Binary codes of one length, packed 64 bits to a word, least significant bit first.
+///
+/// Bit `r` of a code is bit `r % 64` of its word `r / 64`; what lies beyond the last bit is zero.
+/// As bytes this is the layout of `numpy.packbits(bits, axis=1, bitorder="little")`, which other
+/// Hamming indexes take as well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Codes {
+    bits: usize,
+    words: Vec<u64>,
+}
+
+impl Codes {
+    /// No codes yet, of `bits` bits each.
+    ///
+    /// # Errors
+    /// When `bits` is not from 1 to [`MAX_BITS`].
+    pub fn new(bits: usize) -> Result<Self> {
+        check_bits(bits)?;
+        Ok(Codes { bits, words: Vec::new() })
+    }
+
+    /// `rows` codes with every bit zero, for whoever fills in the words.
+    pub(crate) fn zeros(bits: usize, rows: usize) -> Self {
+        Codes { bits, words: vec![0; rows * bits.div_ceil(64)] }
+    }
+
+    /// Reads packed bytes, `bits.div_ceil(8)` to a code.
+    ///
+    /// # Errors
+    /// When `bits` is out of range, the bytes are not a whole number of codes, or a code has bits
+    /// set beyond the last.
+    pub fn from_bytes(bits: usize, bytes: &[u8]) -> Result<Self> {
+        let mut codes = Codes::new(bits)?;
+        let width = bits.div_ceil(8);
+        if !bytes.len().is_multiple_of(width) {
+            let problem = "the bytes are not a whole number of codes";
+            return Err(Error::PackedCodes { row: 0, bits, problem });
+        }
+        codes.words.reserve(bytes.len() / width * codes.words_per_code());
+        for (row, code) in bytes.chunks_exact(width).enumerate() {
+            if !bits.is_multiple_of(8) && code[width - 1] >> (bits % 8) != 0 {
+                let problem = "it has bits set beyond the last";
+                return Err(Error::PackedCodes { row, bits, problem });
+            }
+            for word in code.chunks(8) {
+                let mut le = [0; 8];
+                le[..word.len()].copy_from_slice(word);
+                codes.words.push(u64::from_le_bytes(le));
+            }
+        }
+        Ok(codes)
+    }
+
+    /// The codes as packed bytes, `bits.div_ceil(8)` to a code.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let width = self.bits.div_ceil(8);
+        let mut bytes = Vec::with_capacity(self.len() * width);
+        for code in self.iter() {
+            let mut left = width;
+            for word in code {
+                let take = left.min(8);
+                bytes.extend_from_slice(&word.to_le_bytes()[..take]);
+                left -= take;
+            }
+        }
+        bytes
+    }
+
+    /// Appends a code given as words.
+    ///
+    /// # Errors
+    /// When the words are not as many as a code has, or bits are set beyond the last.
+    pub fn push(&mut self, code: &[u64]) -> Result<()> {
+        let (row, bits) = (self.len(), self.bits);
+        if code.len() != self.words_per_code() {
+            let problem = "it has another number of words";
+            return Err(Error::PackedCodes { row, bits, problem });
+        }
+        if !bits.is_multiple_of(64) && code[code.len() - 1] >> (bits % 64) != 0 {
+            let problem = "it has bits set beyond the last";
+            return Err(Error::PackedCodes { row, bits, problem });
+        }
+        self.words.extend_from_slice(code);
+        Ok(())
+    }
+
+    /// Appends all codes of another list.
+    ///
+    /// # Errors
+    /// When their lengths differ.
+    pub fn append(&mut self, other: &Codes) -> Result<()> {
+        self.expect_bits(other.bits)?;
+        self.words.extend_from_slice(&other.words);
+        Ok(())
+    }
+
+    /// The number of codes.
+    pub fn len(&self) -> usize {
+        self.words.len() / self.words_per_code()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The length of each code in bits.
+    pub fn bits(&self) -> usize {
+        self.bits
+    }
+
+    /// How many 64-bit words a code takes.
+    pub fn words_per_code(&self) -> usize {
+        self.bits.div_ceil(64)
+    }
+
+    /// All words, code after code.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.words
+    }
+
+    /// The words of one code.
+    ///
+    /// # Panics
+    /// When there is no such code.
+    pub fn code(&self, row: usize) -> &[u64] {
+        let width = self.words_per_code();
+        &self.words[row * width..(row + 1) * width]
+    }
+
+    /// One bit of one code.
+    ///
+    /// # Panics
+    /// When there is no such code or bit.
+    pub fn bit(&self, row: usize, bit: usize) -> bool {
+        assert!(bit < self.bits, "bit {bit} of a code of {} bits", self.bits);
+        self.code(row)[bit / 64] >> (bit % 64) & 1 == 1
+    }
+
+    /// The codes in order, each as its words.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u64]> {
+        self.words.chunks_exact(self.words_per_code())
+    }
+
+    /// The codes of some rows, in the order given.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    pub fn select(&self, rows: &[usize]) -> Codes {
+        let words = rows.iter().flat_map(|&row| self.code(row)).copied().collect();
+        Codes { bits: self.bits, words }
+    }
+
+    /// Fails unless the codes have `bits` bits.
+    pub(crate) fn expect_bits(&self, bits: usize) -> Result<()> {
+        if self.bits == bits {
+            Ok(())
+        } else {
+            Err(Error::CodeLength { left: self.bits, right: bits })
+        }
+    }
+}
+
+/// In how many bits two codes differ. Words beyond the shorter of the two are not looked at.
+pub fn hamming(left: &[u64], right: &[u64]) -> u32 {
+    left.iter().zip(right).map(|(l, r)| (l ^ r).count_ones()).sum()
+}
+
+/// Fails unless `bits` is a code length supported.
+pub(crate) fn check_bits(bits: usize) -> Result<()> {
+    if (1..=MAX_BITS).contains(&bits) { Ok(()) } else { Err(Error::Bits(bits)) }
+}

@@ -1,0 +1,348 @@
+//! Evaluation: how good a ranking by Hamming distance is.
+//!
+//! # Conventions
+//!
+//! They are those of the papers' own evaluation programs, and they matter: with supervised codes
+//! most of a ranking is ties.
+//!
+//! * The database is ranked by distance, and **by position among equals**: a stable sort.
+//! * An item is relevant to a query when they share at least one label.
+//! * **mAP**: the mean over queries of the average precision of the whole ranking,
+//!   `(1/P) sum (relevant so far) / rank` over the `P` relevant items. Queries that have none are
+//!   left out.
+//! * **mAP@R**: the same over the first `R` of the ranking, divided by the number of relevant
+//!   items *among those*; queries that have none there are left out.
+//! * **precision@R**: the part of the first `R` that is relevant (of all, if the database is
+//!   smaller); mean over all queries.
+//! * **precision within a radius**: the part of the items at that distance or less that is
+//!   relevant; **0 where there are none**; mean over all queries.
+//!
+//! # How it is fast
+//!
+//! Distances are small whole numbers, so nothing is sorted: counting how many items lie at each
+//! distance tells where each distance begins in the ranking, and one more walk gives every item
+//! its rank. All metrics come out of that one pass.
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::kernel::distances;
+use crate::similarity::LabelSets;
+use crate::{Codes, Error, Labels, MAX_BITS, Result};
+
+/// What to measure besides mAP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measures {
+    /// The `R` of each mAP@R.
+    pub tops: Vec<usize>,
+    /// The `R` of each precision@R.
+    pub precision_at: Vec<usize>,
+    /// The radii of precision within a radius; inclusive.
+    pub radii: Vec<usize>,
+}
+
+impl Default for Measures {
+    fn default() -> Self {
+        Measures { tops: vec![1000], precision_at: vec![1, 5, 10, 100], radii: vec![2] }
+    }
+}
+
+/// What was measured; means over queries.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evaluation {
+    /// How many queries there were.
+    pub queries: usize,
+    /// How many of them have something relevant in the database.
+    pub answerable: usize,
+    /// The size of the database.
+    pub database: usize,
+    /// mAP; not a number if no query is answerable.
+    pub map: f64,
+    /// mAP@R for each of [`Measures::tops`]; not a number if no query has anything relevant there.
+    pub map_at: Vec<(usize, f64)>,
+    /// precision@R for each of [`Measures::precision_at`].
+    pub precision_at: Vec<(usize, f64)>,
+    /// Precision within each of [`Measures::radii`].
+    pub precision_radius: Vec<(usize, f64)>,
+}
+
+/// Ranks the whole database for every query and measures how well it does. Runs in parallel over
+/// the queries; the result does not depend on how many threads there are.
+///
+/// # Errors
+/// When codes and labels do not match, the codes have different lengths, a measure is 0, or there
+/// is nothing to search or to search for.
+pub fn evaluate(
+    queries: &Codes,
+    query_labels: Labels<'_>,
+    database: &Codes,
+    database_labels: Labels<'_>,
+    measures: &Measures,
+) -> Result<Evaluation> {
+    database.expect_bits(queries.bits())?;
+    for (codes, labels) in [(queries, query_labels), (database, database_labels)] {
+        if codes.len() != labels.len() {
+            return Err(Error::LabelCount { rows: codes.len(), labels: labels.len() });
+        }
+    }
+    for (name, codes) in [("queries", queries), ("database", database)] {
+        if codes.is_empty() {
+            return Err(Error::parameter(name, "1 or more", 0));
+        }
+    }
+    for (name, ranks) in [("top", &measures.tops), ("precision_at", &measures.precision_at)] {
+        if ranks.contains(&0) {
+            return Err(Error::parameter(name, "1 or more", 0));
+        }
+    }
+
+    let relevance = Relevance::new(database_labels, query_labels);
+    let scores: Vec<Scores> = (0..queries.len())
+        .into_par_iter()
+        .map_init(
+            || Ranking::new(database, measures),
+            |ranking, query| {
+                let relevant = relevance.rows(query, database.len());
+                ranking.score(queries.code(query), &relevant, measures)
+            },
+        )
+        .collect();
+
+    let mean = |score: &dyn Fn(&Scores) -> Option<f64>| {
+        let scores: Vec<f64> = scores.iter().filter_map(score).collect();
+        scores.iter().sum::<f64>() / scores.len() as f64
+    };
+    let means = |of: &[usize], score: &dyn Fn(&Scores, usize) -> Option<f64>| {
+        of.iter().enumerate().map(|(at, &name)| (name, mean(&|s| score(s, at)))).collect()
+    };
+    Ok(Evaluation {
+        queries: queries.len(),
+        answerable: scores.iter().filter(|score| score.average.is_some()).count(),
+        database: database.len(),
+        map: mean(&|score| score.average),
+        map_at: means(&measures.tops, &|score, at| score.average_at[at]),
+        precision_at: means(&measures.precision_at, &|score, at| Some(score.precision_at[at])),
+        precision_radius: means(&measures.radii, &|score, at| Some(score.precision_radius[at])),
+    })
+}
+
+/// Which rows of the database are relevant to each query.
+struct Relevance {
+    sets: LabelSets,
+    rows_of_set: Vec<Vec<u32>>,
+    query_sets: Vec<usize>,
+}
+
+impl Relevance {
+    fn new(database: Labels<'_>, queries: Labels<'_>) -> Self {
+        let mut sets = LabelSets::default();
+        let database_sets = sets.number_rows(database);
+        let query_sets = sets.number_rows(queries);
+        let mut rows_of_set = vec![Vec::new(); sets.len()];
+        for (row, set) in database_sets.into_iter().enumerate() {
+            rows_of_set[set].push(row as u32);
+        }
+        Relevance { sets, rows_of_set, query_sets }
+    }
+
+    /// The rows relevant to a query, ascending.
+    fn rows(&self, query: usize, database: usize) -> std::borrow::Cow<'_, [u32]> {
+        match self.sets.similar(self.query_sets[query]) {
+            [] => [].as_slice().into(),
+            [set] => self.rows_of_set[*set].as_slice().into(),
+            several => {
+                // Each row is in one set only; a bitmap puts them in order faster than a sort.
+                let mut bitmap = vec![0u64; database.div_ceil(64)];
+                for &row in several.iter().flat_map(|&set| &self.rows_of_set[set]) {
+                    bitmap[row as usize / 64] |= 1 << (row % 64);
+                }
+                let mut rows = Vec::new();
+                for (at, mut word) in bitmap.into_iter().enumerate() {
+                    while word != 0 {
+                        rows.push(at as u32 * 64 + word.trailing_zeros());
+                        word &= word - 1;
+                    }
+                }
+                rows.into()
+            }
+        }
+    }
+}
+
+/// What one query scores.
+struct Scores {
+    average: Option<f64>,
+    average_at: Vec<Option<f64>>,
+    precision_at: Vec<f64>,
+    precision_radius: Vec<f64>,
+}
+
+/// The database is walked in this many parts side by side, so that one item's count need not wait
+/// for that of the item before it, which is most often the same one.
+const PARTS: usize = 4;
+
+/// More distances than there can be, and a power of two, so that the inner loop need not check.
+const DISTANCES: usize = (MAX_BITS + 1).next_power_of_two();
+
+/// The ranking of a database for one query at a time.
+struct Ranking<'a> {
+    database: &'a Codes,
+    distances: Vec<u16>,
+    /// Per item, side by side: how many of its part come before it at its distance.
+    places: Vec<[u32; PARTS]>,
+    /// Per distance and part: how many items; then the rank of the first of them.
+    starts: Box<[[u32; PARTS]; DISTANCES]>,
+    /// Per distance: how many items lie within it.
+    within: Vec<u32>,
+    /// Per distance: how many relevant items lie at smaller ones.
+    relevant_before: Vec<u32>,
+    /// Per relevant item: how many relevant ones there are up to it, and its rank.
+    ranked: Vec<(u32, u32)>,
+    /// Whether the item at each of the first ranks is relevant; and one place more.
+    head: Vec<bool>,
+}
+
+impl<'a> Ranking<'a> {
+    fn new(database: &'a Codes, measures: &Measures) -> Self {
+        let deepest = measures.tops.iter().chain(&measures.precision_at).max();
+        let head = deepest.copied().unwrap_or(0).min(database.len());
+        Ranking {
+            database,
+            distances: vec![0; database.len()],
+            places: vec![[0; PARTS]; database.len().div_ceil(PARTS)],
+            starts: Box::new([[0; PARTS]; DISTANCES]),
+            within: vec![0; database.bits() + 1],
+            relevant_before: vec![0; database.bits() + 2],
+            ranked: Vec::new(),
+            head: vec![false; head + 1],
+        }
+    }
+
+    fn score(&mut self, query: &[u64], relevant: &[u32], measures: &Measures) -> Scores {
+        distances(query, self.database.words(), &mut self.distances);
+        self.rank();
+        self.count_relevant(relevant);
+
+        self.rank_relevant(relevant);
+
+        // Ranks beyond the head fall on its last place, which belongs to none.
+        self.head.fill(false);
+        let beyond = self.head.len() - 1;
+        self.ranked.iter().for_each(|(_, rank)| self.head[(*rank as usize).min(beyond)] = true);
+        let sum = sum_of_ratios(&self.ranked);
+        let (average_at, precision_at) = self.score_head(measures);
+        let precision_radius = measures.radii.iter().map(|&radius| {
+            let radius = radius.min(self.database.bits());
+            match self.within[radius] {
+                0 => 0.0,
+                items => f64::from(self.relevant_before[radius + 1]) / f64::from(items),
+            }
+        });
+        Scores {
+            average: (!relevant.is_empty()).then(|| sum / relevant.len() as f64),
+            average_at,
+            precision_at,
+            precision_radius: precision_radius.collect(),
+        }
+    }
+
+    fn part_length(&self) -> usize {
+        self.distances.len().div_ceil(PARTS).max(1)
+    }
+
+    /// Finds every item's rank, from 0: the start of its distance in its part, and its place there.
+    fn rank(&mut self) {
+        let length = self.part_length();
+        let mut parts = self.distances.chunks(length);
+        let [a, b, c, d] = std::array::from_fn(|_| parts.next().unwrap_or_default());
+        self.starts[..self.within.len()].fill([0; PARTS]);
+        let mut count = |distance: u16, part: usize| {
+            let count = &mut self.starts[usize::from(distance) % DISTANCES][part];
+            (*count, *count += 1).0
+        };
+        let together = a.iter().zip(b).zip(c).zip(d).zip(&mut self.places);
+        for ((((&a, &b), &c), &d), places) in together {
+            *places = [count(a, 0), count(b, 1), count(c, 2), count(d, 3)];
+        }
+        // The last part may be shorter; so may others, when there are but a few items.
+        for (part, items) in [a, b, c].into_iter().enumerate() {
+            for (&distance, places) in items.iter().zip(&mut self.places).skip(d.len()) {
+                places[part] = count(distance, part);
+            }
+        }
+        let mut next = 0;
+        for (starts, within) in self.starts.iter_mut().zip(&mut self.within) {
+            for start in starts {
+                (*start, next) = (next, next + *start);
+            }
+            *within = next;
+        }
+    }
+
+    /// Counts for each distance the relevant items at smaller ones.
+    fn count_relevant(&mut self, relevant: &[u32]) {
+        self.relevant_before.fill(0);
+        for &row in relevant {
+            self.relevant_before[usize::from(self.distances[row as usize]) + 1] += 1;
+        }
+        for at in 1..self.relevant_before.len() {
+            self.relevant_before[at] += self.relevant_before[at - 1];
+        }
+    }
+
+    /// Ranks the relevant items.
+    fn rank_relevant(&mut self, relevant: &[u32]) {
+        let length = self.part_length();
+        let mut found = self.relevant_before.clone();
+        let mut rest = relevant;
+        self.ranked.clear();
+        for part in 0..PARTS {
+            let first = part * length;
+            let count = rest.partition_point(|&row| (row as usize) < first + length);
+            let (rows, others) = rest.split_at(count);
+            rest = others;
+            self.ranked.extend(rows.iter().map(|&row| {
+                let distance = usize::from(self.distances[row as usize]);
+                found[distance] += 1;
+                let place = self.places[row as usize - first][part];
+                (found[distance], self.starts[distance][part] + place)
+            }));
+        }
+    }
+
+    /// The metrics that look at the first ranks only.
+    fn score_head(&self, measures: &Measures) -> (Vec<Option<f64>>, Vec<f64>) {
+        // For the first r ranks, at r: the relevant ones, and the sum of the precisions at them.
+        let mut totals = Vec::with_capacity(self.head.len());
+        totals.push((0u32, 0.0));
+        for (rank, &relevant) in self.head[..self.head.len() - 1].iter().enumerate() {
+            let (mut found, mut sum) = totals[rank];
+            if relevant {
+                found += 1;
+                sum += f64::from(found) / (rank + 1) as f64;
+            }
+            totals.push((found, sum));
+        }
+        let first = |r: usize| totals[r.min(self.database.len())];
+        let average_at = measures.tops.iter().map(|&r| {
+            let (found, sum) = first(r);
+            (found > 0).then(|| sum / f64::from(found))
+        });
+        let precision_at = measures
+            .precision_at
+            .iter()
+            .map(|&r| f64::from(first(r).0) / r.min(self.database.len()) as f64);
+        (average_at.collect(), precision_at.collect())
+    }
+}
+
+/// The sum of `found / (rank + 1)`, in several sums at once so that it is vectorised.
+fn sum_of_ratios(ranked: &[(u32, u32)]) -> f64 {
+    let ratio = |&(found, rank): &(u32, u32)| f64::from(found) / (f64::from(rank) + 1.0);
+    let (chunks, rest) = ranked.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for chunk in chunks {
+        sums.iter_mut().zip(chunk).for_each(|(sum, pair)| *sum += ratio(pair));
+    }
+    sums.iter().sum::<f64>() + rest.iter().map(ratio).sum::<f64>()
+}

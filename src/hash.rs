@@ -1,0 +1,304 @@
+//! [`HashFunction`]: from a vector to its code.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::codes::{Codes, check_bits};
+use crate::kernel::{LANES, Panels};
+use crate::{Error, Features, Result};
+
+/// How many rows are taken through all stages together, so that they stay in the cache.
+const ROWS_AT_ONCE: usize = 48;
+
+/// A frozen hash function: bit `r` of `x` is `[w_r . phi(x) + b_r > 0]`.
+///
+/// All that learning did to a vector before it looked at it (centring, scaling to unit length,
+/// lifting) is in here, so what is learned and what is served cannot drift apart. A vector gets
+/// the same code alone or in company, on one thread or many.
+#[derive(Clone, Debug)]
+pub struct HashFunction {
+    parts: HashParts,
+    weights: Panels,
+    anchors: Option<Anchors>,
+}
+
+/// What a [`HashFunction`] is made of, in the order in which a vector goes through it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HashParts {
+    /// The dimension of the vectors it takes.
+    pub dim: usize,
+    /// The length of the codes it makes.
+    pub bits: usize,
+    /// Subtracted from every vector, if there.
+    pub center: Option<Vec<f32>>,
+    /// Whether vectors are scaled to unit length after that. A zero vector stays zero.
+    pub unit: bool,
+    /// What vectors are mapped by before they are projected.
+    pub lift: Lift,
+    /// The projection, row-major: lifted dimensions x bits.
+    pub weights: Vec<f32>,
+    /// Added to the projections, if there; one number per bit.
+    pub offset: Option<Vec<f32>>,
+}
+
+/// A map that vectors go through before they are projected.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lift {
+    /// None: the vectors themselves.
+    #[default]
+    Identity,
+    /// `x` becomes `exp(-gamma ||x - a||^2)` for each anchor `a`.
+    Rbf {
+        /// The anchors, row-major, of the dimension of the vectors.
+        #[serde(skip)]
+        anchors: Vec<f32>,
+        /// How fast similarity falls with distance.
+        gamma: f32,
+    },
+}
+
+impl HashParts {
+    /// A linear function without centring, scaling or offset.
+    pub fn linear(dim: usize, bits: usize, weights: Vec<f32>) -> Self {
+        HashParts {
+            dim,
+            bits,
+            center: None,
+            unit: false,
+            lift: Lift::Identity,
+            weights,
+            offset: None,
+        }
+    }
+
+    /// The dimension of vectors when they are projected.
+    pub fn lifted_dim(&self) -> usize {
+        match &self.lift {
+            Lift::Identity => self.dim,
+            Lift::Rbf { anchors, .. } => anchors.len() / self.dim.max(1),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        check_bits(self.bits)?;
+        let row_of = |values: &[f32], dim: usize| {
+            let features = Features::new(values, dim)?;
+            if features.len() == 1 {
+                Ok(())
+            } else {
+                Err(Error::Shape { values: values.len(), dim })
+            }
+        };
+        if let Some(center) = &self.center {
+            row_of(center, self.dim)?;
+        }
+        if let Lift::Rbf { anchors, gamma } = &self.lift {
+            if !(gamma.is_finite() && *gamma > 0.0) {
+                return Err(Error::parameter("gamma", "finite and above 0", gamma));
+            }
+            if Features::new(anchors, self.dim)?.is_empty() {
+                return Err(Error::parameter("anchors", "at least one", 0));
+            }
+        }
+        let inputs = self.lifted_dim();
+        if inputs == 0 || Features::new(&self.weights, self.bits)?.len() != inputs {
+            return Err(Error::Shape { values: self.weights.len(), dim: self.bits });
+        }
+        self.offset.as_ref().map_or(Ok(()), |offset| row_of(offset, self.bits))
+    }
+}
+
+impl HashFunction {
+    /// Puts a hash function together.
+    ///
+    /// # Errors
+    /// When the parts do not fit each other, or hold numbers that are not finite.
+    pub fn new(parts: HashParts) -> Result<Self> {
+        parts.check()?;
+        let weights = Panels::pack(&parts.weights, parts.lifted_dim(), parts.bits);
+        let anchors = match &parts.lift {
+            Lift::Identity => None,
+            Lift::Rbf { anchors, gamma } => Some(Anchors::new(anchors, parts.dim, *gamma)),
+        };
+        Ok(HashFunction { parts, weights, anchors })
+    }
+
+    /// What the function is made of.
+    pub fn parts(&self) -> &HashParts {
+        &self.parts
+    }
+
+    /// The dimension of the vectors it takes.
+    pub fn dim(&self) -> usize {
+        self.parts.dim
+    }
+
+    /// The length of the codes it makes.
+    pub fn bits(&self) -> usize {
+        self.parts.bits
+    }
+
+    /// The codes of some vectors, computed in parallel.
+    ///
+    /// # Errors
+    /// When the vectors have another dimension than the function takes.
+    pub fn encode(&self, features: Features<'_>) -> Result<Codes> {
+        features.expect_dim(self.dim())?;
+        let mut codes = Codes::zeros(self.bits(), features.len());
+        let stride = codes.words_per_code();
+        codes
+            .words_mut()
+            .par_chunks_mut(ROWS_AT_ONCE * stride)
+            .zip(features.values().par_chunks(ROWS_AT_ONCE * self.dim()))
+            .for_each_init(Scratch::default, |scratch, (codes, rows)| {
+                let projections = self.project_into(rows, scratch);
+                let projections = projections.chunks_exact(self.weights.width());
+                for (code, projections) in codes.chunks_exact_mut(stride).zip(projections) {
+                    pack_signs(projections, self.bits(), code);
+                }
+            });
+        Ok(codes)
+    }
+
+    /// What the signs are taken of: `w_r . phi(x) + b_r`, row-major, vectors x bits.
+    ///
+    /// # Errors
+    /// When the vectors have another dimension than the function takes.
+    pub fn project(&self, features: Features<'_>) -> Result<Vec<f32>> {
+        features.expect_dim(self.dim())?;
+        let bits = self.bits();
+        let mut out = vec![0.0; features.len() * bits];
+        out.par_chunks_mut(ROWS_AT_ONCE * bits)
+            .zip(features.values().par_chunks(ROWS_AT_ONCE * self.dim()))
+            .for_each_init(Scratch::default, |scratch, (out, rows)| {
+                let projections = self.project_into(rows, scratch);
+                let projections = projections.chunks_exact(self.weights.width());
+                for (out, projections) in out.chunks_exact_mut(bits).zip(projections) {
+                    out.copy_from_slice(&projections[..bits]);
+                }
+            });
+        Ok(out)
+    }
+
+    /// Takes a few rows through all stages but the last; the result has the width of the panels.
+    fn project_into<'s>(&self, rows: &[f32], scratch: &'s mut Scratch) -> &'s [f32] {
+        let Scratch { prepared, lifted, projections } = scratch;
+        let mut rows = rows;
+        if self.parts.unit || self.parts.center.is_some() {
+            prepared.clear();
+            prepared.extend_from_slice(rows);
+            prepare(self.parts.center.as_deref(), self.parts.unit, self.dim(), prepared);
+            rows = prepared;
+        }
+        let mut dim = self.dim();
+        if let Some(anchors) = &self.anchors {
+            anchors.lift(rows, dim, projections, lifted);
+            rows = lifted;
+            dim = anchors.count();
+        }
+        projections.resize(rows.len() / dim * self.weights.width(), 0.0);
+        self.weights.multiply(rows, projections);
+        if let Some(offset) = &self.parts.offset {
+            for row in projections.chunks_exact_mut(self.weights.width()) {
+                row.iter_mut().zip(offset).for_each(|(value, offset)| *value += offset);
+            }
+        }
+        projections
+    }
+}
+
+/// Centres and scales rows in place: the first stages of every hash function, and what learners
+/// are given.
+pub(crate) fn prepare(center: Option<&[f32]>, unit: bool, dim: usize, rows: &mut [f32]) {
+    for row in rows.chunks_exact_mut(dim) {
+        if let Some(center) = center {
+            row.iter_mut().zip(center).for_each(|(value, center)| *value -= center);
+        }
+        if unit {
+            let norm = squared_norm(row).sqrt();
+            if norm > 0.0 {
+                let scale = 1.0 / norm;
+                row.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
+            }
+        }
+    }
+}
+
+/// In double, so that no finite row overflows; in eight sums, so that it is vectorised with the
+/// same result everywhere.
+fn squared_norm(row: &[f32]) -> f64 {
+    let mut sums = [0.0f64; 8];
+    let (chunks, rest) = row.as_chunks::<8>();
+    for chunk in chunks {
+        for (sum, &value) in sums.iter_mut().zip(chunk) {
+            // The square of an f32 is exact in f64: with or without fusing, the same sum.
+            *sum += f64::from(value) * f64::from(value);
+        }
+    }
+    let rest: f64 = rest.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+/// Sets bit `r` of `code` where `projections[r] > 0`.
+fn pack_signs(projections: &[f32], bits: usize, code: &mut [u64]) {
+    for (word, signs) in code.iter_mut().zip(projections.chunks(64)) {
+        let (lanes, _) = signs.as_chunks::<LANES>();
+        for (at, lanes) in lanes.iter().enumerate() {
+            let mut mask = 0u64;
+            for (lane, &value) in lanes.iter().enumerate() {
+                mask |= u64::from(value > 0.0) << lane;
+            }
+            *word |= mask << (at * LANES);
+        }
+    }
+    // The panels' filling projects to zero, but an offset does not reach there: nothing to clear.
+    debug_assert!(bits.is_multiple_of(64) || code[code.len() - 1] >> (bits % 64) == 0);
+}
+
+/// Buffers that are used again from one handful of rows to the next.
+#[derive(Default)]
+struct Scratch {
+    prepared: Vec<f32>,
+    lifted: Vec<f32>,
+    projections: Vec<f32>,
+}
+
+/// The anchors of an RBF lift, ready for a matrix product.
+#[derive(Clone, Debug)]
+struct Anchors {
+    panels: Panels,
+    squared_norms: Vec<f32>,
+    gamma: f32,
+}
+
+impl Anchors {
+    fn new(anchors: &[f32], dim: usize, gamma: f32) -> Self {
+        let squared_norms: Vec<f32> =
+            anchors.chunks_exact(dim).map(|anchor| squared_norm(anchor) as f32).collect();
+        let count = squared_norms.len();
+        let columns: Vec<f32> = (0..dim)
+            .flat_map(|i| anchors.iter().skip(i).step_by(dim).take(count).copied())
+            .collect();
+        Anchors { panels: Panels::pack(&columns, dim, count), squared_norms, gamma }
+    }
+
+    fn count(&self) -> usize {
+        self.squared_norms.len()
+    }
+
+    /// `||x - a||^2 = ||x||^2 + ||a||^2 - 2 x . a`, never below zero.
+    fn lift(&self, rows: &[f32], dim: usize, products: &mut Vec<f32>, lifted: &mut Vec<f32>) {
+        products.resize(rows.len() / dim * self.panels.width(), 0.0);
+        self.panels.multiply(rows, products);
+        lifted.clear();
+        for (row, products) in
+            rows.chunks_exact(dim).zip(products.chunks_exact(self.panels.width()))
+        {
+            let norm = squared_norm(row) as f32;
+            lifted.extend(products.iter().zip(&self.squared_norms).map(|(product, anchor)| {
+                (-self.gamma * (norm + anchor - 2.0 * product).max(0.0)).exp()
+            }));
+        }
+    }
+}

@@ -1,0 +1,501 @@
+//! **BSODH**: M. Lin, R. Ji, H. Liu, X. Sun, Y. Wu, Y. Wu, *Towards Optimal Discrete Online
+//! Hashing with Balanced Similarity*, AAAI 2019.
+//!
+//! With `X` the batch, `B` its codes, `E` the codes of everything before it and `S~` their balanced
+//! similarity (`+similar_weight` for pairs that share a label, `-dissimilar_weight` for others), it
+//! seeks
+//!
+//! ```text
+//! min  ||B^T E - k S~||^2  +  fit_weight ||W^T X - B||^2  +  ridge ||W||^2
+//! ```
+//!
+//! over `W`, `B` and `E` in turn: `W` by ridge regression, `E = sgn(B S~)`, and `B` bit by bit.
+//!
+//! # What is kept, and what it costs
+//!
+//! `E = sgn(B S~)` makes the code of an existing item depend on its label set alone. So everything
+//! older than the last batch is one code and one count per label set, and the last batch enters
+//! through sums: O(sets x bits + bits^2 + dim x bits) in all, nothing per item. A batch of `n`
+//! rows costs O(min(n d^2 + d^3, n^2 d + n^3) + n d k + n k^2 + sets k^2), however much came before.
+//!
+//! # Which order
+//!
+//! The paper's Algorithm 1, its text and the program its authors released differ in the order of
+//! the steps; see [`Order`].
+//!
+//! # Deviations
+//!
+//! None but arithmetic: vectors and `W` are kept in `f32`, sums in `f64`; an exact tie in `B S~` is
+//! decided by a single-precision sum over the batch, as the authors' program decides it.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{BuiltIn, linear, random_projection, take_weights};
+use crate::linalg::{product, ridge_regression, transposed_product};
+use crate::similarity::{Balance, BatchCodes, LabelSets, SetSums};
+use crate::tensors::Tensors;
+use crate::{Batch, Error, Features, HashFunction, Learner, Result, Step};
+
+/// The method's name.
+pub(crate) const NAME: &str = "bsodh";
+
+/// The parameters of BSODH; by default the paper's for MNIST.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// The order in which the steps are taken.
+    pub order: Order,
+    /// How much large weights are punished: the paper's lambda. Above 0.
+    pub ridge: f64,
+    /// How much the codes should be linear in the vectors: the paper's sigma. Above 0.
+    pub fit_weight: f64,
+    /// How much a similar pair counts: the paper's eta_s.
+    pub similar_weight: f64,
+    /// How much a dissimilar pair counts: the paper's eta_d.
+    pub dissimilar_weight: f64,
+    /// When to stop passing over the bits of a batch that do not settle (`printed` and
+    /// `alternating`; `released` makes one pass).
+    pub max_iterations: usize,
+}
+
+/// The order of the steps within a batch. The first batch only gives its items their codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Algorithm 1 as printed: `W` from the signs of the batch under the last `W`, then the codes
+    /// of existing items, then the batch's own until they settle. `W` never sees those.
+    Printed,
+    /// The paper's text: codes of existing items, the batch's codes until they settle, then `W`
+    /// from them.
+    Alternating,
+    /// The authors' program: each item of the batch takes over the code of the first existing
+    /// item similar to it; one pass over the bits, with `k^2` in place of `k` and no `fit_weight`
+    /// in it; then the codes of existing items; then `W`.
+    Released,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            order: Order::Released,
+            ridge: 0.6,
+            fit_weight: 0.5,
+            similar_weight: 1.2,
+            dissimilar_weight: 0.2,
+            max_iterations: 100,
+        }
+    }
+}
+
+impl Params {
+    fn check(&self) -> Result<()> {
+        let above_zero = |value: f64| value.is_finite() && value > 0.0;
+        let not_below_zero = |value: f64| value.is_finite() && value >= 0.0;
+        for (name, value, right, expected) in [
+            ("ridge", self.ridge, above_zero(self.ridge), "above 0"),
+            ("fit_weight", self.fit_weight, above_zero(self.fit_weight), "above 0"),
+            (
+                "similar_weight",
+                self.similar_weight,
+                not_below_zero(self.similar_weight),
+                "0 or above",
+            ),
+            (
+                "dissimilar_weight",
+                self.dissimilar_weight,
+                not_below_zero(self.dissimilar_weight),
+                "0 or above",
+            ),
+        ] {
+            if !right {
+                return Err(Error::parameter(name, expected, value));
+            }
+        }
+        if self.max_iterations == 0 {
+            return Err(Error::parameter("max_iterations", "1 or more", 0));
+        }
+        Ok(())
+    }
+}
+
+/// BSODH at work.
+#[derive(Clone, Debug)]
+pub(crate) struct Bsodh {
+    params: Params,
+    dim: usize,
+    bits: usize,
+    weights: Vec<f32>,
+    sets: LabelSets,
+    existing: Existing,
+    /// The last batch, until the next one gives its items their sets' codes (`released` only: the
+    /// other orders do that before they look at any existing code).
+    last: Option<Summary>,
+    started: bool,
+}
+
+/// Items that have the code of their label set.
+#[derive(Clone, Debug, Default)]
+struct Existing {
+    /// How many there are, per set.
+    counts: Vec<f64>,
+    /// Their codes, sets x bits; zeros for sets that have none.
+    codes: Vec<i8>,
+}
+
+/// All that matters of a batch's codes once they are settled.
+#[derive(Clone, Debug, Default)]
+struct Summary {
+    /// The sets it has items of, ascending; the next three go by them.
+    sets: Vec<usize>,
+    /// How many items of each.
+    counts: Vec<f64>,
+    /// Their codes' sum.
+    sums: Vec<f64>,
+    /// The code of the first of them.
+    first: Vec<i8>,
+    /// The sum of `b b^T` over all items, bits x bits.
+    gram: Vec<f64>,
+}
+
+impl Bsodh {
+    pub(crate) fn start(
+        params: &Params,
+        dim: usize,
+        bits: usize,
+        seed: u64,
+        init: Option<Vec<f32>>,
+    ) -> Result<Self> {
+        params.check()?;
+        Ok(Bsodh {
+            params: params.clone(),
+            dim,
+            bits,
+            weights: init.unwrap_or_else(|| random_projection(dim, bits, seed)),
+            sets: LabelSets::default(),
+            existing: Existing::default(),
+            last: None,
+            started: false,
+        })
+    }
+
+    /// The step on a batch whose sets are numbered; `self` changes only when all went well.
+    fn step(&mut self, features: Features<'_>, sets: &[usize]) -> Result<Step> {
+        let projections = self.hash_function().project(features)?;
+        let mut codes = self.signs(projections.iter().copied().map(f64::from));
+        let mut existing = self.existing.clone();
+        existing.grow(self.sets.len(), self.bits);
+
+        let (step, weights) = if !self.started {
+            (Step::default(), None)
+        } else {
+            let (step, weights) = match self.params.order {
+                Order::Printed => {
+                    let weights = self.solve(features, &codes)?;
+                    existing.recode(sets, &codes, self);
+                    let function = linear(self.dim, self.bits, &weights);
+                    let pull = function.project(features)?;
+                    (self.settle(&mut codes, sets, &existing, &pull), weights)
+                }
+                Order::Alternating => {
+                    existing.recode(sets, &codes, self);
+                    let step = self.settle(&mut codes, sets, &existing, &projections);
+                    (step, self.solve(features, &codes)?)
+                }
+                Order::Released => {
+                    self.adopt_first_similar(&mut codes, sets, &existing);
+                    let step = self.settle(&mut codes, sets, &existing, &projections);
+                    if let Some(last) = &self.last {
+                        existing.absorb(last);
+                    }
+                    existing.recode(sets, &codes, self);
+                    (step, self.solve(features, &codes)?)
+                }
+            };
+            (step, Some(weights))
+        };
+
+        let summary = Summary::new(sets, &codes, self.bits);
+        match self.params.order {
+            Order::Released => self.last = Some(summary),
+            Order::Printed | Order::Alternating => existing.absorb(&summary),
+        }
+        self.existing = existing;
+        self.started = true;
+        if let Some(weights) = weights {
+            self.weights = weights;
+        }
+        Ok(step)
+    }
+
+    /// `sgn`, with the zero of the order: the released program takes it for `+1`, the paper for
+    /// `-1`.
+    fn sign(&self, value: f64) -> f64 {
+        let positive = match self.params.order {
+            Order::Released => value >= 0.0,
+            Order::Printed | Order::Alternating => value > 0.0,
+        };
+        if positive { 1.0 } else { -1.0 }
+    }
+
+    fn signs(&self, values: impl Iterator<Item = f64>) -> Vec<f64> {
+        values.map(|value| self.sign(value)).collect()
+    }
+
+    fn balance(&self) -> Balance {
+        Balance { similar: self.params.similar_weight, dissimilar: self.params.dissimilar_weight }
+    }
+
+    /// The W-step: `(X X^T + (lambda / sigma) I)^-1 X B^T`.
+    fn solve(&self, features: Features<'_>, codes: &[f64]) -> Result<Vec<f32>> {
+        let ridge = self.params.ridge / self.params.fit_weight;
+        ridge_regression(features.values(), self.dim, codes, self.bits, ridge)
+            .ok_or(Error::NoSolution { method: NAME, problem: "the regression of W is singular" })
+    }
+
+    /// Each item takes over the code of the first existing item that is similar to it, if any is.
+    fn adopt_first_similar(&self, codes: &mut [f64], sets: &[usize], existing: &Existing) {
+        for (&set, code) in sets.iter().zip(codes.chunks_exact_mut(self.bits)) {
+            // Sets are numbered as they came up: the first similar item is of the first such set.
+            let found = self.sets.similar(set).iter().find_map(|&similar| {
+                let last = || self.last.as_ref()?.first(similar, self.bits);
+                existing.code(similar, self.bits).or_else(last)
+            });
+            for (bit, &value) in code.iter_mut().zip(found.unwrap_or_default()) {
+                *bit = f64::from(value);
+            }
+        }
+    }
+
+    /// The B_s-step: passes over the bits of every item, each bit set to
+    /// `sgn(p_r - sum_{q != r} G_rq b_q)`, with `G = E E^T` and `P = k E S~^T + sigma W^T X`.
+    fn settle(
+        &self,
+        codes: &mut [f64],
+        sets: &[usize],
+        existing: &Existing,
+        projections: &[f32],
+    ) -> Step {
+        let bits = self.bits;
+        let k = bits as f64;
+        let (scale, pull, most) = match self.params.order {
+            Order::Released => (k * k, 1.0, 1),
+            _ => (k, self.params.fit_weight, self.params.max_iterations),
+        };
+        let (sums, gram) = existing.sums_and_gram(self.last.as_ref(), bits);
+        // One vector of E S~^T per set: all items of a set share it.
+        let mut targets: Vec<Option<Vec<f64>>> = vec![None; self.sets.len()];
+        for &set in sets {
+            targets[set].get_or_insert_with(|| self.balance().weigh(set, &self.sets, &sums));
+        }
+        // G b for every item at once; kept current as bits change.
+        let mut fields = product(codes, bits, &gram, bits);
+        let mut step = Step::default();
+        while step.iterations < most {
+            let changed: u64 = codes
+                .par_chunks_exact_mut(bits)
+                .zip(fields.par_chunks_exact_mut(bits))
+                .zip(projections.par_chunks_exact(bits))
+                .zip(sets)
+                .map(|(((code, field), projections), &set)| {
+                    let target = targets[set].as_deref().unwrap_or_default();
+                    let mut changed = 0;
+                    for r in 0..bits {
+                        let column = &gram[r * bits..(r + 1) * bits];
+                        let p = scale * target[r] + pull * f64::from(projections[r]);
+                        let value = self.sign(p - (field[r] - column[r] * code[r]));
+                        if value != code[r] {
+                            code[r] = value;
+                            changed += 1;
+                            for (field, g) in field.iter_mut().zip(column) {
+                                *field += 2.0 * value * g;
+                            }
+                        }
+                    }
+                    changed
+                })
+                .sum();
+            step.iterations += 1;
+            step.changed_bits += changed;
+            if changed == 0 {
+                break;
+            }
+        }
+        step
+    }
+}
+
+impl Learner for Bsodh {
+    fn learn(&mut self, batch: Batch<'_>) -> Result<Step> {
+        batch.features().expect_dim(self.dim)?;
+        let labels = batch.require_labels(NAME)?;
+        if batch.is_empty() {
+            return Ok(Step::default());
+        }
+        let known = self.sets.len();
+        let sets = self.sets.number_rows(labels);
+        let step = self.step(batch.features(), &sets);
+        if step.is_err() {
+            self.sets.truncate(known);
+        }
+        step
+    }
+
+    fn hash_function(&self) -> HashFunction {
+        linear(self.dim, self.bits, &self.weights)
+    }
+}
+
+impl Existing {
+    fn grow(&mut self, sets: usize, bits: usize) {
+        self.counts.resize(sets, 0.0);
+        self.codes.resize(sets * bits, 0);
+    }
+
+    fn code(&self, set: usize, bits: usize) -> Option<&[i8]> {
+        (self.counts[set] > 0.0).then(|| &self.codes[set * bits..(set + 1) * bits])
+    }
+
+    /// Counts the items of a batch in.
+    fn absorb(&mut self, batch: &Summary) {
+        for (&set, count) in batch.sets.iter().zip(&batch.counts) {
+            self.counts[set] += count;
+        }
+    }
+
+    /// The B_e-step: `sgn(B S~)`, one code per set that has items.
+    fn recode(&mut self, sets: &[usize], codes: &[f64], learner: &Bsodh) {
+        let balance = learner.balance();
+        let batch = BatchCodes::new(sets, codes, &learner.sets, learner.bits);
+        let Existing { counts, codes } = self;
+        codes.par_chunks_exact_mut(learner.bits).zip(counts).enumerate().for_each(
+            |(set, (code, count))| {
+                if *count > 0.0 {
+                    let weighed = balance.weigh_batch(set, &learner.sets, &batch);
+                    let signs = weighed.iter().map(|&sum| learner.sign(sum) as i8);
+                    code.iter_mut().zip(signs).for_each(|(bit, sign)| *bit = sign);
+                }
+            },
+        );
+    }
+
+    /// The codes of all existing items, those of the last batch included: summed by set, and the
+    /// sum of `b b^T`.
+    fn sums_and_gram(&self, last: Option<&Summary>, bits: usize) -> (SetSums, Vec<f64>) {
+        let mut sums = SetSums::new(self.counts.len(), bits);
+        let (mut codes, mut weighed) = (Vec::new(), Vec::new());
+        for (set, &count) in self.counts.iter().enumerate() {
+            if let Some(code) = self.code(set, bits) {
+                let at = codes.len();
+                codes.extend(code.iter().map(|&bit| f64::from(bit)));
+                weighed.extend(codes[at..].iter().map(|bit| count * bit));
+                sums.add(set, &weighed[at..]);
+            }
+        }
+        let mut gram = transposed_product(&weighed, &codes, bits);
+        if let Some(last) = last {
+            for (&set, sum) in last.sets.iter().zip(last.sums.chunks_exact(bits)) {
+                sums.add(set, sum);
+            }
+            gram.iter_mut().zip(&last.gram).for_each(|(g, more)| *g += more);
+        }
+        (sums, gram)
+    }
+}
+
+impl Summary {
+    fn new(sets: &[usize], codes: &[f64], bits: usize) -> Self {
+        let mut present = sets.to_vec();
+        present.sort_unstable();
+        present.dedup();
+        let mut counts = vec![0.0; present.len()];
+        let mut sums = vec![0.0; present.len() * bits];
+        let mut first = vec![0; present.len() * bits];
+        for (set, code) in sets.iter().zip(codes.chunks_exact(bits)) {
+            let at = present.partition_point(|other| other < set);
+            let place = at * bits..(at + 1) * bits;
+            if counts[at] == 0.0 {
+                let code = code.iter().map(|&bit| bit as i8);
+                first[place.clone()].iter_mut().zip(code).for_each(|(bit, value)| *bit = value);
+            }
+            counts[at] += 1.0;
+            sums[place].iter_mut().zip(code).for_each(|(sum, bit)| *sum += bit);
+        }
+        let gram = transposed_product(codes, codes, bits);
+        Summary { sets: present, counts, sums, first, gram }
+    }
+
+    fn first(&self, set: usize, bits: usize) -> Option<&[i8]> {
+        let at = self.sets.binary_search(&set).ok()?;
+        Some(&self.first[at * bits..(at + 1) * bits])
+    }
+}
+
+impl BuiltIn for Bsodh {
+    fn save(&self, state: &mut Tensors) {
+        let (ends, values) = self.sets.to_lists();
+        let ends: Vec<u64> = ends.into_iter().map(|end| end as u64).collect();
+        state.put("bsodh.weights", self.bits, &self.weights);
+        state.put("bsodh.started", 1, &[u32::from(self.started)]);
+        state.put("bsodh.sets.ends", 1, &ends);
+        state.put("bsodh.sets.labels", 1, &values);
+        state.put("bsodh.existing.counts", 1, &self.existing.counts);
+        state.put("bsodh.existing.codes", self.bits, &self.existing.codes);
+        if let Some(last) = &self.last {
+            let sets: Vec<u64> = last.sets.iter().map(|&set| set as u64).collect();
+            state.put("bsodh.last.sets", 1, &sets);
+            state.put("bsodh.last.counts", 1, &last.counts);
+            state.put("bsodh.last.sums", self.bits, &last.sums);
+            state.put("bsodh.last.first", self.bits, &last.first);
+            state.put("bsodh.last.gram", self.bits, &last.gram);
+        }
+    }
+}
+
+impl Bsodh {
+    /// Goes on from a saved state; what is wrong with it otherwise.
+    pub(crate) fn load(
+        params: &Params,
+        dim: usize,
+        bits: usize,
+        state: &mut Tensors,
+    ) -> std::result::Result<Self, String> {
+        let weights = take_weights(state, "bsodh.weights", dim, bits)?;
+        let started = state.take_rows::<u32>("bsodh.started", 1, 1)? == [1];
+        let ends: Vec<u64> = state.take("bsodh.sets.ends", 1)?;
+        let ends: Vec<usize> = ends.into_iter().map(|end| end as usize).collect();
+        let labels: Vec<u32> = state.take("bsodh.sets.labels", 1)?;
+        let sets = LabelSets::from_lists(&ends, &labels).map_err(|error| error.to_string())?;
+        if sets.len() != ends.len() {
+            return Err("holds one label set twice".to_owned());
+        }
+        let mut existing = Existing {
+            counts: state.take("bsodh.existing.counts", 1)?,
+            codes: state.take("bsodh.existing.codes", bits)?,
+        };
+        if existing.counts.len() > sets.len()
+            || existing.codes.len() != existing.counts.len() * bits
+        {
+            return Err("has more codes of existing items than label sets".to_owned());
+        }
+        existing.grow(sets.len(), bits);
+        let last = match state.contains("bsodh.last.sets") {
+            false => None,
+            true => {
+                let present: Vec<u64> = state.take("bsodh.last.sets", 1)?;
+                let present: Vec<usize> = present.into_iter().map(|set| set as usize).collect();
+                if !present.is_sorted() || present.last().is_some_and(|&set| set >= sets.len()) {
+                    return Err("the last batch has label sets that are not listed".to_owned());
+                }
+                Some(Summary {
+                    counts: state.take_rows("bsodh.last.counts", present.len(), 1)?,
+                    sums: state.take_rows("bsodh.last.sums", present.len(), bits)?,
+                    first: state.take_rows("bsodh.last.first", present.len(), bits)?,
+                    gram: state.take_rows("bsodh.last.gram", bits, bits)?,
+                    sets: present,
+                })
+            }
+        };
+        Ok(Bsodh { params: params.clone(), dim, bits, weights, sets, existing, last, started })
+    }
+}

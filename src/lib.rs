@@ -1,0 +1,132 @@
+//! hashbrook learns compact binary codes from a stream of labelled vectors. Vectors that share a
+//! label get codes that differ in few bits, so that similar items are found by Hamming distance: in
+//! little memory, in little time.
+//!
+//! ```text
+//! Method  ->  Model  ->  HashFunction  ->  Codes
+//! recipe      running    frozen            packed
+//!             learner    x -> bits         bits
+//! ```
+//!
+//! * A [`Method`] is a published way of learning, with its parameters.
+//! * A [`Model`] is a method at work: it learns batch after batch, and can be saved and taken up
+//!   again at any time.
+//! * A [`HashFunction`] is what a model has learned so far, frozen. Everything done to a vector on
+//!   its way to a code is in it.
+//! * [`Codes`] are what comes out, 64 bits to a word.
+//!
+//! # Learn, encode, measure
+//!
+//! The library carries 1,797 handwritten digits to try things on:
+//!
+//! ```
+//! use hashbrook::dataset::{Digits, digits};
+//! use hashbrook::eval::{Measures, evaluate};
+//! use hashbrook::{Batch, Features, Labels, Learner, Method};
+//!
+//! let Digits { features, labels } = digits();
+//! let all = Batch::new(Features::new(&features, Digits::DIM)?, Labels::single(&labels))?;
+//! let (stream, queries) = (all.slice(0..1500), all.slice(1500..1797));
+//!
+//! let mut model = Method::named("bsodh")?.start(Digits::DIM, 32, 1)?;
+//! for start in (0..1500).step_by(250) {
+//!     model.learn(stream.slice(start..start + 250))?;
+//! }
+//!
+//! let function = model.hash_function();
+//! let found = evaluate(
+//!     &function.encode(queries.features())?,
+//!     queries.labels().unwrap(),
+//!     &function.encode(stream.features())?,
+//!     stream.labels().unwrap(),
+//!     &Measures::default(),
+//! )?;
+//! assert!(found.map > 0.7, "mAP of {:.3}", found.map);
+//! # Ok::<(), hashbrook::Error>(())
+//! ```
+//!
+//! [`Features`], [`Labels`] and [`Batch`] are views of your own memory. They check shape and
+//! finiteness when they are made; nothing else needs to. A row may have several labels
+//! ([`Labels::sets`]): rows are similar when they share at least one.
+//!
+//! # Files, larger than memory if need be
+//!
+//! [`dataset`] streams npy, npz, IDX, CSV, vecs and MATLAB files, and [`Model`]s are kept in files
+//! of their own:
+//!
+//! ```
+//! use hashbrook::dataset::{LabelNames, Reader, read_labels};
+//! use hashbrook::{Batch, Learner, Method, Model};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let csv = folder.path().join("pets.csv").to_str().unwrap().to_owned();
+//! # std::fs::write(&csv, "weight,height,kind\n4,25,cat\n30,60,dog\n5,23,cat\n35,55,dog\n")?;
+//! # let path = folder.path().join("pets.model");
+//! let mut reader = Reader::open(&format!("{csv}:weight,height"))?;
+//! let mut model = Method::named("bsodh")?.start(reader.dim(), 16, 1)?;
+//! let labels = read_labels(&format!("{csv}:kind"), model.names_mut())?;
+//! let mut row = 0;
+//! while let Some(features) = reader.next(2)? {
+//!     let labels = labels.view().slice(row..row + features.len());
+//!     row += features.len();
+//!     model.learn(Batch::new(features, labels)?)?;
+//! }
+//! model.settle()?; // fewer rows than a model warms up with: learn from what there is
+//! model.save(&path)?;
+//! assert_eq!(Model::load(&path)?.seen(), 4);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Choosing parameters, and how vectors are prepared
+//!
+//! ```
+//! use hashbrook::{Center, Method, Setup};
+//!
+//! let mut method = Method::named("bsodh")?;
+//! method.set("ridge", "0.3")?;
+//! let setup = Setup { center: Center::None, unit: false, ..Setup::default() };
+//! let model = method.start_with(784, 64, 1, setup)?;
+//! # Ok::<(), hashbrook::Error>(())
+//! ```
+//!
+//! Unless told otherwise a model centres vectors on the mean of the first 1,000 rows and scales
+//! them to unit length. It holds those rows back until it has them all, and then learns them in the
+//! batches they came in; until then its function is the random start.
+//!
+//! # What does not change
+//!
+//! * The same seed and the same stream give the same bits, whatever the number of threads.
+//! * A vector has the same code alone and among millions.
+//! * A batch that fails leaves the model as it was.
+//! * Files are written whole or not at all.
+//!
+//! # What most people may ignore
+//!
+//! [`Learner`] is the trait that methods implement, for those who write one of their own.
+//! [`protocol`] runs experiments as the papers do. [`HashParts`] takes a hash function apart.
+
+mod batch;
+mod codes;
+pub mod dataset;
+mod error;
+pub mod eval;
+pub mod file;
+mod hash;
+mod kernel;
+mod learner;
+pub mod learners;
+mod linalg;
+mod mean;
+mod model;
+pub mod protocol;
+mod similarity;
+mod tensors;
+
+pub use batch::{Batch, Features, Labels};
+pub use codes::{Codes, MAX_BITS, hamming};
+pub use dataset::{LabelList, LabelNames};
+pub use error::{Error, Result};
+pub use hash::{HashFunction, HashParts, Lift};
+pub use learner::{Learner, Method, Step};
+pub use mean::Mean;
+pub use model::{Center, Model, Setup};

@@ -1,0 +1,230 @@
+//! Model files: safetensors, with one JSON text in their metadata.
+//!
+//! Everything a model needs to go on is in the file, and nothing that runs. The text says what the
+//! model is; the arrays hold what it learned; the array `checksum` covers both.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{About, Held, Model, Running};
+use crate::codes::check_bits;
+use crate::dataset::{LabelList, LabelNames};
+use crate::learners::bsodh::Bsodh;
+use crate::similarity::running_total;
+use crate::tensors::Tensors;
+use crate::{Error, Features, Labels, Method, Result, file};
+
+/// The newest version of the format, which is the one written.
+const VERSION: u32 = 1;
+
+/// The key of the metadata under which the text stands.
+const KEY: &str = "hashbrook";
+
+/// What the text of a model file says it is.
+const FORMAT: &str = "hashbrook model";
+
+/// The text of a model file.
+#[derive(Serialize, Deserialize)]
+struct Text {
+    format: String,
+    version: u32,
+    program: String,
+    #[serde(flatten)]
+    about: About,
+    warm: bool,
+    label_names: LabelNames,
+    notes: BTreeMap<String, String>,
+}
+
+impl Model {
+    /// Saves the model, whole or not at all, replacing what stood there.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        file::write(path, &self.to_bytes())
+    }
+
+    /// Loads a model that was saved, to go on from there.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is not a model, is damaged, or was written by a newer
+    /// version.
+    pub fn load(path: &Path) -> Result<Model> {
+        let bytes = fs::read(path).map_err(Error::io(path))?;
+        Model::from_bytes(&bytes, path)
+    }
+
+    /// The bytes of a model file. One state has one form.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut state = Tensors::default();
+        self.learner.learner().save(&mut state);
+        if let Some(center) = &self.center {
+            state.put("center", self.about.dim, center);
+        }
+        if let Some(held) = &self.held {
+            held.save(self.about.dim, &mut state);
+        }
+        let text = Text {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            program: concat!("hashbrook ", env!("CARGO_PKG_VERSION")).to_owned(),
+            about: self.about.clone(),
+            warm: self.held.is_none(),
+            label_names: self.names.clone(),
+            notes: self.notes.clone(),
+        };
+        let text = serde_json::to_string(&text).expect("numbers and names serialise");
+        let checksum = state.checksum(&text);
+        state.put("checksum", 1, &[checksum]);
+        state.to_bytes(KEY, text).expect("the arrays have the sizes that their shapes say")
+    }
+
+    /// Reads a model from the bytes of a file; errors name `path`.
+    ///
+    /// # Errors
+    /// As for [`load`](Model::load).
+    pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Model> {
+        let wrong = |problem: String| Error::malformed(path, problem);
+        let (mut state, text) = Tensors::from_bytes(bytes, KEY).map_err(|problem| {
+            wrong(format!("is not a model file, or was cut short: {problem}"))
+        })?;
+        let text = text.ok_or_else(|| {
+            wrong("is a safetensors file, but not one that hashbrook wrote".to_owned())
+        })?;
+        // The version is looked at first: all else may be different in a newer one.
+        let outline: Value = serde_json::from_str(&text)
+            .map_err(|problem| wrong(format!("its description is damaged: {problem}")))?;
+        if outline["format"] != FORMAT {
+            return Err(wrong(format!("is not a model; its format is {}", outline["format"])));
+        }
+        let found = outline["version"].as_u64().unwrap_or(0).try_into().unwrap_or(u32::MAX);
+        if found > VERSION {
+            let path = path.to_path_buf();
+            return Err(Error::NewerVersion { path, found, supported: VERSION });
+        }
+        let stored = state.take_rows::<u32>("checksum", 1, 1).map_err(wrong)?[0];
+        let computed = state.checksum(&text);
+        if stored != computed {
+            return Err(wrong(format!(
+                "is damaged: its checksum is {computed:08x}, it should be {stored:08x}"
+            )));
+        }
+        let text: Text = serde_json::from_str(&text)
+            .map_err(|problem| wrong(format!("its description is incomplete: {problem}")))?;
+        Model::from_state(text, state).map_err(wrong)
+    }
+
+    fn from_state(text: Text, mut state: Tensors) -> std::result::Result<Model, String> {
+        let Text { about, warm, label_names: names, notes, .. } = text;
+        let (dim, bits) = (about.dim, about.bits);
+        check_bits(bits).map_err(|error| error.to_string())?;
+        if dim == 0 {
+            return Err("has dimension 0".to_owned());
+        }
+        let learner = match &about.method {
+            Method::Bsodh(params) => Running::Bsodh(Bsodh::load(params, dim, bits, &mut state)?),
+        };
+        let center = match state.contains("center") {
+            true => Some(state.take_rows("center", 1, dim)?),
+            false => None,
+        };
+        if let Some(center) = &center {
+            Features::new(center, dim).map_err(|error| format!("its centre: {error}"))?;
+        }
+        let held = if warm { None } else { Some(Held::load(dim, &mut state)?) };
+        Ok(Model { about, names, notes, center, learner, held })
+    }
+}
+
+impl Held {
+    fn save(&self, dim: usize, state: &mut Tensors) {
+        let wide = |values: &[usize]| values.iter().map(|&v| v as u64).collect::<Vec<u64>>();
+        state.put("held.features", dim, &self.features);
+        state.put("held.ends", 1, &wide(&self.ends));
+        if let Some(labels) = &self.labels {
+            let rows = (0..labels.len()).map(|row| labels.view().row(row));
+            let ends: Vec<usize> = rows.clone().scan(0, running_total).collect();
+            state.put("held.labels.ends", 1, &wide(&ends));
+            state.put("held.labels", 1, &rows.collect::<Vec<_>>().concat());
+        }
+    }
+
+    fn load(dim: usize, state: &mut Tensors) -> std::result::Result<Held, String> {
+        let narrow = |values: Vec<u64>| values.into_iter().map(|v| v as usize).collect();
+        let features: Vec<f32> = state.take("held.features", dim)?;
+        let ends: Vec<usize> = narrow(state.take("held.ends", 1)?);
+        let rows = Features::new(&features, dim).map_err(|error| error.to_string())?.len();
+        if !ends.is_sorted() || ends.last().copied().unwrap_or(0) != rows {
+            return Err("the batches held back do not add up".to_owned());
+        }
+        let labels = match state.contains("held.labels") {
+            false => None,
+            true => {
+                let label_ends: Vec<usize> = narrow(state.take("held.labels.ends", 1)?);
+                let values: Vec<u32> = state.take("held.labels", 1)?;
+                let labels = Labels::sets(&label_ends, &values);
+                let labels = labels.map_err(|error| error.to_string())?;
+                let mut list = LabelList::default();
+                list.extend(labels);
+                Some(list)
+            }
+        };
+        if labels.as_ref().is_some_and(|labels| labels.len() != rows) {
+            return Err("the labels held back are not as many as the rows".to_owned());
+        }
+        Ok(Held { features, labels, ends })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+    use crate::{Batch, Learner, Setup};
+
+    /// A checksum guards against accidents, not against whoever computes a new one: then the state
+    /// itself is checked, and whatever is accepted must work.
+    #[test]
+    fn a_state_made_up_by_others_is_refused_or_works() {
+        let rows: Vec<f32> = (0..40).map(|i| (i * 7 % 11) as f32).collect();
+        let labels = [3, 1, 3, 2, 1, 3, 9, 1, 1, 2];
+        let batch = Batch::new(Features::new(&rows, 4).unwrap(), Labels::single(&labels)).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut accepted = 0;
+        for round in 0..3000 {
+            let setup = Setup { warmup: if round % 2 == 0 { 5 } else { 500 }, ..Setup::default() };
+            let mut model = Method::named("bsodh").unwrap().start_with(4, 6, 1, setup).unwrap();
+            for _ in 0..3 {
+                model.learn(batch).unwrap();
+            }
+            let bytes = model.to_bytes();
+            let (mut state, text) = Tensors::from_bytes(&bytes, KEY).unwrap();
+            state.take_rows::<u32>("checksum", 1, 1).unwrap();
+            let mut text = text.unwrap();
+            match rng.random_range(0..4) {
+                0 => text = text.replace("\"dim\":4", &format!("\"dim\":{}", rng.random::<u32>())),
+                1 => text = text.replace("\"bits\":6", &format!("\"bits\":{}", rng.random::<u8>())),
+                _ => (0..rng.random_range(1..4)).for_each(|_| state.damage(&mut rng)),
+            }
+            let checksum = state.checksum(&text);
+            state.put("checksum", 1, &[checksum]);
+            let bytes = state.to_bytes(KEY, text).unwrap();
+            if let Ok(mut model) = Model::from_bytes(&bytes, Path::new("made up")) {
+                accepted += 1;
+                if model.dim() == 4 {
+                    let _ = model.learn(batch);
+                    let _ = model.settle();
+                    model.hash_function().encode(batch.features()).unwrap();
+                }
+            }
+        }
+        assert!(accepted > 100, "{accepted}: the damage is subtle enough to pass now and then");
+    }
+}

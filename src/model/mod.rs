@@ -1,0 +1,319 @@
+//! [`Model`]: a method at work on a stream.
+
+mod file;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::codes::check_bits;
+use crate::dataset::{LabelList, LabelNames};
+use crate::hash::prepare;
+use crate::learners::BuiltIn;
+use crate::learners::bsodh::Bsodh;
+use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Mean, Method, Result, Step};
+
+/// How vectors are prepared for a method, and where it starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// What is subtracted from every vector.
+    pub center: Center,
+    /// Whether vectors are scaled to unit length after that.
+    pub unit: bool,
+    /// How many of the stream's first rows are held back until what is fixed before learning can
+    /// be fixed from them: the centre, and whatever else a method needs.
+    pub warmup: usize,
+    /// The projection to start from, dim x bits, row-major; random if not given.
+    pub init: Option<Vec<f32>>,
+}
+
+/// What vectors are centred on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Center {
+    /// Nothing is subtracted.
+    None,
+    /// The mean of the stream's first [`warmup`](Setup::warmup) rows.
+    First,
+    /// A vector that is known beforehand.
+    Given(Vec<f32>),
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Setup { center: Center::First, unit: true, warmup: 1000, init: None }
+    }
+}
+
+/// A method at work: it learns from a stream, gives out the hash function learned so far, and can
+/// be saved at any time and taken up again as if nothing had happened.
+///
+/// While it warms up it only holds rows back, and its hash function is the random start. What it
+/// fixes then depends on the first rows of the stream and not on how they were cut into batches.
+#[derive(Clone, Debug)]
+pub struct Model {
+    about: About,
+    names: LabelNames,
+    notes: BTreeMap<String, String>,
+    /// The centre, once it is known.
+    center: Option<Vec<f32>>,
+    learner: Running,
+    /// Rows held back; `None` once the model is warm.
+    held: Option<Held>,
+}
+
+/// What a model file says of the model besides its arrays.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct About {
+    method: Method,
+    dim: usize,
+    bits: usize,
+    seed: u64,
+    unit: bool,
+    warmup: usize,
+    seen: u64,
+    batches: u64,
+}
+
+impl About {
+    /// Passes a batch on to the learner as its hash function will see it.
+    fn learn(
+        &self,
+        learner: &mut Running,
+        center: Option<&[f32]>,
+        batch: Batch<'_>,
+    ) -> Result<Step> {
+        if center.is_none() && !self.unit {
+            return learner.learner_mut().learn(batch);
+        }
+        let mut rows = batch.features().values().to_vec();
+        prepare(center, self.unit, self.dim, &mut rows);
+        let features = Features::new(&rows, self.dim)?;
+        learner.learner_mut().learn(batch.with_features(features))
+    }
+}
+
+/// The learners that come with the library.
+#[derive(Clone, Debug)]
+enum Running {
+    Bsodh(Bsodh),
+}
+
+impl Running {
+    fn learner(&self) -> &dyn BuiltIn {
+        match self {
+            Running::Bsodh(learner) => learner,
+        }
+    }
+
+    fn learner_mut(&mut self) -> &mut dyn BuiltIn {
+        match self {
+            Running::Bsodh(learner) => learner,
+        }
+    }
+}
+
+/// Batches that wait for the warm-up to end.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    features: Vec<f32>,
+    labels: Option<LabelList>,
+    /// The row at which each batch ends.
+    ends: Vec<usize>,
+}
+
+impl Model {
+    pub(crate) fn start(
+        method: Method,
+        dim: usize,
+        bits: usize,
+        seed: u64,
+        setup: Setup,
+    ) -> Result<Self> {
+        check_bits(bits)?;
+        if dim == 0 {
+            return Err(Error::parameter("dim", "1 or more", 0));
+        }
+        if let Some(init) = &setup.init {
+            let rows = Features::new(init, bits)?;
+            if rows.len() != dim {
+                return Err(Error::parameter(
+                    "init",
+                    format!("a projection of {dim} x {bits}"),
+                    format!("{} x {bits}", rows.len()),
+                ));
+            }
+        }
+        let (center, wait) = match setup.center {
+            Center::None => (None, false),
+            Center::First if setup.warmup == 0 => {
+                let expected = "1 or more when the centre is that of the first rows";
+                return Err(Error::parameter("warmup", expected, 0));
+            }
+            Center::First => (None, true),
+            Center::Given(center) => {
+                Features::new(&center, dim)?;
+                if center.len() != dim {
+                    return Err(Error::Dimension { expected: dim, found: center.len() });
+                }
+                (Some(center), false)
+            }
+        };
+        let learner = match &method {
+            Method::Bsodh(params) => {
+                Running::Bsodh(Bsodh::start(params, dim, bits, seed, setup.init)?)
+            }
+        };
+        let Setup { unit, warmup, .. } = setup;
+        let about = About { method, dim, bits, seed, unit, warmup, seen: 0, batches: 0 };
+        let held = wait.then(Held::default);
+        let (names, notes) = (LabelNames::default(), BTreeMap::new());
+        Ok(Model { about, names, notes, center, learner, held })
+    }
+
+    /// Ends the warm-up now, with the rows there are, as if the stream's first rows were just
+    /// these. Does nothing if the model is warm or has seen no rows.
+    ///
+    /// # Errors
+    /// When the rows held back cannot be learned.
+    pub fn settle(&mut self) -> Result<Step> {
+        match &self.held {
+            Some(held) if !held.ends.is_empty() => self.warm_up(None),
+            _ => Ok(Step::default()),
+        }
+    }
+
+    /// Fixes what is fixed before learning, then learns what was held back, and `batch`. All of
+    /// it or nothing.
+    fn warm_up(&mut self, batch: Option<Batch<'_>>) -> Result<Step> {
+        let Some(held) = &self.held else { return Ok(Step::default()) };
+        let batches: Vec<_> = held.batches(self.about.dim)?.into_iter().chain(batch).collect();
+        let mut mean = Mean::new(self.about.dim);
+        let mut missing = self.about.warmup;
+        for batch in &batches {
+            let rows = batch.len().min(missing);
+            mean.add(batch.features().slice(0..rows))?;
+            missing -= rows;
+        }
+        let center = mean.value();
+        let mut learner = self.learner.clone();
+        let mut step = Step::default();
+        for batch in batches {
+            step += self.about.learn(&mut learner, Some(&center), batch)?;
+        }
+        (self.learner, self.center, self.held) = (learner, Some(center), None);
+        Ok(step)
+    }
+
+    /// The method and its parameters.
+    pub fn method(&self) -> &Method {
+        &self.about.method
+    }
+
+    /// The dimension of the vectors it learns from.
+    pub fn dim(&self) -> usize {
+        self.about.dim
+    }
+
+    /// The length of its codes.
+    pub fn bits(&self) -> usize {
+        self.about.bits
+    }
+
+    /// The seed it started from.
+    pub fn seed(&self) -> u64 {
+        self.about.seed
+    }
+
+    /// How many rows it has been given, those held back included.
+    pub fn seen(&self) -> u64 {
+        self.about.seen
+    }
+
+    /// In how many batches they came.
+    pub fn batches(&self) -> u64 {
+        self.about.batches
+    }
+
+    /// How many of the stream's first rows it holds back at most before it learns.
+    pub fn warmup(&self) -> usize {
+        self.about.warmup
+    }
+
+    /// Whether it has begun to learn, or would with the next row: nothing is held back.
+    pub fn is_warm(&self) -> bool {
+        self.held.is_none()
+    }
+
+    /// The names of the labels it was given, for labels that come from outside. It is the
+    /// caller's to fill, and is saved with the model.
+    pub fn names(&self) -> &LabelNames {
+        &self.names
+    }
+
+    /// The names of the labels, to be added to.
+    pub fn names_mut(&mut self) -> &mut LabelNames {
+        &mut self.names
+    }
+
+    /// Whatever the caller wants to be saved with the model; it means nothing to the model.
+    pub fn notes(&self) -> &BTreeMap<String, String> {
+        &self.notes
+    }
+
+    /// The notes, to be changed.
+    pub fn notes_mut(&mut self) -> &mut BTreeMap<String, String> {
+        &mut self.notes
+    }
+}
+
+impl Learner for Model {
+    fn learn(&mut self, batch: Batch<'_>) -> Result<Step> {
+        batch.features().expect_dim(self.about.dim)?;
+        let step = match &mut self.held {
+            None => self.about.learn(&mut self.learner, self.center.as_deref(), batch)?,
+            Some(held) if held.rows() + batch.len() < self.about.warmup => {
+                // A batch that could never be learned is refused before it is held back.
+                if self.about.method.is_supervised() {
+                    batch.require_labels(self.about.method.name())?;
+                }
+                held.push(batch);
+                Step::default()
+            }
+            Some(_) => self.warm_up(Some(batch))?,
+        };
+        self.about.seen += batch.len() as u64;
+        self.about.batches += 1;
+        Ok(step)
+    }
+
+    fn hash_function(&self) -> HashFunction {
+        let parts = self.learner.learner().hash_function().parts().clone();
+        let (center, unit) = (self.center.clone(), self.about.unit);
+        HashFunction::new(HashParts { center, unit, ..parts })
+            .expect("the centre was checked when it was set")
+    }
+}
+
+impl Held {
+    fn rows(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    fn push(&mut self, batch: Batch<'_>) {
+        self.ends.push(self.rows() + batch.len());
+        self.features.extend_from_slice(batch.features().values());
+        if let Some(labels) = batch.labels() {
+            self.labels.get_or_insert_default().extend(labels);
+        }
+    }
+
+    fn batches(&self, dim: usize) -> Result<Vec<Batch<'_>>> {
+        let features = Features::new(&self.features, dim)?;
+        let all = match &self.labels {
+            Some(labels) => Batch::new(features, labels.view())?,
+            None => Batch::unlabelled(features),
+        };
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        Ok(starts.zip(&self.ends).map(|(start, &end)| all.slice(start..end)).collect())
+    }
+}

@@ -1,0 +1,102 @@
+//! The metrics against their definitions.
+
+use hashbrook::eval::{Evaluation, Measures, evaluate};
+use hashbrook::{Codes, LabelList, Labels};
+use proptest::prelude::*;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+use crate::streams::config;
+use crate::twin::ranking;
+
+fn random(rows: usize, bits: usize, spread: f64, sets: bool, seed: u64) -> (Codes, LabelList) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut codes = Codes::new(bits).unwrap();
+    let mut labels = LabelList::default();
+    for _ in 0..rows {
+        let mut code = vec![0u64; bits.div_ceil(64)];
+        for bit in 0..bits {
+            code[bit / 64] |= u64::from(rng.random_bool(spread)) << (bit % 64);
+        }
+        codes.push(&code).unwrap();
+        if sets {
+            let set: Vec<u32> = (0..4).filter(|_| rng.random_bool(0.25)).collect();
+            labels.push_set(&set);
+        } else {
+            labels.push_set(&[rng.random_range(0..5)]);
+        }
+    }
+    (codes, labels)
+}
+
+fn assert_close(fast: &Evaluation, slow: &Evaluation) {
+    let numbers = |e: &Evaluation| {
+        let lists = [&e.map_at, &e.precision_at, &e.precision_radius];
+        let mut all: Vec<f64> = lists.iter().flat_map(|l| l.iter().map(|(_, v)| *v)).collect();
+        all.push(e.map);
+        all
+    };
+    assert_eq!((fast.queries, fast.answerable), (slow.queries, slow.answerable));
+    for (f, s) in numbers(fast).iter().zip(numbers(slow)) {
+        assert!((f - s).abs() < 1e-12 || (f.is_nan() && s.is_nan()), "{fast:?}\n{slow:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    #[test]
+    fn counting_equals_sorting(
+        rows in 1..400usize, queries in 1..6usize, bits in 1..150usize,
+        spread in prop_oneof![Just(0.5), Just(0.02)], sets: bool, seed: u64,
+    ) {
+        let (database, labels) = random(rows, bits, spread, sets, seed);
+        let (queries, wanted) = random(queries, bits, spread, sets, seed ^ 1);
+        let measures = Measures {
+            tops: vec![1, 7, 100, 100_000],
+            precision_at: vec![1, 3, 50, 100_000],
+            radii: vec![0, 1, 2, 40, 5000],
+        };
+        let fast =
+            evaluate(&queries, wanted.view(), &database, labels.view(), &measures).unwrap();
+        let slow = ranking::evaluate(
+            ranking::differing_bits, &queries, wanted.view(), &database, labels.view(), &measures,
+        );
+        assert_close(&fast, &slow);
+    }
+}
+
+/// A ranking small enough to check by hand, with ties.
+#[test]
+fn the_conventions_hold_on_a_small_case() {
+    // Distances from 0: 1, 0, 1, 2, 1; so the ranking is rows 1, 0, 2, 4, 3.
+    let database = Codes::from_bytes(8, &[0b1, 0b0, 0b10, 0b11, 0b100]).unwrap();
+    let labels = [7, 8, 8, 7, 7];
+    let query = Codes::from_bytes(8, &[0]).unwrap();
+    let measures = Measures { tops: vec![1, 3], precision_at: vec![2, 9], radii: vec![0, 1] };
+    let got = evaluate(&query, Labels::single(&[7]), &database, Labels::single(&labels), &measures)
+        .unwrap();
+    // Relevant rows 0, 4, 3 stand at ranks 2, 4, 5.
+    let expected = (1.0 / 2.0 + 2.0 / 4.0 + 3.0 / 5.0) / 3.0;
+    assert!((got.map - expected).abs() < 1e-15);
+    assert!(got.map_at[0].1.is_nan(), "none among the first: left out of the mean");
+    assert_eq!(got.map_at[1], (3, 0.5));
+    assert_eq!(got.precision_at, [(2, 0.5), (9, 3.0 / 5.0)]);
+    assert_eq!(got.precision_radius, [(0, 0.0), (1, 0.5)]);
+}
+
+#[test]
+fn what_cannot_be_evaluated_is_refused() {
+    let codes = |bits, bytes: &[u8]| Codes::from_bytes(bits, bytes).unwrap();
+    let measures = Measures::default();
+    let run = |q: &Codes, ql: &[u32], d: &Codes, dl: &[u32], m: &Measures| {
+        evaluate(q, Labels::single(ql), d, Labels::single(dl), m).unwrap_err().to_string()
+    };
+    let (one, two) = (codes(8, &[1]), codes(8, &[1, 2]));
+    assert!(run(&one, &[1], &codes(7, &[1]), &[1], &measures).contains("7 bits"));
+    assert!(run(&one, &[1], &two, &[1], &measures).contains("1 labels for 2 rows"));
+    assert!(run(&codes(8, &[]), &[], &two, &[1, 2], &measures).contains("queries"));
+    assert!(run(&one, &[1], &codes(8, &[]), &[], &measures).contains("database"));
+    let zero = Measures { tops: vec![0], ..Measures::default() };
+    assert!(run(&one, &[1], &two, &[1, 2], &zero).contains("top must be 1 or more"));
+}

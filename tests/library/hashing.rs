@@ -1,0 +1,132 @@
+//! Hash functions: every stage, and the promise that company does not change a code.
+
+use hashbrook::{Features, HashFunction, HashParts, Lift};
+use proptest::prelude::*;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+use crate::streams::config;
+
+fn random(n: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
+    (0..n).map(|_| rng.random_range(-1.0..1.0)).collect()
+}
+
+/// The stages one after the other, in double, as the documentation of [`HashParts`] lists them.
+fn twin(parts: &HashParts, row: &[f32]) -> Vec<f64> {
+    let mut x: Vec<f64> = row.iter().map(|&v| f64::from(v)).collect();
+    if let Some(center) = &parts.center {
+        x.iter_mut().zip(center).for_each(|(x, c)| *x -= f64::from(*c));
+    }
+    let norm = x.iter().map(|v| v * v).sum::<f64>().sqrt();
+    if parts.unit && norm > 0.0 {
+        x.iter_mut().for_each(|v| *v /= norm);
+    }
+    if let Lift::Rbf { anchors, gamma } = &parts.lift {
+        let distance =
+            |a: &[f32]| x.iter().zip(a).map(|(x, a)| (x - f64::from(*a)).powi(2)).sum::<f64>();
+        x = anchors
+            .chunks_exact(parts.dim)
+            .map(|a| (-f64::from(*gamma) * distance(a)).exp())
+            .collect();
+    }
+    (0..parts.bits)
+        .map(|r| {
+            let column = parts.weights.iter().skip(r).step_by(parts.bits);
+            let product: f64 = x.iter().zip(column).map(|(x, w)| x * f64::from(*w)).sum();
+            product + parts.offset.as_ref().map_or(0.0, |offset| f64::from(offset[r]))
+        })
+        .collect()
+}
+
+fn parts() -> impl Strategy<Value = (HashParts, u64)> {
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    (1..40usize, 1..140usize, 1..20usize, flags, any::<u64>()).prop_map(
+        |(dim, bits, anchors, (center, unit, lift, offset), seed)| {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let inputs = if lift { anchors } else { dim };
+            let parts = HashParts {
+                dim,
+                bits,
+                center: center.then(|| random(dim, &mut rng)),
+                unit,
+                lift: match lift {
+                    true => Lift::Rbf { anchors: random(anchors * dim, &mut rng), gamma: 0.7 },
+                    false => Lift::Identity,
+                },
+                weights: random(inputs * bits, &mut rng),
+                offset: offset.then(|| random(bits, &mut rng)),
+            };
+            (parts, seed)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    #[test]
+    fn the_stages_are_what_they_say((parts, seed) in parts(), rows in 1..120usize) {
+        let mut rng = ChaCha8Rng::seed_from_u64(!seed);
+        let values = random(rows * parts.dim, &mut rng);
+        let features = Features::new(&values, parts.dim).unwrap();
+        let function = HashFunction::new(parts.clone()).unwrap();
+        let projections = function.project(features).unwrap();
+        let codes = function.encode(features).unwrap();
+        prop_assert_eq!(codes.len(), rows);
+        for row in 0..rows {
+            for (bit, expected) in twin(&parts, features.row(row)).into_iter().enumerate() {
+                let found = projections[row * parts.bits + bit];
+                prop_assert!((f64::from(found) - expected).abs() < 2e-5);
+                prop_assert_eq!(codes.bit(row, bit), found > 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_vector_has_the_same_code_alone_and_in_company((parts, seed) in parts(), rows in 1..120usize) {
+        let mut rng = ChaCha8Rng::seed_from_u64(!seed);
+        let values = random(rows * parts.dim, &mut rng);
+        let features = Features::new(&values, parts.dim).unwrap();
+        let function = HashFunction::new(parts).unwrap();
+        let together = function.encode(features).unwrap();
+        for row in 0..rows {
+            let alone = function.encode(features.slice(row..row + 1)).unwrap();
+            prop_assert_eq!(alone.code(0), together.code(row));
+        }
+        let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        prop_assert_eq!(one_thread.install(|| function.encode(features).unwrap()), together);
+    }
+}
+
+#[test]
+fn rows_of_any_size_are_scaled_without_overflow() {
+    let parts = HashParts { unit: true, ..HashParts::linear(2, 2, vec![1.0, 0.0, 0.0, -1.0]) };
+    let function = HashFunction::new(parts).unwrap();
+    let values = [3e38, 3e38, 1e-38, 1e-38, 0.0, 0.0, -1e-30, 3e38];
+    let projections = function.project(Features::new(&values, 2).unwrap()).unwrap();
+    let half = std::f32::consts::FRAC_1_SQRT_2;
+    assert!((projections[0] - half).abs() < 1e-6 && (projections[1] + half).abs() < 1e-6);
+    assert!((projections[2] - half).abs() < 1e-6 && (projections[3] + half).abs() < 1e-6);
+    assert_eq!(projections[4..6], [0.0, 0.0], "a zero row stays zero");
+    assert!(projections.iter().all(|p| p.is_finite()));
+}
+
+#[test]
+fn parts_that_do_not_fit_are_refused() {
+    let good = HashParts::linear(2, 3, vec![0.5; 6]);
+    let refuse = |parts: HashParts| HashFunction::new(parts).unwrap_err().to_string();
+    assert!(refuse(HashParts { bits: 0, ..good.clone() }).contains("1 to 1024"));
+    assert!(refuse(HashParts { bits: 2000, ..good.clone() }).contains("2000"));
+    assert!(refuse(HashParts { weights: vec![0.5; 5], ..good.clone() }).contains("5 values"));
+    assert!(refuse(HashParts { weights: vec![0.5; 9], ..good.clone() }).contains("9 values"));
+    assert!(refuse(HashParts { weights: vec![f32::NAN; 6], ..good.clone() }).contains("NaN"));
+    assert!(refuse(HashParts { center: Some(vec![1.0]), ..good.clone() }).contains("1 values"));
+    assert!(refuse(HashParts { offset: Some(vec![1.0; 2]), ..good.clone() }).contains("2 values"));
+    let rbf = |anchors: Vec<f32>, gamma| Lift::Rbf { anchors, gamma };
+    assert!(refuse(HashParts { lift: rbf(vec![1.0; 4], 0.0), ..good.clone() }).contains("gamma"));
+    assert!(refuse(HashParts { lift: rbf(vec![], 1.0), ..good.clone() }).contains("anchors"));
+    let function = HashFunction::new(good).unwrap();
+    let wide = [0.0; 3];
+    let error = function.encode(Features::new(&wide, 3).unwrap()).unwrap_err();
+    assert_eq!(error.to_string(), "expected vectors of 2 dimensions, these have 3");
+}

@@ -1,0 +1,255 @@
+//! Models: warm-up, saving and going on, and what they refuse.
+
+use std::path::Path;
+
+use hashbrook::{Batch, Center, Error, Features, Labels, Learner, Method, Model, Setup, Step};
+use proptest::prelude::*;
+
+use crate::streams::{Stream, config, stream};
+
+fn start(stream: &Stream, bits: usize, setup: Setup) -> Model {
+    Method::named("bsodh").unwrap().start_with(stream.dim, bits, 3, setup).unwrap()
+}
+
+/// A stream cut into other batches.
+fn recut(stream: &Stream, size: usize) -> Vec<Batch<'_>> {
+    let all = Batch::new(stream.features(), stream.labels()).unwrap();
+    (0..all.len()).step_by(size).map(|at| all.slice(at..all.len().min(at + size))).collect()
+}
+
+fn reload(model: &Model) -> Model {
+    let bytes = model.to_bytes();
+    let again = Model::from_bytes(&bytes, Path::new("memory")).unwrap();
+    assert_eq!(again.to_bytes(), bytes, "one state, one form");
+    again
+}
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    #[test]
+    fn saved_and_loaded_it_goes_on_as_if_nothing_had_happened(
+        stream in stream(), bits in 1..70usize, warmup in 1..40usize,
+        order in prop_oneof![Just("released"), Just("alternating"), Just("printed")],
+    ) {
+        let mut method = Method::named("bsodh").unwrap();
+        method.set("order", order).unwrap();
+        let setup = Setup { warmup, ..Setup::default() };
+        let mut whole = method.start_with(stream.dim, bits, 3, setup).unwrap();
+        let mut interrupted = whole.clone();
+        for batch in stream.batches() {
+            let step = whole.learn(batch).unwrap();
+            interrupted = reload(&interrupted);
+            prop_assert_eq!(interrupted.learn(batch).unwrap(), step);
+            prop_assert_eq!(interrupted.to_bytes(), whole.to_bytes());
+        }
+    }
+
+    #[test]
+    fn what_the_warm_up_fixes_does_not_depend_on_how_the_stream_was_cut(
+        stream in stream(), warmup in 1..60usize, size in 1..50usize,
+    ) {
+        let setup = Setup { warmup, ..Setup::default() };
+        let mut one = start(&stream, 8, setup.clone());
+        let mut other = start(&stream, 8, setup);
+        stream.batches().for_each(|batch| { one.learn(batch).unwrap(); });
+        recut(&stream, size).into_iter().for_each(|batch| { other.learn(batch).unwrap(); });
+        prop_assert_eq!(one.is_warm(), stream.features().len() >= warmup);
+        prop_assert_eq!(one.is_warm(), other.is_warm());
+        let center = |model: &Model| model.hash_function().parts().center.clone();
+        prop_assert_eq!(center(&one), center(&other));
+    }
+
+    #[test]
+    fn held_back_rows_are_learned_in_the_batches_they_came_in(
+        stream in stream(), warmup in 2..60usize,
+    ) {
+        let mut held = start(&stream, 8, Setup { warmup, ..Setup::default() });
+        let random_start = held.hash_function().parts().weights.clone();
+        let mut cold_steps = Step::default();
+        let mut warm_steps = Step::default();
+        for batch in stream.batches() {
+            let step = held.learn(batch).unwrap();
+            if held.is_warm() {
+                warm_steps += step;
+            } else {
+                cold_steps += step;
+                prop_assert_eq!(held.hash_function().parts().weights.clone(), random_start.clone());
+            }
+        }
+        prop_assert_eq!(cold_steps, Step::default());
+        warm_steps += held.settle().unwrap();
+        prop_assert!(held.is_warm());
+
+        let center = held.hash_function().parts().center.clone().unwrap();
+        let mut given =
+            start(&stream, 8, Setup { center: Center::Given(center), ..Setup::default() });
+        let mut steps = Step::default();
+        stream.batches().for_each(|batch| steps += given.learn(batch).unwrap());
+        prop_assert_eq!(warm_steps, steps);
+        prop_assert_eq!(held.hash_function().parts().clone(), given.hash_function().parts().clone());
+    }
+
+    #[test]
+    fn the_number_of_threads_does_not_matter(stream in stream()) {
+        let learn = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let mut model = start(&stream, 30, Setup { warmup: 5, ..Setup::default() });
+                stream.batches().for_each(|batch| { model.learn(batch).unwrap(); });
+                model.to_bytes()
+            })
+        };
+        prop_assert_eq!(learn(1), learn(3));
+    }
+}
+
+fn message<T>(result: hashbrook::Result<T>) -> String {
+    result.err().expect("an error").to_string()
+}
+
+#[test]
+fn a_batch_that_fails_changes_nothing() {
+    let rows = [0.3, -0.2, 1.0, 0.1, 0.5, 0.5];
+    let labels = [0, 1, 2];
+    let batch = |labels| Batch::new(Features::new(&rows, 2).unwrap(), Labels::single(labels));
+    for warmup in [1, 100] {
+        let setup = Setup { warmup, ..Setup::default() };
+        let mut model = Method::named("bsodh").unwrap().start_with(2, 4, 1, setup).unwrap();
+        model.learn(batch(&labels).unwrap()).unwrap();
+        let before = model.to_bytes();
+        let wide = Batch::new(Features::new(&rows, 3).unwrap(), Labels::single(&[7, 8])).unwrap();
+        assert!(matches!(model.learn(wide), Err(Error::Dimension { expected: 2, found: 3 })));
+        let unlabelled = Batch::unlabelled(Features::new(&rows, 2).unwrap());
+        assert!(message(model.learn(unlabelled)).contains("bsodh needs labels"));
+        assert_eq!(model.to_bytes(), before);
+        assert_eq!(model.learn(batch(&labels).unwrap().slice(0..0)).unwrap(), Step::default());
+    }
+}
+
+#[test]
+fn a_batch_without_a_solution_is_not_learned() {
+    // Rows that are all alike and large: beside their squares the ridge is lost.
+    let rows: Vec<f32> = (0..20 * 13).map(|i| 1e15 * (1.0 - (i % 13) as f32 / 130.0)).collect();
+    let (known, new): (Vec<u32>, Vec<u32>) = ((0..20).collect(), (100..120).collect());
+    let batch = |labels| Batch::new(Features::new(&rows, 13).unwrap(), Labels::single(labels));
+    let setup = Setup { center: Center::None, unit: false, ..Setup::default() };
+    let mut model = Method::named("bsodh").unwrap().start_with(13, 4, 1, setup).unwrap();
+    model.learn(batch(&known).unwrap()).unwrap();
+    let before = model.to_bytes();
+    assert!(message(model.learn(batch(&new).unwrap())).contains("it was not learned"));
+    assert_eq!(model.to_bytes(), before, "its new labels are forgotten as well");
+}
+
+#[test]
+fn settings_out_of_range_are_refused_with_what_was_expected() {
+    let refuse = |name: &str, value: &str| {
+        let mut method = Method::named("bsodh").unwrap();
+        method
+            .set(name, value)
+            .map_or_else(|error| error.to_string(), |()| message(method.start(4, 8, 1)))
+    };
+    assert_eq!(refuse("ridge", "0"), "ridge must be above 0, not 0");
+    assert_eq!(refuse("ridge", "-1"), "ridge must be above 0, not -1");
+    assert_eq!(refuse("fit_weight", "0"), "fit_weight must be above 0, not 0");
+    assert!(refuse("similar_weight", "-0.1").contains("0 or above"));
+    assert!(refuse("dissimilar_weight", "-0.1").contains("0 or above"));
+    assert!(refuse("max_iterations", "0").contains("1 or more"));
+    assert!(refuse("ridge", "much").contains("\"much\" is no value for ridge"));
+    assert!(refuse("order", "random").contains("printed"));
+    let unknown = refuse("rigde", "1");
+    assert!(unknown.contains("\"rigde\"") && unknown.contains("dissimilar_weight"), "{unknown}");
+    assert!(message(Method::named("bsohd")).contains("bsodh"));
+    assert!(refuse("method", "lsh").contains("no parameter"));
+
+    let method = Method::named("bsodh").unwrap();
+    assert!(message(method.start(4, 0, 1)).contains("1 to 1024"));
+    assert!(message(method.start(4, 2000, 1)).contains("2000"));
+    assert!(message(method.start(0, 8, 1)).contains("dim"));
+    let with = |setup| message(method.start_with(4, 8, 1, setup));
+    assert!(with(Setup { warmup: 0, ..Setup::default() }).contains("warmup"));
+    assert!(with(Setup { init: Some(vec![0.0; 24]), ..Setup::default() }).contains("4 x 8"));
+    assert!(with(Setup { init: Some(vec![f32::NAN; 32]), ..Setup::default() }).contains("NaN"));
+    let center = Center::Given(vec![0.0; 3]);
+    assert!(!with(Setup { center, ..Setup::default() }).is_empty());
+}
+
+fn small_model() -> Model {
+    let setup = Setup { warmup: 2, ..Setup::default() };
+    let mut model = Method::named("bsodh").unwrap().start_with(2, 5, 1, setup).unwrap();
+    let rows = [0.3, -0.2, 1.0, 0.1, 0.5, 0.5];
+    for labels in [[0, 1, 1], [1, 2, 0]] {
+        let batch = Batch::new(Features::new(&rows, 2).unwrap(), Labels::single(&labels)).unwrap();
+        model.learn(batch).unwrap();
+    }
+    model
+}
+
+#[test]
+fn a_damaged_model_file_is_an_error_whatever_the_damage() {
+    let bytes = small_model().to_bytes();
+    let read = |bytes: &[u8]| Model::from_bytes(bytes, Path::new("m"));
+    assert!(read(&bytes).is_ok());
+    for length in 0..bytes.len() {
+        assert!(read(&bytes[..length]).is_err(), "cut to {length} bytes");
+    }
+    for at in 0..bytes.len() {
+        for bit in [0, 3, 7] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1 << bit;
+            assert!(read(&damaged).is_err(), "bit {bit} of byte {at}");
+        }
+    }
+}
+
+#[test]
+fn files_that_are_not_models_are_told_from_damaged_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m");
+    let load = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        message(Model::load(&path))
+    };
+    assert!(load(b"").contains("is not a model file"));
+    assert!(load(b"\x93NUMPY not a model").contains("is not a model file"));
+    let header = br#"{"x":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}"#;
+    let foreign = [&(header.len() as u64).to_le_bytes()[..], header].concat();
+    assert!(load(&foreign).contains("not one that hashbrook wrote"));
+    assert!(message(Model::load(&folder.path().join("none"))).contains("none"));
+
+    let newer = small_model().to_bytes();
+    let text = String::from_utf8_lossy(&newer);
+    assert!(text.contains(r#"\"version\":1,"#), "the version stands in the description");
+    let at = text.find(r#"\"version\":1,"#).unwrap() + r#"\"version\":"#.len();
+    let mut newer = newer.clone();
+    newer[at] = b'9';
+    let message = load(&newer);
+    assert!(
+        message.contains("format version 9") && message.contains("up to version 1"),
+        "{message}"
+    );
+}
+
+#[test]
+fn names_and_notes_are_saved_with_the_model() {
+    let mut model = small_model();
+    assert_eq!([model.names_mut().id("cat"), model.names_mut().id("dog")], [0, 1]);
+    model.notes_mut().insert("where".to_owned(), "here".to_owned());
+    let again = reload(&model);
+    assert_eq!(again.names().find("dog"), Some(1));
+    assert_eq!(again.notes()["where"], "here");
+    assert_eq!((again.seen(), again.batches(), again.seed(), again.warmup()), (6, 2, 1, 2));
+}
+
+/// A file that is written replaces the old one whole; one that cannot be written leaves it alone.
+#[test]
+fn saving_replaces_a_file_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model");
+    std::fs::write(&path, b"old").unwrap();
+    small_model().save(&path).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), small_model().to_bytes());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+    assert!(message(small_model().save(folder.path())).contains("not a regular file"));
+    assert!(message(small_model().save(&folder.path().join("no/model"))).contains("no folder"));
+}

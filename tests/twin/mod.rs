@@ -1,0 +1,6 @@
+//! The naive twins: everything fast in the library, written down once more as its definition
+//! reads, slow and plain. Tests compare the two; benchmarks race them.
+#![allow(dead_code, missing_docs)]
+
+pub mod dense_bsodh;
+pub mod ranking;
