@@ -1,0 +1,85 @@
+//! The command line: one struct per command.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
+
+use crate::commands::{demo, encode, eval, info, learn, split};
+
+/// Learns compact binary codes from a labelled stream of vectors, and measures search by them.
+#[derive(Parser)]
+#[command(name = "hashbrook", version, max_term_width = 100, after_long_help = AFTER)]
+pub struct Args {
+    /// How many threads to use; all cores unless said. Results do not depend on it
+    #[arg(long, global = true, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const AFTER: &str = "\
+A first look, on data that the program carries:
+  hashbrook demo
+
+From vectors to codes:
+  hashbrook split  --data x.npy --labels y.npy --queries-per-class 100 --out split/
+  hashbrook learn  --bits 64 --data split/db.npy --labels split/db-labels.npy --out digits.model
+  hashbrook eval   --model digits.model --data split/db.npy --labels split/db-labels.npy \\
+                   --queries split/queries.npy --query-labels split/query-labels.npy
+  hashbrook encode --model digits.model --data x.npy --out codes.npy
+
+Files: npy, npz, IDX, CSV, fvecs/bvecs/ivecs and MATLAB v5 are told apart by their content, gzipped
+or not. FILE:NAME picks an array of an npz or mat file, FILE:COLUMNS columns of a CSV file (names,
+or places from 0, as in digits.csv:0-63). --data and --labels may be given several times: the files
+are read one after the other.
+
+Exit status: 0 done; 1 failed, with one message that says why; 2 the command line was wrong;
+130 interrupted.";
+
+#[derive(Subcommand)]
+pub enum Command {
+    Demo(demo::Args),
+    Split(split::Args),
+    Learn(learn::Args),
+    Encode(encode::Args),
+    Eval(eval::Args),
+    Info(info::Args),
+    Completions(Completions),
+}
+
+/// Prints completions for a shell
+#[derive(ClapArgs)]
+#[command(
+    after_help = "Example:\n  hashbrook completions bash > ~/.local/share/bash-completion/completions/hashbrook"
+)]
+pub struct Completions {
+    /// bash, zsh, fish, elvish or powershell
+    pub shell: clap_complete::Shell,
+}
+
+/// Vectors and their labels.
+#[derive(ClapArgs)]
+pub struct LabelledData {
+    /// Vectors, one per row; several files are read one after the other
+    #[arg(long, value_name = "FILE", required = true, action = ArgAction::Append)]
+    pub data: Vec<String>,
+
+    /// Their labels: one per row, a 0/1 matrix of rows x labels, or text with the labels of a row
+    /// separated by commas
+    #[arg(long, value_name = "FILE", action = ArgAction::Append)]
+    pub labels: Vec<String>,
+}
+
+/// A model and vectors to put through it.
+#[derive(ClapArgs)]
+pub struct ModelAndData {
+    /// The model, as `learn` wrote it
+    #[arg(long, value_name = "MODEL")]
+    pub model: PathBuf,
+
+    /// Vectors, one per row; several files are read one after the other
+    #[arg(long, value_name = "FILE", required = true, action = ArgAction::Append)]
+    pub data: Vec<String>,
+}

@@ -1,0 +1,123 @@
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::ArgAction;
+use hashbrook::eval::{Evaluation, Measures, evaluate};
+use hashbrook::{LabelNames, Learner, Model};
+use serde_json::{Map, Value, json};
+
+use crate::args::ModelAndData;
+use crate::{console, input};
+
+/// Measures how well queries find what shares a label with them
+///
+/// Ranks the whole database for every query by Hamming distance, and by position among equals.
+/// mAP is over the whole ranking; mAP@R over its first R, divided by the relevant items among
+/// those; precision within a radius counts an empty ball as 0.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  hashbrook eval --model digits.model --data db.npy --labels db-labels.npy \\
+                 --queries queries.npy --query-labels query-labels.npy --radius 0,1,2 --json")]
+pub struct Args {
+    #[command(flatten)]
+    input: ModelAndData,
+
+    /// The labels of the vectors
+    #[arg(long, value_name = "FILE", required = true, action = ArgAction::Append)]
+    labels: Vec<String>,
+
+    /// Vectors to search with
+    #[arg(long, value_name = "FILE", required = true, action = ArgAction::Append)]
+    queries: Vec<String>,
+
+    /// The labels of the queries
+    #[arg(long, value_name = "FILE", required = true, action = ArgAction::Append)]
+    query_labels: Vec<String>,
+
+    /// The R of mAP@R
+    #[arg(long, value_name = "R,...", value_delimiter = ',', default_value = "1000")]
+    top: Vec<usize>,
+
+    /// The R of precision@R
+    #[arg(long, value_name = "R,...", value_delimiter = ',', default_value = "1,5,10,100")]
+    precision_at: Vec<usize>,
+
+    /// The radii of precision within a radius, inclusive
+    #[arg(long, value_name = "D,...", value_delimiter = ',', default_value = "2")]
+    radius: Vec<usize>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let start = Instant::now();
+    let function = Model::load(&args.input.model)?.hash_function();
+    let mut names = LabelNames::new();
+    let mut encoded = |what: &str, data: &[String], label_files: &[String]| -> Result<_> {
+        // Labels first: they are quick to read, and a wrong number of them is soon known.
+        let rows = input::open_for(&function, data)?.rows();
+        let labels = input::labels_for(label_files, &mut names, rows, data)?;
+        let codes = input::encode_all(what, &function, data)?;
+        input::check_label_count(label_files, labels.len(), data, codes.len())?;
+        Ok((codes, labels))
+    };
+    let (queries, query_labels) = encoded("queries ", &args.queries, &args.query_labels)?;
+    let (database, labels) = encoded("database", &args.input.data, &args.labels)?;
+    let encoding = start.elapsed();
+    let clock = Instant::now();
+    let measures = Measures {
+        tops: args.top.clone(),
+        precision_at: args.precision_at.clone(),
+        radii: args.radius.clone(),
+    };
+    let found = evaluate(&queries, query_labels.view(), &database, labels.view(), &measures)?;
+    let results = results(&found);
+    if args.json {
+        let mut object: Map<String, Value> =
+            results.into_iter().map(|(name, value)| (name, json!(value))).collect();
+        for (name, value) in [
+            ("bits", json!(function.bits())),
+            ("queries", json!(found.queries)),
+            ("answerable_queries", json!(found.answerable)),
+            ("database", json!(found.database)),
+            ("encode_seconds", json!(encoding.as_secs_f64())),
+            ("eval_seconds", json!(clock.elapsed().as_secs_f64())),
+            ("seconds", json!(start.elapsed().as_secs_f64())),
+        ] {
+            object.insert(name.to_owned(), value);
+        }
+        return console::line(Value::Object(object));
+    }
+    console::line(format_args!(
+        "{} queries against {} codes of {} bits, encoded in {}, measured in {}",
+        console::count(found.queries as u64),
+        console::count(found.database as u64),
+        function.bits(),
+        console::seconds(encoding),
+        console::seconds(clock.elapsed()),
+    ))?;
+    if found.answerable < found.queries {
+        console::note(format_args!(
+            "{} of {} queries share no label with anything in the database; mAP leaves them out",
+            found.queries - found.answerable,
+            found.queries
+        ));
+    }
+    let rows: Vec<_> = results.into_iter().map(|(name, v)| (name, format!("{v:.4}"))).collect();
+    console::pairs(&rows)
+}
+
+/// The metrics by their names.
+fn results(found: &Evaluation) -> Vec<(String, f64)> {
+    let named = |name: &'static str, list: &[(usize, f64)]| -> Vec<(String, f64)> {
+        list.iter().map(|(at, value)| (format!("{name}{at}"), *value)).collect()
+    };
+    let mut results = vec![("mAP".to_owned(), found.map)];
+    results.extend(named("mAP@", &found.map_at));
+    results.extend(named("precision@", &found.precision_at));
+    results.extend(named("precision_radius_", &found.precision_radius));
+    results
+}

@@ -1,0 +1,19 @@
+//! The commands, one file each.
+
+pub mod demo;
+pub mod encode;
+pub mod eval;
+pub mod info;
+pub mod learn;
+pub mod split;
+
+use clap::CommandFactory;
+
+use crate::args::{Args, Completions};
+
+pub fn completions(args: &Completions) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Args::command(), "hashbrook", &mut script);
+    std::io::Write::write_all(&mut std::io::stdout(), &script)?;
+    Ok(())
+}

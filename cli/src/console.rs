@@ -1,0 +1,84 @@
+//! What people and programs see: errors, tables, progress.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::interrupt::Interrupted;
+
+/// Says what went wrong, with all its causes, and with which status to leave.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    if error.is::<Interrupted>() {
+        eprintln!("hashbrook: interrupted");
+        return ExitCode::from(130);
+    }
+    // A reader that has seen enough, as in `hashbrook ... | head`, is no failure.
+    let broken_pipe = |cause: &std::io::Error| cause.kind() == std::io::ErrorKind::BrokenPipe;
+    if error.chain().filter_map(|cause| cause.downcast_ref()).any(broken_pipe) {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("hashbrook: {error:#}");
+    ExitCode::FAILURE
+}
+
+/// A remark that is not the result: to the standard error.
+pub fn note(text: impl std::fmt::Display) {
+    eprintln!("hashbrook: {text}");
+}
+
+/// Prints a line of the result.
+pub fn line(text: impl std::fmt::Display) -> anyhow::Result<()> {
+    writeln!(std::io::stdout().lock(), "{text}")?;
+    Ok(())
+}
+
+/// Prints names and values, aligned.
+pub fn pairs<N: AsRef<str>>(rows: &[(N, String)]) -> anyhow::Result<()> {
+    let width = rows.iter().map(|(name, _)| name.as_ref().chars().count()).max().unwrap_or(0);
+    for (name, value) in rows {
+        line(format_args!("{:width$}  {value}", name.as_ref()))?;
+    }
+    Ok(())
+}
+
+/// A number with separators, as people read it.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Seconds, as precise as one wants to know.
+pub fn seconds(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 10.0 { format!("{seconds:.2} s") } else { format!("{seconds:.1} s") }
+}
+
+/// A bar over rows, on a terminal; nothing elsewhere.
+pub fn progress(what: &str, rows: Option<usize>) -> ProgressBar {
+    let bar = match rows {
+        Some(rows) => ProgressBar::new(rows as u64).with_style(style(
+            "{prefix} {bar:32} {human_pos}/{human_len} rows  {per_sec}  {eta} left  {msg}",
+        )),
+        None => ProgressBar::no_length()
+            .with_style(style("{prefix} {spinner} {human_pos} rows  {per_sec}  {msg}")),
+    };
+    let target = match std::io::stderr().is_terminal() {
+        true => ProgressDrawTarget::stderr(),
+        false => ProgressDrawTarget::hidden(),
+    };
+    bar.set_draw_target(target);
+    bar.with_prefix(what.to_owned())
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

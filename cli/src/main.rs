@@ -1,0 +1,37 @@
+//! The `hashbrook` command.
+
+mod args;
+mod commands;
+mod console;
+mod input;
+mod interrupt;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => console::report(&error),
+    }
+}
+
+fn run(args: Args) -> anyhow::Result<()> {
+    interrupt::listen()?;
+    if let Some(threads) = args.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global()?;
+    }
+    match args.command {
+        Command::Demo(args) => commands::demo::run(&args),
+        Command::Split(args) => commands::split::run(&args),
+        Command::Learn(args) => commands::learn::run(&args),
+        Command::Encode(args) => commands::encode::run(&args),
+        Command::Eval(args) => commands::eval::run(&args),
+        Command::Info(args) => commands::info::run(&args),
+        Command::Completions(args) => commands::completions(&args),
+    }
+}

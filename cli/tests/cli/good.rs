@@ -1,0 +1,241 @@
+//! What works.
+
+use serde_json::Value;
+
+use crate::support::{Folder, digits};
+
+const LEARN: &str = "learn --data db.npy --labels db-labels.npy --batch 200";
+const EVAL: &str = "eval --model m --data db.npy --labels db-labels.npy \
+                    --queries queries.npy --query-labels query-labels.npy";
+
+#[test]
+fn the_demo_learns_and_draws() {
+    let folder = Folder::new();
+    let demo = folder.run("demo").ok();
+    assert!(demo.out.contains("1597") && demo.out.contains('█') && demo.out.contains("query"));
+    assert!(demo.err.is_empty(), "no bar where there is no terminal");
+    let rows = folder.run("demo --json").ok().json();
+    let map = |row: &Value| row["mAP"].as_f64().unwrap();
+    assert!(map(&rows[7]) > map(&rows[0]) + 0.3, "it learns: {rows:?}");
+}
+
+#[test]
+fn from_vectors_to_codes() {
+    let folder = Folder::new().with_digits();
+    let done = folder.run(&format!("{LEARN} --bits 48 --out m")).ok();
+    assert!(done.out.contains("bsodh learned 1,597 rows into 48 bits"), "{done:?}");
+
+    let eval = folder.run(&format!("{EVAL} --top 10,1000 --radius 0,2 --json")).ok();
+    let [found] = &eval.json()[..] else { panic!("{eval:?}") };
+    for name in [
+        "mAP",
+        "mAP@10",
+        "mAP@1000",
+        "precision@1",
+        "precision@5",
+        "precision@10",
+        "precision@100",
+        "precision_radius_0",
+        "precision_radius_2",
+    ] {
+        let value = found[name].as_f64().unwrap_or_else(|| panic!("{name}: {found}"));
+        assert!((0.4..=1.0).contains(&value), "{name}: {value}");
+    }
+    assert_eq!((&found["queries"], &found["database"]), (&200.into(), &1597.into()));
+    assert!(found["seconds"].is_number());
+    let table = folder.run(EVAL).ok();
+    assert!(table.out.contains("precision_radius_2  0."), "{table:?}");
+
+    folder.run("encode --model m --data queries.npy --data db.npy --out codes.npy").ok();
+    let codes = std::fs::read(folder.file("codes.npy")).unwrap();
+    assert_eq!(codes.len(), 128 + 1797 * 6);
+    assert!(codes.starts_with(b"\x93NUMPY") && codes[..128].ends_with(b"\n"));
+
+    let info = folder.run("info m").ok();
+    assert!(info.out.contains("48 bits") && info.out.contains("released"), "{info:?}");
+    let info = &folder.run("info m --json").ok().json()[0];
+    assert_eq!(info["labels"].as_array().unwrap().len(), 10);
+    assert_eq!((&info["seen"], &info["warm"]), (&1597.into(), &true.into()));
+    assert_eq!(info["parameters"]["ridge"], 0.6);
+}
+
+#[test]
+fn learn_tells_of_every_batch_in_json() {
+    let folder = Folder::new().with_digits();
+    let lines = folder.run(&format!("{LEARN} --rows 1100 --out m --json")).ok().json();
+    let (last, batches) = lines.split_last().unwrap();
+    assert_eq!(batches.len(), 6);
+    assert_eq!(last["done"], true);
+    assert_eq!((&last["seen"], &last["batches"]), (&1100.into(), &6.into()));
+    for (at, batch) in batches.iter().enumerate() {
+        assert_eq!(batch["batch"], at + 1);
+        assert_eq!(batch["rows"], if at < 5 { 200 } else { 100 });
+        assert_eq!(batch["seen"], (at * 200 + 200).min(1100));
+        assert!(batch["seconds"].is_number() && batch["changed_bits"].is_number());
+        assert_eq!(batch["warm"], at >= 4, "held back until 1,000 rows have come");
+        assert_eq!(batch["iterations"].as_u64().unwrap() > 0, at >= 4);
+    }
+}
+
+#[test]
+fn resumed_it_ends_as_if_never_interrupted() {
+    let folder = Folder::new().with_digits();
+    folder.run(&format!("{LEARN} --seed 5 --rows 1400 --out whole --weights-out whole.npy")).ok();
+    let read = |name: &str| std::fs::read(folder.file(name)).unwrap();
+    // Within the warm-up and after it; told by the first rows where to go on.
+    for first in [600, 1000] {
+        folder.run(&format!("{LEARN} --seed 5 --warmup 1000 --rows {first} --out part")).ok();
+        let rest = 1400 - first;
+        let on = format!("{LEARN} --resume part --rows {rest} --out part --weights-out part.npy");
+        let said = folder.run(&on).ok().err;
+        assert!(said.contains("going on from there"), "{said}");
+        assert_eq!(read("part.npy"), read("whole.npy"));
+        let info = &folder.run("info part --json").ok().json()[0];
+        assert_eq!((&info["seen"], &info["batches"]), (&1400.into(), &7.into()));
+    }
+    // Other data is learned from its first row.
+    let other = "learn --data queries.npy --labels query-labels.npy --resume part --out part";
+    assert!(folder.run(other).ok().err.is_empty());
+    assert_eq!(folder.run("info part --json").ok().json()[0]["seen"], 1600);
+    folder.run(other).fails_with(&["has learned all 200 rows", "--skip 0"]);
+    folder.run(&format!("{other} --skip 0")).ok();
+    folder.run(&format!("{other} --skip 150")).ok();
+    assert_eq!(folder.run("info part --json").ok().json()[0]["seen"], 1850);
+}
+
+#[test]
+fn parameters_come_from_a_file_and_from_the_command_line() {
+    let folder = Folder::new().with_digits();
+    folder.write("p.toml", "method = \"bsodh\"\nridge = 0.25\norder = \"alternating\"\n");
+    folder.run(&format!("{LEARN} --config p.toml --set ridge=0.5 --out m")).ok();
+    let info = &folder.run("info m --json").ok().json()[0]["parameters"];
+    assert_eq!((&info["ridge"], &info["order"]), (&0.5.into(), &"alternating".into()));
+}
+
+#[test]
+fn the_centre_can_be_chosen() {
+    let folder = Folder::new().with_digits();
+    let weights = |options: &str| {
+        folder.run(&format!("{LEARN} {options} --out m --weights-out w.npy")).ok();
+        let centred = folder.run("info m --json").ok().json()[0]["centered"] == true;
+        (std::fs::read(folder.file("w.npy")).unwrap(), centred)
+    };
+    let (first, all, none) =
+        (weights("--center first"), weights("--center all"), weights("--center none"));
+    assert_eq!([first.1, all.1, none.1], [true, true, false]);
+    assert!(first.0 != all.0 && all.0 != none.0);
+    assert_eq!(weights("").0, first.0, "the first rows unless said");
+    assert_eq!(weights("--warmup 1597").0, all.0);
+    let zeros = vec!["0"; 64].join(",");
+    folder.write("zero.csv", zeros);
+    assert_eq!(weights("--center zero.csv").0, none.0);
+    assert_ne!(weights("--unit false").0, first.0);
+}
+
+#[test]
+fn an_end_within_the_warm_up_ends_the_warm_up() {
+    let folder = Folder::new().with_digits();
+    let short = folder.run(&format!("{LEARN} --rows 500 --out m")).ok();
+    assert!(short.err.contains("mean of all 500 rows"), "{short:?}");
+    let info = &folder.run("info m --json").ok().json()[0];
+    assert_eq!((&info["warm"], &info["centered"]), (&true.into(), &true.into()));
+    let chosen = folder.run(&format!("{LEARN} --rows 500 --warmup 800 --out m")).ok();
+    assert!(chosen.err.contains("still warms up, with 500 of 800 rows"), "{chosen:?}");
+    assert!(folder.run("info m").ok().out.contains("warming up"));
+}
+
+#[test]
+fn labels_may_be_names_and_sets_of_names() {
+    let folder = Folder::new();
+    let (mut rows, mut names, mut sets) = (String::new(), String::new(), String::new());
+    for i in 0..60 {
+        let class = i % 3;
+        let at = |c: usize| if class == c { 5 + i % 4 } else { i % 2 };
+        rows += &format!("{},{},{}\n", at(0), at(1), at(2));
+        names += ["cat\n", "dog\n", "\"red, cow\"\n"][class];
+        sets += ["cat, pet\n", "dog,pet\n", "cow\n"][class];
+    }
+    folder.write("x.csv", rows);
+    folder.write("names.txt", names);
+    folder.write("sets.txt", sets);
+    for (labels, count) in [("names.txt", 3), ("sets.txt", 4)] {
+        folder
+            .run(&format!(
+                "learn --data x.csv --labels {labels} --batch 10 --warmup 10 --bits 16 --out m"
+            ))
+            .ok();
+        let info = &folder.run("info m --json").ok().json()[0];
+        assert_eq!(info["labels"].as_array().unwrap().len(), count, "{info}");
+        let eval = format!(
+            "eval --model m --data x.csv --labels {labels} --queries x.csv --query-labels {labels} --json"
+        );
+        let map = folder.run(&eval).ok().json()[0]["mAP"].as_f64().unwrap();
+        assert!(map > 0.9, "{labels}: {map}");
+    }
+    folder.run("split --data x.csv --labels sets.txt --queries-per-class 2 --out s").ok();
+    assert_eq!(
+        std::fs::read_to_string(folder.file("s/label-names.txt")).unwrap(),
+        "cat\npet\ndog\ncow\n"
+    );
+    folder.run("learn --data s/db.npy --labels s/db-labels.npy --out m").ok();
+    folder.run("split --data x.csv --labels names.txt --queries-per-class 2 --out n").ok();
+    folder
+        .run(
+            "eval --model m --data n/db.npy --labels n/db-labels.npy \
+                --queries n/queries.npy --query-labels n/query-labels.npy",
+        )
+        .ok();
+}
+
+#[test]
+fn a_split_is_a_partition_and_depends_on_the_seed_alone() {
+    let folder = Folder::new();
+    let digits = digits();
+    let split = |seed: u64, out: &str| {
+        let labels = format!("--labels {digits}:-1 --queries-per-class 5 --seed {seed}");
+        folder.run(&format!("split --data {digits}:0--2 {labels} --out {out} --json")).ok().json()
+    };
+    let said = &split(1, "a")[0];
+    assert_eq!((&said["database"], &said["queries"]), (&1747.into(), &50.into()));
+    split(1, "b");
+    split(2, "c");
+    let read = |name: &str| std::fs::read(folder.file(name)).unwrap();
+    for name in ["db.npy", "db-labels.npy", "queries.npy", "query-labels.npy"] {
+        assert_eq!(read(&format!("a/{name}")), read(&format!("b/{name}")));
+    }
+    assert_ne!(read("a/queries.npy"), read("c/queries.npy"));
+    let rows = |name: &str| -> Vec<Vec<u8>> {
+        read(name)[128..].chunks(64 * 4).map(<[u8]>::to_vec).collect()
+    };
+    let together = |of: &str| {
+        let mut all = [rows(&format!("{of}/db.npy")), rows(&format!("{of}/queries.npy"))].concat();
+        all.sort();
+        all
+    };
+    assert_eq!(together("a").len(), 1797);
+    assert_eq!(together("a"), together("c"));
+}
+
+#[test]
+fn threads_do_not_change_the_result() {
+    let folder = Folder::new().with_digits();
+    folder.run(&format!("{LEARN} --threads 1 --out one")).ok();
+    folder.run(&format!("{LEARN} --threads 2 --out two")).ok();
+    assert_eq!(
+        std::fs::read(folder.file("one")).unwrap(),
+        std::fs::read(folder.file("two")).unwrap()
+    );
+}
+
+#[test]
+fn help_has_examples_and_shells_have_completions() {
+    let folder = Folder::new();
+    assert!(folder.run("--help").ok().out.contains("Exit status: 0 done; 1 failed"));
+    for command in ["split", "learn", "encode", "eval", "info", "completions"] {
+        let help = folder.run(&format!("{command} --help")).ok().out;
+        assert!(help.contains("Example"), "{command}: {help}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(folder.run(&format!("completions {shell}")).ok().out.contains("hashbrook"));
+    }
+}

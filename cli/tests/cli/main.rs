@@ -1,0 +1,6 @@
+//! The command as people run it, each test in a folder of its own.
+#![allow(missing_docs)]
+
+mod good;
+mod support;
+mod wrong;

@@ -1,0 +1,104 @@
+//! A folder and the command, for each test.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The digits that the library carries, as a file: 64 columns of pixels and one of labels.
+pub fn digits() -> String {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../src/dataset/digits.csv.gz").to_owned()
+}
+
+/// A folder of one test's own.
+pub struct Folder(TempDir);
+
+impl Folder {
+    pub fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        std::fs::write(self.file(name), bytes).unwrap();
+        self.file(name)
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        let names = std::fs::read_dir(self.path()).unwrap();
+        let mut names: Vec<String> =
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// Runs the command in this folder, with arguments separated by spaces.
+    pub fn run(&self, arguments: &str) -> Outcome {
+        let output = Command::new(env!("CARGO_BIN_EXE_hashbrook"))
+            .current_dir(self.path())
+            .args(arguments.split_whitespace())
+            .output()
+            .unwrap();
+        Outcome {
+            arguments: arguments.to_owned(),
+            status: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Pixels and labels of the digits, `data.npy` and `labels.npy`, through `split`'s database.
+    pub fn with_digits(self) -> Folder {
+        let digits = digits();
+        self.run(&format!(
+            "split --data {digits}:0-63 --labels {digits}:64 --queries-per-class 20 --out ."
+        ))
+        .ok();
+        self
+    }
+}
+
+/// What a run of the command came to.
+#[derive(Debug)]
+#[allow(dead_code, reason = "printed when a test fails")]
+pub struct Outcome {
+    arguments: String,
+    pub status: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Outcome {
+    pub fn ok(self) -> Outcome {
+        assert_eq!(self.status, Some(0), "{self:#?}");
+        self
+    }
+
+    /// Failed with one message that has all of these in it, and printed no result.
+    pub fn fails_with(self, parts: &[&str]) -> Outcome {
+        assert_eq!(self.status, Some(1), "{self:#?}");
+        assert!(self.out.is_empty(), "{self:#?}");
+        assert_eq!(self.err.trim_end().lines().count(), 1, "one message: {self:#?}");
+        for part in parts {
+            assert!(self.err.contains(part), "{part:?} is not in it: {self:#?}");
+        }
+        self
+    }
+
+    /// The JSON objects printed, one a line.
+    pub fn json(&self) -> Vec<Value> {
+        let object = |line: &str| serde_json::from_str(line);
+        self.out
+            .lines()
+            .map(|line| object(line).unwrap_or_else(|e| panic!("{e}: {self:#?}")))
+            .collect()
+    }
+}

@@ -1,0 +1,213 @@
+//! What is refused: one clear message, a status that says so, and no half-written file.
+
+use crate::support::Folder;
+
+const LEARN: &str = "learn --data db.npy --labels db-labels.npy";
+
+#[test]
+fn files_that_are_not_what_they_should_be() {
+    let folder = Folder::new();
+    folder.write("y.txt", "a\nb\n");
+    folder.write("empty.npy", "");
+    folder.write("letter.txt", "dear all,\nhow are you?\n");
+    folder.write("binary", [0xff, 0x00, 0x13, 0x37].repeat(9));
+    let npy = |shape: &str, values: &[f32]| {
+        let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+        let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
+        bytes.extend(format!("{header:<117}\n").bytes());
+        bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        bytes
+    };
+    folder.write("cut.npy", &npy("(2, 3)", &[1.0; 6])[..140]);
+    folder.write("nan.npy", npy("(2, 3)", &[1.0, 1.0, 1.0, 1.0, f32::NAN, 1.0]));
+    folder.write("inf.npy", npy("(2, 3)", &[1.0, 1.0, f32::INFINITY, 1.0, 1.0, 1.0]));
+    folder.write("good.npy", npy("(2, 3)", &[1.0, 2.0, 3.0, 3.0, 2.0, 1.0]));
+    folder.write("three.txt", "a\nb\nc\n");
+    let before = folder.names();
+    for (data, labels, parts) in [
+        ("empty.npy", "y.txt", vec!["empty.npy", "is empty"]),
+        ("cut.npy", "y.txt", vec!["cut.npy", "bytes"]),
+        ("binary", "y.txt", vec!["binary"]),
+        ("letter.txt", "y.txt", vec!["letter.txt"]),
+        ("nan.npy", "y.txt", vec!["nan.npy", "row 1, column 1 is NaN"]),
+        ("inf.npy", "y.txt", vec!["inf.npy", "row 0, column 2 is inf"]),
+        ("good.npy", "three.txt", vec!["three.txt has 3 labels", "good.npy has 2 rows"]),
+        ("none.npy", "y.txt", vec!["none.npy", "No such file"]),
+        ("good.npy", "none.txt", vec!["none.txt", "No such file"]),
+        (".", "y.txt", vec!["folder"]),
+    ] {
+        folder.run(&format!("learn --data {data} --labels {labels} --out m")).fails_with(&parts);
+    }
+    folder
+        .run("learn --data good.npy --out m")
+        .fails_with(&["bsodh learns from labels", "--labels"]);
+    assert_eq!(folder.names(), before, "nothing was written");
+}
+
+#[test]
+fn settings_that_make_no_sense() {
+    let folder = Folder::new().with_digits();
+    let before = folder.names();
+    for (options, parts) in [
+        ("--bits 0", vec!["1 to 1024, not 0"]),
+        ("--bits 2000", vec!["1 to 1024, not 2000"]),
+        ("--set ridge=0", vec!["ridge must be above 0, not 0"]),
+        ("--set ridge=-3", vec!["ridge must be above 0, not -3"]),
+        ("--set ridge=much", vec!["\"much\" is no value for ridge"]),
+        ("--set rigde=1", vec!["no parameter \"rigde\"", "ridge, fit_weight, similar_weight"]),
+        ("--set ridge", vec!["NAME=VALUE"]),
+        ("--set order=random", vec!["order", "released"]),
+        ("--method bsohd", vec!["no method \"bsohd\"", "bsodh"]),
+        ("--batch 0", vec!["--batch"]),
+        ("--rows 0", vec!["--rows"]),
+        ("--warmup 0", vec!["warmup must be 1 or more"]),
+        ("--center mean", vec!["none, first, all or a file"]),
+        ("--center db.npy", vec!["64 dimensions"]),
+        ("--init queries.npy", vec!["200 x 64", "64 x 64"]),
+        ("--config none.toml", vec!["none.toml"]),
+        ("--skip 1597", vec!["leaves nothing", "1,597 rows"]),
+        ("--skip 9999", vec!["leaves nothing", "1,597 rows"]),
+    ] {
+        folder.run(&format!("{LEARN} {options} --out m")).fails_with(&parts);
+    }
+    folder.write("bad.toml", "ridge = [1");
+    let syntax = folder.run(&format!("{LEARN} --config bad.toml --out m"));
+    assert_eq!(syntax.status, Some(1));
+    assert!(syntax.err.contains("bad.toml") && syntax.err.contains("line 1"), "{syntax:?}");
+    folder.write("bad.toml", "rigde = 1");
+    folder
+        .run(&format!("{LEARN} --config bad.toml --out m"))
+        .fails_with(&["no parameter \"rigde\""]);
+    folder.write("bad.toml", "method = \"lsh\"");
+    folder.run(&format!("{LEARN} --method bsodh --config bad.toml --out m")).fails_with(&["lsh"]);
+    std::fs::remove_file(folder.file("bad.toml")).unwrap();
+    assert_eq!(folder.names(), before, "nothing was written");
+    for wrong in
+        ["learn", "learn --frobnicate", "nothing", "learn --threads 0 --data x --out m", ""]
+    {
+        assert_eq!(folder.run(wrong).status, Some(2), "{wrong}");
+    }
+}
+
+#[test]
+fn models_and_vectors_that_do_not_fit() {
+    let folder = Folder::new().with_digits();
+    folder.run(&format!("{LEARN} --bits 16 --out m")).ok();
+    folder.write("narrow.csv", "1,2,3\n4,5,6\n");
+    folder.write("y.txt", "a\nb\n");
+    let fit = ["3 dimensions", "the model takes 64"];
+    folder.run("encode --model m --data narrow.csv --out codes.npy").fails_with(&fit);
+    folder.run("learn --resume m --data narrow.csv --labels y.txt --out n").fails_with(&fit);
+    let eval = "eval --model m --queries queries.npy --query-labels query-labels.npy";
+    folder.run(&format!("{eval} --data narrow.csv --labels y.txt")).fails_with(&fit);
+    folder
+        .run(&format!("{eval} --data db.npy --labels query-labels.npy"))
+        .fails_with(&["query-labels.npy has 200 labels", "db.npy has 1,597 rows"]);
+    folder
+        .run(&format!("{eval} --data db.npy --labels db-labels.npy --top 0"))
+        .fails_with(&["top must be 1 or more"]);
+    let conflict = folder.run(&format!("{LEARN} --resume m --bits 32 --out n"));
+    assert_eq!(conflict.status, Some(2), "{conflict:?}");
+
+    let model = std::fs::read(folder.file("m")).unwrap();
+    folder.write("cut", &model[..model.len() - 9]);
+    folder.run("info cut").fails_with(&["cut", "not a model file, or was cut short"]);
+    let mut damaged = model.clone();
+    let last = damaged.len() - 1;
+    damaged[last] ^= 1;
+    folder.write("damaged", &damaged);
+    folder.run("encode --model damaged --data db.npy --out codes.npy").fails_with(&["checksum"]);
+    folder.run("info db.npy").fails_with(&["db.npy", "not a model file"]);
+    folder.run("info none").fails_with(&["none", "No such file"]);
+    let version = br#"\"version\":1"#;
+    let at = model.windows(version.len()).position(|bytes| bytes == version).unwrap();
+    let mut newer = model.clone();
+    newer[at + version.len() - 1] = b'7';
+    folder.write("newer", &newer);
+    folder.run("info newer").fails_with(&[
+        "format version 7",
+        "up to version 1",
+        "newer hashbrook",
+    ]);
+    assert!(!folder.names().contains(&"codes.npy".to_owned()));
+    assert!(!folder.names().contains(&"n".to_owned()));
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_found_before_the_work_is_done() {
+    let folder = Folder::new().with_digits();
+    folder.run(&format!("{LEARN} --bits 16 --out m")).ok();
+    let before = folder.names();
+    for out in ["no/folder/m", "m/under-a-file", "."] {
+        folder.run(&format!("{LEARN} --out {out}")).fails_with(&[out]);
+        folder.run(&format!("{LEARN} --out n --weights-out {out}")).fails_with(&[out]);
+        folder.run(&format!("encode --model m --data db.npy --out {out}")).fails_with(&[out]);
+    }
+    folder
+        .run("split --data db.npy --labels db-labels.npy --queries-per-class 9 --out m")
+        .fails_with(&["m cannot be made"]);
+    folder
+        .run("split --data db.npy --labels db-labels.npy --queries-per-class 999 --out s")
+        .fails_with(&["too few for 999 queries"]);
+    folder
+        .run("split --data db.npy --labels db-labels.npy --queries-per-class 0 --out s")
+        .fails_with(&["not 0"]);
+    folder.run("split --data db.npy --out s").fails_with(&["--labels"]);
+    assert_eq!(folder.names(), before, "nothing was written");
+}
+
+/// A file that fails half way leaves what was there as it was.
+#[test]
+fn what_fails_half_way_leaves_no_trace() {
+    let folder = Folder::new();
+    let rows: String = (0..9000).map(|i| format!("{},{}\n", i % 7, i % 5)).collect();
+    folder.write("x.csv", &rows);
+    folder.write("y.txt", (0..9001).map(|i| format!("{}\n", i % 3)).collect::<String>());
+    folder.write("bad.csv", format!("{rows}1,nan\n"));
+    folder
+        .run("learn --data x.csv --labels y.txt --out m")
+        .fails_with(&["9,001 labels", "9,000 rows"]);
+    folder
+        .run("learn --data bad.csv --labels y.txt --bits 8 --out m")
+        .fails_with(&["row 9000, column 1 is NaN"]);
+    folder.run("learn --data x.csv --data x.csv --rows 9000 --labels y.txt --bits 8 --out m").ok();
+    folder.write("codes.npy", "old");
+    folder.run("encode --model m --data bad.csv --out codes.npy").fails_with(&["row 9000"]);
+    assert_eq!(std::fs::read(folder.file("codes.npy")).unwrap(), b"old");
+    folder
+        .run("split --data bad.csv --labels y.txt --queries-per-class 5 --out s")
+        .fails_with(&["row 9000"]);
+    assert_eq!(std::fs::read_dir(folder.file("s")).unwrap().count(), 0);
+    assert_eq!(folder.names(), ["bad.csv", "codes.npy", "m", "s", "x.csv", "y.txt"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn interrupted_it_saves_what_it_has_learned() {
+    use std::process::{Command, Stdio};
+    let folder = Folder::new().with_digits();
+    // A stream that takes long enough to be interrupted: the digits over and over.
+    let data = "--data db.npy --labels db-labels.npy ".repeat(150);
+    let arguments =
+        format!("learn {data} --batch 50 --bits 256 --set order=alternating --out m --json");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_hashbrook"))
+        .current_dir(folder.path())
+        .args(arguments.split_whitespace())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut out, &mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let last: serde_json::Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
+    assert_eq!(last["done"], false);
+    let info = &folder.run("info m --json").ok().json()[0];
+    assert_eq!(info["seen"], last["seen"]);
+    assert!(info["seen"].as_u64().unwrap() < 150 * 1597, "it was interrupted");
+}
