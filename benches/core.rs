@@ -1,0 +1,323 @@
+//! How fast the core is, side by side with its naive twins and with the bare matrix products it is
+//! made of, all in one run and on one thread unless said.
+//!
+//! ```text
+//! cargo bench --bench core                 # everything, some minutes
+//! cargo bench --bench core -- learn eval   # some of it
+//! ```
+#![allow(missing_docs)]
+
+#[path = "../tests/data/mod.rs"]
+mod data;
+#[path = "../tests/twin/mod.rs"]
+mod twin;
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use faer::linalg::matmul::matmul;
+use faer::linalg::solvers::Solve;
+use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
+use hashbrook::eval::{Measures, evaluate};
+use hashbrook::learners::bsodh::Params;
+use hashbrook::{
+    Batch, Center, Codes, Features, HashFunction, HashParts, Labels, Learner, Method, Model, Setup,
+    hamming,
+};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use twin::dense_bsodh::DenseBsodh;
+
+fn main() {
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread");
+    let benches: [(&str, fn()); 5] = [
+        ("learn", learn),
+        ("wide", wide_vectors),
+        ("stream", stream),
+        ("encode", encode),
+        ("eval", evaluation),
+    ];
+    for (name, bench) in benches {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            println!("\n== {name}");
+            pool.install(bench);
+        }
+    }
+}
+
+/// Learning 20,000 rows of MNIST (of noise, where MNIST is not at hand) against the dense twin.
+fn learn() {
+    const ROWS: usize = 20_000;
+    let (features, labels, dim) = match data::mnist() {
+        Some((features, labels)) => (features, labels, 784),
+        None => {
+            println!("no MNIST here: blobs of its size instead");
+            let blobs = Blobs::new(784, 10, 3);
+            (blobs.features(ROWS), blobs.labels(ROWS), 784)
+        }
+    };
+    let features = Features::new(&features[..ROWS * dim], dim).expect("finite");
+    let labels = Labels::single(&labels[..ROWS]);
+
+    let seconds = median(5, || {
+        let mut model = start(dim, 64, Setup::default());
+        run(&mut model, features, labels, 2000);
+    });
+    // What the W-steps multiply at the least: X^T X for each batch but the first.
+    let x: Vec<f64> = features.values()[..2000 * dim].iter().map(|&v| f64::from(v)).collect();
+    let x = MatRef::from_row_major_slice(&x, 2000, dim);
+    let mut gram = Mat::<f64>::zeros(dim, dim);
+    let floor =
+        9.0 * median(5, || matmul(gram.as_mut(), Accum::Replace, x.transpose(), x, 1.0, Par::Seq));
+
+    let prepared = {
+        let mut model = start(dim, 64, Setup::default());
+        model.learn(Batch::new(features.slice(0..2000), labels.slice(0..2000)).unwrap()).unwrap();
+        let center = model.hash_function().parts().center.clone().expect("centred");
+        unit_rows(features, &center)
+    };
+    let prepared = Features::new(&prepared, dim).expect("finite");
+    let weights = start(dim, 64, Setup::default()).hash_function().parts().weights.clone();
+    let dense = median(1, || {
+        let mut dense = DenseBsodh::new(Params::default(), dim, 64, weights.clone());
+        for at in (0..ROWS).step_by(2000) {
+            dense.learn(prepared.slice(at..at + 2000), labels.slice(at..at + 2000));
+        }
+    });
+    println!("bsodh, {ROWS} x {dim}, 64 bits, batches of 2000   {seconds:8.3} s");
+    println!(
+        "  the bare products X^T X of its nine W-steps  {floor:8.3} s   ratio {:.2}",
+        seconds / floor
+    );
+    println!(
+        "  the dense form of the paper                  {dense:8.3} s   ratio {:.1}",
+        dense / seconds
+    );
+}
+
+/// A batch of fewer rows than dimensions, against the same batch solved over the dimensions.
+fn wide_vectors() {
+    const DIM: usize = 4096;
+    let blobs = Blobs::new(DIM, 10, 4);
+    let (values, labels) = (blobs.features(2100), blobs.labels(2100));
+    let features = Features::new(&values, DIM).expect("finite");
+    let setup = Setup { center: Center::None, ..Setup::default() };
+    let mut model = start(DIM, 64, setup);
+    let mut at = 0;
+    let seconds = median(21, || {
+        let rows = at..at + 100;
+        let labels = Labels::single(&labels[rows.clone()]);
+        model.learn(Batch::new(features.slice(rows), labels).expect("fits")).expect("learns");
+        at += 100;
+    });
+    let x: Vec<f64> = values[..100 * DIM].iter().map(|&v| f64::from(v)).collect();
+    let x = MatRef::from_row_major_slice(&x, 100, DIM);
+    let targets = Mat::<f64>::from_fn(100, 64, |i, j| if (i + j) % 2 == 0 { 1.0 } else { -1.0 });
+    let primal = median(3, || {
+        let mut gram = x.transpose() * x;
+        (0..DIM).for_each(|i| gram[(i, i)] += 1.2);
+        let right = x.transpose() * &targets;
+        black_box(gram.llt(Side::Lower).expect("definite").solve(right));
+    });
+    println!("a batch of 100 x {DIM}, 64 bits     {:8.2} ms", seconds * 1e3);
+    println!(
+        "  W alone, over the dimensions    {:8.2} ms   ratio {:.0}",
+        primal * 1e3,
+        primal / seconds
+    );
+}
+
+/// A million rows: neither time nor memory may grow with what has gone before.
+fn stream() {
+    let blobs = Blobs::new(784, 10, 5);
+    let (values, labels) = (blobs.features(40_000), blobs.labels(40_000));
+    let mut model = start(784, 64, Setup::default());
+    let mut seconds = Vec::new();
+    let mut memory = Vec::new();
+    for batch in 0..500 {
+        // The same rows come round in another order of batches, a little shifted each time.
+        let at = (batch * 2000 + batch / 20 * 37) % 38_000;
+        let features = Features::new(&values[at * 784..(at + 2000) * 784], 784).expect("finite");
+        let batch = Batch::new(features, Labels::single(&labels[at..at + 2000])).expect("fits");
+        let start = Instant::now();
+        model.learn(batch).expect("learns");
+        seconds.push(start.elapsed().as_secs_f64());
+        memory.push(peak_memory());
+    }
+    let (early, late) = (middle(seconds[4..24].to_vec()), middle(seconds[480..].to_vec()));
+    println!("{} rows in batches of 2000, 784 dimensions, 64 bits", model.seen());
+    println!("  batches 5 to 24   {:8.2} ms   peak memory {:6} KiB", early * 1e3, memory[23]);
+    println!("  the last 20       {:8.2} ms   peak memory {:6} KiB", late * 1e3, memory[499]);
+    println!(
+        "  ratio             {:8.3}      memory + {:.2} %",
+        late / early,
+        (memory[499] as f64 / memory[23] as f64 - 1.0) * 100.0
+    );
+}
+
+/// Encoding a million rows against the bare product of the same shape.
+fn encode() {
+    const ROWS: usize = 1_000_000;
+    let (dim, bits) = (784, 64);
+    let mut rng = ChaCha8Rng::seed_from_u64(6);
+    let mut random = |n: usize| (0..n).map(|_| rng.random::<f32>() - 0.5).collect::<Vec<f32>>();
+    let values = random(ROWS * dim);
+    let (weights, center) = (random(dim * bits), random(dim));
+    let features = Features::new(&values, dim).expect("finite");
+    let plain = HashParts::linear(dim, bits, weights.clone());
+    let full = HashParts { center: Some(center), unit: true, ..plain.clone() };
+    let mut out = vec![0.0f32; ROWS * bits];
+    let mut times = [Vec::new(), Vec::new(), Vec::new()];
+    for _ in 0..3 {
+        times[0].push(time(|| {
+            let out = MatMut::from_row_major_slice_mut(&mut out, ROWS, bits);
+            let x = MatRef::from_row_major_slice(&values, ROWS, dim);
+            let w = MatRef::from_row_major_slice(&weights, dim, bits);
+            matmul(out, Accum::Replace, x, w, 1.0, Par::Seq);
+        }));
+        for (times, parts) in times[1..].iter_mut().zip([&plain, &full]) {
+            let function = HashFunction::new(parts.clone()).expect("fits");
+            times.push(time(|| {
+                black_box(function.encode(features).expect("fits"));
+            }));
+        }
+    }
+    let [product, plain, full] = times.map(middle);
+    println!("{ROWS} x {dim} to {bits} bits");
+    println!("  the bare product                 {product:8.3} s");
+    println!("  encode                           {plain:8.3} s   ratio {:.2}", plain / product);
+    println!("  encode, centred, of unit length  {full:8.3} s   ratio {:.2}", full / product);
+}
+
+/// All metrics of 1,000 queries against 69,000 codes, against the twin that sorts.
+fn evaluation() {
+    // Codes as supervised hashing makes them: near the code of their class.
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let classes: Vec<u64> = (0..10).map(|_| rng.random()).collect();
+    let mut draw = |rows: usize| {
+        let labels: Vec<u32> = (0..rows).map(|_| rng.random_range(0..10)).collect();
+        let mut codes = Codes::new(64).expect("in range");
+        for &label in &labels {
+            let noise: u64 = rng.random::<u64>() & rng.random::<u64>() & rng.random::<u64>();
+            codes.push(&[classes[label as usize] ^ noise]).expect("fits");
+        }
+        (codes, labels)
+    };
+    let (database, labels) = draw(69_000);
+    let (queries, wanted) = draw(1_000);
+    let (labels, wanted) = (Labels::single(&labels), Labels::single(&wanted));
+    let measures = Measures::default();
+    let fast = || evaluate(&queries, wanted, &database, labels, &measures).expect("fits");
+    let all_threads = rayon::ThreadPoolBuilder::new().build().expect("threads");
+    let mut times = [const { Vec::new() }; 4];
+    let mut results = Vec::new();
+    for _ in 0..3 {
+        times[0].push(time(|| results.push(fast().map)));
+        times[1].push(time(|| results.push(all_threads.install(fast).map)));
+        times[2].push(time(|| {
+            let packed =
+                |l: &Codes, i: usize, r: &Codes, j: usize| hamming(l.code(i), r.code(j)) as usize;
+            let twin =
+                twin::ranking::evaluate(packed, &queries, wanted, &database, labels, &measures);
+            results.push(twin.map);
+        }));
+        times[3].push(time(|| {
+            let bits = twin::ranking::differing_bits;
+            let twin =
+                twin::ranking::evaluate(bits, &queries, wanted, &database, labels, &measures);
+            results.push(twin.map);
+        }));
+    }
+    assert!(results.iter().all(|map| (map - results[0]).abs() < 1e-9), "{results:?}");
+    let [one, all, packed, bits] = times.map(middle);
+    println!("all metrics, 1,000 queries against 69,000 codes of 64 bits");
+    println!("  one thread                          {one:8.3} s");
+    println!(
+        "  {} threads                           {all:8.3} s",
+        all_threads.current_num_threads()
+    );
+    println!(
+        "  sorting, packed codes, one thread   {packed:8.3} s   ratio {:.1}, {:.1}",
+        packed / one,
+        packed / all
+    );
+    println!(
+        "  sorting, bit by bit, one thread     {bits:8.3} s   ratio {:.1}, {:.1}",
+        bits / one,
+        bits / all
+    );
+}
+
+fn start(dim: usize, bits: usize, setup: Setup) -> Model {
+    let method = Method::named("bsodh").expect("known");
+    method.start_with(dim, bits, 1, setup).expect("starts")
+}
+
+fn run(model: &mut Model, features: Features<'_>, labels: Labels<'_>, size: usize) {
+    let all = Batch::new(features, labels).expect("fits");
+    for at in (0..all.len()).step_by(size) {
+        model.learn(all.slice(at..all.len().min(at + size))).expect("learns");
+    }
+}
+
+fn unit_rows(features: Features<'_>, center: &[f32]) -> Vec<f32> {
+    let mut rows = features.values().to_vec();
+    for row in rows.chunks_exact_mut(features.dim()) {
+        row.iter_mut().zip(center).for_each(|(value, center)| *value -= center);
+        let norm = row.iter().map(|v| v * v).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+        row.iter_mut().for_each(|value| *value /= norm);
+    }
+    rows
+}
+
+/// Noise around one centre per class.
+struct Blobs {
+    dim: usize,
+    classes: usize,
+    seed: u64,
+}
+
+impl Blobs {
+    fn new(dim: usize, classes: usize, seed: u64) -> Self {
+        Blobs { dim, classes, seed }
+    }
+
+    fn labels(&self, rows: usize) -> Vec<u32> {
+        (0..rows).map(|row| (row * 7 % self.classes) as u32).collect()
+    }
+
+    fn features(&self, rows: usize) -> Vec<f32> {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let centers: Vec<f32> = (0..self.classes * self.dim).map(|_| rng.random()).collect();
+        let labels = self.labels(rows);
+        labels
+            .iter()
+            .flat_map(|&label| &centers[label as usize * self.dim..][..self.dim])
+            .map(|center| center + rng.random::<f32>() * 2.0)
+            .collect()
+    }
+}
+
+fn time(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64()
+}
+
+fn median(times: usize, mut work: impl FnMut()) -> f64 {
+    middle((0..times).map(|_| time(&mut work)).collect())
+}
+
+fn middle(mut seconds: Vec<f64>) -> f64 {
+    seconds.sort_by(f64::total_cmp);
+    seconds[seconds.len() / 2]
+}
+
+/// The most memory this process has had, in KiB; 0 where the system does not tell.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+}
