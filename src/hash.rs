@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::codes::{Codes, check_bits};
-use crate::kernel::{LANES, Panels};
+use crate::kernel::{LANES, Panels, prepare, squared_norm};
 use crate::{Error, Features, Result};
 
 /// How many rows are taken through all stages together, so that they stay in the cache.
@@ -186,9 +186,7 @@ impl HashFunction {
         let Scratch { prepared, lifted, projections } = scratch;
         let mut rows = rows;
         if self.parts.unit || self.parts.center.is_some() {
-            prepared.clear();
-            prepared.extend_from_slice(rows);
-            prepare(self.parts.center.as_deref(), self.parts.unit, self.dim(), prepared);
+            prepare(self.parts.center.as_deref(), self.parts.unit, self.dim(), rows, prepared);
             rows = prepared;
         }
         let mut dim = self.dim();
@@ -206,38 +204,6 @@ impl HashFunction {
         }
         projections
     }
-}
-
-/// Centres and scales rows in place: the first stages of every hash function, and what learners
-/// are given.
-pub(crate) fn prepare(center: Option<&[f32]>, unit: bool, dim: usize, rows: &mut [f32]) {
-    for row in rows.chunks_exact_mut(dim) {
-        if let Some(center) = center {
-            row.iter_mut().zip(center).for_each(|(value, center)| *value -= center);
-        }
-        if unit {
-            let norm = squared_norm(row).sqrt();
-            if norm > 0.0 {
-                let scale = 1.0 / norm;
-                row.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
-            }
-        }
-    }
-}
-
-/// In double, so that no finite row overflows; in eight sums, so that it is vectorised with the
-/// same result everywhere.
-fn squared_norm(row: &[f32]) -> f64 {
-    let mut sums = [0.0f64; 8];
-    let (chunks, rest) = row.as_chunks::<8>();
-    for chunk in chunks {
-        for (sum, &value) in sums.iter_mut().zip(chunk) {
-            // The square of an f32 is exact in f64: with or without fusing, the same sum.
-            *sum += f64::from(value) * f64::from(value);
-        }
-    }
-    let rest: f64 = rest.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
-    sums.iter().sum::<f64>() + rest
 }
 
 /// Sets bit `r` of `code` where `projections[r] > 0`.

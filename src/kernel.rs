@@ -1,5 +1,5 @@
-//! The inner loops that processors have instructions for, and all of the library's `unsafe`: the
-//! matrix product of encoding, and Hamming distances.
+//! The inner loops that processors have instructions for, and all of the library's `unsafe`:
+//! preparing rows, the matrix product of encoding, and Hamming distances.
 //!
 //! Every result of the product is one chain of fused multiply-adds over the depth, in order, from zero. So a
 //! row's projection, and with it its code, is the same alone or among millions, on one thread or
@@ -193,6 +193,57 @@ impl Tile for Portable {
     }
 }
 
+/// Centres and scales rows: the first stages of every hash function, and what learners are given.
+/// A row of zeros stays one.
+pub(crate) fn prepare(
+    center: Option<&[f32]>,
+    unit: bool,
+    dim: usize,
+    rows: &[f32],
+    out: &mut Vec<f32>,
+) {
+    out.resize(rows.len(), 0.0);
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the feature was detected.
+        return unsafe { x86::prepare_avx2(center, unit, dim, rows, out) };
+    }
+    prepare_portable(center, unit, dim, rows, out);
+}
+
+#[inline(always)]
+fn prepare_portable(center: Option<&[f32]>, unit: bool, dim: usize, rows: &[f32], out: &mut [f32]) {
+    for (row, out) in rows.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
+        match center {
+            None => out.copy_from_slice(row),
+            Some(center) => {
+                for ((out, value), center) in out.iter_mut().zip(row).zip(center) {
+                    *out = value - center;
+                }
+            }
+        }
+        let norm = if unit { squared_norm(out).sqrt() } else { 0.0 };
+        if norm > 0.0 {
+            let scale = 1.0 / norm;
+            out.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
+        }
+    }
+}
+
+/// In double, so that no finite row overflows; in eight sums, so that it is vectorised with the
+/// same result everywhere.
+#[inline(always)]
+pub(crate) fn squared_norm(row: &[f32]) -> f64 {
+    // The square of an f32 is exact in f64: with or without fusing, the same sum.
+    let square = |value: f32| f64::from(value) * f64::from(value);
+    let mut sums = [0.0f64; 8];
+    let (chunks, rest) = row.as_chunks::<8>();
+    for chunk in chunks {
+        sums.iter_mut().zip(chunk).for_each(|(sum, &value)| *sum += square(value));
+    }
+    sums.iter().sum::<f64>() + rest.iter().map(|&value| square(value)).sum::<f64>()
+}
+
 /// The Hamming distances of a code to many, all given as words, into `out`.
 pub(crate) fn distances(query: &[u64], codes: &[u64], out: &mut [u16]) {
     #[cfg(target_arch = "x86_64")]
@@ -238,6 +289,17 @@ mod x86 {
     #[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq,popcnt")]
     pub(super) fn distances_avx512(query: &[u64], codes: &[u64], out: &mut [u16]) {
         super::distances_portable(query, codes, out);
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn prepare_avx2(
+        center: Option<&[f32]>,
+        unit: bool,
+        dim: usize,
+        rows: &[f32],
+        out: &mut [f32],
+    ) {
+        super::prepare_portable(center, unit, dim, rows, out);
     }
 
     #[target_feature(enable = "popcnt")]
@@ -289,20 +351,28 @@ mod x86 {
                 let panels = panels.map(|panel| &panel[..depth]);
                 // SAFETY: each load and store is of one whole `Lanes`, 16 floats, unaligned.
                 let load = |lanes: &Lanes| unsafe { _mm512_loadu_ps(lanes.as_ptr()) };
-                let mut local = sums.each_ref().map(|sums| sums.each_ref().map(load));
+                let mut local = [[_mm512_setzero_ps(); V]; R];
+                for r in 0..R {
+                    for v in 0..V {
+                        local[r][v] = load(&sums[r][v]);
+                    }
+                }
                 for k in 0..depth {
-                    let weights = panels.map(|panel| load(&panel[k]));
-                    for (row, local) in rows.iter().zip(&mut local) {
-                        let value = _mm512_set1_ps(row[k]);
-                        for (weight, sum) in weights.iter().zip(local) {
-                            *sum = _mm512_fmadd_ps(value, *weight, *sum);
+                    // SAFETY: `k` is below `depth`, to which all panels and rows were cut. Checking
+                    // each of the ten slices again would double the time of this loop.
+                    let weights = panels.map(|panel| load(unsafe { panel.get_unchecked(k) }));
+                    for r in 0..R {
+                        // SAFETY: as above.
+                        let value = _mm512_set1_ps(unsafe { *rows[r].get_unchecked(k) });
+                        for v in 0..V {
+                            local[r][v] = _mm512_fmadd_ps(value, weights[v], local[r][v]);
                         }
                     }
                 }
-                for (sums, local) in sums.iter_mut().zip(&local) {
-                    for (sum, local) in sums.iter_mut().zip(local) {
-                        // SAFETY: as above.
-                        unsafe { _mm512_storeu_ps(sum.as_mut_ptr(), *local) };
+                for r in 0..R {
+                    for v in 0..V {
+                        // SAFETY: as for loads.
+                        unsafe { _mm512_storeu_ps(sums[r][v].as_mut_ptr(), local[r][v]) };
                     }
                 }
             }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::codes::check_bits;
 use crate::dataset::{LabelList, LabelNames};
-use crate::hash::prepare;
+use crate::kernel::prepare;
 use crate::learners::BuiltIn;
 use crate::learners::bsodh::Bsodh;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Mean, Method, Result, Step};
@@ -85,8 +85,8 @@ impl About {
         if center.is_none() && !self.unit {
             return learner.learner_mut().learn(batch);
         }
-        let mut rows = batch.features().values().to_vec();
-        prepare(center, self.unit, self.dim, &mut rows);
+        let mut rows = Vec::new();
+        prepare(center, self.unit, self.dim, batch.features().values(), &mut rows);
         let features = Features::new(&rows, self.dim)?;
         learner.learner_mut().learn(batch.with_features(features))
     }
