@@ -9,7 +9,12 @@ use rand::{RngExt, SeedableRng};
 /// The same cases in every run: a comparison of floating-point results bit by bit must not hang on
 /// the luck of the day.
 pub fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, rng_seed: RngSeed::Fixed(20190127), ..ProptestConfig::default() }
+    ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(20190127),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 /// A labelled stream, cut into batches.

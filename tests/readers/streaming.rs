@@ -41,7 +41,9 @@ fn write(files: &Files, number: usize, format: usize, dim: usize, values: &[f32]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig {
+        cases: 150, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn parts_of_any_size_over_several_files(

@@ -181,6 +181,36 @@ fn what_fails_half_way_leaves_no_trace() {
     assert_eq!(folder.names(), ["bad.csv", "codes.npy", "m", "s", "x.csv", "y.txt"]);
 }
 
+/// A disk that is full, as far as a program can tell: no file may grow beyond a few blocks.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_loses_nothing() {
+    let folder = Folder::new().with_digits();
+    folder.run(&format!("{LEARN} --bits 64 --out m")).ok();
+    folder.write("codes.npy", "old");
+    let model = std::fs::read(folder.file("m")).unwrap();
+    let before = folder.names();
+    for (command, file) in [
+        ("encode --model m --data db.npy --out codes.npy", "codes.npy"),
+        ("learn --data db.npy --labels db-labels.npy --out m", "m"),
+        ("split --data db.npy --labels db-labels.npy --queries-per-class 5 --out .", "db.npy"),
+    ] {
+        let binary = env!("CARGO_BIN_EXE_hashbrook");
+        let script = format!("trap '' XFSZ; ulimit -f 8; exec {binary} {command}");
+        let output = std::process::Command::new("bash")
+            .current_dir(folder.path())
+            .args(["-c", &script])
+            .output()
+            .unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{command}: {message}");
+        assert!(message.contains(file) && message.contains("too large"), "{command}: {message}");
+        assert_eq!(folder.names(), before, "{command}");
+    }
+    assert_eq!(std::fs::read(folder.file("codes.npy")).unwrap(), b"old");
+    assert_eq!(std::fs::read(folder.file("m")).unwrap(), model);
+}
+
 #[cfg(unix)]
 #[test]
 fn interrupted_it_saves_what_it_has_learned() {
