@@ -7,6 +7,9 @@ use std::ops::Range;
 
 use crate::{Error, Result};
 
+/// The most dimensions that files and models may have.
+pub(crate) const MAX_DIM: usize = 1 << 20;
+
 /// Rows of finite numbers, all of one dimension, row after row in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Features<'a> {
@@ -113,6 +116,12 @@ impl<'a> Labels<'a> {
             before = end;
         }
         Ok(Labels { ends: Some(ends), start: 0, values })
+    }
+
+    /// As [`sets`](Self::sets), of ends that are known to be right.
+    pub(crate) fn sets_unchecked(ends: &'a [usize], values: &'a [u32]) -> Self {
+        debug_assert!(Labels::sets(ends, values).is_ok());
+        Labels { ends: Some(ends), start: 0, values }
     }
 
     /// The labels themselves, if every row has one.

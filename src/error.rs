@@ -99,6 +99,15 @@ pub enum Error {
         known: String,
     },
 
+    /// There are no presets for this data set.
+    #[error("there is no preset {name:?}; the presets are: {known}")]
+    UnknownPreset {
+        /// The name asked for.
+        name: String,
+        /// All names, separated by commas.
+        known: String,
+    },
+
     /// The method has no parameter of this name.
     #[error("{method} has no parameter {name:?}; its parameters are: {known}")]
     UnknownParameter {
@@ -159,12 +168,12 @@ pub enum Error {
     },
 
     /// The operating system refused a file operation.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {cause}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
-        source: std::io::Error,
+        /// Why. Not the error's `source`, since its text is in this one's already.
+        cause: std::io::Error,
     },
 
     /// A file is not what it should be.
@@ -198,7 +207,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// Names the file in which an I/O error came up.
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
-        move |source| Error::Io { path: path.to_path_buf(), source }
+        move |cause| Error::Io { path: path.to_path_buf(), cause }
     }
 
     /// A file whose content is not what it should be.

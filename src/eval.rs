@@ -20,14 +20,14 @@
 //! # How it is fast
 //!
 //! Distances are small whole numbers, so nothing is sorted: counting how many items lie at each
-//! distance tells where each distance begins in the ranking, and one more walk gives every item
-//! its rank. All metrics come out of that one pass.
+//! distance tells where each distance begins in the ranking, and the count that an item finds tells
+//! its place there. All metrics come out of that one walk.
 
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::kernel::distances;
-use crate::similarity::LabelSets;
+use crate::similarity::Carriers;
 use crate::{Codes, Error, Labels, MAX_BITS, Result};
 
 /// What to measure besides mAP.
@@ -96,13 +96,13 @@ pub fn evaluate(
         }
     }
 
-    let relevance = Relevance::new(database_labels, query_labels);
+    let carriers = Carriers::of_rows(database_labels);
     let scores: Vec<Scores> = (0..queries.len())
         .into_par_iter()
         .map_init(
             || Ranking::new(database, measures),
             |ranking, query| {
-                let relevant = relevance.rows(query, database.len());
+                let relevant = carriers.of_any(query_labels.row(query));
                 ranking.score(queries.code(query), &relevant, measures)
             },
         )
@@ -124,49 +124,6 @@ pub fn evaluate(
         precision_at: means(&measures.precision_at, &|score, at| Some(score.precision_at[at])),
         precision_radius: means(&measures.radii, &|score, at| Some(score.precision_radius[at])),
     })
-}
-
-/// Which rows of the database are relevant to each query.
-struct Relevance {
-    sets: LabelSets,
-    rows_of_set: Vec<Vec<u32>>,
-    query_sets: Vec<usize>,
-}
-
-impl Relevance {
-    fn new(database: Labels<'_>, queries: Labels<'_>) -> Self {
-        let mut sets = LabelSets::default();
-        let database_sets = sets.number_rows(database);
-        let query_sets = sets.number_rows(queries);
-        let mut rows_of_set = vec![Vec::new(); sets.len()];
-        for (row, set) in database_sets.into_iter().enumerate() {
-            rows_of_set[set].push(row as u32);
-        }
-        Relevance { sets, rows_of_set, query_sets }
-    }
-
-    /// The rows relevant to a query, ascending.
-    fn rows(&self, query: usize, database: usize) -> std::borrow::Cow<'_, [u32]> {
-        match self.sets.similar(self.query_sets[query]) {
-            [] => [].as_slice().into(),
-            [set] => self.rows_of_set[*set].as_slice().into(),
-            several => {
-                // Each row is in one set only; a bitmap puts them in order faster than a sort.
-                let mut bitmap = vec![0u64; database.div_ceil(64)];
-                for &row in several.iter().flat_map(|&set| &self.rows_of_set[set]) {
-                    bitmap[row as usize / 64] |= 1 << (row % 64);
-                }
-                let mut rows = Vec::new();
-                for (at, mut word) in bitmap.into_iter().enumerate() {
-                    while word != 0 {
-                        rows.push(at as u32 * 64 + word.trailing_zeros());
-                        word &= word - 1;
-                    }
-                }
-                rows.into()
-            }
-        }
-    }
 }
 
 /// What one query scores.

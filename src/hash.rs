@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::codes::{Codes, check_bits};
-use crate::kernel::{LANES, Panels, prepare, squared_norm};
+use crate::kernel::{LANES, Panels, exp_in_place, prepare, squared_norm};
 use crate::{Error, Features, Result};
 
 /// How many rows are taken through all stages together, so that they stay in the cache.
@@ -232,25 +232,34 @@ struct Scratch {
 
 /// The anchors of an RBF lift, ready for a matrix product.
 #[derive(Clone, Debug)]
-struct Anchors {
+pub(crate) struct Anchors {
     panels: Panels,
     squared_norms: Vec<f32>,
     gamma: f32,
 }
 
 impl Anchors {
-    fn new(anchors: &[f32], dim: usize, gamma: f32) -> Self {
-        let squared_norms: Vec<f32> =
+    pub(crate) fn new(anchors: &[f32], dim: usize, gamma: f32) -> Self {
+        let squared_norms =
             anchors.chunks_exact(dim).map(|anchor| squared_norm(anchor) as f32).collect();
-        let count = squared_norms.len();
-        let columns: Vec<f32> = (0..dim)
-            .flat_map(|i| anchors.iter().skip(i).step_by(dim).take(count).copied())
-            .collect();
-        Anchors { panels: Panels::pack(&columns, dim, count), squared_norms, gamma }
+        Anchors { panels: Panels::pack_transposed(anchors, dim), squared_norms, gamma }
     }
 
-    fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.squared_norms.len()
+    }
+
+    /// All rows lifted, in parallel.
+    pub(crate) fn lift_all(&self, features: Features<'_>) -> Vec<f32> {
+        let dim = features.dim();
+        let mut out = vec![0.0; features.len() * self.count()];
+        out.par_chunks_mut(ROWS_AT_ONCE * self.count())
+            .zip(features.values().par_chunks(ROWS_AT_ONCE * dim))
+            .for_each_init(Scratch::default, |scratch, (out, rows)| {
+                self.lift(rows, dim, &mut scratch.projections, &mut scratch.lifted);
+                out.copy_from_slice(&scratch.lifted);
+            });
+        out
     }
 
     /// `||x - a||^2 = ||x||^2 + ||a||^2 - 2 x . a`, never below zero.
@@ -262,9 +271,12 @@ impl Anchors {
             rows.chunks_exact(dim).zip(products.chunks_exact(self.panels.width()))
         {
             let norm = squared_norm(row) as f32;
-            lifted.extend(products.iter().zip(&self.squared_norms).map(|(product, anchor)| {
-                (-self.gamma * (norm + anchor - 2.0 * product).max(0.0)).exp()
-            }));
+            lifted.extend(
+                products.iter().zip(&self.squared_norms).map(|(product, anchor)| {
+                    -self.gamma * (norm + anchor - 2.0 * product).max(0.0)
+                }),
+            );
         }
+        exp_in_place(lifted);
     }
 }

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::learners::bsodh;
+use crate::learners::{BuiltIn, Loaded, Start};
+use crate::learners::{adapthash, bsodh, frosh, lsh, mihash, okh, osh, sketchhash};
+use crate::tensors::Tensors;
 use crate::{Batch, Error, HashFunction, Model, Result, Setup};
 
 /// Learns a hash function from a stream, batch by batch.
@@ -22,50 +24,161 @@ pub trait Learner: Send + Sync {
     fn hash_function(&self) -> HashFunction;
 }
 
-/// What one call of [`Learner::learn`] did, for those who watch. Methods that do not iterate
-/// leave it at its default.
+/// What one call of [`Learner::learn`] did, for those who watch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// Passes of the inner optimisation over the batch's codes.
+    /// Passes of the inner optimisation over the batch's codes; 0 for methods that make none.
     pub iterations: usize,
     /// How many bits of the batch's codes these passes changed.
     pub changed_bits: u64,
+    /// Whether [`Learner::hash_function`] gives another function than before: codes made with the
+    /// old one are no longer current.
+    pub function_changed: bool,
 }
 
 impl std::ops::AddAssign for Step {
     fn add_assign(&mut self, other: Step) {
         self.iterations += other.iterations;
         self.changed_bits += other.changed_bits;
+        self.function_changed |= other.function_changed;
     }
 }
 
-/// A published method with its parameters.
-///
-/// In JSON and TOML it is one flat table, tagged by name; what is left out has the value of the
-/// paper, and what is not known is refused:
-///
-/// ```
-/// use hashbrook::Method;
-///
-/// let method: Method = serde_json::from_str(r#"{ "method": "bsodh", "ridge": 0.3 }"#)?;
-/// assert_eq!(method.name(), "bsodh");
-/// assert!(serde_json::from_str::<Method>(r#"{ "method": "bsodh", "rigde": 0.3 }"#).is_err());
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "method", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Method {
-    /// Balanced similarity for online discrete hashing (AAAI 2019).
-    Bsodh(bsodh::Params),
+/// Defines [`Method`] and the learners behind it from one list.
+macro_rules! methods {
+    ($($(#[doc = $doc:literal])* $variant:ident($module:ident) => $learner:ident,)*) => {
+        /// A published method with its parameters.
+        ///
+        /// In JSON and TOML it is one flat table, tagged by name; what is left out has the value
+        /// of the paper, and what is not known is refused:
+        ///
+        /// ```
+        /// use hashbrook::Method;
+        ///
+        /// let method: Method = serde_json::from_str(r#"{ "method": "bsodh", "ridge": 0.3 }"#)?;
+        /// assert_eq!(method.name(), "bsodh");
+        /// let misspelt = r#"{ "method": "bsodh", "rigde": 0.3 }"#;
+        /// assert!(serde_json::from_str::<Method>(misspelt).is_err());
+        /// # Ok::<(), serde_json::Error>(())
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "method", rename_all = "lowercase")]
+        #[non_exhaustive]
+        pub enum Method {
+            $($(#[doc = $doc])* $variant($module::Params),)*
+        }
+
+        impl Method {
+            /// Every method with the parameters of its paper.
+            pub fn all() -> Vec<Method> {
+                vec![$(Method::$variant($module::Params::default()),)*]
+            }
+
+            /// The method's name, as in files and on the command line.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Method::$variant(_) => $module::$learner::NAME,)*
+                }
+            }
+
+            /// Whether the method learns from labels and cannot do without them.
+            pub fn is_supervised(&self) -> bool {
+                match self {
+                    $(Method::$variant(_) => $module::$learner::SUPERVISED,)*
+                }
+            }
+
+            /// Whether the method must see the first rows of a stream before it can learn.
+            pub(crate) fn warms_up(&self) -> bool {
+                match self {
+                    $(Method::$variant(_) => $module::$learner::WARMS_UP,)*
+                }
+            }
+
+            pub(crate) fn start_learner(&self, start: Start) -> Result<Running> {
+                self.check(&start)?;
+                Ok(match self {
+                    $(Method::$variant(params) => {
+                        Running::$variant($module::$learner::start(params, start))
+                    })*
+                })
+            }
+
+            fn check(&self, start: &Start) -> Result<()> {
+                match self {
+                    $(Method::$variant(params) => $module::$learner::check(params, start),)*
+                }
+            }
+
+            pub(crate) fn load_learner(&self, start: Start, state: &mut Tensors) -> Loaded<Running> {
+                self.check(&start).map_err(|error| error.to_string())?;
+                Ok(match self {
+                    $(Method::$variant(params) => {
+                        Running::$variant($module::$learner::load(params, start, state)?)
+                    })*
+                })
+            }
+        }
+
+        /// A learner of the library's own, at work.
+        #[derive(Clone, Debug)]
+        pub(crate) enum Running {
+            $($variant($module::$learner),)*
+        }
+
+        impl Running {
+            pub(crate) fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {
+                match self {
+                    $(Running::$variant(learner) => learner.warm_up(first),)*
+                }
+            }
+
+            pub(crate) fn save(&self, state: &mut Tensors) {
+                match self {
+                    $(Running::$variant(learner) => learner.save(state),)*
+                }
+            }
+        }
+
+        impl Learner for Running {
+            fn learn(&mut self, batch: Batch<'_>) -> Result<Step> {
+                match self {
+                    $(Running::$variant(learner) => learner.learn(batch),)*
+                }
+            }
+
+            fn hash_function(&self) -> HashFunction {
+                match self {
+                    $(Running::$variant(learner) => learner.hash_function(),)*
+                }
+            }
+        }
+    };
 }
+
+methods! {
+    /// Balanced similarity for online discrete hashing (AAAI 2019).
+    Bsodh(bsodh) => Bsodh,
+    /// Online kernel hashing (IJCAI 2013).
+    Okh(okh) => Okh,
+    /// Online sketching hashing (CVPR 2015), without labels.
+    SketchHash(sketchhash) => SketchHash,
+    /// Faster online sketching hashing (UAI 2017), without labels.
+    Frosh(frosh) => Frosh,
+    /// Adaptive hashing (ICCV 2015).
+    AdaptHash(adapthash) => AdaptHash,
+    /// Online supervised hashing (CVIU 2017).
+    Osh(osh) => Osh,
+    /// Hashing with mutual information (ICCV 2017).
+    MiHash(mihash) => MiHash,
+    /// Random projections, which learn nothing.
+    Lsh(lsh) => Lsh,
+}
+
+/// The parameters that the papers use on their data sets.
+const PRESETS: &str = include_str!("presets.json");
 
 impl Method {
-    /// Every method with the parameters of its paper.
-    pub fn all() -> Vec<Method> {
-        vec![Method::Bsodh(bsodh::Params::default())]
-    }
-
     /// A method by its name, with the parameters of its paper.
     ///
     /// # Errors
@@ -78,11 +191,28 @@ impl Method {
             .ok_or(Error::UnknownMethod { name: name.to_owned(), known })
     }
 
-    /// The method's name, as in files and on the command line.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Method::Bsodh(_) => bsodh::NAME,
-        }
+    /// The names of the data sets there are presets for.
+    pub fn presets() -> Vec<String> {
+        Method::preset_table().into_iter().map(|(name, _)| name).collect()
+    }
+
+    fn preset_table() -> serde_json::Map<String, Value> {
+        serde_json::from_str(PRESETS).expect("the presets are part of the library, and tested")
+    }
+
+    /// Sets the parameters that the papers use on a data set. A method that has none for it stays
+    /// as it is.
+    ///
+    /// # Errors
+    /// When there are no presets for such a data set.
+    pub fn preset(&mut self, dataset: &str) -> Result<()> {
+        let table = Method::preset_table();
+        let Some(presets) = table.get(dataset) else {
+            let known = Method::presets().join(", ");
+            return Err(Error::UnknownPreset { name: dataset.to_owned(), known });
+        };
+        let Some(Value::Object(parameters)) = presets.get(self.name()) else { return Ok(()) };
+        parameters.iter().try_for_each(|(name, value)| self.set_value(name, value.clone()))
     }
 
     /// Sets one parameter from text, as a user would write it.
@@ -146,13 +276,6 @@ impl Method {
             Ok(Value::Object(table)) => table,
             // A struct of numbers and names always serialises to a table.
             _ => serde_json::Map::new(),
-        }
-    }
-
-    /// Whether the method learns from labels and cannot do without them.
-    pub fn is_supervised(&self) -> bool {
-        match self {
-            Method::Bsodh(_) => true,
         }
     }
 

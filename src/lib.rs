@@ -71,7 +71,7 @@
 //!     row += features.len();
 //!     model.learn(Batch::new(features, labels)?)?;
 //! }
-//! model.settle()?; // fewer rows than a model warms up with: learn from what there is
+//! model.end_warmup()?; // fewer rows than a model warms up with: learn from what there is
 //! model.save(&path)?;
 //! assert_eq!(Model::load(&path)?.seen(), 4);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -106,6 +106,7 @@
 //! [`protocol`] runs experiments as the papers do. [`HashParts`] takes a hash function apart.
 
 mod batch;
+pub mod check;
 mod codes;
 pub mod dataset;
 mod error;

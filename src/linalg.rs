@@ -46,12 +46,35 @@ pub(crate) fn product(a: &[f64], inner: usize, b: &[f64], columns: usize) -> Vec
     row_major(multiply(a, b).as_ref()).collect()
 }
 
-/// `A^T B`, both of rows of `columns` numbers.
-pub(crate) fn transposed_product(a: &[f64], b: &[f64], columns: usize) -> Vec<f64> {
-    let rows = a.len() / columns;
-    let a = MatRef::from_row_major_slice(a, rows, columns);
-    let b = MatRef::from_row_major_slice(b, rows, columns);
+/// `A^T B`, for `A` of rows of `left` numbers and `B` of rows of `right`.
+pub(crate) fn transposed_product(a: &[f64], left: usize, b: &[f64], right: usize) -> Vec<f64> {
+    let a = MatRef::from_row_major_slice(a, a.len() / left, left);
+    let b = MatRef::from_row_major_slice(b, b.len() / right, right);
     row_major(multiply(a.transpose(), b).as_ref()).collect()
+}
+
+/// The eigenvalues of `A A^T`, the largest first, and its eigenvectors as columns in that order;
+/// `A` of rows of `columns` numbers. `None` when they cannot be found.
+pub(crate) fn symmetric_eigen(a: &[f64], columns: usize) -> Option<(Vec<f64>, Mat<f64>)> {
+    let a = MatRef::from_row_major_slice(a, a.len() / columns, columns);
+    let eigen = shifted_gram(a, 0.0).self_adjoint_eigen(Side::Lower).ok()?;
+    let mut values: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
+    values.reverse();
+    Some((values, eigen.U().reverse_cols().to_owned()))
+}
+
+/// A square matrix with orthonormal columns from one of independent Gaussian numbers: every
+/// direction is as likely as any other.
+pub(crate) fn orthonormal_columns(gaussian: &[f64], size: usize) -> Vec<f64> {
+    let factors = MatRef::from_row_major_slice(gaussian, size, size).qr();
+    let (mut q, r) = (factors.compute_Q(), factors.R());
+    for j in 0..size {
+        // The factorisation chooses signs of its own; this makes them as random as the matrix.
+        if r[(j, j)] < 0.0 {
+            q.col_mut(j).iter_mut().for_each(|value| *value = -*value);
+        }
+    }
+    row_major(q.as_ref()).collect()
 }
 
 fn row_major(matrix: MatRef<'_, f64>) -> impl Iterator<Item = f64> {

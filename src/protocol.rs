@@ -49,8 +49,13 @@ impl Experiment<'_> {
         learner: &mut dyn Learner,
         mut watch: impl FnMut(&Checkpoint),
     ) -> Result<Vec<Checkpoint>> {
-        if self.batch == 0 || self.every == Some(0) {
-            return Err(Error::parameter("batch", "1 or more", 0));
+        for (name, value) in [("batch", self.batch), ("every", self.every.unwrap_or(1))] {
+            if value == 0 {
+                return Err(Error::parameter(name, "1 or more", 0));
+            }
+        }
+        if self.stream.is_empty() {
+            return Err(Error::parameter("stream", "of 1 row or more", 0));
         }
         let mut checkpoints = Vec::new();
         let (mut learning, mut step) = (Duration::ZERO, Step::default());

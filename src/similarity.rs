@@ -4,19 +4,60 @@
 //! items with their similarity as weight can be summed set by set: a stream of any length is as
 //! small as the number of distinct sets in it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::{Labels, Result};
+
+/// Who carries each label, by number and ascending.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Carriers(HashMap<u32, Vec<u32>>);
+
+impl Carriers {
+    /// Adds a carrier of some labels, larger than all before.
+    fn add(&mut self, labels: &[u32], carrier: u32) {
+        for label in labels {
+            let carriers = self.0.entry(*label).or_default();
+            // A label that is given twice counts once.
+            if carriers.last() != Some(&carrier) {
+                carriers.push(carrier);
+            }
+        }
+    }
+
+    /// The rows that carry each label.
+    pub(crate) fn of_rows(labels: Labels<'_>) -> Self {
+        let mut carriers = Carriers::default();
+        (0..labels.len()).for_each(|row| carriers.add(labels.row(row), row as u32));
+        carriers
+    }
+
+    fn of(&self, label: u32) -> &[u32] {
+        self.0.get(&label).map_or(&[], Vec::as_slice)
+    }
+
+    /// All that carry at least one of some labels, ascending.
+    pub(crate) fn of_any(&self, labels: &[u32]) -> Cow<'_, [u32]> {
+        match labels {
+            [] => Cow::Borrowed(&[]),
+            [label] => Cow::Borrowed(self.of(*label)),
+            several => {
+                let mut all: Vec<u32> =
+                    several.iter().flat_map(|&label| self.of(label)).copied().collect();
+                all.sort_unstable();
+                all.dedup();
+                Cow::Owned(all)
+            }
+        }
+    }
+}
 
 /// The distinct label sets of a stream, numbered in the order in which they came up.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LabelSets {
     members: Vec<Box<[u32]>>,
     numbers: HashMap<Box<[u32]>, usize>,
-    /// The sets that carry a label.
-    carriers: HashMap<u32, Vec<usize>>,
-    /// Per set the sets that share a label with it, ascending; itself among them.
-    similar: Vec<Vec<usize>>,
+    carriers: Carriers,
 }
 
 impl LabelSets {
@@ -24,9 +65,17 @@ impl LabelSets {
         self.members.len()
     }
 
-    /// The sets similar to this one, ascending.
-    pub(crate) fn similar(&self, set: usize) -> &[usize] {
-        &self.similar[set]
+    /// The labels of a set, ascending.
+    pub(crate) fn labels(&self, set: usize) -> &[u32] {
+        &self.members[set]
+    }
+
+    /// The first set that shares a label with this one and is as asked.
+    pub(crate) fn first_similar(&self, set: usize, asked: impl Fn(usize) -> bool) -> Option<usize> {
+        let first = |label: &u32| {
+            self.carriers.of(*label).iter().map(|&other| other as usize).find(|&other| asked(other))
+        };
+        self.members[set].iter().filter_map(first).min()
     }
 
     /// The set of each row; new ones are added.
@@ -34,7 +83,8 @@ impl LabelSets {
         (0..labels.len()).map(|row| self.number(labels.row(row))).collect()
     }
 
-    fn number(&mut self, labels: &[u32]) -> usize {
+    /// The number of a set; if it is new, it is added.
+    pub(crate) fn number(&mut self, labels: &[u32]) -> usize {
         if labels.is_sorted_by(|a, b| a < b) {
             return self.number_sorted(labels);
         }
@@ -49,19 +99,7 @@ impl LabelSets {
             return number;
         }
         let number = self.members.len();
-        for label in labels {
-            self.carriers.entry(*label).or_default().push(number);
-        }
-        let mut similar: Vec<usize> =
-            labels.iter().flat_map(|label| &self.carriers[label]).copied().collect();
-        similar.sort_unstable();
-        similar.dedup();
-        for &other in &similar {
-            if other != number {
-                self.similar[other].push(number);
-            }
-        }
-        self.similar.push(similar);
+        self.carriers.add(labels, number as u32);
         self.members.push(labels.into());
         self.numbers.insert(labels.into(), number);
         number
@@ -70,18 +108,12 @@ impl LabelSets {
     /// Forgets all sets from number `len` on.
     pub(crate) fn truncate(&mut self, len: usize) {
         while self.members.len() > len {
-            let number = self.members.len() - 1;
             let Some(labels) = self.members.pop() else { return };
             self.numbers.remove(&labels);
             for label in &labels {
                 // The newest set is the last one in each of its lists.
-                if let Some(carriers) = self.carriers.get_mut(label) {
+                if let Some(carriers) = self.carriers.0.get_mut(label) {
                     carriers.pop();
-                }
-            }
-            for other in self.similar.pop().unwrap_or_default() {
-                if other != number {
-                    self.similar[other].pop();
                 }
             }
         }
@@ -122,8 +154,14 @@ impl SetSums {
         }
     }
 
-    pub(crate) fn of(&self, set: usize) -> &[f64] {
-        &self.sums[set * self.bits..(set + 1) * self.bits]
+    /// The sum over some sets.
+    fn of_all(&self, sets: &[u32]) -> Vec<f64> {
+        let mut all = vec![0.0; self.bits];
+        for &set in sets {
+            let sum = &self.sums[set as usize * self.bits..][..self.bits];
+            all.iter_mut().zip(sum).for_each(|(all, sum)| *all += sum);
+        }
+        all
     }
 }
 
@@ -138,21 +176,16 @@ impl Balance {
     /// `sum_i S~(set, i) b_i` over all items that were added to `sums`: those of similar sets
     /// count `similar`, all others `-dissimilar`.
     pub(crate) fn weigh(&self, set: usize, sets: &LabelSets, sums: &SetSums) -> Vec<f64> {
-        self.split(set, sets, sums).map(|(near, far)| near - far).collect()
+        let near = sums.of_all(&sets.carriers.of_any(sets.labels(set)));
+        self.split(near, sums).map(|(near, far)| near - far).collect()
     }
 
-    /// The two parts of [`weigh`](Self::weigh), bit by bit: what similar items pull, and what the
-    /// others pull the other way.
+    /// What similar items pull, bit by bit, and what the others pull the other way.
     fn split<'s>(
         &'s self,
-        set: usize,
-        sets: &LabelSets,
+        near: Vec<f64>,
         sums: &'s SetSums,
     ) -> impl Iterator<Item = (f64, f64)> + 's {
-        let mut near = vec![0.0; sums.bits];
-        for &other in sets.similar(set) {
-            near.iter_mut().zip(sums.of(other)).for_each(|(near, sum)| *near += sum);
-        }
         near.into_iter()
             .zip(&sums.total)
             .map(|(near, total)| (self.similar * near, self.dissimilar * (total - near)))
@@ -165,27 +198,28 @@ impl Balance {
     /// goes with the paper keeps its similarities in single precision: the remainder of that sum
     /// decides them there. So it does here.
     pub(crate) fn weigh_batch(&self, set: usize, sets: &LabelSets, batch: &BatchCodes) -> Vec<f64> {
+        let similar = batch.carriers.of_any(sets.labels(set));
         let mut weights: Option<Vec<f32>> = None;
-        self.split(set, sets, &batch.sums)
+        self.split(batch.sums.of_all(&similar), &batch.sums)
             .enumerate()
             .map(|(bit, (near, far))| {
                 if (near - far).abs() > 1e-9 * near.abs().max(far.abs()) {
                     return near - far;
                 }
-                let weights = weights.get_or_insert_with(|| self.weights(set, sets));
+                let weights = weights.get_or_insert_with(|| {
+                    let mut weights = vec![-self.dissimilar as f32; batch.sets.len()];
+                    for (weight, set) in weights.iter_mut().zip(batch.sets) {
+                        if similar.binary_search(&(*set as u32)).is_ok() {
+                            *weight = self.similar as f32;
+                        }
+                    }
+                    weights
+                });
                 let column = batch.codes.iter().skip(bit).step_by(batch.sums.bits);
-                let items = batch.sets.iter().map(|&set| weights[set]);
-                let sum: f32 = column.zip(items).fold(0.0, |sum, (b, w)| sum + *b as f32 * w);
+                let sum: f32 = column.zip(weights).fold(0.0, |sum, (b, w)| sum + *b as f32 * *w);
                 f64::from(sum)
             })
             .collect()
-    }
-
-    /// The balanced similarity of a set with every set, in single precision.
-    fn weights(&self, set: usize, sets: &LabelSets) -> Vec<f32> {
-        let mut weights = vec![-self.dissimilar as f32; sets.len()];
-        sets.similar(set).iter().for_each(|&other| weights[other] = self.similar as f32);
-        weights
     }
 }
 
@@ -194,6 +228,8 @@ pub(crate) struct BatchCodes<'a> {
     sets: &'a [usize],
     codes: &'a [f64],
     sums: SetSums,
+    /// The sets of the batch that carry each label.
+    carriers: Carriers,
 }
 
 impl<'a> BatchCodes<'a> {
@@ -202,7 +238,12 @@ impl<'a> BatchCodes<'a> {
         for (&set, code) in sets.iter().zip(codes.chunks_exact(bits)) {
             sums.add(set, code);
         }
-        BatchCodes { sets, codes, sums }
+        let mut present = sets.to_vec();
+        present.sort_unstable();
+        present.dedup();
+        let mut carriers = Carriers::default();
+        present.iter().for_each(|&set| carriers.add(all.labels(set), set as u32));
+        BatchCodes { sets, codes, sums, carriers }
     }
 }
 
@@ -210,4 +251,12 @@ impl<'a> BatchCodes<'a> {
 pub(crate) fn running_total(end: &mut usize, set: &[u32]) -> Option<usize> {
     *end += set.len();
     Some(*end)
+}
+
+/// Whether two rows are similar, by their labels.
+pub(crate) fn share_a_label(left: &[u32], right: &[u32]) -> bool {
+    match (left, right) {
+        ([left], [right]) => left == right,
+        _ => left.iter().any(|label| right.contains(label)),
+    }
 }

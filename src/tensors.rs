@@ -80,6 +80,18 @@ impl Tensors {
         Err(format!("array {name:?} should have {rows} rows, it has {found}"))
     }
 
+    /// Adds a list of places, each a row.
+    pub(crate) fn put_places(&mut self, name: &str, places: &[usize]) {
+        let places: Vec<u64> = places.iter().map(|&place| place as u64).collect();
+        self.put(name, 1, &places);
+    }
+
+    /// Takes out what [`put_places`](Self::put_places) added.
+    pub(crate) fn take_places(&mut self, name: &str) -> Result<Vec<usize>, String> {
+        let places: Vec<u64> = self.take(name, 1)?;
+        Ok(places.into_iter().map(|place| usize::try_from(place).unwrap_or(usize::MAX)).collect())
+    }
+
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }

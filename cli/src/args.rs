@@ -1,6 +1,5 @@
 //! The command line: one struct per command.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
@@ -12,8 +11,8 @@ use crate::commands::{demo, encode, eval, info, learn, split};
 #[command(name = "hashbrook", version, max_term_width = 100, after_long_help = AFTER)]
 pub struct Args {
     /// How many threads to use; all cores unless said. Results do not depend on it
-    #[arg(long, global = true, value_name = "N")]
-    pub threads: Option<NonZeroUsize>,
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
 
     #[command(subcommand)]
     pub command: Command,
@@ -33,7 +32,7 @@ From vectors to codes:
 Files: npy, npz, IDX, CSV, fvecs/bvecs/ivecs and MATLAB v5 are told apart by their content, gzipped
 or not. FILE:NAME picks an array of an npz or mat file, FILE:COLUMNS columns of a CSV file (names,
 or places from 0, as in digits.csv:0-63). --data and --labels may be given several times: the files
-are read one after the other.
+are read one after the other. A stream should be mixed: rows sorted by label teach little.
 
 Exit status: 0 done; 1 failed, with one message that says why; 2 the command line was wrong;
 130 interrupted.";

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::interrupt::Interrupted;
 
@@ -15,12 +15,17 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::from(130);
     }
     // A reader that has seen enough, as in `hashbrook ... | head`, is no failure.
-    let broken_pipe = |cause: &std::io::Error| cause.kind() == std::io::ErrorKind::BrokenPipe;
-    if error.chain().filter_map(|cause| cause.downcast_ref()).any(broken_pipe) {
+    if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
     eprintln!("hashbrook: {error:#}");
     ExitCode::FAILURE
+}
+
+/// Whether nobody reads the output any more.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let broken = |cause: &std::io::Error| cause.kind() == std::io::ErrorKind::BrokenPipe;
+    error.chain().filter_map(|cause| cause.downcast_ref()).any(broken)
 }
 
 /// A remark that is not the result: to the standard error.
@@ -56,6 +61,11 @@ pub fn count(number: u64) -> String {
     text
 }
 
+/// So many of something.
+pub fn plural(number: u64, one: &str) -> String {
+    format!("{} {one}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 /// Seconds, as precise as one wants to know.
 pub fn seconds(time: Duration) -> String {
     let seconds = time.as_secs_f64();
@@ -66,10 +76,10 @@ pub fn seconds(time: Duration) -> String {
 pub fn progress(what: &str, rows: Option<usize>) -> ProgressBar {
     let bar = match rows {
         Some(rows) => ProgressBar::new(rows as u64).with_style(style(
-            "{prefix} {bar:32} {human_pos}/{human_len} rows  {per_sec}  {eta} left  {msg}",
+            "{prefix} {bar:32} {human_pos}/{human_len} rows  {rate}/s  {eta} left",
         )),
         None => ProgressBar::no_length()
-            .with_style(style("{prefix} {spinner} {human_pos} rows  {per_sec}  {msg}")),
+            .with_style(style("{prefix} {spinner} {human_pos} rows  {rate}/s")),
     };
     let target = match std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::stderr(),
@@ -80,5 +90,10 @@ pub fn progress(what: &str, rows: Option<usize>) -> ProgressBar {
 }
 
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+    let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+        let _ = out.write_str(&count(state.per_sec() as u64));
+    };
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("rate", rate)
 }

@@ -1,10 +1,12 @@
 //! Files of vectors and labels, as commands take them.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::{Result, bail};
-use hashbrook::dataset::{Reader, read_labels_all};
+use hashbrook::dataset::{Reader, file_of, read_labels_all};
 use hashbrook::{Codes, Features, HashFunction, LabelList, LabelNames};
 
-use crate::console;
+use crate::console::{self, plural};
 use crate::interrupt;
 
 /// How many rows are in memory at a time when the number does not matter to the result.
@@ -27,10 +29,9 @@ pub fn for_each_rows(
 }
 
 /// The codes of all rows of some files.
-pub fn encode_all(what: &str, function: &HashFunction, files: &[String]) -> Result<Codes> {
-    let mut reader = open_for(function, files)?;
+pub fn encode_all(what: &str, function: &HashFunction, reader: &mut Reader) -> Result<Codes> {
     let mut codes = Codes::new(function.bits())?;
-    for_each_rows(what, &mut reader, |rows| Ok(codes.append(&function.encode(rows)?)?))?;
+    for_each_rows(what, reader, |rows| Ok(codes.append(&function.encode(rows)?)?))?;
     Ok(codes)
 }
 
@@ -39,25 +40,40 @@ pub fn open_for(function: &HashFunction, files: &[String]) -> Result<Reader> {
     let reader = Reader::open_all(files)?;
     if reader.dim() != function.dim() {
         bail!(
-            "{} has vectors of {} dimensions, the model takes {}",
+            "{} has vectors of {}, the model takes {}",
             files.join(", "),
-            reader.dim(),
+            plural(reader.dim() as u64, "dimension"),
             function.dim()
         );
     }
     Ok(reader)
 }
 
-/// The labels of `rows` rows; `rows` is not known for every kind of file.
+/// How many rows some files have, by reading them if they do not say; `None` for what can be read
+/// only once.
+pub fn count_rows(files: &[String], reader: &Reader) -> Result<Option<usize>> {
+    match reader.rows() {
+        Some(rows) => Ok(Some(rows)),
+        None if are_regular(files) => Ok(Some(Reader::count(files)?)),
+        None => Ok(None),
+    }
+}
+
+/// Whether all are files on a disk, which can be read again, and no pipes.
+pub fn are_regular(files: &[String]) -> bool {
+    files.iter().all(|file| file_of(file).is_ok_and(|path| path.is_file()))
+}
+
+/// The labels of some rows, of which `rows` is the number if it is known.
 pub fn labels_for(
     files: &[String],
     names: &mut LabelNames,
-    rows: Option<usize>,
     data: &[String],
+    shape: (Option<usize>, usize),
 ) -> Result<LabelList> {
     let labels = read_labels_all(files, names)?;
-    if let Some(rows) = rows {
-        check_label_count(files, labels.len(), data, rows)?;
+    if let (Some(rows), dim) = shape {
+        check_label_count(files, labels.len(), data, (rows, dim))?;
     }
     Ok(labels)
 }
@@ -67,18 +83,25 @@ pub fn check_label_count(
     files: &[String],
     labels: usize,
     data: &[String],
-    rows: usize,
+    (rows, dim): (usize, usize),
 ) -> Result<()> {
-    if labels != rows {
-        bail!(
-            "{} has {} labels, {} has {} rows; there must be one label, or one set of labels, per row",
-            files.join(", "),
-            console::count(labels as u64),
-            data.join(", "),
-            console::count(rows as u64)
-        );
+    if labels == rows {
+        return Ok(());
     }
-    Ok(())
+    let hint = if labels == dim {
+        "; is the data the wrong way round? It should have a row for each item"
+    } else if labels == rows + 1 {
+        "; is the first line of the labels a header, or the last one blank? FILE:0 reads a column"
+    } else {
+        ""
+    };
+    bail!(
+        "{} has {}, {} has {}; there must be one label, or one set of labels, per row{hint}",
+        files.join(", "),
+        plural(labels as u64, "label"),
+        data.join(", "),
+        plural(rows as u64, "row"),
+    )
 }
 
 /// A matrix small enough for memory, with its width.
@@ -89,4 +112,26 @@ pub fn read_matrix(file: &str) -> Result<(Vec<f32>, usize)> {
         values.extend_from_slice(rows.values());
     }
     Ok((values, reader.dim()))
+}
+
+/// Fails if an output would replace one of the inputs, or another output.
+pub fn check_outputs<'a>(
+    outputs: impl IntoIterator<Item = &'a Path>,
+    inputs: impl IntoIterator<Item = &'a String>,
+) -> Result<()> {
+    let found = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let mut taken: Vec<PathBuf> = Vec::new();
+    for input in inputs {
+        taken.push(found(&file_of(input)?));
+    }
+    for output in outputs {
+        if taken.contains(&found(output)) {
+            bail!(
+                "{} is read or written by this very command; choose another name for the output",
+                output.display()
+            );
+        }
+        taken.push(found(output));
+    }
+    Ok(())
 }

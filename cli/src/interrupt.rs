@@ -4,6 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
+/// Whether there is nothing to finish or to clean up: then an interruption ends the program at once.
+static NOTHING_TO_SAVE: AtomicBool = AtomicBool::new(false);
+
 /// The error of a command that was interrupted.
 #[derive(Debug)]
 pub struct Interrupted;
@@ -19,11 +22,17 @@ impl std::error::Error for Interrupted {}
 /// Takes note of interruptions; a second one ends the program at once.
 pub fn listen() -> anyhow::Result<()> {
     ctrlc::set_handler(|| {
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+        let again = INTERRUPTED.swap(true, Ordering::Relaxed);
+        if again || NOTHING_TO_SAVE.load(Ordering::Relaxed) {
             std::process::exit(130);
         }
     })?;
     Ok(())
+}
+
+/// Says that from here on an interruption may end the program at once.
+pub fn nothing_to_save() {
+    NOTHING_TO_SAVE.store(true, Ordering::Relaxed);
 }
 
 /// Whether there was an interruption.

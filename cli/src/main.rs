@@ -23,7 +23,7 @@ fn main() -> ExitCode {
 fn run(args: Args) -> anyhow::Result<()> {
     interrupt::listen()?;
     if let Some(threads) = args.threads {
-        rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global()?;
+        rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }
     match args.command {
         Command::Demo(args) => commands::demo::run(&args),

@@ -8,7 +8,7 @@ use crate::{Error, Result};
 
 /// The largest dimension that is read. Real vectors have far fewer; a header that claims more is
 /// wrong.
-pub(super) const MAX_DIM: usize = 1 << 20;
+pub(super) use crate::batch::MAX_DIM;
 
 /// How many bytes an array takes, with checks that they are there.
 pub(super) struct Extent {

@@ -38,6 +38,7 @@
 mod array;
 mod column_major;
 mod content;
+mod data;
 mod digits;
 mod element;
 mod extent;
@@ -55,8 +56,10 @@ mod split;
 mod text;
 mod vecs;
 
+pub use data::Data;
 pub use digits::{Digits, digits};
-pub use labels::{LabelList, LabelNames, read_labels, read_labels_all, write_label_list};
+pub use labels::{LabelList, LabelNames, read_labels, read_labels_all, write_labels};
 pub use npy::{NpyElement, NpyWriter};
 pub use reader::Reader;
+pub use spec::file_of;
 pub use split::Split;

@@ -71,6 +71,22 @@ impl Reader {
         Ok(Reader { dim, rows, is_u8, paths, sources, row: 0, values: Vec::new(), failed: false })
     }
 
+    /// How many rows some files have; where they do not say, by reading them.
+    ///
+    /// # Errors
+    /// As for [`open_all`](Reader::open_all) and [`next`](Reader::next).
+    pub fn count<S: AsRef<str>>(specs: &[S]) -> Result<usize> {
+        let mut reader = Reader::open_all(specs)?;
+        if let Some(rows) = reader.rows() {
+            return Ok(rows);
+        }
+        let mut rows = 0;
+        while let Some(part) = reader.next(8192)? {
+            rows += part.len();
+        }
+        Ok(rows)
+    }
+
     /// How many numbers a row has.
     pub fn dim(&self) -> usize {
         self.dim

@@ -4,6 +4,14 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
 
+/// The file that `FILE`, `FILE:NAME` or `FILE:COLUMNS` names.
+///
+/// # Errors
+/// When there is a colon and nothing after it.
+pub fn file_of(spec: &str) -> Result<PathBuf> {
+    Spec::parse(spec).map(|spec| spec.path)
+}
+
 /// A file, and what to take from it if it holds several things.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Spec {

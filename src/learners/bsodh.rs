@@ -17,6 +17,17 @@
 //! older than the last batch is one code and one count per label set, and the last batch enters
 //! through sums: O(sets x bits + bits^2 + dim x bits) in all, nothing per item. A batch of `n`
 //! rows costs O(min(n d^2 + d^3, n^2 d + n^3) + n d k + n k^2 + sets k^2), however much came before.
+//! With one label per row a set is a class. With several, sets can become many, and a batch grows
+//! dearer with them (not with the rows): by the pairs of a set and a set of the batch that share a
+//! label, k operations each.
+//!
+//! # Settings to know of
+//!
+//! * The weights must fit the number of classes: `dissimilar_weight` should be near
+//!   `similar_weight / (classes - 1)`. The default is for about ten; with hundreds all codes
+//!   become alike.
+//! * A batch should have most classes in it: those that it lacks are all given one code.
+//! * The first batch only gives its items their codes: nothing is learned from one batch alone.
 //!
 //! # Which order
 //!
@@ -31,14 +42,11 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{BuiltIn, linear, random_projection, take_weights};
+use super::{BuiltIn, Loaded, Start, check_not_negative, check_positive, linear, take_weights};
 use crate::linalg::{product, ridge_regression, transposed_product};
 use crate::similarity::{Balance, BatchCodes, LabelSets, SetSums};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, Learner, Result, Step};
-
-/// The method's name.
-pub(crate) const NAME: &str = "bsodh";
 
 /// The parameters of BSODH; by default the paper's for MNIST.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -88,37 +96,6 @@ impl Default for Params {
     }
 }
 
-impl Params {
-    fn check(&self) -> Result<()> {
-        let above_zero = |value: f64| value.is_finite() && value > 0.0;
-        let not_below_zero = |value: f64| value.is_finite() && value >= 0.0;
-        for (name, value, right, expected) in [
-            ("ridge", self.ridge, above_zero(self.ridge), "above 0"),
-            ("fit_weight", self.fit_weight, above_zero(self.fit_weight), "above 0"),
-            (
-                "similar_weight",
-                self.similar_weight,
-                not_below_zero(self.similar_weight),
-                "0 or above",
-            ),
-            (
-                "dissimilar_weight",
-                self.dissimilar_weight,
-                not_below_zero(self.dissimilar_weight),
-                "0 or above",
-            ),
-        ] {
-            if !right {
-                return Err(Error::parameter(name, expected, value));
-            }
-        }
-        if self.max_iterations == 0 {
-            return Err(Error::parameter("max_iterations", "1 or more", 0));
-        }
-        Ok(())
-    }
-}
-
 /// BSODH at work.
 #[derive(Clone, Debug)]
 pub(crate) struct Bsodh {
@@ -159,26 +136,6 @@ struct Summary {
 }
 
 impl Bsodh {
-    pub(crate) fn start(
-        params: &Params,
-        dim: usize,
-        bits: usize,
-        seed: u64,
-        init: Option<Vec<f32>>,
-    ) -> Result<Self> {
-        params.check()?;
-        Ok(Bsodh {
-            params: params.clone(),
-            dim,
-            bits,
-            weights: init.unwrap_or_else(|| random_projection(dim, bits, seed)),
-            sets: LabelSets::default(),
-            existing: Existing::default(),
-            last: None,
-            started: false,
-        })
-    }
-
     /// The step on a batch whose sets are numbered; `self` changes only when all went well.
     fn step(&mut self, features: Features<'_>, sets: &[usize]) -> Result<Step> {
         let projections = self.hash_function().project(features)?;
@@ -222,10 +179,9 @@ impl Bsodh {
         }
         self.existing = existing;
         self.started = true;
-        if let Some(weights) = weights {
-            self.weights = weights;
-        }
-        Ok(step)
+        let function_changed = weights.is_some();
+        self.weights = weights.unwrap_or_else(|| std::mem::take(&mut self.weights));
+        Ok(Step { function_changed, ..step })
     }
 
     /// `sgn`, with the zero of the order: the released program takes it for `+1`, the paper for
@@ -249,18 +205,21 @@ impl Bsodh {
     /// The W-step: `(X X^T + (lambda / sigma) I)^-1 X B^T`.
     fn solve(&self, features: Features<'_>, codes: &[f64]) -> Result<Vec<f32>> {
         let ridge = self.params.ridge / self.params.fit_weight;
-        ridge_regression(features.values(), self.dim, codes, self.bits, ridge)
-            .ok_or(Error::NoSolution { method: NAME, problem: "the regression of W is singular" })
+        ridge_regression(features.values(), self.dim, codes, self.bits, ridge).ok_or(
+            Error::NoSolution { method: Bsodh::NAME, problem: "the regression of W is singular" },
+        )
     }
 
     /// Each item takes over the code of the first existing item that is similar to it, if any is.
     fn adopt_first_similar(&self, codes: &mut [f64], sets: &[usize], existing: &Existing) {
         for (&set, code) in sets.iter().zip(codes.chunks_exact_mut(self.bits)) {
             // Sets are numbered as they came up: the first similar item is of the first such set.
-            let found = self.sets.similar(set).iter().find_map(|&similar| {
-                let last = || self.last.as_ref()?.first(similar, self.bits);
-                existing.code(similar, self.bits).or_else(last)
-            });
+            let found = |set: usize| {
+                let last = || self.last.as_ref()?.first(set, self.bits);
+                existing.code(set, self.bits).or_else(last)
+            };
+            let first = self.sets.first_similar(set, |other| found(other).is_some());
+            let found = first.and_then(found);
             for (bit, &value) in code.iter_mut().zip(found.unwrap_or_default()) {
                 *bit = f64::from(value);
             }
@@ -284,10 +243,11 @@ impl Bsodh {
         };
         let (sums, gram) = existing.sums_and_gram(self.last.as_ref(), bits);
         // One vector of E S~^T per set: all items of a set share it.
-        let mut targets: Vec<Option<Vec<f64>>> = vec![None; self.sets.len()];
-        for &set in sets {
-            targets[set].get_or_insert_with(|| self.balance().weigh(set, &self.sets, &sums));
-        }
+        let mut present = sets.to_vec();
+        present.sort_unstable();
+        present.dedup();
+        let weigh = |&set: &usize| self.balance().weigh(set, &self.sets, &sums);
+        let targets: Vec<Vec<f64>> = present.par_iter().map(weigh).collect();
         // G b for every item at once; kept current as bits change.
         let mut fields = product(codes, bits, &gram, bits);
         let mut step = Step::default();
@@ -298,7 +258,7 @@ impl Bsodh {
                 .zip(projections.par_chunks_exact(bits))
                 .zip(sets)
                 .map(|(((code, field), projections), &set)| {
-                    let target = targets[set].as_deref().unwrap_or_default();
+                    let target = &targets[present.partition_point(|&other| other < set)];
                     let mut changed = 0;
                     for r in 0..bits {
                         let column = &gram[r * bits..(r + 1) * bits];
@@ -328,7 +288,7 @@ impl Bsodh {
 impl Learner for Bsodh {
     fn learn(&mut self, batch: Batch<'_>) -> Result<Step> {
         batch.features().expect_dim(self.dim)?;
-        let labels = batch.require_labels(NAME)?;
+        let labels = batch.require_labels(Bsodh::NAME)?;
         if batch.is_empty() {
             return Ok(Step::default());
         }
@@ -392,7 +352,7 @@ impl Existing {
                 sums.add(set, &weighed[at..]);
             }
         }
-        let mut gram = transposed_product(&weighed, &codes, bits);
+        let mut gram = transposed_product(&weighed, bits, &codes, bits);
         if let Some(last) = last {
             for (&set, sum) in last.sets.iter().zip(last.sums.chunks_exact(bits)) {
                 sums.add(set, sum);
@@ -421,7 +381,7 @@ impl Summary {
             counts[at] += 1.0;
             sums[place].iter_mut().zip(code).for_each(|(sum, bit)| *sum += bit);
         }
-        let gram = transposed_product(codes, codes, bits);
+        let gram = transposed_product(codes, bits, codes, bits);
         Summary { sets: present, counts, sums, first, gram }
     }
 
@@ -432,70 +392,88 @@ impl Summary {
 }
 
 impl BuiltIn for Bsodh {
+    type Params = Params;
+    const NAME: &'static str = "bsodh";
+    const SUPERVISED: bool = true;
+
+    fn check(params: &Params, _: &Start) -> Result<()> {
+        check_positive("ridge", params.ridge)?;
+        check_positive("fit_weight", params.fit_weight)?;
+        check_not_negative("similar_weight", params.similar_weight)?;
+        check_not_negative("dissimilar_weight", params.dissimilar_weight)?;
+        if params.similar_weight + params.dissimilar_weight == 0.0 {
+            let expected = "above 0, unless dissimilar_weight is";
+            return Err(Error::parameter("similar_weight", expected, 0));
+        }
+        if params.max_iterations == 0 {
+            return Err(Error::parameter("max_iterations", "1 or more", 0));
+        }
+        Ok(())
+    }
+
+    fn start(params: &Params, start: Start) -> Self {
+        Bsodh {
+            params: params.clone(),
+            dim: start.dim,
+            bits: start.bits,
+            weights: start.projection(),
+            sets: LabelSets::default(),
+            existing: Existing::default(),
+            last: None,
+            started: false,
+        }
+    }
+
     fn save(&self, state: &mut Tensors) {
         let (ends, values) = self.sets.to_lists();
-        let ends: Vec<u64> = ends.into_iter().map(|end| end as u64).collect();
         state.put("bsodh.weights", self.bits, &self.weights);
         state.put("bsodh.started", 1, &[u32::from(self.started)]);
-        state.put("bsodh.sets.ends", 1, &ends);
+        state.put_places("bsodh.sets.ends", &ends);
         state.put("bsodh.sets.labels", 1, &values);
         state.put("bsodh.existing.counts", 1, &self.existing.counts);
         state.put("bsodh.existing.codes", self.bits, &self.existing.codes);
         if let Some(last) = &self.last {
-            let sets: Vec<u64> = last.sets.iter().map(|&set| set as u64).collect();
-            state.put("bsodh.last.sets", 1, &sets);
+            state.put_places("bsodh.last.sets", &last.sets);
             state.put("bsodh.last.counts", 1, &last.counts);
             state.put("bsodh.last.sums", self.bits, &last.sums);
             state.put("bsodh.last.first", self.bits, &last.first);
             state.put("bsodh.last.gram", self.bits, &last.gram);
         }
     }
-}
 
-impl Bsodh {
-    /// Goes on from a saved state; what is wrong with it otherwise.
-    pub(crate) fn load(
-        params: &Params,
-        dim: usize,
-        bits: usize,
-        state: &mut Tensors,
-    ) -> std::result::Result<Self, String> {
+    fn load(params: &Params, start: Start, state: &mut Tensors) -> Loaded<Self> {
+        let Start { dim, bits, .. } = start;
         let weights = take_weights(state, "bsodh.weights", dim, bits)?;
         let started = state.take_rows::<u32>("bsodh.started", 1, 1)? == [1];
-        let ends: Vec<u64> = state.take("bsodh.sets.ends", 1)?;
-        let ends: Vec<usize> = ends.into_iter().map(|end| end as usize).collect();
+        let ends = state.take_places("bsodh.sets.ends")?;
         let labels: Vec<u32> = state.take("bsodh.sets.labels", 1)?;
         let sets = LabelSets::from_lists(&ends, &labels).map_err(|error| error.to_string())?;
         if sets.len() != ends.len() {
             return Err("holds one label set twice".to_owned());
         }
-        let mut existing = Existing {
-            counts: state.take("bsodh.existing.counts", 1)?,
-            codes: state.take("bsodh.existing.codes", bits)?,
-        };
-        if existing.counts.len() > sets.len()
-            || existing.codes.len() != existing.counts.len() * bits
-        {
-            return Err("has more codes of existing items than label sets".to_owned());
+        let counts: Vec<f64> = state.take("bsodh.existing.counts", 1)?;
+        let codes = state.take_rows("bsodh.existing.codes", counts.len(), bits)?;
+        let count = |count: &f64| count.is_finite() && *count >= 0.0;
+        if counts.len() > sets.len() || !counts.iter().all(count) {
+            return Err("the counts of its existing items make no sense".to_owned());
         }
+        let mut existing = Existing { counts, codes };
         existing.grow(sets.len(), bits);
-        let last = match state.contains("bsodh.last.sets") {
-            false => None,
-            true => {
-                let present: Vec<u64> = state.take("bsodh.last.sets", 1)?;
-                let present: Vec<usize> = present.into_iter().map(|set| set as usize).collect();
-                if !present.is_sorted() || present.last().is_some_and(|&set| set >= sets.len()) {
-                    return Err("the last batch has label sets that are not listed".to_owned());
-                }
-                Some(Summary {
-                    counts: state.take_rows("bsodh.last.counts", present.len(), 1)?,
-                    sums: state.take_rows("bsodh.last.sums", present.len(), bits)?,
-                    first: state.take_rows("bsodh.last.first", present.len(), bits)?,
-                    gram: state.take_rows("bsodh.last.gram", bits, bits)?,
-                    sets: present,
-                })
+        let mut last = None;
+        if state.contains("bsodh.last.sets") {
+            let present = state.take_places("bsodh.last.sets")?;
+            let ascending = present.is_sorted_by(|a, b| a < b);
+            if !ascending || present.last().is_some_and(|&set| set >= sets.len()) {
+                return Err("the last batch has label sets that are not listed".to_owned());
             }
-        };
+            last = Some(Summary {
+                counts: state.take_rows("bsodh.last.counts", present.len(), 1)?,
+                sums: state.take_rows("bsodh.last.sums", present.len(), bits)?,
+                first: state.take_rows("bsodh.last.first", present.len(), bits)?,
+                gram: state.take_rows("bsodh.last.gram", bits, bits)?,
+                sets: present,
+            });
+        }
         Ok(Bsodh { params: params.clone(), dim, bits, weights, sets, existing, last, started })
     }
 }

@@ -10,13 +10,12 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{About, Held, Model, Running};
-use crate::codes::check_bits;
+use super::{About, Held, Model, check_shape};
 use crate::dataset::{LabelList, LabelNames};
-use crate::learners::bsodh::Bsodh;
+use crate::learners::Start;
 use crate::similarity::running_total;
 use crate::tensors::Tensors;
-use crate::{Error, Features, Labels, Method, Result, file};
+use crate::{Error, Features, Labels, Result, file};
 
 /// The newest version of the format, which is the one written.
 const VERSION: u32 = 1;
@@ -62,7 +61,7 @@ impl Model {
     /// The bytes of a model file. One state has one form.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut state = Tensors::default();
-        self.learner.learner().save(&mut state);
+        self.learner.save(&mut state);
         if let Some(center) = &self.center {
             state.put("center", self.about.dim, center);
         }
@@ -122,13 +121,9 @@ impl Model {
     fn from_state(text: Text, mut state: Tensors) -> std::result::Result<Model, String> {
         let Text { about, warm, label_names: names, notes, .. } = text;
         let (dim, bits) = (about.dim, about.bits);
-        check_bits(bits).map_err(|error| error.to_string())?;
-        if dim == 0 {
-            return Err("has dimension 0".to_owned());
-        }
-        let learner = match &about.method {
-            Method::Bsodh(params) => Running::Bsodh(Bsodh::load(params, dim, bits, &mut state)?),
-        };
+        check_shape(dim, bits).map_err(|error| error.to_string())?;
+        let start = Start { dim, bits, seed: about.seed, warmup: about.warmup, init: None };
+        let learner = about.method.load_learner(start, &mut state)?;
         let center = match state.contains("center") {
             true => Some(state.take_rows("center", 1, dim)?),
             false => None,
@@ -143,21 +138,19 @@ impl Model {
 
 impl Held {
     fn save(&self, dim: usize, state: &mut Tensors) {
-        let wide = |values: &[usize]| values.iter().map(|&v| v as u64).collect::<Vec<u64>>();
         state.put("held.features", dim, &self.features);
-        state.put("held.ends", 1, &wide(&self.ends));
+        state.put_places("held.ends", &self.ends);
         if let Some(labels) = &self.labels {
             let rows = (0..labels.len()).map(|row| labels.view().row(row));
             let ends: Vec<usize> = rows.clone().scan(0, running_total).collect();
-            state.put("held.labels.ends", 1, &wide(&ends));
+            state.put_places("held.labels.ends", &ends);
             state.put("held.labels", 1, &rows.collect::<Vec<_>>().concat());
         }
     }
 
     fn load(dim: usize, state: &mut Tensors) -> std::result::Result<Held, String> {
-        let narrow = |values: Vec<u64>| values.into_iter().map(|v| v as usize).collect();
         let features: Vec<f32> = state.take("held.features", dim)?;
-        let ends: Vec<usize> = narrow(state.take("held.ends", 1)?);
+        let ends = state.take_places("held.ends")?;
         let rows = Features::new(&features, dim).map_err(|error| error.to_string())?.len();
         if !ends.is_sorted() || ends.last().copied().unwrap_or(0) != rows {
             return Err("the batches held back do not add up".to_owned());
@@ -165,7 +158,7 @@ impl Held {
         let labels = match state.contains("held.labels") {
             false => None,
             true => {
-                let label_ends: Vec<usize> = narrow(state.take("held.labels.ends", 1)?);
+                let label_ends = state.take_places("held.labels.ends")?;
                 let values: Vec<u32> = state.take("held.labels", 1)?;
                 let labels = Labels::sets(&label_ends, &values);
                 let labels = labels.map_err(|error| error.to_string())?;
@@ -187,7 +180,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
 
     use super::*;
-    use crate::{Batch, Learner, Setup};
+    use crate::{Batch, Learner, Method, Setup};
 
     /// A checksum guards against accidents, not against whoever computes a new one: then the state
     /// itself is checked, and whatever is accepted must work.
@@ -198,9 +191,24 @@ mod tests {
         let batch = Batch::new(Features::new(&rows, 4).unwrap(), Labels::single(&labels)).unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut accepted = 0;
-        for round in 0..3000 {
+        for round in 0..4000 {
+            // Every method, warm and not.
+            let mut method = Method::all().swap_remove(round / 2 % Method::all().len());
+            let small = match method.name() {
+                "okh" => ("anchors", "2"),
+                "sketchhash" | "frosh" => ("sketch", "8"),
+                "mihash" => ("reservoir", "7"),
+                "osh" | "adapthash" => ("rate", "0.5"),
+                _ => ("", ""),
+            };
+            if !small.0.is_empty() {
+                method.set(small.0, small.1).unwrap();
+            }
+            if small.0 == "sketch" {
+                method.set("batch", "3").unwrap();
+            }
             let setup = Setup { warmup: if round % 2 == 0 { 5 } else { 500 }, ..Setup::default() };
-            let mut model = Method::named("bsodh").unwrap().start_with(4, 6, 1, setup).unwrap();
+            let mut model = method.start_with(4, 4, 1, setup).unwrap();
             for _ in 0..3 {
                 model.learn(batch).unwrap();
             }
@@ -210,7 +218,7 @@ mod tests {
             let mut text = text.unwrap();
             match rng.random_range(0..4) {
                 0 => text = text.replace("\"dim\":4", &format!("\"dim\":{}", rng.random::<u32>())),
-                1 => text = text.replace("\"bits\":6", &format!("\"bits\":{}", rng.random::<u8>())),
+                1 => text = text.replace("\"bits\":4", &format!("\"bits\":{}", rng.random::<u8>())),
                 _ => (0..rng.random_range(1..4)).for_each(|_| state.damage(&mut rng)),
             }
             let checksum = state.checksum(&text);
@@ -220,7 +228,7 @@ mod tests {
                 accepted += 1;
                 if model.dim() == 4 {
                     let _ = model.learn(batch);
-                    let _ = model.settle();
+                    let _ = model.end_warmup();
                     model.hash_function().encode(batch.features()).unwrap();
                 }
             }

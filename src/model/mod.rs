@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::batch::MAX_DIM;
 use crate::codes::check_bits;
 use crate::dataset::{LabelList, LabelNames};
 use crate::kernel::prepare;
-use crate::learners::BuiltIn;
-use crate::learners::bsodh::Bsodh;
+use crate::learner::Running;
+use crate::learners::Start;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Mean, Method, Result, Step};
 
 /// How vectors are prepared for a method, and where it starts.
@@ -68,6 +69,8 @@ struct About {
     dim: usize,
     bits: usize,
     seed: u64,
+    /// Whether the centre comes, or came, from the warm-up.
+    center_first: bool,
     unit: bool,
     warmup: usize,
     seen: u64,
@@ -83,32 +86,11 @@ impl About {
         batch: Batch<'_>,
     ) -> Result<Step> {
         if center.is_none() && !self.unit {
-            return learner.learner_mut().learn(batch);
+            return learner.learn(batch);
         }
         let mut rows = Vec::new();
         prepare(center, self.unit, self.dim, batch.features().values(), &mut rows);
-        let features = Features::new(&rows, self.dim)?;
-        learner.learner_mut().learn(batch.with_features(features))
-    }
-}
-
-/// The learners that come with the library.
-#[derive(Clone, Debug)]
-enum Running {
-    Bsodh(Bsodh),
-}
-
-impl Running {
-    fn learner(&self) -> &dyn BuiltIn {
-        match self {
-            Running::Bsodh(learner) => learner,
-        }
-    }
-
-    fn learner_mut(&mut self) -> &mut dyn BuiltIn {
-        match self {
-            Running::Bsodh(learner) => learner,
-        }
+        learner.learn(batch.with_features(Features::new(&rows, self.dim)?))
     }
 }
 
@@ -129,10 +111,7 @@ impl Model {
         seed: u64,
         setup: Setup,
     ) -> Result<Self> {
-        check_bits(bits)?;
-        if dim == 0 {
-            return Err(Error::parameter("dim", "1 or more", 0));
-        }
+        check_shape(dim, bits)?;
         if let Some(init) = &setup.init {
             let rows = Features::new(init, bits)?;
             if rows.len() != dim {
@@ -143,12 +122,9 @@ impl Model {
                 ));
             }
         }
-        let (center, wait) = match setup.center {
+        let Setup { unit, warmup, init, .. } = setup;
+        let (center, center_first) = match setup.center {
             Center::None => (None, false),
-            Center::First if setup.warmup == 0 => {
-                let expected = "1 or more when the centre is that of the first rows";
-                return Err(Error::parameter("warmup", expected, 0));
-            }
             Center::First => (None, true),
             Center::Given(center) => {
                 Features::new(&center, dim)?;
@@ -158,13 +134,14 @@ impl Model {
                 (Some(center), false)
             }
         };
-        let learner = match &method {
-            Method::Bsodh(params) => {
-                Running::Bsodh(Bsodh::start(params, dim, bits, seed, setup.init)?)
-            }
-        };
-        let Setup { unit, warmup, .. } = setup;
-        let about = About { method, dim, bits, seed, unit, warmup, seen: 0, batches: 0 };
+        let wait = center_first || method.warms_up();
+        if wait && warmup == 0 {
+            let expected = "1 or more: what comes from the first rows must come from some";
+            return Err(Error::parameter("warmup", expected, 0));
+        }
+        let learner = method.start_learner(Start { dim, bits, seed, warmup, init })?;
+        let about =
+            About { method, dim, bits, seed, center_first, unit, warmup, seen: 0, batches: 0 };
         let held = wait.then(Held::default);
         let (names, notes) = (LabelNames::default(), BTreeMap::new());
         Ok(Model { about, names, notes, center, learner, held })
@@ -175,7 +152,7 @@ impl Model {
     ///
     /// # Errors
     /// When the rows held back cannot be learned.
-    pub fn settle(&mut self) -> Result<Step> {
+    pub fn end_warmup(&mut self) -> Result<Step> {
         match &self.held {
             Some(held) if !held.ends.is_empty() => self.warm_up(None),
             _ => Ok(Step::default()),
@@ -187,20 +164,26 @@ impl Model {
     fn warm_up(&mut self, batch: Option<Batch<'_>>) -> Result<Step> {
         let Some(held) = &self.held else { return Ok(Step::default()) };
         let batches: Vec<_> = held.batches(self.about.dim)?.into_iter().chain(batch).collect();
-        let mut mean = Mean::new(self.about.dim);
-        let mut missing = self.about.warmup;
-        for batch in &batches {
-            let rows = batch.len().min(missing);
-            mean.add(batch.features().slice(0..rows))?;
-            missing -= rows;
+        let first = first_rows(&batches, self.about.warmup);
+        let first = first.view(self.about.dim)?;
+        let mut center = self.center.clone();
+        if self.about.center_first {
+            let mut mean = Mean::new(self.about.dim);
+            mean.add(first.features())?;
+            center = Some(mean.value());
         }
-        let center = mean.value();
+        let mut prepared = Vec::new();
+        let values = first.features().values();
+        prepare(center.as_deref(), self.about.unit, self.about.dim, values, &mut prepared);
         let mut learner = self.learner.clone();
+        learner.warm_up(first.with_features(Features::new(&prepared, self.about.dim)?))?;
         let mut step = Step::default();
         for batch in batches {
-            step += self.about.learn(&mut learner, Some(&center), batch)?;
+            step += self.about.learn(&mut learner, center.as_deref(), batch)?;
         }
-        (self.learner, self.center, self.held) = (learner, Some(center), None);
+        // Even if nothing was learned, the centre is new.
+        step.function_changed = true;
+        (self.learner, self.center, self.held) = (learner, center, None);
         Ok(step)
     }
 
@@ -222,6 +205,11 @@ impl Model {
     /// The seed it started from.
     pub fn seed(&self) -> u64 {
         self.about.seed
+    }
+
+    /// Whether it scales vectors to unit length.
+    pub fn unit(&self) -> bool {
+        self.about.unit
     }
 
     /// How many rows it has been given, those held back included.
@@ -287,7 +275,7 @@ impl Learner for Model {
     }
 
     fn hash_function(&self) -> HashFunction {
-        let parts = self.learner.learner().hash_function().parts().clone();
+        let parts = self.learner.hash_function().parts().clone();
         let (center, unit) = (self.center.clone(), self.about.unit);
         HashFunction::new(HashParts { center, unit, ..parts })
             .expect("the centre was checked when it was set")
@@ -307,13 +295,37 @@ impl Held {
         }
     }
 
-    fn batches(&self, dim: usize) -> Result<Vec<Batch<'_>>> {
+    /// All of it in one.
+    fn view(&self, dim: usize) -> Result<Batch<'_>> {
         let features = Features::new(&self.features, dim)?;
-        let all = match &self.labels {
-            Some(labels) => Batch::new(features, labels.view())?,
-            None => Batch::unlabelled(features),
-        };
+        match &self.labels {
+            Some(labels) => Batch::new(features, labels.view()),
+            None => Ok(Batch::unlabelled(features)),
+        }
+    }
+
+    fn batches(&self, dim: usize) -> Result<Vec<Batch<'_>>> {
+        let all = self.view(dim)?;
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         Ok(starts.zip(&self.ends).map(|(start, &end)| all.slice(start..end)).collect())
+    }
+}
+
+/// The first rows of some batches, at most `count`.
+fn first_rows(batches: &[Batch<'_>], count: usize) -> Held {
+    let mut first = Held::default();
+    for batch in batches {
+        let rows = batch.len().min(count - first.rows());
+        first.push(batch.slice(0..rows));
+    }
+    first
+}
+
+/// Fails unless there can be a model of this shape.
+fn check_shape(dim: usize, bits: usize) -> Result<()> {
+    check_bits(bits)?;
+    match (1..=MAX_DIM).contains(&dim) {
+        true => Ok(()),
+        false => Err(Error::parameter("dim", format!("from 1 to {MAX_DIM}"), dim)),
     }
 }

@@ -9,5 +9,6 @@ mod codes;
 mod evaluation;
 mod golden;
 mod hashing;
+mod methods;
 mod model;
 mod streams;

@@ -78,7 +78,7 @@ proptest! {
             }
         }
         prop_assert_eq!(cold_steps, Step::default());
-        warm_steps += held.settle().unwrap();
+        warm_steps += held.end_warmup().unwrap();
         prop_assert!(held.is_warm());
 
         let center = held.hash_function().parts().center.clone().unwrap();

@@ -1,6 +1,6 @@
 //! npy files that are written, and read again.
 
-use hashbrook::dataset::{LabelList, LabelNames, NpyWriter, digits, read_labels, write_label_list};
+use hashbrook::dataset::{LabelList, LabelNames, NpyWriter, digits, read_labels, write_labels};
 
 use crate::support::{Files, features, labels};
 
@@ -91,49 +91,76 @@ fn single_labels_keep_their_names() {
     ] {
         let names = named(&names);
         let list = LabelList::from_single(vec![2, 0, 1, 1]);
-        write_label_list(&path, &list, &names).unwrap();
+        assert_eq!(write_labels(&files.path(""), "labels", &list, &names).unwrap(), path);
         let mut again = names.clone();
         assert_eq!(read_labels(spec, &mut again).unwrap(), list);
         assert_eq!(again, names);
         let text = std::fs::read(&path).unwrap();
         assert!(String::from_utf8_lossy(&text).contains(descr), "{descr}");
     }
-    write_label_list(&path, &LabelList::default(), &named(&["cat"])).unwrap();
+    write_labels(&files.path(""), "labels", &LabelList::default(), &named(&["cat"])).unwrap();
     assert_eq!(labels(spec).unwrap().1.len(), 0);
 }
 
 #[test]
-fn sets_become_columns() {
+fn sets_keep_their_names() {
     let files = Files::new();
-    let path = files.path("labels.npy");
-    let spec = path.to_str().unwrap();
+    let folder = files.path("");
     let mut list = LabelList::new_sets();
-    for set in [&[2, 0][..], &[], &[1]] {
+    for set in [&[2, 0][..], &[], &[1], &[0, 1, 2]] {
         list.push_set(set);
     }
-    write_label_list(&path, &list, &named(&["a", "b", "c", "d"])).unwrap();
-    let mut names = LabelNames::new();
-    assert_eq!(read_labels(spec, &mut names).unwrap(), list);
-    assert_eq!(names, named(&["0", "1", "2", "3"]));
+    // Small numbers are columns, whatever the order in which they came up; others are text.
+    for (names, file) in [
+        (["7", "0", "3"], "labels.npy"),
+        (["7", "-1", "3"], "labels.txt"),
+        (["7", "0", "5000"], "labels.txt"),
+        (["a, b", "say \"cat\"", "žába"], "labels.txt"),
+        (["1", "0", "2"], "labels.npy"),
+    ] {
+        let names = named(&names);
+        let path = write_labels(&folder, "labels", &list, &names).unwrap();
+        assert_eq!(path, folder.join(file));
+        let mut again = names.clone();
+        let read = read_labels(path.to_str().unwrap(), &mut again).unwrap();
+        for row in 0..4 {
+            let of = |list: &LabelList| -> Vec<String> {
+                let labels = list.view().row(row).to_vec();
+                let mut texts: Vec<String> =
+                    labels.iter().map(|&label| again.name(label).unwrap().to_owned()).collect();
+                texts.sort();
+                texts
+            };
+            assert_eq!(of(&read), of(&list), "{file}");
+        }
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "the other form is removed");
+    }
+    let broken = named(&["a\nb", "c", "d"]);
+    assert!(
+        write_labels(&folder, "labels", &list, &broken).unwrap_err().to_string().contains("break")
+    );
 
     // A single column would be read as one label per row, so there are two.
     let mut list = LabelList::new_sets();
     list.push_set(&[0]);
     list.push_set(&[]);
-    write_label_list(&path, &list, &named(&["a"])).unwrap();
-    assert_eq!(labels(spec).unwrap(), (true, vec![vec!["0".to_owned()], vec![]]));
+    let path = write_labels(&folder, "labels", &list, &named(&["0"])).unwrap();
+    let found = labels(path.to_str().unwrap()).unwrap();
+    assert_eq!(found, (true, vec![vec!["0".to_owned()], vec![]]));
 }
 
 #[test]
 fn labels_without_names_are_refused() {
     let files = Files::new();
-    let path = files.path("labels.npy");
     let mut sets = LabelList::new_sets();
     sets.push_set(&[1]);
     for list in [LabelList::from_single(vec![1]), sets] {
-        let error = write_label_list(&path, &list, &named(&["a"])).unwrap_err().to_string();
-        assert!(error.contains("below 1, the number of names, not 1"), "{error}");
-        assert!(!path.exists());
+        for name in ["a", "5"] {
+            let written = write_labels(&files.path(""), "labels", &list, &named(&[name]));
+            let error = written.unwrap_err().to_string();
+            assert!(error.contains("below 1, the number of names, not 1"), "{error}");
+            assert_eq!(std::fs::read_dir(files.path("")).unwrap().count(), 0);
+        }
     }
 }
 

@@ -56,8 +56,8 @@ fn files_that_are_not_there_or_not_files() {
     for spec in [missing.to_owned(), format!("{missing}:x")] {
         let error = Reader::open(&spec).unwrap_err();
         assert!(
-            matches!(&error, Error::Io { path, source }
-                if path == &files.path("missing.npy") && source.kind() == ErrorKind::NotFound),
+            matches!(&error, Error::Io { path, cause }
+                if path == &files.path("missing.npy") && cause.kind() == ErrorKind::NotFound),
             "{error:?}"
         );
         assert!(matches!(read_labels(&spec, &mut LabelNames::new()), Err(Error::Io { .. })));

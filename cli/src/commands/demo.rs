@@ -5,7 +5,7 @@ use hashbrook::protocol::{Checkpoint, Experiment};
 use hashbrook::{Batch, Codes, Features, HashFunction, Labels, Learner, Method, Setup, hamming};
 use serde_json::json;
 
-use crate::console;
+use crate::{console, interrupt};
 
 /// Shows the whole of it on 1,797 handwritten digits that the program carries
 ///
@@ -36,6 +36,7 @@ const BATCH: usize = 200;
 const QUERIES_PER_CLASS: usize = 20;
 
 pub fn run(args: &Args) -> Result<()> {
+    interrupt::nothing_to_save();
     let digits = digits();
     let split =
         Split::per_class(Labels::single(&digits.labels), None, QUERIES_PER_CLASS, args.seed)?;
@@ -83,11 +84,14 @@ pub fn run(args: &Args) -> Result<()> {
         "P r<=2",
     ))?;
     let bar = console::progress("learning", Some(stream.len()));
+    let mut printed = Ok(());
     experiment.run(&mut model, |checkpoint| {
         bar.set_position(checkpoint.seen as u64);
-        bar.suspend(|| println!("{}", table_row(checkpoint)));
+        let row = bar.suspend(|| console::line(table_row(checkpoint)));
+        printed = std::mem::replace(&mut printed, Ok(())).and(row);
     })?;
     bar.finish_and_clear();
+    printed?;
 
     let function = model.hash_function();
     let codes = function.encode(stream.features())?;

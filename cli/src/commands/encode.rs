@@ -31,6 +31,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<()> {
+    input::check_outputs([args.out.as_path(), &args.input.model], &args.input.data)?;
     let function = Model::load(&args.input.model)?.hash_function();
     let mut reader = input::open_for(&function, &args.input.data)?;
     let mut out = NpyWriter::<u8>::create(&args.out, Some(function.bits().div_ceil(8)))?;
@@ -54,6 +55,7 @@ pub fn run(args: &Args) -> Result<()> {
             "out": path.to_string(),
         }));
     }
-    let (rows, time) = (console::count(rows), console::seconds(start.elapsed()));
-    console::line(format_args!("{rows} codes of {bits} bits written to {path} in {time}"))
+    let (codes, bits) = (console::plural(rows, "code"), console::plural(bits as u64, "bit"));
+    let time = console::seconds(start.elapsed());
+    console::line(format_args!("{codes} of {bits} written to {path} in {time}"))
 }

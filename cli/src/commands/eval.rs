@@ -1,13 +1,13 @@
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::ArgAction;
 use hashbrook::eval::{Evaluation, Measures, evaluate};
 use hashbrook::{LabelNames, Learner, Model};
 use serde_json::{Map, Value, json};
 
 use crate::args::ModelAndData;
-use crate::{console, input};
+use crate::{console, input, interrupt};
 
 /// Measures how well queries find what shares a label with them
 ///
@@ -53,15 +53,18 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<()> {
+    interrupt::nothing_to_save();
     let start = Instant::now();
     let function = Model::load(&args.input.model)?.hash_function();
     let mut names = LabelNames::new();
     let mut encoded = |what: &str, data: &[String], label_files: &[String]| -> Result<_> {
         // Labels first: they are quick to read, and a wrong number of them is soon known.
-        let rows = input::open_for(&function, data)?.rows();
-        let labels = input::labels_for(label_files, &mut names, rows, data)?;
-        let codes = input::encode_all(what, &function, data)?;
-        input::check_label_count(label_files, labels.len(), data, codes.len())?;
+        let mut reader = input::open_for(&function, data)?;
+        let shape = (reader.rows(), reader.dim());
+        let labels = input::labels_for(label_files, &mut names, data, shape)?;
+        let codes = input::encode_all(what, &function, &mut reader)?;
+        let shape = (codes.len(), reader.dim());
+        input::check_label_count(label_files, labels.len(), data, shape)?;
         Ok((codes, labels))
     };
     let (queries, query_labels) = encoded("queries ", &args.queries, &args.query_labels)?;
@@ -74,6 +77,13 @@ pub fn run(args: &Args) -> Result<()> {
         radii: args.radius.clone(),
     };
     let found = evaluate(&queries, query_labels.view(), &database, labels.view(), &measures)?;
+    if found.answerable == 0 {
+        bail!(
+            "no query shares a label with anything in the database; do {} and {} name labels alike?",
+            args.query_labels.join(", "),
+            args.labels.join(", ")
+        );
+    }
     let results = results(&found);
     if args.json {
         let mut object: Map<String, Value> =
@@ -92,10 +102,13 @@ pub fn run(args: &Args) -> Result<()> {
         return console::line(Value::Object(object));
     }
     console::line(format_args!(
-        "{} queries against {} codes of {} bits, encoded in {}, measured in {}",
-        console::count(found.queries as u64),
-        console::count(found.database as u64),
-        function.bits(),
+        "{} against {} of {}, encoded in {}, measured in {}",
+        match found.queries {
+            1 => "1 query".to_owned(),
+            several => format!("{} queries", console::count(several as u64)),
+        },
+        console::plural(found.database as u64, "code"),
+        console::plural(function.bits() as u64, "bit"),
         console::seconds(encoding),
         console::seconds(clock.elapsed()),
     ))?;

@@ -1,8 +1,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use hashbrook::dataset::{NpyWriter, Reader, Split, write_label_list};
-use hashbrook::{LabelNames, file};
+use hashbrook::LabelNames;
+use hashbrook::dataset::{NpyWriter, Reader, Split, write_labels};
 use serde_json::json;
 
 use crate::args::LabelledData;
@@ -11,8 +11,8 @@ use crate::{console, input};
 /// Divides labelled vectors into queries and a database to search
 ///
 /// Draws the queries of each class at random and puts all other rows, in random order, into the
-/// database. Writes db.npy, db-labels.npy, queries.npy and query-labels.npy; with several labels
-/// per row the label files are 0/1 matrices, and label-names.txt names their columns.
+/// database. Writes db.npy, db-labels.npy, queries.npy and query-labels.npy. Labels keep their names:
+/// several numbers per row become a 0/1 matrix, several texts db-labels.txt and query-labels.txt.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example, the split of the papers on MNIST:
@@ -47,39 +47,39 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let mut reader = Reader::open_all(data)?;
     let mut names = LabelNames::new();
-    let labels = input::labels_for(label_files, &mut names, reader.rows(), data)?;
+    let shape = (input::count_rows(data, &reader)?, reader.dim());
+    let labels = input::labels_for(label_files, &mut names, data, shape)?;
     let split = Split::per_class(labels.view(), Some(&names), args.queries_per_class, args.seed)?;
     std::fs::create_dir_all(&args.out)
         .with_context(|| format!("{} cannot be made", args.out.display()))?;
-    let place = |name: &str| args.out.join(name);
+    let places = ["db.npy", "queries.npy", "db-labels.npy", "query-labels.npy"];
+    let places = places.map(|name| args.out.join(name));
+    input::check_outputs(places.iter().map(PathBuf::as_path), data.iter().chain(label_files))?;
 
     // Where each row goes: rows arrive in order and are written to their places.
-    let mut places = vec![(false, 0); labels.len()];
+    let mut targets = vec![(false, 0); labels.len()];
     for (is_query, rows) in [(false, &split.database), (true, &split.queries)] {
-        rows.iter().enumerate().for_each(|(at, &row)| places[row] = (is_query, at));
+        rows.iter().enumerate().for_each(|(at, &row)| targets[row] = (is_query, at));
     }
-    let mut database = Rows::create(&place("db.npy"), &reader)?;
-    let mut queries = Rows::create(&place("queries.npy"), &reader)?;
+    let mut database = Rows::create(&places[0], &reader)?;
+    let mut queries = Rows::create(&places[1], &reader)?;
     let mut row = 0;
     input::for_each_rows("splitting", &mut reader, |features| {
         if row + features.len() > labels.len() {
-            input::check_label_count(label_files, labels.len(), data, row + features.len())?;
+            let shape = (row + features.len(), features.dim());
+            input::check_label_count(label_files, labels.len(), data, shape)?;
         }
         for at in 0..features.len() {
-            let (is_query, to) = places[row + at];
+            let (is_query, to) = targets[row + at];
             let out = if is_query { &mut queries } else { &mut database };
             out.put(to, features.row(at))?;
         }
         row += features.len();
         Ok(())
     })?;
-    input::check_label_count(label_files, labels.len(), data, row)?;
-    if labels.has_sets() {
-        let text: String = names.iter().map(|name| format!("{name}\n")).collect();
-        file::write(&place("label-names.txt"), text.as_bytes())?;
-    }
-    write_label_list(&place("db-labels.npy"), &labels.select(&split.database), &names)?;
-    write_label_list(&place("query-labels.npy"), &labels.select(&split.queries), &names)?;
+    input::check_label_count(label_files, labels.len(), data, (row, reader.dim()))?;
+    write_labels(&args.out, "db-labels", &labels.select(&split.database), &names)?;
+    write_labels(&args.out, "query-labels", &labels.select(&split.queries), &names)?;
     database.finish()?;
     queries.finish()?;
 
@@ -94,10 +94,10 @@ pub fn run(args: &Args) -> Result<()> {
         }));
     }
     console::line(format_args!(
-        "{} queries and a database of {} rows, of {} labels: {out}",
+        "{} queries and a database of {}, of {}: {out}",
         console::count(queries),
-        console::count(database),
-        console::count(names.len() as u64),
+        console::plural(database, "row"),
+        console::plural(names.len() as u64, "label"),
     ))
 }
 

@@ -23,7 +23,8 @@ fn the_demo_learns_and_draws() {
 fn from_vectors_to_codes() {
     let folder = Folder::new().with_digits();
     let done = folder.run(&format!("{LEARN} --bits 48 --out m")).ok();
-    assert!(done.out.contains("bsodh learned 1,597 rows into 48 bits"), "{done:?}");
+    assert!(done.out.contains("bsodh learned 1,597 rows of 10 labels, into 48 bits"), "{done:?}");
+    assert!(done.err.is_empty(), "nothing to remark: {done:?}");
 
     let eval = folder.run(&format!("{EVAL} --top 10,1000 --radius 0,2 --json")).ok();
     let [found] = &eval.json()[..] else { panic!("{eval:?}") };
@@ -80,13 +81,17 @@ fn learn_tells_of_every_batch_in_json() {
 #[test]
 fn resumed_it_ends_as_if_never_interrupted() {
     let folder = Folder::new().with_digits();
-    folder.run(&format!("{LEARN} --seed 5 --rows 1400 --out whole --weights-out whole.npy")).ok();
+    let whole = "--seed 5 --bits 24 --rows 1400 --out whole --weights-out whole.npy";
+    folder.run(&format!("{LEARN} {whole}")).ok();
     let read = |name: &str| std::fs::read(folder.file(name)).unwrap();
     // Within the warm-up and after it; told by the first rows where to go on.
     for first in [600, 1000] {
-        folder.run(&format!("{LEARN} --seed 5 --warmup 1000 --rows {first} --out part")).ok();
+        let options = "--seed 5 --bits 24 --warmup 1000 --out part --weights-out part.npy";
+        folder.run(&format!("{LEARN} {options} --rows {first}")).ok();
         let rest = 1400 - first;
-        let on = format!("{LEARN} --resume part --rows {rest} --out part --weights-out part.npy");
+        // What is settled may be given again, if it is the same; the batch is remembered.
+        let on =
+            format!("{LEARN} {options} --resume part --rows {rest}").replace("--batch 200", "");
         let said = folder.run(&on).ok().err;
         assert!(said.contains("going on from there"), "{said}");
         assert_eq!(read("part.npy"), read("whole.npy"));
@@ -95,7 +100,8 @@ fn resumed_it_ends_as_if_never_interrupted() {
     }
     // Other data is learned from its first row.
     let other = "learn --data queries.npy --labels query-labels.npy --resume part --out part";
-    assert!(folder.run(other).ok().err.is_empty());
+    let said = folder.run(other).ok().err;
+    assert!(!said.contains("going on"), "{said}");
     assert_eq!(folder.run("info part --json").ok().json()[0]["seen"], 1600);
     folder.run(other).fails_with(&["has learned all 200 rows", "--skip 0"]);
     folder.run(&format!("{other} --skip 0")).ok();
@@ -135,8 +141,11 @@ fn the_centre_can_be_chosen() {
 #[test]
 fn an_end_within_the_warm_up_ends_the_warm_up() {
     let folder = Folder::new().with_digits();
-    let short = folder.run(&format!("{LEARN} --rows 500 --out m")).ok();
-    assert!(short.err.contains("mean of all 500 rows"), "{short:?}");
+    let weights = |options: &str| {
+        folder.run(&format!("{LEARN} --rows 500 {options} --out m --weights-out w.npy")).ok();
+        std::fs::read(folder.file("w.npy")).unwrap()
+    };
+    assert_eq!(weights(""), weights("--warmup 500"), "no longer than the rows there are");
     let info = &folder.run("info m --json").ok().json()[0];
     assert_eq!((&info["warm"], &info["centered"]), (&true.into(), &true.into()));
     let chosen = folder.run(&format!("{LEARN} --rows 500 --warmup 800 --out m")).ok();
@@ -173,11 +182,13 @@ fn labels_may_be_names_and_sets_of_names() {
         assert!(map > 0.9, "{labels}: {map}");
     }
     folder.run("split --data x.csv --labels sets.txt --queries-per-class 2 --out s").ok();
-    assert_eq!(
-        std::fs::read_to_string(folder.file("s/label-names.txt")).unwrap(),
-        "cat\npet\ndog\ncow\n"
-    );
-    folder.run("learn --data s/db.npy --labels s/db-labels.npy --out m").ok();
+    let sets = std::fs::read_to_string(folder.file("s/query-labels.txt")).unwrap();
+    assert!(sets.lines().any(|line| line == "cat,pet"), "{sets}");
+    folder.run("learn --data s/db.npy --labels s/db-labels.txt --out m").ok();
+    let eval = "eval --model m --data s/db.npy --labels s/db-labels.txt \
+                --queries x.csv --query-labels sets.txt --json";
+    let map = folder.run(eval).ok().json()[0]["mAP"].as_f64().unwrap();
+    assert!(map > 0.9, "the names are kept: {map}");
     folder.run("split --data x.csv --labels names.txt --queries-per-class 2 --out n").ok();
     folder
         .run(
@@ -238,4 +249,71 @@ fn help_has_examples_and_shells_have_completions() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(folder.run(&format!("completions {shell}")).ok().out.contains("hashbrook"));
     }
+}
+
+#[test]
+fn what_looks_wrong_with_the_result_is_remarked_on() {
+    let folder = Folder::new().with_digits();
+    let one = folder.run("learn --data db.npy --labels db-labels.npy --batch 9999 --out m").ok();
+    assert!(one.err.contains("nothing was learned yet") && one.err.contains("--batch"), "{one:?}");
+    let alike = "--set similar_weight=0.1 --set dissimilar_weight=5 --bits 8";
+    let collapsed = folder.run(&format!("{LEARN} {alike} --out m")).ok();
+    assert!(collapsed.err.contains("different code"), "{collapsed:?}");
+    // Rows sorted by label.
+    let sorted: String = (0..900).map(|i| format!("{},{},{}\n", i / 300, i % 7, i % 5)).collect();
+    folder.write("sorted.csv", sorted);
+    let sorted = folder.run("learn --data sorted.csv:1,2 --labels sorted.csv:0 --out m").ok();
+    assert!(sorted.err.contains("sorted by label"), "{sorted:?}");
+    let few = folder.run("learn --data db.npy --labels db-labels.npy --out m --json").ok().json();
+    assert_eq!(few.len(), 11, "a tenth of the rows at a time");
+}
+
+/// Runs the command in a shell, in which its output can go elsewhere.
+#[cfg(unix)]
+fn shell(folder: &Folder, script: &str) -> std::process::Output {
+    let script = script.replace("hashbrook", env!("CARGO_BIN_EXE_hashbrook"));
+    let script = format!("set -o pipefail; {script}");
+    let mut bash = std::process::Command::new("bash");
+    bash.current_dir(folder.path()).args(["-c", &script]).output().unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_has_seen_enough_does_no_harm() {
+    let folder = Folder::new().with_digits();
+    for script in [
+        "hashbrook demo | head -n 1",
+        "hashbrook --help | head -n 1",
+        "hashbrook learn --data db.npy --labels db-labels.npy --batch 5 --out m --json | head -n 1",
+    ] {
+        let output = shell(&folder, script);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(!errors.contains("panicked"), "{script}: {errors}");
+        assert_eq!(output.status.code(), Some(0), "{script}: {errors}");
+    }
+    assert_eq!(folder.run("info m --json").ok().json()[0]["seen"], 1597, "all was learned");
+}
+
+#[cfg(unix)]
+#[test]
+fn data_may_come_through_a_pipe() {
+    let folder = Folder::new().with_digits();
+    folder.run(&format!("{LEARN} --bits 16 --out m")).ok();
+    let piped = "cat db.npy | hashbrook learn --data /dev/stdin --labels db-labels.npy \
+                 --batch 200 --bits 16 --out piped";
+    assert!(shell(&folder, piped).status.success());
+    let weights = |model: &str| {
+        let encode = format!("encode --model {model} --data queries.npy --out {model}.npy");
+        folder.run(&encode).ok();
+        std::fs::read(folder.file(&format!("{model}.npy"))).unwrap()
+    };
+    assert_eq!(weights("piped"), weights("m"));
+    let eval = "cat db.npy | hashbrook eval --model m --data /dev/stdin --labels db-labels.npy \
+                --queries queries.npy --query-labels query-labels.npy";
+    assert!(shell(&folder, eval).status.success());
+    let twice = shell(
+        &folder,
+        "cat db.npy | hashbrook learn --data /dev/stdin --labels db-labels.npy --center all --out n",
+    );
+    assert!(String::from_utf8(twice.stderr).unwrap().contains("reads the data twice"));
 }

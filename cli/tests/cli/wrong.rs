@@ -1,5 +1,7 @@
 //! What is refused: one clear message, a status that says so, and no half-written file.
 
+use hashbrook::{Batch, Features, Labels, Learner, Method};
+
 use crate::support::Folder;
 
 const LEARN: &str = "learn --data db.npy --labels db-labels.npy";
@@ -106,8 +108,15 @@ fn models_and_vectors_that_do_not_fit() {
     folder
         .run(&format!("{eval} --data db.npy --labels db-labels.npy --top 0"))
         .fails_with(&["top must be 1 or more"]);
-    let conflict = folder.run(&format!("{LEARN} --resume m --bits 32 --out n"));
-    assert_eq!(conflict.status, Some(2), "{conflict:?}");
+    for (option, said) in [
+        ("--bits 32", "--bits is 32, but the model to resume has 16"),
+        ("--seed 9", "--seed is 9"),
+        ("--unit false", "--unit is false"),
+        ("--method lsh", "--method is lsh, but the model to resume has bsodh"),
+        ("--set ridge=7", "the parameters are not those of the model"),
+    ] {
+        folder.run(&format!("{LEARN} --resume m {option} --out n")).fails_with(&[said]);
+    }
 
     let model = std::fs::read(folder.file("m")).unwrap();
     folder.write("cut", &model[..model.len() - 9]);
@@ -156,6 +165,57 @@ fn outputs_that_cannot_be_written_are_found_before_the_work_is_done() {
     assert_eq!(folder.names(), before, "nothing was written");
 }
 
+#[test]
+fn outputs_do_not_replace_what_is_read() {
+    let folder = Folder::new().with_digits();
+    folder.run(&format!("{LEARN} --bits 16 --out m")).ok();
+    std::fs::create_dir(folder.file("sub")).unwrap();
+    for command in [
+        "encode --model m --data db.npy --out db.npy",
+        "encode --model m --data db.npy --out sub/../db.npy",
+        "encode --model m --data db.npy --out m",
+        "learn --data db.npy --labels db-labels.npy --out db.npy",
+        "learn --data db.npy --labels db-labels.npy --out n --weights-out n",
+        "learn --data db.npy --labels db-labels.npy --out db-labels.npy",
+        "split --data db.npy --labels db-labels.npy --queries-per-class 3 --out .",
+    ] {
+        let before = std::fs::read(folder.file("db.npy")).unwrap();
+        folder.run(command).fails_with(&["is read or written by this very command"]);
+        assert_eq!(std::fs::read(folder.file("db.npy")).unwrap(), before);
+    }
+    folder.run("learn --data queries.npy --labels query-labels.npy --resume m --out m").ok();
+}
+
+#[test]
+fn labels_that_do_not_belong_to_the_data() {
+    let folder = Folder::new().with_digits();
+    folder.run(&format!("{LEARN} --bits 16 --out m")).ok();
+    let names: String = (0..200).map(|i| format!("name{i}\n")).collect();
+    folder.write("names.txt", names);
+    folder
+        .run(
+            "eval --model m --data db.npy --labels db-labels.npy \
+                --queries queries.npy --query-labels names.txt",
+        )
+        .fails_with(&["no query shares a label", "names.txt", "db-labels.npy"]);
+    folder.write("blank.txt", "\n".repeat(200));
+    folder
+        .run("learn --data queries.npy --labels blank.txt --out n")
+        .fails_with(&["blank.txt has no label for any row"]);
+    // As many labels as there are columns: the wrong way round.
+    folder.write("64.txt", "a\nb\n".repeat(32));
+    folder.run("learn --data db.npy --labels 64.txt --out n").fails_with(&["the wrong way round"]);
+    // A model that a program made with numbers for labels.
+    let rows = [0.5; 3 * 64];
+    let batch = Batch::new(Features::new(&rows, 64).unwrap(), Labels::single(&[2, 0, 1])).unwrap();
+    let mut model = Method::named("bsodh").unwrap().start(64, 16, 1).unwrap();
+    model.learn(batch).unwrap();
+    model.save(&folder.file("numbers")).unwrap();
+    folder
+        .run("learn --data db.npy --labels db-labels.npy --resume numbers --out n")
+        .fails_with(&["labels without names"]);
+}
+
 /// A file that fails half way leaves what was there as it was.
 #[test]
 fn what_fails_half_way_leaves_no_trace() {
@@ -170,15 +230,21 @@ fn what_fails_half_way_leaves_no_trace() {
     folder
         .run("learn --data bad.csv --labels y.txt --bits 8 --out m")
         .fails_with(&["row 9000, column 1 is NaN"]);
-    folder.run("learn --data x.csv --data x.csv --rows 9000 --labels y.txt --bits 8 --out m").ok();
+    folder.run("learn --data x.csv --rows 100 --labels y.txt --out m").fails_with(&[
+        "9,001 labels",
+        "9,000 rows",
+        "header",
+    ]);
+    folder.write("y.txt", (0..9000).map(|i| format!("{}\n", i % 3)).collect::<String>());
+    folder.run("learn --data x.csv --labels y.txt --bits 8 --out m").ok();
+    folder.write("y.txt", (0..9001).map(|i| format!("{}\n", i % 3)).collect::<String>());
     folder.write("codes.npy", "old");
     folder.run("encode --model m --data bad.csv --out codes.npy").fails_with(&["row 9000"]);
     assert_eq!(std::fs::read(folder.file("codes.npy")).unwrap(), b"old");
     folder
         .run("split --data bad.csv --labels y.txt --queries-per-class 5 --out s")
         .fails_with(&["row 9000"]);
-    assert_eq!(std::fs::read_dir(folder.file("s")).unwrap().count(), 0);
-    assert_eq!(folder.names(), ["bad.csv", "codes.npy", "m", "s", "x.csv", "y.txt"]);
+    assert_eq!(folder.names(), ["bad.csv", "codes.npy", "m", "x.csv", "y.txt"]);
 }
 
 /// A disk that is full, as far as a program can tell: no file may grow beyond a few blocks.
@@ -188,12 +254,13 @@ fn a_full_disk_loses_nothing() {
     let folder = Folder::new().with_digits();
     folder.run(&format!("{LEARN} --bits 64 --out m")).ok();
     folder.write("codes.npy", "old");
+    std::fs::create_dir(folder.file("s")).unwrap();
     let model = std::fs::read(folder.file("m")).unwrap();
     let before = folder.names();
     for (command, file) in [
         ("encode --model m --data db.npy --out codes.npy", "codes.npy"),
         ("learn --data db.npy --labels db-labels.npy --out m", "m"),
-        ("split --data db.npy --labels db-labels.npy --queries-per-class 5 --out .", "db.npy"),
+        ("split --data db.npy --labels db-labels.npy --queries-per-class 5 --out s", "db.npy"),
     ] {
         let binary = env!("CARGO_BIN_EXE_hashbrook");
         let script = format!("trap '' XFSZ; ulimit -f 8; exec {binary} {command}");

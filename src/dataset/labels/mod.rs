@@ -8,4 +8,4 @@ mod write;
 pub use list::LabelList;
 pub use names::LabelNames;
 pub use read::{read_labels, read_labels_all};
-pub use write::write_label_list;
+pub use write::write_labels;

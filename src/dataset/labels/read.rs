@@ -25,7 +25,8 @@ use crate::{Error, Result};
 ///   labels are the numbers of the columns, `0` and so on.
 /// * A text file has a line per row, with its labels separated by commas. An empty line is a row
 ///   without labels. The texts are taken as they are, without the space around them; a text
-///   with a comma is put in quotes. If all lines have one label, it is one label per row, else a set.
+///   with a comma is put in quotes, and `7.0` is 7. If all lines have one label, but for empty ones
+///   at the end, it is one label per row, else a set.
 /// * `FILE:COLUMNS` takes the texts of columns of a CSV file, as [`Reader`](crate::dataset::Reader)
 ///   picks them. Blank lines are passed over, and empty fields are no labels. The first line is a
 ///   header if a column is picked by name, or if it has text above a number in any column. (A
@@ -86,7 +87,21 @@ fn push_names<'a>(
     texts: impl IntoIterator<Item = &'a str>,
 ) {
     let texts = texts.into_iter().filter(|text| !text.is_empty());
-    list.push_set(&texts.map(|text| names.id(text)).collect::<Vec<_>>());
+    list.push_set(&texts.map(|text| names.id(&canonical(text))).collect::<Vec<_>>());
+}
+
+/// A whole number that is written like a float, as numpy.savetxt does, is that number.
+fn canonical(text: &str) -> Cow<'_, str> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if !text.contains(['.', 'e', 'E']) {
+        return text.into();
+    }
+    match text.parse::<f64>() {
+        Ok(value) if value.fract() == 0.0 && value.abs() <= EXACT => {
+            format!("{:.0}", value + 0.0).into()
+        }
+        _ => text.into(),
+    }
 }
 
 /// One whole number per row.
@@ -153,7 +168,7 @@ fn read_lines(input: Input, names: &mut LabelNames) -> Result<LabelList> {
         })?;
         push_names(&mut list, names, fields(text).iter().map(|field| field.trim()));
     }
-    Ok(list.simplified())
+    Ok(list.without_blank_end().simplified())
 }
 
 /// What commas separate in a line. A comma between quotes separates nothing, and two quotes there
@@ -182,6 +197,16 @@ fn fields(line: &str) -> Vec<Cow<'_, str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_written_like_floats() {
+        assert_eq!(canonical("5.0"), "5");
+        assert_eq!(canonical("5.000000000000000000e+00"), "5");
+        assert_eq!(canonical("-0.0"), "0");
+        for text in ["5", "007", "5.5", "1e400", "e", "v1.0", "."] {
+            assert_eq!(canonical(text), text);
+        }
+    }
 
     #[test]
     fn commas_and_quotes() {

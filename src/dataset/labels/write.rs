@@ -1,24 +1,50 @@
 //! Labels to files.
 
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use super::super::npy::{NpyWriter, RawWriter};
 use super::{LabelList, LabelNames};
-use crate::{Error, Labels, Result};
+use crate::{Error, Labels, Result, file};
 
-/// Writes labels to an npy file that [`read_labels`](super::read_labels) reads.
+/// Writes labels to a file in a folder, in whatever form keeps their names; gives its path.
 ///
-/// One label per row becomes a list of int64 if all names are integers in plain decimal, else a
-/// list of texts. Sets become a matrix of zeros and ones (uint8), a column for each of the `names`
-/// in their order and at least two columns; the names are not in the file, and are `0`, `1` and so
-/// on when it is read.
+/// One label per row becomes `STEM.npy`, a list of int64 if all names are integers in plain decimal,
+/// else of texts. Sets of small integers become `STEM.npy`, a matrix of zeros and ones (uint8) whose
+/// column `i` is for label `i`; other sets become `STEM.txt`, a line per row. What stands there in
+/// the other form is removed.
 ///
 /// # Errors
-/// When the file cannot be written, or a label has no name.
-pub fn write_label_list(path: &Path, labels: &LabelList, names: &LabelNames) -> Result<()> {
-    if labels.has_sets() {
-        return write_sets(path, labels.view(), names.len());
+/// When the file cannot be written, or a label has no name, or one that breaks the line.
+pub fn write_labels(
+    folder: &Path,
+    stem: &str,
+    labels: &LabelList,
+    names: &LabelNames,
+) -> Result<PathBuf> {
+    let (array, text) = (folder.join(format!("{stem}.npy")), folder.join(format!("{stem}.txt")));
+    let columns = names.iter().map(small_integer).collect::<Option<Vec<usize>>>();
+    let (path, other) = match (labels.has_sets(), columns) {
+        (false, _) => {
+            write_single(&array, labels, names)?;
+            (array, text)
+        }
+        (true, Some(columns)) => {
+            write_indicators(&array, labels.view(), &columns)?;
+            (array, text)
+        }
+        (true, None) => {
+            write_lines(&text, labels.view(), names)?;
+            (text, array)
+        }
+    };
+    match std::fs::remove_file(&other) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(&other)(error)),
+        _ => Ok(path),
     }
+}
+
+fn write_single(path: &Path, labels: &LabelList, names: &LabelNames) -> Result<()> {
     let labels = labels.view();
     let texts = (0..labels.len()).map(|row| name(names, labels.row(row)[0]));
     let texts = texts.collect::<Result<Vec<_>>>()?;
@@ -26,6 +52,13 @@ pub fn write_label_list(path: &Path, labels: &LabelList, names: &LabelNames) -> 
         Some(_) => write_integers(path, &texts),
         None => write_texts(path, &texts),
     }
+}
+
+/// The column of a label that is a small number.
+fn small_integer(text: &str) -> Option<usize> {
+    const MOST_COLUMNS: i64 = 4096;
+    let integer = plain_integer(text).filter(|integer| (0..MOST_COLUMNS).contains(integer));
+    integer.and_then(|integer| usize::try_from(integer).ok())
 }
 
 fn name(names: &LabelNames, label: u32) -> Result<&str> {
@@ -62,20 +95,43 @@ fn write_texts(path: &Path, texts: &[&str]) -> Result<()> {
     file.finish()
 }
 
-fn write_sets(path: &Path, labels: Labels<'_>, names: usize) -> Result<()> {
+/// Zeros and ones, a column for each number; `columns` has that of each label.
+fn write_indicators(path: &Path, labels: Labels<'_>, columns: &[usize]) -> Result<()> {
     // With a single column it would be read as one label per row.
-    let columns = names.max(2);
-    let mut file = NpyWriter::<u8>::create(path, Some(columns))?;
-    let mut indicators = vec![0; columns];
+    let width = columns.iter().max().map_or(0, |last| last + 1).max(2);
+    let mut file = NpyWriter::<u8>::create(path, Some(width))?;
+    let mut indicators = vec![0; width];
     for row in 0..labels.len() {
         indicators.fill(0);
         for &label in labels.row(row) {
-            let place = usize::try_from(label).ok().filter(|&place| place < names);
-            indicators[place.ok_or_else(|| no_name(label, names))?] = 1;
+            let column =
+                columns.get(label as usize).ok_or_else(|| no_name(label, columns.len()))?;
+            indicators[*column] = 1;
         }
         file.write(&indicators)?;
     }
     file.finish()
+}
+
+/// A line per row, labels separated by commas, in quotes where they would be misread.
+fn write_lines(path: &Path, labels: Labels<'_>, names: &LabelNames) -> Result<()> {
+    let mut text = String::new();
+    for row in 0..labels.len() {
+        for (at, &label) in labels.row(row).iter().enumerate() {
+            let name = name(names, label)?;
+            if name.contains(['\n', '\r']) {
+                let problem = format!("is not written: label {name:?} has a line break in it");
+                return Err(Error::malformed(path, problem));
+            }
+            text.push_str(if at > 0 { "," } else { "" });
+            match name.contains([',', '"']) {
+                true => text.push_str(&format!("\"{}\"", name.replace('"', "\"\""))),
+                false => text.push_str(name),
+            }
+        }
+        text.push('\n');
+    }
+    file::write(path, text.as_bytes())
 }
 
 #[cfg(test)]

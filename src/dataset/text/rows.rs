@@ -30,10 +30,14 @@ impl NumberTable {
             }
             Ok(value) => format!("is {value}; features must be finite"),
             Err(_) if text.is_empty() => "is empty; a number was expected".to_owned(),
-            Err(_) => format!(
-                "is {text:?}; a number was expected (columns are separated by commas, tabs or \
-                 semicolons)"
-            ),
+            Err(_) => {
+                let start: String = text.chars().take(40).collect();
+                let rest = if start.len() < text.len() { " and so on" } else { "" };
+                format!(
+                    "is {start:?}{rest}; a number was expected (columns are separated by commas, \
+                     tabs, semicolons or space)"
+                )
+            }
         };
         let problem = format!(
             "row {row}, column {column} {is} (line {line}; rows and columns count from 0, lines \
@@ -103,6 +107,7 @@ mod tests {
         assert!(error("1\n-inf").contains("is -inf; features must be finite (line 2"));
         assert!(error("1\n1e99").contains("is 1e99, which is too large for a 32-bit float"));
         assert!(error("1,2\n1,").contains("row 1, column 1 is empty"));
-        assert!(error("1 2\n3 4").contains("separated by commas, tabs or semicolons"));
+        assert!(error("1|2\n3|4").contains("separated by commas, tabs, semicolons or space"));
+        assert_eq!(read("1 2\n3 4\n").unwrap(), [1.0, 2.0, 3.0, 4.0]);
     }
 }

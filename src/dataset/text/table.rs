@@ -15,6 +15,8 @@ use crate::{Error, Result};
 pub(in crate::dataset) struct Table {
     path: PathBuf,
     reader: csv::Reader<Lines>,
+    /// Whether fields are separated by space, of any length.
+    spaced: bool,
     /// How many fields every record has.
     fields: usize,
     /// The columns asked for.
@@ -35,7 +37,9 @@ impl Table {
     /// Opens a table and picks `columns` of it, or all.
     ///
     /// The first line is a header if a column is picked by name. Otherwise it is one if it has
-    /// text where the second line has a number or, for features, where a number is wanted.
+    /// text where the second line has a number or, for features, where a number is wanted; and if
+    /// what numbers it has are those of their columns. (A row with one field that is no number is
+    /// not a header, but a row with a mistake in it.)
     pub(in crate::dataset) fn open(
         input: Input,
         columns: Option<&str>,
@@ -46,10 +50,17 @@ impl Table {
         let reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
-            .delimiter(delimiter)
+            .delimiter(delimiter.unwrap_or(b','))
             .from_reader(Lines::new(input)?);
-        let (ahead, current) = (Vec::new(), Record::default());
-        let mut table = Table { path, reader, fields: 0, columns: Vec::new(), ahead, current };
+        let mut table = Table {
+            path,
+            reader,
+            spaced: delimiter.is_none(),
+            fields: 0,
+            columns: Vec::new(),
+            ahead: Vec::new(),
+            current: Record::default(),
+        };
         table.begin(columns.map(columns::parse), purpose)?;
         Ok(table)
     }
@@ -134,7 +145,19 @@ impl Table {
         let mut fields = std::mem::take(&mut self.current.fields);
         loop {
             self.reader.get_mut().begin_record();
-            let read = self.reader.read_byte_record(&mut fields);
+            let read = match self.spaced {
+                false => self.reader.read_byte_record(&mut fields),
+                true => {
+                    let mut line = Vec::new();
+                    let found = self.reader.get_mut().next_line(&mut line)?;
+                    let parts = line.split(u8::is_ascii_whitespace).filter(|part| !part.is_empty());
+                    fields = ByteRecord::from_iter(parts);
+                    if found && fields.is_empty() {
+                        fields.push_field(b"");
+                    }
+                    Ok(found)
+                }
+            };
             let line = self.reader.get_ref().number();
             match read.map_err(|error| self.failure(error))? {
                 false => return Ok(None),
@@ -153,21 +176,38 @@ impl Table {
 }
 
 /// What separates the fields of the first line: a tab or a semicolon if it has one outside of
-/// quotes, else a comma.
-fn delimiter(head: &[u8]) -> u8 {
+/// quotes, else a comma; `None` for space, if it has none of these and is all numbers.
+fn delimiter(head: &[u8]) -> Option<u8> {
     let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
     let unquoted = || line.split(|byte| *byte == b'"').step_by(2).flatten();
-    [b'\t', b';'].into_iter().find(|mark| unquoted().any(|byte| byte == mark)).unwrap_or(b',')
+    let marks = [b'\t', b';', b','];
+    if let Some(mark) = marks.into_iter().find(|mark| unquoted().any(|byte| byte == mark)) {
+        return Some(mark);
+    }
+    // The head may end within a line, and within a number: the last one is not looked at.
+    let text = String::from_utf8_lossy(line);
+    let mut parts: Vec<&str> = text.split_ascii_whitespace().collect();
+    parts.pop();
+    match !parts.is_empty() && parts.iter().all(|part| is_number(part)) {
+        true => None,
+        false => Some(b','),
+    }
 }
 
 /// Whether a line has text in one of the columns that should be `numbers`, or where the line below
-/// has a number. An empty field is no text.
+/// has a number, and no numbers but those of its columns. An empty field is no text.
 fn is_header(line: &[String], below: &[String], numbers: &[usize]) -> bool {
     let is_text = |column: usize| !line[column].is_empty() && !is_number(&line[column]);
     let number_below = |column: usize| below.get(column).is_some_and(|text| is_number(text));
-    numbers.iter().any(|&column| is_text(column))
-        || (0..line.len()).any(|column| is_text(column) && number_below(column))
+    let is_place = |column: usize, from: usize| {
+        !is_number(&line[column]) || line[column] == (column + from).to_string()
+    };
+    let titles =
+        [0, 1].into_iter().any(|from| (0..line.len()).all(|column| is_place(column, from)));
+    titles
+        && (numbers.iter().any(|&column| is_text(column))
+            || (0..line.len()).any(|column| is_text(column) && number_below(column)))
 }
 
 fn texts(record: &ByteRecord) -> Vec<String> {
@@ -198,18 +238,25 @@ mod tests {
 
     #[test]
     fn delimiters() {
-        assert_eq!(delimiter(b"a,b\nc;d\n"), b',');
-        assert_eq!(delimiter(b"\r\na,b;c\n"), b';');
-        assert_eq!(delimiter(b"a;b\tc"), b'\t');
-        assert_eq!(delimiter(b"\"a;b\",\"c\td\""), b',');
-        assert_eq!(delimiter(b""), b',');
+        assert_eq!(delimiter(b"a,b\nc;d\n"), Some(b','));
+        assert_eq!(delimiter(b"\r\na,b;c\n"), Some(b';'));
+        assert_eq!(delimiter(b"a;b\tc"), Some(b'\t'));
+        assert_eq!(delimiter(b"\"a;b\",\"c\td\""), Some(b','));
+        assert_eq!(delimiter(b""), Some(b','));
+        assert_eq!(delimiter(b" 1.5  -2e3 7 \n8 9"), None);
+        assert_eq!(delimiter(b"1"), Some(b','), "one column has no separator");
+        assert_eq!(delimiter(b"two words"), Some(b','));
     }
 
     #[test]
     fn headers_of_features() {
         use Purpose::Features;
         assert_eq!(rows("1,2\n3,4", None, Features).len(), 2);
-        assert_eq!(rows("x,2\n3,4", None, Features).len(), 1);
+        assert_eq!(rows("x,y\n3,4", None, Features).len(), 1);
+        assert_eq!(rows("x,9\n3,4", None, Features).len(), 2, "a mistake, not a header");
+        assert_eq!(rows("0,1,label\n3,4,5", None, Features).len(), 1, "numbered columns");
+        assert_eq!(rows(",1,label\n3,4,5", Some("1"), Features), [["4"]]);
+        assert_eq!(rows(" 1  2\n\n3 4 \n", None, Features), [["1", "2"], ["3", "4"]]);
         assert_eq!(rows("1,cat\n3,dog", Some("0"), Features), [["1"], ["3"]]);
         assert_eq!(rows("0,name\n3,4", Some("0"), Features), [["3"]]);
         assert_eq!(rows("0,name\n3,4", Some("name"), Features), [["4"]]);

@@ -1,7 +1,6 @@
-//! The inner loops that processors have instructions for, and all of the library's `unsafe`:
-//! preparing rows, the matrix product of encoding, and Hamming distances.
+//! The matrix product of encoding.
 //!
-//! Every result of the product is one chain of fused multiply-adds over the depth, in order, from zero. So a
+//! Every result is one chain of fused multiply-adds over the depth, in order, from zero. So a
 //! row's projection, and with it its code, is the same alone or among millions, on one thread or
 //! many, and on every processor that has a fused multiply-add (others compute it in software,
 //! slowly, to the same bits). General matrix products give no such promise: they choose the order
@@ -35,6 +34,17 @@ impl Panels {
             for (lane, row) in rows.iter_mut().zip(matrix.chunks_exact(columns)) {
                 lane[..width].copy_from_slice(&row[first..first + width]);
             }
+        }
+        Panels { depth, lanes }
+    }
+
+    /// Packs a matrix that is given by its columns, each of `depth` numbers.
+    pub(crate) fn pack_transposed(columns: &[f32], depth: usize) -> Self {
+        let count = columns.len() / depth;
+        let mut lanes = vec![[0.0; LANES]; count.div_ceil(LANES) * depth];
+        for (at, column) in columns.chunks_exact(depth).enumerate() {
+            let panel = &mut lanes[at / LANES * depth..][..depth];
+            panel.iter_mut().zip(column).for_each(|(lanes, value)| lanes[at % LANES] = *value);
         }
         Panels { depth, lanes }
     }
@@ -193,119 +203,9 @@ impl Tile for Portable {
     }
 }
 
-/// Centres and scales rows: the first stages of every hash function, and what learners are given.
-/// A row of zeros stays one.
-pub(crate) fn prepare(
-    center: Option<&[f32]>,
-    unit: bool,
-    dim: usize,
-    rows: &[f32],
-    out: &mut Vec<f32>,
-) {
-    out.resize(rows.len(), 0.0);
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
-        // SAFETY: the feature was detected.
-        return unsafe { x86::prepare_avx2(center, unit, dim, rows, out) };
-    }
-    prepare_portable(center, unit, dim, rows, out);
-}
-
-#[inline(always)]
-fn prepare_portable(center: Option<&[f32]>, unit: bool, dim: usize, rows: &[f32], out: &mut [f32]) {
-    for (row, out) in rows.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
-        match center {
-            None => out.copy_from_slice(row),
-            Some(center) => {
-                for ((out, value), center) in out.iter_mut().zip(row).zip(center) {
-                    *out = value - center;
-                }
-            }
-        }
-        let norm = if unit { squared_norm(out).sqrt() } else { 0.0 };
-        if norm > 0.0 {
-            let scale = 1.0 / norm;
-            out.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
-        }
-    }
-}
-
-/// In double, so that no finite row overflows; in eight sums, so that it is vectorised with the
-/// same result everywhere.
-#[inline(always)]
-pub(crate) fn squared_norm(row: &[f32]) -> f64 {
-    // The square of an f32 is exact in f64: with or without fusing, the same sum.
-    let square = |value: f32| f64::from(value) * f64::from(value);
-    let mut sums = [0.0f64; 8];
-    let (chunks, rest) = row.as_chunks::<8>();
-    for chunk in chunks {
-        sums.iter_mut().zip(chunk).for_each(|(sum, &value)| *sum += square(value));
-    }
-    sums.iter().sum::<f64>() + rest.iter().map(|&value| square(value)).sum::<f64>()
-}
-
-/// The Hamming distances of a code to many, all given as words, into `out`.
-pub(crate) fn distances(query: &[u64], codes: &[u64], out: &mut [u16]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512vpopcntdq") && is_x86_feature_detected!("avx512bw") {
-            // SAFETY: both features were detected.
-            return unsafe { x86::distances_avx512(query, codes, out) };
-        }
-        if is_x86_feature_detected!("popcnt") {
-            // SAFETY: the feature was detected.
-            return unsafe { x86::distances_popcnt(query, codes, out) };
-        }
-    }
-    distances_portable(query, codes, out);
-}
-
-#[inline(always)]
-fn distances_portable(query: &[u64], codes: &[u64], out: &mut [u16]) {
-    // One and two words are known to the compiler, so that it takes many codes at a time.
-    match *query {
-        [first] => {
-            for (out, code) in out.iter_mut().zip(codes) {
-                *out = (code ^ first).count_ones() as u16;
-            }
-        }
-        [first, second] => {
-            for (out, code) in out.iter_mut().zip(codes.as_chunks::<2>().0) {
-                *out = ((code[0] ^ first).count_ones() + (code[1] ^ second).count_ones()) as u16;
-            }
-        }
-        _ => {
-            for (out, code) in out.iter_mut().zip(codes.chunks_exact(query.len())) {
-                *out = crate::codes::hamming(code, query) as u16;
-            }
-        }
-    }
-}
-
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq,popcnt")]
-    pub(super) fn distances_avx512(query: &[u64], codes: &[u64], out: &mut [u16]) {
-        super::distances_portable(query, codes, out);
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn prepare_avx2(
-        center: Option<&[f32]>,
-        unit: bool,
-        dim: usize,
-        rows: &[f32],
-        out: &mut [f32],
-    ) {
-        super::prepare_portable(center, unit, dim, rows, out);
-    }
-
-    #[target_feature(enable = "popcnt")]
-    pub(super) fn distances_popcnt(query: &[u64], codes: &[u64], out: &mut [u16]) {
-        super::distances_portable(query, codes, out);
-    }
 
     use super::{Lanes, Portable, Tile};
 
@@ -404,6 +304,11 @@ mod tests {
                 |n: usize| (0..n).map(|_| rng.random_range(-1.0..1.0)).collect::<Vec<f32>>();
             let (rows, matrix) = (random(n * depth), random(depth * columns));
             let panels = Panels::pack(&matrix, depth, columns);
+            let transposed: Vec<f32> = (0..columns)
+                .flat_map(|j| matrix.iter().skip(j).step_by(columns))
+                .copied()
+                .collect();
+            assert_eq!(Panels::pack_transposed(&transposed, depth).lanes, panels.lanes);
             for instructions in Instructions::available() {
                 let mut out = vec![f32::NAN; n * panels.width()];
                 panels.multiply_with(instructions, &rows, &mut out);

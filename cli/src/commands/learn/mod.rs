@@ -1,0 +1,394 @@
+mod notes;
+mod start;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use clap::ArgAction;
+use hashbrook::dataset::{NpyWriter, Reader};
+use hashbrook::{Batch, Features, LabelList, Learner, Model, Step, file};
+use serde_json::json;
+
+use crate::args::LabelledData;
+use crate::console::{self, count, plural};
+use crate::interrupt::Interrupted;
+use crate::{input, interrupt};
+
+/// Learns a hash function from a stream of vectors
+///
+/// The files are read from beginning to end, a batch at a time; they may be larger than memory.
+/// The model holds all it needs to go on: interrupt the command with Ctrl-C and it saves what it
+/// has learned so far.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hashbrook learn --bits 64 --data x.npy --labels y.npy --out digits.model
+  hashbrook learn --method bsodh --set ridge=0.3 --set order=alternating --batch 500 \\
+                  --data mnist.npz:images --labels mnist.npz:labels --out digits.model
+  hashbrook learn --resume digits.model --data more.npy --labels more-labels.npy --out digits.model
+
+A method and its parameters in a file, for --config:
+  method = \"bsodh\"
+  order = \"released\"      # or \"alternating\", \"printed\"
+  ridge = 0.6             # the paper's lambda
+  fit_weight = 0.5        # sigma
+  similar_weight = 1.2    # eta_s
+  dissimilar_weight = 0.2 # eta_d; with many labels, near similar_weight / (labels - 1)
+  max_iterations = 100
+
+--resume goes on exactly where the model stopped. Given the data it stopped in (told by its first
+rows), it goes on with the row after the last it learned; given other data, it learns all of it.
+--skip overrules that. What is settled in the model (method, bits, seed, centre and so on) need not
+be given again, and cannot be changed.")]
+pub struct Args {
+    #[command(flatten)]
+    input: LabelledData,
+
+    /// Where to write the model
+    #[arg(long, value_name = "MODEL")]
+    out: PathBuf,
+
+    /// The method: bsodh, okh, sketchhash, frosh, adapthash, osh, mihash or lsh [default: bsodh]
+    #[arg(long, value_name = "NAME")]
+    method: Option<String>,
+
+    /// The length of the codes, 1 to 1024 [default: 64]
+    #[arg(long, value_name = "N")]
+    bits: Option<usize>,
+
+    /// How many rows to learn at a time [default: 2000, or a tenth of the rows if that is less]
+    #[arg(long, value_name = "N")]
+    batch: Option<usize>,
+
+    /// How many rows to learn; all unless said
+    #[arg(long, value_name = "N")]
+    rows: Option<usize>,
+
+    /// How many rows to leave out at the beginning of the data
+    #[arg(long, value_name = "N")]
+    skip: Option<usize>,
+
+    /// Takes the parameters that the papers use on a data set: mnist, cifar10 or places205
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
+
+    /// Sets a parameter of the method; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", action = ArgAction::Append)]
+    set: Vec<String>,
+
+    /// Reads the method and its parameters from a TOML file; --set comes on top
+    #[arg(long, value_name = "FILE.toml")]
+    config: Option<PathBuf>,
+
+    /// The random start [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// What to subtract from every vector: none, the mean of the first --warmup rows, the mean of
+    /// all rows (which takes a pass of its own), or the vector in a file [default: first]
+    #[arg(long, value_name = "none|first|all|FILE")]
+    center: Option<String>,
+
+    /// How many of the first rows to hold back until what comes from them is known: the centre,
+    /// anchors and the like [default: 1000, or all rows if there are fewer]
+    #[arg(long, value_name = "N")]
+    warmup: Option<usize>,
+
+    /// Whether to scale vectors to unit length [default: true]
+    #[arg(long, value_name = "true|false")]
+    unit: Option<bool>,
+
+    /// The projection to start from, dimensions x bits; random unless given
+    #[arg(long, value_name = "FILE")]
+    init: Option<String>,
+
+    /// Goes on with a model that was saved
+    #[arg(long, value_name = "MODEL")]
+    resume: Option<PathBuf>,
+
+    /// Also writes the learned projection, dimensions x bits, float32
+    #[arg(long, value_name = "FILE.npy")]
+    weights_out: Option<PathBuf>,
+
+    /// Print one JSON object per batch, and one at the end
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    check(args)?;
+    let mut reader = Reader::open_all(&args.input.data)?;
+    // Counted first where a file does not say: a wrong number of labels should show before the
+    // work, and not after it.
+    let total = input::count_rows(&args.input.data, &reader)?;
+    let mut model = match &args.resume {
+        Some(path) => start::resumed(args, Model::load(path)?)?,
+        None => start::new(args, reader.dim(), total)?,
+    };
+    if model.dim() != reader.dim() {
+        bail!(
+            "{} has vectors of {}, the model takes {}",
+            args.input.data.join(", "),
+            plural(reader.dim() as u64, "dimension"),
+            model.dim()
+        );
+    }
+    let labels = read_labels(args, &mut model, (total, reader.dim()))?;
+    let skipped = notes::skip_rows(args, &mut model, &mut reader, total)?;
+    let available = total.map(|total| (total - skipped).min(args.rows.unwrap_or(total)));
+    let batch = notes::batch_size(args, &mut model, available);
+    let mut run = Run {
+        args,
+        labels: labels.as_ref(),
+        skipped,
+        batch,
+        rows: 0,
+        learning: Duration::ZERO,
+        interrupted: false,
+        unheard: false,
+        last: Vec::new(),
+    };
+    let start = model.hash_function().parts().weights.clone();
+    run.learn(&mut model, &mut reader, available)?;
+    save(args, &model)?;
+    run.summarize(&model)?;
+    run.remark(&model, &start)?;
+    if run.interrupted { Err(Interrupted.into()) } else { Ok(()) }
+}
+
+/// What can be found wrong before anything is read.
+fn check(args: &Args) -> Result<()> {
+    if args.batch == Some(0) || args.rows == Some(0) {
+        bail!("--batch and --rows must be 1 or more, not 0");
+    }
+    let outputs = [Some(&args.out), args.weights_out.as_ref()];
+    let outputs = || outputs.into_iter().flatten().map(PathBuf::as_path);
+    let given = [&args.init, &args.center].into_iter().flatten();
+    let inputs = args.input.data.iter().chain(&args.input.labels).chain(given);
+    input::check_outputs(outputs(), inputs)?;
+    // Better now than when all is learned.
+    Ok(outputs().try_for_each(file::check_writable)?)
+}
+
+fn read_labels(
+    args: &Args,
+    model: &mut Model,
+    shape: (Option<usize>, usize),
+) -> Result<Option<LabelList>> {
+    let (files, data) = (&args.input.labels, &args.input.data);
+    if files.is_empty() {
+        if model.method().is_supervised() {
+            bail!("{} learns from labels: give them with --labels", model.method().name());
+        }
+        return Ok(None);
+    }
+    let labels = input::labels_for(files, model.names_mut(), data, shape)?;
+    if model.names().is_empty() {
+        bail!("{} has no label for any row", files.join(", "));
+    }
+    Ok(Some(labels))
+}
+
+/// A run over the data, and what it has come to so far.
+struct Run<'a> {
+    args: &'a Args,
+    labels: Option<&'a LabelList>,
+    skipped: usize,
+    batch: usize,
+    rows: usize,
+    learning: Duration,
+    interrupted: bool,
+    /// Whether nobody listens to the reports any more.
+    unheard: bool,
+    /// Some of the last rows learned.
+    last: Vec<f32>,
+}
+
+/// How many of the last rows are looked at in the end.
+const LAST_ROWS: usize = 1000;
+
+impl Run<'_> {
+    fn learn(
+        &mut self,
+        model: &mut Model,
+        reader: &mut Reader,
+        available: Option<usize>,
+    ) -> Result<()> {
+        let most = self.args.rows.unwrap_or(usize::MAX);
+        let bar = console::progress("learning", available);
+        let mut ended = false;
+        while self.rows < most && !self.interrupted {
+            let Some(features) = reader.next(self.batch.min(most - self.rows))? else {
+                ended = true;
+                break;
+            };
+            let batch = self.labelled(features)?;
+            let clock = Instant::now();
+            let step = model.learn(batch)?;
+            let time = clock.elapsed();
+            self.learning += time;
+            self.rows += batch.len();
+            let values = features.values();
+            let kept = values.len().min(LAST_ROWS * features.dim());
+            self.last = values[values.len() - kept..].to_vec();
+            self.report(model, batch.len(), step, time)?;
+            bar.inc(batch.len() as u64);
+            self.interrupted = interrupt::happened();
+        }
+        bar.finish_and_clear();
+        if let (true, Some(labels)) = (ended, self.labels) {
+            let (files, data) = (&self.args.input.labels, &self.args.input.data);
+            let shape = (self.skipped + self.rows, reader.dim());
+            input::check_label_count(files, labels.len(), data, shape)?;
+        }
+        notes::remember_rows(model, self.skipped + self.rows);
+        if !model.is_warm() && !self.interrupted {
+            self.end_warmup(model)?;
+        }
+        Ok(())
+    }
+
+    /// The next rows, with their labels.
+    fn labelled<'b>(&self, features: Features<'b>) -> Result<Batch<'b>>
+    where
+        Self: 'b,
+    {
+        let Some(labels) = self.labels else { return Ok(Batch::unlabelled(features)) };
+        let start = self.skipped + self.rows;
+        let end = start + features.len();
+        if end > labels.len() {
+            let (files, data) = (&self.args.input.labels, &self.args.input.data);
+            input::check_label_count(files, labels.len(), data, (end, features.dim()))?;
+        }
+        Ok(Batch::new(features, labels.view().slice(start..end))?)
+    }
+
+    /// The stream was shorter than the warm-up.
+    fn end_warmup(&mut self, model: &mut Model) -> Result<()> {
+        let seen = count(model.seen());
+        if notes::warmup_was_chosen(model) {
+            let warmup = count(model.warmup() as u64);
+            console::note(format_args!(
+                "the model still warms up, with {seen} of {warmup} rows, and its function is the \
+                 random start; go on with --resume, or choose a smaller --warmup"
+            ));
+            return Ok(());
+        }
+        let clock = Instant::now();
+        model.end_warmup()?;
+        self.learning += clock.elapsed();
+        console::note(format_args!("warmed up with all {seen} rows, as there are no more"));
+        Ok(())
+    }
+
+    fn report(&mut self, model: &Model, rows: usize, step: Step, time: Duration) -> Result<()> {
+        if !self.args.json || self.unheard {
+            return Ok(());
+        }
+        let printed = console::line(json!({
+            "batch": model.batches(),
+            "rows": rows,
+            "seen": model.seen(),
+            "seconds": time.as_secs_f64(),
+            "iterations": step.iterations,
+            "changed_bits": step.changed_bits,
+            "function_changed": step.function_changed,
+            "warm": model.is_warm(),
+        }));
+        match printed {
+            // Learning goes on, and is saved, though nobody listens.
+            Err(error) if console::is_broken_pipe(&error) => self.unheard = true,
+            other => other?,
+        }
+        Ok(())
+    }
+
+    fn summarize(&self, model: &Model) -> Result<()> {
+        let out = self.args.out.display();
+        if self.args.json {
+            return console::line(json!({
+                "done": !self.interrupted,
+                "rows": self.rows,
+                "seen": model.seen(),
+                "batches": model.batches(),
+                "seconds": self.learning.as_secs_f64(),
+                "warm": model.is_warm(),
+                "labels": model.names().len(),
+                "out": out.to_string(),
+            }));
+        }
+        let rows = plural(self.rows as u64, "row");
+        let labels = match self.labels {
+            None => String::new(),
+            Some(labels) => {
+                let labels = labels.view();
+                let most = (0..labels.len()).map(|row| labels.row(row).len()).max().unwrap_or(0);
+                let several =
+                    if most > 1 { format!(", up to {most} a row") } else { String::new() };
+                format!(" of {}{several},", plural(model.names().len() as u64, "label"))
+            }
+        };
+        let bits = plural(model.bits() as u64, "bit");
+        let time = console::seconds(self.learning);
+        let method = model.method().name();
+        console::line(format_args!(
+            "{method} learned {rows}{labels} into {bits} in {time}: {out}"
+        ))?;
+        if self.interrupted {
+            console::note(format_args!("to go on, run it again with --resume {out}"));
+        }
+        Ok(())
+    }
+
+    /// Says what looks wrong with the result.
+    fn remark(&self, model: &Model, start: &[f32]) -> Result<()> {
+        let function = model.hash_function();
+        let method = model.method().name();
+        if method != "lsh" && model.is_warm() && function.parts().weights == start {
+            console::note(format_args!(
+                "nothing was learned yet: the projection is still what it was. {method} may need \
+                 more rows, or more batches: try a smaller --batch than {}",
+                count(self.batch as u64)
+            ));
+            return Ok(());
+        }
+        let Some(labels) = self.labels else { return Ok(()) };
+        let codes = function.encode(Features::new(&self.last, function.dim())?)?;
+        let end = self.skipped + self.rows;
+        let labels = labels.view().slice(end - codes.len()..end);
+        let different = (0..labels.len()).map(|row| labels.row(row)).collect::<HashSet<_>>().len();
+        let codes = codes.iter().collect::<HashSet<_>>().len();
+        if different >= 3 && codes * 2 < different {
+            let hint = match method {
+                "bsodh" => {
+                    ". With many labels, dissimilar_weight should be near similar_weight / (labels - 1)"
+                }
+                _ => "",
+            };
+            console::note(format_args!(
+                "the last {} have {} different labels, but only {}{hint}",
+                plural(labels.len() as u64, "row"),
+                count(different as u64),
+                plural(codes as u64, "different code"),
+            ));
+        } else if different == 1 && model.names().len() > 1 {
+            console::note(format_args!(
+                "the last {} all have one label: is the stream sorted by label? It should be mixed",
+                plural(labels.len() as u64, "row"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn save(args: &Args, model: &Model) -> Result<()> {
+    if let Some(path) = &args.weights_out {
+        let function = model.hash_function();
+        let mut out = NpyWriter::<f32>::create(path, Some(function.bits()))?;
+        out.write(&function.parts().weights)?;
+        out.finish()?;
+    }
+    Ok(model.save(&args.out)?)
+}

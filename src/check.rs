@@ -1,0 +1,429 @@
+//! The contract that every learner keeps, as checks to run on one's own.
+//!
+//! ```
+//! use hashbrook::check::{Subject, check_learner};
+//! use hashbrook::Method;
+//!
+//! let start = |dim: usize, bits: usize, seed: u64| Method::named("lsh")?.start(dim, bits, seed);
+//! let report = check_learner(&Subject {
+//!     skip: &[("learns", "random projections do not")],
+//!     ..Subject::new(&start)
+//! });
+//! report.assert();
+//! ```
+//!
+//! | check | what it demands |
+//! |---|---|
+//! | `same_seed_same_function` | equal seeds and streams give equal functions |
+//! | `usable_before_any_data` | a function can be had, and used, before the first batch |
+//! | `freezing_does_not_disturb` | asking for functions on the way does not change what is learned |
+//! | `failed_batch_changes_nothing` | after a batch of another dimension all goes on as if it had not come |
+//! | `batch_of_one` | rows can come one by one |
+//! | `one_class_only` | a stream of one class is learned from |
+//! | `late_classes` | classes may come up late in the stream |
+//! | `several_labels` | rows may have several labels, or none |
+//! | `any_batches` | how the stream is cut does not change the function |
+//! | `resumes` | saved, loaded and continued equals uninterrupted |
+//! | `bounded_memory` | its size does not grow with the stream |
+//! | `stays_finite` | the function is sound after 100,000 rows |
+//! | `tells_of_changes` | [`Step::function_changed`](crate::Step) is set whenever the function changes |
+//! | `learns` | on four blobs, mAP is well above that of random projections |
+//!
+//! `any_batches` is for methods that go through the stream point by point, and is left out for
+//! others by name. `resumes` and `bounded_memory` need [`Subject::save`] and [`Subject::load`], and
+//! are left out without.
+
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+use crate::dataset::{Data, LabelList};
+use crate::eval::{Measures, evaluate};
+use crate::{Batch, Features, HashFunction, HashParts, Learner, Result, learners};
+
+/// Starts a learner: for vectors of a dimension, codes of a length, and a seed.
+pub type Start<'a, L> = &'a dyn Fn(usize, usize, u64) -> Result<L>;
+
+/// Gives all of a learner's state as bytes.
+pub type Save<'a, L> = &'a dyn Fn(&L) -> Vec<u8>;
+
+/// Makes a learner from such bytes.
+pub type Load<'a, L> = &'a dyn Fn(&[u8]) -> Result<L>;
+
+/// A kind of learner to be checked.
+pub struct Subject<'a, L> {
+    /// How one is started.
+    pub start: Start<'a, L>,
+    /// How one is saved, if it can be.
+    pub save: Option<Save<'a, L>>,
+    /// How one is loaded, if it can be.
+    pub load: Option<Load<'a, L>>,
+    /// Checks to leave out, by name, each with its reason.
+    pub skip: &'a [(&'a str, &'a str)],
+}
+
+impl<'a, L: Learner> Subject<'a, L> {
+    /// Something that can be started; nothing is left out, and nothing saved.
+    pub fn new(start: Start<'a, L>) -> Self {
+        Subject { start, save: None, load: None, skip: &[] }
+    }
+}
+
+/// What became of one check.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// It holds.
+    Passed,
+    /// It does not: why.
+    Failed(String),
+    /// It was left out: why.
+    Skipped(String),
+}
+
+/// What became of all checks.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Each check by name.
+    pub outcomes: Vec<(&'static str, Outcome)>,
+}
+
+impl Report {
+    /// The checks that failed, with what failed in them.
+    pub fn failures(&self) -> Vec<String> {
+        let failure = |(name, outcome): &(&str, Outcome)| match outcome {
+            Outcome::Failed(why) => Some(format!("{name}: {why}")),
+            _ => None,
+        };
+        self.outcomes.iter().filter_map(failure).collect()
+    }
+
+    /// For tests.
+    ///
+    /// # Panics
+    /// When a check failed, naming all that did.
+    pub fn assert(&self) {
+        let failures = self.failures();
+        assert!(failures.is_empty(), "checks that failed:\n{}", failures.join("\n"));
+    }
+}
+
+/// What a check comes to: nothing, or what is wrong.
+type Verdict = std::result::Result<(), String>;
+
+/// A check; `None` if it cannot be made.
+type Check<L> = fn(&Subject<'_, L>) -> Option<Verdict>;
+
+/// Runs all checks on a kind of learner. They take a few seconds for a quick one.
+pub fn check_learner<L: Learner>(subject: &Subject<'_, L>) -> Report {
+    let checks: [(&'static str, Check<L>); 14] = [
+        ("same_seed_same_function", same_seed_same_function),
+        ("usable_before_any_data", usable_before_any_data),
+        ("freezing_does_not_disturb", freezing_does_not_disturb),
+        ("failed_batch_changes_nothing", failed_batch_changes_nothing),
+        ("batch_of_one", batch_of_one),
+        ("one_class_only", one_class_only),
+        ("late_classes", late_classes),
+        ("several_labels", several_labels),
+        ("any_batches", any_batches),
+        ("resumes", resumes),
+        ("bounded_memory", bounded_memory),
+        ("stays_finite", stays_finite),
+        ("tells_of_changes", tells_of_changes),
+        ("learns", learns),
+    ];
+    let outcome = |name: &str, check: Check<L>| {
+        if let Some((_, reason)) = subject.skip.iter().find(|(skipped, _)| *skipped == name) {
+            return Outcome::Skipped((*reason).to_owned());
+        }
+        match check(subject) {
+            None => Outcome::Skipped("it can neither be saved nor loaded".to_owned()),
+            Some(Ok(())) => Outcome::Passed,
+            Some(Err(why)) => Outcome::Failed(why),
+        }
+    };
+    let unknown = subject.skip.iter().filter(|(name, _)| checks.iter().all(|(c, _)| c != name));
+    let unknown: Vec<&str> = unknown.map(|(name, _)| *name).collect();
+    let mut outcomes: Vec<_> =
+        checks.into_iter().map(|(name, check)| (name, outcome(name, check))).collect();
+    if !unknown.is_empty() {
+        let why = format!("there are no checks of these names: {}", unknown.join(", "));
+        outcomes.push(("skip", Outcome::Failed(why)));
+    }
+    Report { outcomes }
+}
+
+const DIM: usize = 12;
+const BITS: usize = 8;
+
+/// Four blobs in the corners of a room that leans: random projections find them, but not well.
+fn blobs(rows: usize, seed: u64) -> Data {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut features = Vec::with_capacity(rows * DIM);
+    let mut labels = Vec::with_capacity(rows);
+    for _ in 0..rows {
+        let label = rng.random_range(0..4u32);
+        labels.push(label);
+        for i in 0..DIM {
+            // Two directions tell the blobs apart; the others are noise, some of it loud.
+            let center = match i {
+                0 => (label % 2) as f32 - 0.5,
+                1 => (label / 2) as f32 - 0.5,
+                _ => 0.0,
+            };
+            let noise = if i < 2 { 0.2 } else { 0.45 };
+            features.push(center + noise * rng.random_range(-1.0..1.0f32));
+        }
+    }
+    Data::new(DIM, features, LabelList::from_single(labels)).expect("as it should be")
+}
+
+fn start<L>(subject: &Subject<'_, L>) -> std::result::Result<L, String> {
+    (subject.start)(DIM, BITS, 7).map_err(|error| format!("does not start: {error}"))
+}
+
+/// Learns all batches of a size, with a function frozen after each if asked.
+fn run<L: Learner>(learner: &mut L, batch: Batch<'_>, size: usize, freeze: bool) -> Verdict {
+    for at in (0..batch.len()).step_by(size) {
+        let part = batch.slice(at..batch.len().min(at + size));
+        learner
+            .learn(part)
+            .map_err(|error| format!("does not learn rows from {at} on: {error}"))?;
+        if freeze {
+            learner.hash_function();
+        }
+    }
+    Ok(())
+}
+
+/// A new learner after a stream.
+fn after<L: Learner>(
+    subject: &Subject<'_, L>,
+    batch: Batch<'_>,
+    size: usize,
+) -> std::result::Result<L, String> {
+    let mut learner = start(subject)?;
+    run(&mut learner, batch, size, false)?;
+    Ok(learner)
+}
+
+fn equal(one: &impl Learner, other: &impl Learner, what: &str) -> Verdict {
+    match one.hash_function().parts() == other.hash_function().parts() {
+        true => Ok(()),
+        false => Err(what.to_owned()),
+    }
+}
+
+/// Whether a learner's function takes vectors and gives codes.
+fn works(learner: &impl Learner) -> Verdict {
+    let data = blobs(20, 99);
+    let function = learner.hash_function();
+    let codes = function.encode(data.batch().features()).map_err(|error| error.to_string())?;
+    match (codes.len(), codes.bits()) == (20, BITS) {
+        true => Ok(()),
+        false => Err(format!("{} codes of {} bits for 20 rows", codes.len(), codes.bits())),
+    }
+}
+
+fn same_seed_same_function<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
+    Some((|| {
+        let data = blobs(1500, 1);
+        let one = after(subject, data.batch(), 100)?;
+        let other = after(subject, data.batch(), 100)?;
+        equal(&one, &other, "two runs gave two functions")
+    })())
+}
+
+fn usable_before_any_data<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
+    Some(start(subject).and_then(|learner| works(&learner)))
+}
+
+fn freezing_does_not_disturb<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
+    Some((|| {
+        let data = blobs(1500, 2);
+        let undisturbed = after(subject, data.batch(), 100)?;
+        let mut frozen = start(subject)?;
+        run(&mut frozen, data.batch(), 100, true)?;
+        equal(&undisturbed, &frozen, "the function is another when functions were asked for before")
+    })())
+}
+
+fn failed_batch_changes_nothing<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
+    Some((|| {
+        let data = blobs(1500, 3);
+        let undisturbed = after(subject, data.batch(), 100)?;
+        let mut disturbed = start(subject)?;
+        let wide = [0.5; 3 * (DIM + 1)];
+        for at in (0..1500).step_by(100) {
+            let labels = data.batch().slice(0..3).labels();
+            let wrong = Features::new(&wide, DIM + 1)
+                .and_then(|features| Batch::new(features, labels.expect("labelled")))
+                .expect("as it should be, but for its dimension");
+            if disturbed.learn(wrong).is_ok() {
+                return Err(format!("learned vectors of {} dimensions", DIM + 1));
+            }
+            run(&mut disturbed, data.batch().slice(at..at + 100), 100, false)?;
+        }
+        equal(&undisturbed, &disturbed, "batches that failed changed the function")
+    })())
+}
+
+fn batch_of_one<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
+    Some(after(subject, blobs(1200, 4).batch(), 1).and_then(|learner| works(&learner)))
+}
+
+fn one_class_only<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
+    let data = blobs(1500, 5);
+    let data = Data::new(
+        DIM,
+        data.batch().features().values().to_vec(),
+        LabelList::from_single(vec![3; 1500]),
+    );
+    let data = data.expect("as it should be");
+    Some(after(subject, data.batch(), 100).and_then(|learner| works(&learner)))
+}
+
+fn late_classes<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
+    let data = blobs(2000, 6);
+    let label = |row: usize| data.batch().labels().expect("labelled").row(row)[0];
+    let mut order: Vec<usize> = (0..2000).collect();
+    order.sort_by_key(|&row| label(row));
+    let late = data.select(&order);
+    Some(after(subject, late.batch(), 100).and_then(|learner| works(&learner)))
+}
+
+fn several_labels<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
+    let data = blobs(1500, 7);
+    let mut labels = LabelList::new_sets();
+    for row in 0..1500u32 {
+        match row % 5 {
+            0 => labels.push_set(&[]),
+            1 => labels.push_set(&[row % 4, 4 + row % 3, 9]),
+            _ => labels.push_set(&[row % 4]),
+        }
+    }
+    let data = Data::new(DIM, data.batch().features().values().to_vec(), labels);
+    let data = data.expect("as it should be");
+    Some(after(subject, data.batch(), 100).and_then(|learner| works(&learner)))
+}
+
+fn any_batches<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
+    Some((|| {
+        let data = blobs(1500, 8);
+        let one = after(subject, data.batch(), 1500)?;
+        for size in [1, 7, 64, 500] {
+            let other = after(subject, data.batch(), size)?;
+            equal(
+                &one,
+                &other,
+                &format!("batches of {size} give another function than one of all"),
+            )?;
+        }
+        Ok(())
+    })())
+}
+
+fn resumes<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
+    let (save, load) = (subject.save?, subject.load?);
+    Some((|| {
+        let data = blobs(1500, 9);
+        let whole = after(subject, data.batch(), 75)?;
+        let mut parts = start(subject)?;
+        for at in (0..1500).step_by(75) {
+            parts = load(&save(&parts)).map_err(|error| format!("does not load: {error}"))?;
+            run(&mut parts, data.batch().slice(at..at + 75), 75, false)?;
+        }
+        equal(&whole, &parts, "saved and loaded on the way, it gives another function")?;
+        match save(&whole) == save(&parts) {
+            true => Ok(()),
+            false => Err("saved and loaded on the way, its state is another".to_owned()),
+        }
+    })())
+}
+
+fn bounded_memory<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
+    let save = subject.save?;
+    Some((|| {
+        let data = blobs(3000, 10);
+        let mut learner = start(subject)?;
+        // The most in a pass: sizes may go up and down.
+        let mut most = || -> std::result::Result<usize, String> {
+            let mut most = 0;
+            for at in (0..3000).step_by(100) {
+                run(&mut learner, data.batch().slice(at..at + 100), 100, false)?;
+                most = most.max(save(&learner).len());
+            }
+            Ok(most)
+        };
+        let before = most()?;
+        let mut now = 0;
+        for _ in 0..4 {
+            now = most()?;
+        }
+        match now as f64 <= before as f64 * 1.05 {
+            true => Ok(()),
+            false => Err(format!("{before} bytes in the first 3,000 rows, {now} after 12,000")),
+        }
+    })())
+}
+
+fn stays_finite<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
+    Some((|| {
+        let data = blobs(5000, 11);
+        let mut learner = start(subject)?;
+        (0..20).try_for_each(|_| run(&mut learner, data.batch(), 500, false))?;
+        works(&learner)?;
+        // Making a function checks that all its numbers are finite.
+        HashFunction::new(learner.hash_function().parts().clone())
+            .map(drop)
+            .map_err(|error| error.to_string())
+    })())
+}
+
+fn tells_of_changes<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
+    Some((|| {
+        let data = blobs(1500, 12);
+        let mut learner = start(subject)?;
+        let mut before = learner.hash_function().parts().clone();
+        for at in (0..1500).step_by(30) {
+            let batch = data.batch().slice(at..at + 30);
+            let step = learner.learn(batch).map_err(|error| error.to_string())?;
+            let now = learner.hash_function().parts().clone();
+            if now != before && !step.function_changed {
+                return Err(format!("the function changed at row {at} without a word"));
+            }
+            before = now;
+        }
+        Ok(())
+    })())
+}
+
+fn learns<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
+    const MARGIN: f64 = 0.08;
+    Some((|| {
+        let (data, queries) = (blobs(4000, 13), blobs(200, 14));
+        let map = |function: &HashFunction| -> std::result::Result<f64, String> {
+            let encode = |data: &Data| function.encode(data.batch().features());
+            let found = evaluate(
+                &encode(&queries).map_err(|error| error.to_string())?,
+                queries.batch().labels().expect("labelled"),
+                &encode(&data).map_err(|error| error.to_string())?,
+                data.batch().labels().expect("labelled"),
+                &Measures::default(),
+            );
+            found.map(|found| found.map).map_err(|error| error.to_string())
+        };
+        let (mut found, mut random) = (0.0, 0.0);
+        for seed in 1..=3 {
+            let mut learner =
+                (subject.start)(DIM, BITS, seed).map_err(|error| error.to_string())?;
+            run(&mut learner, data.batch(), 500, false)?;
+            found += map(&learner.hash_function())? / 3.0;
+            let weights = learners::random_projection(DIM, BITS, seed);
+            let parts = HashParts::linear(DIM, BITS, weights);
+            random += map(&HashFunction::new(parts).expect("as it should be"))? / 3.0;
+        }
+        match found >= random + MARGIN {
+            true => Ok(()),
+            false => Err(format!("mAP of {found:.3}; random projections have {random:.3}")),
+        }
+    })())
+}

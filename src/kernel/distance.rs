@@ -1,0 +1,30 @@
+//! Hamming distances of one code to many.
+
+dispatched! {
+    /// The Hamming distances of a code to many, all given as words, into `out`.
+    [
+        "avx512f,avx512bw,avx512vpopcntdq,popcnt"
+            if "avx512f", "avx512bw", "avx512vpopcntdq", "popcnt";
+        "popcnt" if "popcnt"
+    ]
+    fn distances(query: &[u64], codes: &[u64], out: &mut [u16]) {
+        // One and two words are known to the compiler, so that it takes many codes at a time.
+        match *query {
+            [first] => {
+                for (out, code) in out.iter_mut().zip(codes) {
+                    *out = (code ^ first).count_ones() as u16;
+                }
+            }
+            [first, second] => {
+                for (out, code) in out.iter_mut().zip(codes.as_chunks::<2>().0) {
+                    *out = ((code[0] ^ first).count_ones() + (code[1] ^ second).count_ones()) as u16;
+                }
+            }
+            _ => {
+                for (out, code) in out.iter_mut().zip(codes.chunks_exact(query.len())) {
+                    *out = code.iter().zip(query).map(|(c, q)| (c ^ q).count_ones()).sum::<u32>() as u16;
+                }
+            }
+        }
+    }
+}

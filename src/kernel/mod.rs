@@ -1,0 +1,47 @@
+//! The inner loops that processors have instructions for, and all of the library's `unsafe`.
+//!
+//! Each is written once in plain Rust and compiled several times, for the instruction sets that
+//! the [`dispatched!`] macro lists; the best that the machine has is chosen when it is called. The
+//! loops keep to a fixed order of summation, so every compilation gives the same bits.
+
+/// Defines a function that is compiled for several instruction sets and chooses among them.
+macro_rules! dispatched {
+    (
+        $(#[doc = $doc:literal])*
+        [$($features:literal if $($detected:tt),+);+]
+        fn $name:ident $arguments:tt $body:block
+    ) => {
+        $(#[doc = $doc])*
+        pub(crate) fn $name $arguments {
+            #[inline(always)]
+            fn portable $arguments $body
+
+            $(dispatched!(@compiled $features [$($detected),+] $arguments);)+
+            dispatched!(@call portable $arguments)
+        }
+    };
+    (@compiled $features:literal [$($detected:tt),+] ($($argument:ident: $type:ty),*)) => {
+        #[cfg(target_arch = "x86_64")]
+        {
+            #[target_feature(enable = $features)]
+            fn compiled($($argument: $type),*) {
+                portable($($argument),*)
+            }
+            if $(is_x86_feature_detected!($detected))&&+ {
+                // SAFETY: the features it was compiled for were detected.
+                return unsafe { compiled($($argument),*) };
+            }
+        }
+    };
+    (@call $function:ident ($($argument:ident: $type:ty),*)) => { $function($($argument),*) };
+}
+
+mod distance;
+mod exponential;
+mod product;
+mod rows;
+
+pub(crate) use distance::distances;
+pub(crate) use exponential::{exp_in_place, sigmoid_in_place};
+pub(crate) use product::{LANES, Panels};
+pub(crate) use rows::{add_outer, prepare, project_row, row_products, squared_norm};

@@ -1,0 +1,63 @@
+//! **LSH**: random projections, after M. Charikar, *Similarity Estimation Techniques from Rounding
+//! Algorithms*, STOC 2002. It learns nothing: the line that every other method has to beat.
+//!
+//! # What is kept, and what it costs
+//!
+//! The projection. Learning costs nothing.
+//!
+//! # Deviations
+//!
+//! The columns are scaled to unit length, as the start of all other methods is; codes are the same.
+
+use serde::{Deserialize, Serialize};
+
+use super::{BuiltIn, Loaded, Start, linear, take_weights};
+use crate::tensors::Tensors;
+use crate::{Batch, HashFunction, Learner, Result, Step};
+
+/// LSH has no parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Params {}
+
+/// Random projections.
+#[derive(Clone, Debug)]
+pub(crate) struct Lsh {
+    dim: usize,
+    bits: usize,
+    weights: Vec<f32>,
+}
+
+impl Learner for Lsh {
+    fn learn(&mut self, batch: Batch<'_>) -> Result<Step> {
+        batch.features().expect_dim(self.dim)?;
+        Ok(Step::default())
+    }
+
+    fn hash_function(&self) -> HashFunction {
+        linear(self.dim, self.bits, &self.weights)
+    }
+}
+
+impl BuiltIn for Lsh {
+    type Params = Params;
+    const NAME: &'static str = "lsh";
+    const SUPERVISED: bool = false;
+
+    fn check(_: &Params, _: &Start) -> Result<()> {
+        Ok(())
+    }
+
+    fn start(_: &Params, start: Start) -> Self {
+        Lsh { dim: start.dim, bits: start.bits, weights: start.projection() }
+    }
+
+    fn save(&self, state: &mut Tensors) {
+        state.put("lsh.weights", self.bits, &self.weights);
+    }
+
+    fn load(_: &Params, start: Start, state: &mut Tensors) -> Loaded<Self> {
+        let Start { dim, bits, .. } = start;
+        Ok(Lsh { dim, bits, weights: take_weights(state, "lsh.weights", dim, bits)? })
+    }
+}

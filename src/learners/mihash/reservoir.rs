@@ -1,0 +1,257 @@
+//! A uniform sample of the stream, with its projections.
+
+use crate::kernel::{distances, project_row, sigmoid_in_place};
+use crate::learners::Loaded;
+use crate::similarity::{LabelSets, running_total, share_a_label};
+use crate::tensors::Tensors;
+use crate::{Features, Labels};
+
+/// A sample of the points seen so far, each as likely to be in it as any other: every point draws
+/// a key, and those with the smallest keys stay.
+#[derive(Clone, Debug)]
+pub(super) struct Reservoir {
+    dim: usize,
+    bits: usize,
+    room: usize,
+    features: Vec<f32>,
+    labels: Vec<Vec<u32>>,
+    keys: Vec<f64>,
+    /// `W^T x` of each point under the newest weights.
+    projections: Vec<f32>,
+    /// Relaxed bits in [-1, 1], while they are those of the projections.
+    relaxed: Vec<f32>,
+    stale: bool,
+}
+
+impl Reservoir {
+    pub(super) fn new(dim: usize, bits: usize, room: usize) -> Self {
+        Reservoir {
+            dim,
+            bits,
+            room,
+            features: Vec::new(),
+            labels: Vec::new(),
+            keys: Vec::new(),
+            projections: Vec::new(),
+            relaxed: Vec::new(),
+            stale: true,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(super) fn features(&self) -> &[f32] {
+        &self.features
+    }
+
+    #[cfg(test)]
+    pub(super) fn projections(&self) -> &[f32] {
+        &self.projections
+    }
+
+    /// Which points share a label with these.
+    pub(super) fn similar_to(&self, labels: &[u32]) -> Vec<bool> {
+        self.labels.iter().map(|own| share_a_label(own, labels)).collect()
+    }
+
+    /// The points' relaxed bits.
+    pub(super) fn relaxed(&mut self, slope: f64) -> &[f32] {
+        if self.stale {
+            self.relaxed.clear();
+            self.relaxed.extend(self.projections.iter().map(|&p| slope as f32 * p));
+            sigmoid_in_place(&mut self.relaxed);
+            self.relaxed.iter_mut().for_each(|value| *value = 2.0 * *value - 1.0);
+            self.stale = false;
+        }
+        &self.relaxed
+    }
+
+    /// Follows the weights, to which `x step^T` was added; `along` are the products `x_r . x`.
+    pub(super) fn follow<'a>(&mut self, along: impl Iterator<Item = &'a f32>, step: &[f32]) {
+        for (projection, along) in self.projections.chunks_exact_mut(self.bits).zip(along) {
+            projection.iter_mut().zip(step).for_each(|(p, step)| *p += along * step);
+        }
+        self.stale = true;
+    }
+
+    /// Takes a point in if there is room, or if its key is smaller than another's, which leaves.
+    /// Where it went.
+    pub(super) fn offer(
+        &mut self,
+        x: &[f32],
+        labels: &[u32],
+        projection: &[f32],
+        key: f64,
+    ) -> Option<usize> {
+        let place = if self.len() < self.room {
+            self.features.extend_from_slice(x);
+            self.labels.push(labels.to_vec());
+            self.keys.push(key);
+            self.projections.extend_from_slice(projection);
+            self.len() - 1
+        } else {
+            let largest = (0..self.len()).max_by(|&a, &b| self.keys[a].total_cmp(&self.keys[b]))?;
+            if key >= self.keys[largest] {
+                return None;
+            }
+            self.features[largest * self.dim..][..self.dim].copy_from_slice(x);
+            self.labels[largest] = labels.to_vec();
+            self.keys[largest] = key;
+            self.projections[largest * self.bits..][..self.bits].copy_from_slice(projection);
+            largest
+        };
+        self.stale = true;
+        Some(place)
+    }
+
+    /// The mean, over the points, of the mutual information of their Hamming distances to all
+    /// points with similarity; under other weights than the newest, if given.
+    pub(super) fn information(&self, weights: Option<&[f32]>) -> f64 {
+        let projections = match weights {
+            None => self.projections.clone(),
+            Some(weights) => {
+                let mut all = vec![0.0; self.projections.len()];
+                let rows = self.features.chunks_exact(self.dim);
+                for (x, out) in rows.zip(all.chunks_exact_mut(self.bits)) {
+                    project_row(weights, x, out);
+                }
+                all
+            }
+        };
+        let words = self.bits.div_ceil(64);
+        let mut codes = vec![0u64; self.len() * words];
+        for (code, projection) in
+            codes.chunks_exact_mut(words).zip(projections.chunks_exact(self.bits))
+        {
+            for (bit, &p) in projection.iter().enumerate() {
+                code[bit / 64] |= u64::from(p > 0.0) << (bit % 64);
+            }
+        }
+        // Similarity by label set: a small table instead of sets compared a million times.
+        let mut sets = LabelSets::default();
+        let numbers: Vec<usize> = self.labels.iter().map(|labels| sets.number(labels)).collect();
+        let mut table = vec![false; sets.len() * sets.len()];
+        for (at, similar) in table.iter_mut().enumerate() {
+            let (left, right) = (at / sets.len(), at % sets.len());
+            *similar = share_a_label(sets.labels(left), sets.labels(right));
+        }
+        let total = self.len();
+        // c log2 c, of which entropies of counts are made.
+        let weighed: Vec<f64> = (0..=total)
+            .map(|count| if count == 0 { 0.0 } else { count as f64 * (count as f64).log2() })
+            .collect();
+        let mut out = vec![0u16; total];
+        let mut sum = 0.0;
+        for (point, code) in codes.chunks_exact(words).enumerate() {
+            distances(code, &codes, &mut out);
+            let row = &table[numbers[point] * sets.len()..][..sets.len()];
+            let mut counts = vec![[0usize; 2]; self.bits];
+            for (&distance, &number) in out.iter().zip(&numbers) {
+                // The last bin holds the two largest distances.
+                let bin = usize::from(distance).min(self.bits - 1);
+                counts[bin][usize::from(row[number])] += 1;
+            }
+            let similar: usize = counts.iter().map(|[_, similar]| similar).sum();
+            let mut information = weighed[total] - weighed[similar] - weighed[total - similar];
+            for [far, near] in counts {
+                information += weighed[far] + weighed[near] - weighed[far + near];
+            }
+            sum += (information / total as f64).max(0.0);
+        }
+        sum / total.max(1) as f64
+    }
+
+    pub(super) fn save(&self, name: &str, state: &mut Tensors) {
+        let ends: Vec<usize> =
+            self.labels.iter().map(Vec::as_slice).scan(0, running_total).collect();
+        state.put(&format!("{name}.features"), self.dim, &self.features);
+        state.put_places(&format!("{name}.label_ends"), &ends);
+        state.put(&format!("{name}.labels"), 1, &self.labels.concat());
+        state.put(&format!("{name}.keys"), 1, &self.keys);
+        state.put(&format!("{name}.projections"), self.bits, &self.projections);
+    }
+
+    pub(super) fn load(
+        name: &str,
+        dim: usize,
+        bits: usize,
+        room: usize,
+        state: &mut Tensors,
+    ) -> Loaded<Self> {
+        let keys: Vec<f64> = state.take(&format!("{name}.keys"), 1)?;
+        let count = keys.len();
+        let features: Vec<f32> = state.take_rows(&format!("{name}.features"), count, dim)?;
+        let projections: Vec<f32> = state.take_rows(&format!("{name}.projections"), count, bits)?;
+        let ends = state.take_places(&format!("{name}.label_ends"))?;
+        let values: Vec<u32> = state.take(&format!("{name}.labels"), 1)?;
+        let labels = Labels::sets(&ends, &values).map_err(|error| error.to_string())?;
+        Features::new(&features, dim).map_err(|error| format!("its reservoir: {error}"))?;
+        if labels.len() != count || count > room {
+            return Err("the arrays of its reservoir do not match".to_owned());
+        }
+        let labels = (0..count).map(|row| labels.row(row).to_vec()).collect();
+        let reservoir = Reservoir::new(dim, bits, room);
+        Ok(Reservoir { features, labels, keys, projections, ..reservoir })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
+
+    #[test]
+    fn every_point_is_as_likely_to_stay_as_any_other() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut kept = [0; 40];
+        for _ in 0..4000 {
+            let mut reservoir = Reservoir::new(1, 1, 10);
+            for at in 0..40 {
+                reservoir.offer(&[at as f32], &[at], &[0.0], rng.random());
+            }
+            reservoir.features().iter().for_each(|x| kept[*x as usize] += 1);
+        }
+        // Each stays in a quarter of the runs: 1000 times, give or take 27.
+        assert!(kept.iter().all(|count| (850..1150).contains(count)), "{kept:?}");
+    }
+
+    /// The mean mutual information, spelled out.
+    #[test]
+    fn information_from_counts_is_that_of_the_histograms() {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let (bits, count) = (7, 25);
+        let mut reservoir = Reservoir::new(2, bits, count);
+        for _ in 0..count {
+            let labels: Vec<u32> = (0..3).filter(|_| rng.random_bool(0.4)).collect();
+            let projection: Vec<f32> = (0..bits).map(|_| rng.random_range(-1.0..1.0)).collect();
+            reservoir.offer(&[0.0, 0.0], &labels, &projection, rng.random());
+        }
+        let mut expected = 0.0;
+        for i in 0..count {
+            let similar = reservoir.similar_to(&reservoir.labels[i]);
+            let mut bins = vec![[0.0; 2]; bits];
+            for j in 0..count {
+                let of = |at: usize| &reservoir.projections[at * bits..][..bits];
+                let differ = |(a, b): (&f32, &f32)| (*a > 0.0) != (*b > 0.0);
+                let distance = of(i).iter().zip(of(j)).filter(|&pair| differ(pair)).count();
+                bins[distance.min(bits - 1)][usize::from(similar[j])] += 1.0;
+            }
+            let entropy = |counts: Vec<f64>| -> f64 {
+                let sum: f64 = counts.iter().sum();
+                let part = |c: &f64| if *c > 0.0 { -c / sum * (c / sum).log2() } else { 0.0 };
+                counts.iter().map(part).sum()
+            };
+            let near = similar.iter().filter(|&&s| s).count() as f64 / count as f64;
+            let information = entropy(bins.iter().map(|b| b[0] + b[1]).collect())
+                - near * entropy(bins.iter().map(|b| b[1]).collect())
+                - (1.0 - near) * entropy(bins.iter().map(|b| b[0]).collect());
+            expected += information.max(0.0) / count as f64;
+        }
+        assert!((reservoir.information(None) - expected).abs() < 1e-9);
+        let weights = vec![0.0; 2 * bits];
+        assert!(reservoir.information(Some(&weights)).abs() < 1e-9, "equal codes tell nothing");
+    }
+}
