@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
 
-use crate::commands::{demo, encode, eval, info, learn, split};
+use crate::commands::{compare, demo, encode, eval, info, learn, split};
 
 /// Learns compact binary codes from a labelled stream of vectors, and measures search by them.
 #[derive(Parser)]
@@ -44,6 +44,7 @@ pub enum Command {
     Learn(learn::Args),
     Encode(encode::Args),
     Eval(eval::Args),
+    Compare(compare::Args),
     Info(info::Args),
     Completions(Completions),
 }

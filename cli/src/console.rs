@@ -81,12 +81,22 @@ pub fn progress(what: &str, rows: Option<usize>) -> ProgressBar {
         None => ProgressBar::no_length()
             .with_style(style("{prefix} {spinner} {human_pos} rows  {rate}/s")),
     };
+    on_terminal(bar, what)
+}
+
+fn on_terminal(bar: ProgressBar, what: &str) -> ProgressBar {
     let target = match std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::stderr(),
         false => ProgressDrawTarget::hidden(),
     };
     bar.set_draw_target(target);
     bar.with_prefix(what.to_owned())
+}
+
+/// A bar over a number of things to do, on a terminal; nothing elsewhere.
+pub fn steps(what: &str, count: usize) -> ProgressBar {
+    let style = style("{prefix} {bar:32} {pos}/{len}  {eta} left  {msg}");
+    on_terminal(ProgressBar::new(count as u64).with_style(style), what)
 }
 
 fn style(template: &str) -> ProgressStyle {

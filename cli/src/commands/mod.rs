@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod compare;
 pub mod demo;
 pub mod encode;
 pub mod eval;

@@ -317,3 +317,72 @@ fn data_may_come_through_a_pipe() {
     );
     assert!(String::from_utf8(twice.stderr).unwrap().contains("reads the data twice"));
 }
+
+#[test]
+fn methods_are_compared_and_results_kept() {
+    let folder = Folder::new();
+    let digits = digits();
+    let compare = format!(
+        "compare --data {digits}:0-63 --labels {digits}:64 --queries-per-class 10 --seeds 2 --bits 8,16"
+    );
+    let all = folder.run(&format!("{compare} --methods all --out kept --json")).ok().json();
+    assert_eq!(all.len(), 16, "eight methods, two lengths");
+    let of = |method: &str, bits: u64| {
+        let found = all.iter().find(|row| row["method"] == method && row["bits"] == bits);
+        found.unwrap_or_else(|| panic!("{method} {bits}: {all:?}"))
+    };
+    let map = |method: &str| of(method, 16)["mAP"]["mean"].as_f64().unwrap();
+    assert!(map("mihash") > map("lsh") + 0.2 && map("bsodh") > map("lsh") + 0.2);
+    let row = of("bsodh", 8);
+    for measure in [
+        "mAP",
+        "mAP@1000",
+        "precision@100",
+        "precision_radius_2",
+        "learn_seconds",
+        "encode_rows_per_second",
+        "state_bytes",
+    ] {
+        assert_eq!(row[measure]["each"].as_array().unwrap().len(), 2, "{measure}: {row}");
+    }
+    assert_eq!(std::fs::read_dir(folder.file("kept")).unwrap().count(), 32);
+
+    // Taken from the folder, to the last digit, times and all.
+    let csv = folder.run(&format!("{compare} --methods bsodh,lsh --out kept --csv")).ok().out;
+    let first = csv.lines().nth(1).unwrap();
+    assert!(first.starts_with("bsodh,8,1,"), "{csv}");
+    assert!(first.contains(&row["learn_seconds"]["each"][0].to_string()), "{first} {row}");
+    // Other settings are other results.
+    folder.run(&format!("{compare} --methods lsh --rows 100 --out kept")).ok();
+    assert_eq!(std::fs::read_dir(folder.file("kept")).unwrap().count(), 36);
+
+    let table = folder.run(&format!("{compare} --methods osh:loss=hinge,osh:state=lost")).ok().out;
+    assert!(table.contains("osh:loss=hinge") && table.contains('±'), "{table}");
+}
+
+#[test]
+fn presets_are_those_of_the_papers() {
+    let folder = Folder::new().with_digits();
+    folder.run(&format!("{LEARN} --preset cifar10 --set fit_weight=0.7 --out m")).ok();
+    let info = &folder.run("info m --json").ok().json()[0]["parameters"];
+    assert_eq!((&info["ridge"], &info["fit_weight"]), (&0.3.into(), &0.7.into()));
+    folder.run(&format!("{LEARN} --preset mnist --method lsh --out m")).ok();
+}
+
+#[test]
+fn every_method_learns_encodes_and_is_told_of() {
+    let folder = Folder::new().with_digits();
+    for method in ["bsodh", "okh", "sketchhash", "frosh", "adapthash", "osh", "mihash", "lsh"] {
+        let labels = match method {
+            "sketchhash" | "frosh" | "lsh" => "",
+            _ => "--labels db-labels.npy",
+        };
+        folder
+            .run(&format!("learn --data db.npy {labels} --method {method} --bits 24 --out m"))
+            .ok();
+        let map = folder.run(&format!("{EVAL} --json")).ok().json()[0]["mAP"].as_f64().unwrap();
+        assert!(map > 0.2, "{method}: {map}");
+        let info = folder.run("info m").ok().out;
+        assert!(info.contains(method) && info.contains("24 bits"), "{info}");
+    }
+}

@@ -72,6 +72,36 @@ fn settings_that_make_no_sense() {
     ] {
         folder.run(&format!("{LEARN} {options} --out m")).fails_with(&parts);
     }
+    for (options, parts) in [
+        ("--method sketchhash --set sketch=20", vec!["sketch must be even", "64 bits", "not 20"]),
+        ("--method frosh --set sketch=65", vec!["sketch must be even", "not 65"]),
+        ("--method frosh --set buffer=1000", vec!["buffer", "power of two"]),
+        ("--method sketchhash --bits 128", vec!["at most the 64 dimensions"]),
+        ("--method sketchhash --set state=lost", vec!["batch must be more than the 64 bits"]),
+        ("--method mihash --set reservoir=0", vec!["reservoir must be 1 or more, not 0"]),
+        ("--method mihash --set gradient=wrong", vec!["gradient", "exact"]),
+        ("--method okh --set anchors=501", vec!["anchors", "half of the warm-up of 1000 rows"]),
+        ("--method okh --init db.npy --bits 64", vec!["db.npy is 1597 x 64"]),
+        ("--method adapthash --set threshold=2", vec!["threshold must be from 0 to 1, not 2"]),
+        ("--method osh --set rate=0", vec!["rate must be above 0"]),
+        ("--preset imagenet", vec!["no preset \"imagenet\"", "cifar10", "mnist"]),
+    ] {
+        folder.run(&format!("{LEARN} {options} --out m")).fails_with(&parts);
+    }
+    let compare = "compare --data db.npy --labels db-labels.npy --queries-per-class 5";
+    for (options, parts) in [
+        ("--methods bsodh,nope", vec!["no method \"nope\""]),
+        ("--methods bsodh:ridge", vec!["NAME:PARAMETER=VALUE"]),
+        ("--methods bsodh:rigde=1", vec!["no parameter \"rigde\""]),
+        ("--methods lsh,lsh", vec!["lsh is named twice"]),
+        ("--methods sketchhash --bits 128", vec!["sketchhash with 128 bits", "64 dimensions"]),
+    ] {
+        folder.run(&format!("{compare} {options}")).fails_with(&parts);
+    }
+    for method in ["okh", "adapthash", "osh", "mihash"] {
+        let unlabelled = folder.run(&format!("learn --data db.npy --method {method} --out m"));
+        unlabelled.fails_with(&[method, "learns from labels"]);
+    }
     folder.write("bad.toml", "ridge = [1");
     let syntax = folder.run(&format!("{LEARN} --config bad.toml --out m"));
     assert_eq!(syntax.status, Some(1));

@@ -152,7 +152,8 @@ impl MiHash {
                 projection.iter_mut().zip(&step).for_each(|(p, step)| *p += own * step);
             }
             let key = random(self.seed, Purpose::Reservoir, self.seen).random::<f64>();
-            if let Some(place) = self.reservoir.offer(x, labels.row(row), &projection, key) {
+            let (labels, given_out) = (labels.row(row), &self.snapshot);
+            if let Some(place) = self.reservoir.offer(x, labels, &projection, given_out, key) {
                 let others = &among[row * width..(row + 1) * width];
                 products.resize(self.reservoir.len() * width, 0.0);
                 products[place * width..(place + 1) * width].copy_from_slice(others);
@@ -228,14 +229,11 @@ impl MiHash {
         }
         let renew = match self.params.trigger {
             Trigger::Always | Trigger::Fixed => true,
-            Trigger::Mi => {
-                let newest = self.reservoir.information(None);
-                let given_out = self.reservoir.information(Some(&self.snapshot));
-                newest - given_out > self.params.threshold
-            }
+            Trigger::Mi => self.reservoir.gain() > self.params.threshold,
         };
         if renew {
             self.snapshot.clone_from(&self.weights);
+            self.reservoir.give_out();
         }
         renew
     }
@@ -311,7 +309,7 @@ impl BuiltIn for MiHash {
             let x = first.features().row(row);
             let mut projection = vec![0.0; self.bits];
             project_row(&self.weights, x, &mut projection);
-            self.reservoir.offer(x, labels.row(row), &projection, rng.random());
+            self.reservoir.offer(x, labels.row(row), &projection, &self.snapshot, rng.random());
         }
         Ok(())
     }
@@ -359,7 +357,8 @@ mod tests {
         for (at, x) in rows(40, dim, seed).chunks_exact(dim).enumerate() {
             let mut projection = vec![0.0; bits];
             project_row(&learner.weights, x, &mut projection);
-            learner.reservoir.offer(x, &[at as u32 % 3], &projection, at as f64);
+            let given_out = learner.snapshot.clone();
+            learner.reservoir.offer(x, &[at as u32 % 3], &projection, &given_out, at as f64);
         }
         learner
     }

@@ -21,6 +21,8 @@ pub(super) struct Reservoir {
     /// Relaxed bits in [-1, 1], while they are those of the projections.
     relaxed: Vec<f32>,
     stale: bool,
+    /// The points' codes under the weights that are given out.
+    given_out: Vec<u64>,
 }
 
 impl Reservoir {
@@ -35,7 +37,12 @@ impl Reservoir {
             projections: Vec::new(),
             relaxed: Vec::new(),
             stale: true,
+            given_out: Vec::new(),
         }
+    }
+
+    fn words(&self) -> usize {
+        self.bits.div_ceil(64)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -77,12 +84,13 @@ impl Reservoir {
     }
 
     /// Takes a point in if there is room, or if its key is smaller than another's, which leaves.
-    /// Where it went.
+    /// Where it went. `given_out` are the weights that are given out.
     pub(super) fn offer(
         &mut self,
         x: &[f32],
         labels: &[u32],
         projection: &[f32],
+        given_out: &[f32],
         key: f64,
     ) -> Option<usize> {
         let place = if self.len() < self.room {
@@ -102,33 +110,36 @@ impl Reservoir {
             self.projections[largest * self.bits..][..self.bits].copy_from_slice(projection);
             largest
         };
+        let words = self.words();
+        let mut other = vec![0.0; self.bits];
+        project_row(given_out, x, &mut other);
+        self.given_out.resize(self.len() * words, 0);
+        signs(&other, &mut self.given_out[place * words..][..words]);
         self.stale = true;
         Some(place)
     }
 
-    /// The mean, over the points, of the mutual information of their Hamming distances to all
-    /// points with similarity; under other weights than the newest, if given.
-    pub(super) fn information(&self, weights: Option<&[f32]>) -> f64 {
-        let projections = match weights {
-            None => self.projections.clone(),
-            Some(weights) => {
-                let mut all = vec![0.0; self.projections.len()];
-                let rows = self.features.chunks_exact(self.dim);
-                for (x, out) in rows.zip(all.chunks_exact_mut(self.bits)) {
-                    project_row(weights, x, out);
-                }
-                all
-            }
-        };
-        let words = self.bits.div_ceil(64);
-        let mut codes = vec![0u64; self.len() * words];
-        for (code, projection) in
-            codes.chunks_exact_mut(words).zip(projections.chunks_exact(self.bits))
-        {
-            for (bit, &p) in projection.iter().enumerate() {
-                code[bit / 64] |= u64::from(p > 0.0) << (bit % 64);
-            }
-        }
+    /// The newest weights are those given out from now on.
+    pub(super) fn give_out(&mut self) {
+        self.given_out = self.newest_codes();
+    }
+
+    fn newest_codes(&self) -> Vec<u64> {
+        let words = self.words();
+        let mut codes = vec![0; self.len() * words];
+        let projections = self.projections.chunks_exact(self.bits);
+        codes.chunks_exact_mut(words).zip(projections).for_each(|(code, p)| signs(p, code));
+        codes
+    }
+
+    /// How much more the newest weights tell of similarity than those given out: the mean, over the
+    /// points, of the mutual information of their Hamming distances to all points with similarity.
+    pub(super) fn gain(&self) -> f64 {
+        self.information(&self.newest_codes()) - self.information(&self.given_out)
+    }
+
+    fn information(&self, codes: &[u64]) -> f64 {
+        let words = self.words();
         // Similarity by label set: a small table instead of sets compared a million times.
         let mut sets = LabelSets::default();
         let numbers: Vec<usize> = self.labels.iter().map(|labels| sets.number(labels)).collect();
@@ -143,20 +154,26 @@ impl Reservoir {
             .map(|count| if count == 0 { 0.0 } else { count as f64 * (count as f64).log2() })
             .collect();
         let mut out = vec![0u16; total];
+        let mut counts = vec![[0u32; 2]; self.bits + 1];
         let mut sum = 0.0;
         for (point, code) in codes.chunks_exact(words).enumerate() {
-            distances(code, &codes, &mut out);
+            distances(code, codes, &mut out);
             let row = &table[numbers[point] * sets.len()..][..sets.len()];
-            let mut counts = vec![[0usize; 2]; self.bits];
+            counts.fill([0; 2]);
             for (&distance, &number) in out.iter().zip(&numbers) {
-                // The last bin holds the two largest distances.
-                let bin = usize::from(distance).min(self.bits - 1);
-                counts[bin][usize::from(row[number])] += 1;
+                counts[usize::from(distance)][usize::from(row[number])] += 1;
             }
-            let similar: usize = counts.iter().map(|[_, similar]| similar).sum();
-            let mut information = weighed[total] - weighed[similar] - weighed[total - similar];
-            for [far, near] in counts {
-                information += weighed[far] + weighed[near] - weighed[far + near];
+            // The last bin holds the two largest distances.
+            let [far, near] = counts[self.bits];
+            counts[self.bits - 1][0] += far;
+            counts[self.bits - 1][1] += near;
+            let counts = &counts[..self.bits];
+            let similar: u32 = counts.iter().map(|[_, similar]| similar).sum();
+            let mut information =
+                weighed[total] - weighed[similar as usize] - weighed[total - similar as usize];
+            for &[far, near] in counts {
+                let of = |count: u32| weighed[count as usize];
+                information += of(far) + of(near) - of(far + near);
             }
             sum += (information / total as f64).max(0.0);
         }
@@ -171,6 +188,7 @@ impl Reservoir {
         state.put(&format!("{name}.labels"), 1, &self.labels.concat());
         state.put(&format!("{name}.keys"), 1, &self.keys);
         state.put(&format!("{name}.projections"), self.bits, &self.projections);
+        state.put(&format!("{name}.given_out"), self.words(), &self.given_out);
     }
 
     pub(super) fn load(
@@ -193,7 +211,22 @@ impl Reservoir {
         }
         let labels = (0..count).map(|row| labels.row(row).to_vec()).collect();
         let reservoir = Reservoir::new(dim, bits, room);
-        Ok(Reservoir { features, labels, keys, projections, ..reservoir })
+        let words = reservoir.words();
+        let given_out: Vec<u64> = state.take_rows(&format!("{name}.given_out"), count, words)?;
+        // As in all codes, nothing may be set beyond the last bit.
+        let beyond = |code: &[u64]| bits % 64 != 0 && code[words - 1] >> (bits % 64) != 0;
+        if given_out.chunks_exact(words).any(beyond) {
+            return Err("the codes of its reservoir are longer than they should be".to_owned());
+        }
+        Ok(Reservoir { features, labels, keys, projections, given_out, ..reservoir })
+    }
+}
+
+/// The signs of projections, as a code.
+fn signs(projections: &[f32], code: &mut [u64]) {
+    code.fill(0);
+    for (bit, &projection) in projections.iter().enumerate() {
+        code[bit / 64] |= u64::from(projection > 0.0) << (bit % 64);
     }
 }
 
@@ -210,7 +243,7 @@ mod tests {
         for _ in 0..4000 {
             let mut reservoir = Reservoir::new(1, 1, 10);
             for at in 0..40 {
-                reservoir.offer(&[at as f32], &[at], &[0.0], rng.random());
+                reservoir.offer(&[at as f32], &[at], &[0.0], &[0.0], rng.random());
             }
             reservoir.features().iter().for_each(|x| kept[*x as usize] += 1);
         }
@@ -227,7 +260,8 @@ mod tests {
         for _ in 0..count {
             let labels: Vec<u32> = (0..3).filter(|_| rng.random_bool(0.4)).collect();
             let projection: Vec<f32> = (0..bits).map(|_| rng.random_range(-1.0..1.0)).collect();
-            reservoir.offer(&[0.0, 0.0], &labels, &projection, rng.random());
+            let none = vec![0.0; 2 * bits];
+            reservoir.offer(&[0.0, 0.0], &labels, &projection, &none, rng.random());
         }
         let mut expected = 0.0;
         for i in 0..count {
@@ -250,8 +284,11 @@ mod tests {
                 - (1.0 - near) * entropy(bins.iter().map(|b| b[0]).collect());
             expected += information.max(0.0) / count as f64;
         }
-        assert!((reservoir.information(None) - expected).abs() < 1e-9);
-        let weights = vec![0.0; 2 * bits];
-        assert!(reservoir.information(Some(&weights)).abs() < 1e-9, "equal codes tell nothing");
+        assert!((reservoir.information(&reservoir.newest_codes()) - expected).abs() < 1e-9);
+        let nothing = reservoir.information(&reservoir.given_out);
+        assert!(nothing.abs() < 1e-9, "equal codes tell nothing: {nothing}");
+        assert!((reservoir.gain() - expected).abs() < 1e-9);
+        reservoir.give_out();
+        assert!(reservoir.gain().abs() < 1e-12);
     }
 }
