@@ -102,8 +102,14 @@
 //!
 //! # What most people may ignore
 //!
-//! [`Learner`] is the trait that methods implement, for those who write one of their own.
-//! [`protocol`] runs experiments as the papers do. [`HashParts`] takes a hash function apart.
+//! [`Learner`] is the trait that methods implement, for those who write one of their own, and
+//! [`check`] the contract that it should keep. [`learners`] has a page on each method of the
+//! library. [`protocol`] runs experiments as the papers do. [`HashParts`] takes a hash function
+//! apart.
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;
 
 mod batch;
 pub mod check;

@@ -14,8 +14,10 @@ fn text_with_one_label_per_line() {
         let spec = files.write("a.txt.gz", gz(content.as_bytes()));
         assert_eq!(single_labels(&spec), ["cat", "dog", "cat"], "{content:?}");
     }
-    let spec = files.write("a.txt", "7\n007\n-1\n7.0");
-    assert_eq!(single_labels(&spec), ["7", "007", "-1", "7.0"]);
+    let spec = files.write("a.txt", "7\n007\n-1\n7.0\n7.000e+00\n7.5\n");
+    assert_eq!(single_labels(&spec), ["7", "007", "-1", "7", "7", "7.5"]);
+    let spec = files.write("a.txt", "cat\ndog\n\n\n");
+    assert_eq!(single_labels(&spec), ["cat", "dog"], "blank lines at the end are none");
 }
 
 #[test]

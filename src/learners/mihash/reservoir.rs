@@ -214,7 +214,7 @@ impl Reservoir {
         let words = reservoir.words();
         let given_out: Vec<u64> = state.take_rows(&format!("{name}.given_out"), count, words)?;
         // As in all codes, nothing may be set beyond the last bit.
-        let beyond = |code: &[u64]| bits % 64 != 0 && code[words - 1] >> (bits % 64) != 0;
+        let beyond = |code: &[u64]| !bits.is_multiple_of(64) && code[words - 1] >> (bits % 64) != 0;
         if given_out.chunks_exact(words).any(beyond) {
             return Err("the codes of its reservoir are longer than they should be".to_owned());
         }
