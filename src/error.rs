@@ -141,6 +141,31 @@ pub enum Error {
         problem: String,
     },
 
+    /// The method does not keep what it learns as sums, which could be added to and taken from.
+    #[error("{method} models cannot {what}: only brook keeps what it learns as sums")]
+    NotSums {
+        /// The method's name.
+        method: &'static str,
+        /// What was asked for.
+        what: &'static str,
+    },
+
+    /// Two models do not fit each other.
+    #[error("the models cannot be merged: {problem}")]
+    NotMergeable {
+        /// What differs.
+        problem: String,
+    },
+
+    /// Rows that were to be unlearned or relabelled were not learned as given.
+    #[error("these rows cannot be {what}: {problem}; nothing was changed")]
+    NotLearned {
+        /// What was to be done to them.
+        what: &'static str,
+        /// Why it cannot be.
+        problem: String,
+    },
+
     /// A batch led to weights that are not finite; the batch was not learned.
     #[error(
         "{method}: this batch gives no finite solution ({problem}); it was not learned. \

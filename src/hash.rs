@@ -181,6 +181,21 @@ impl HashFunction {
         Ok(out)
     }
 
+    /// What the function projects: vectors after centring, scaling and lifting, row-major.
+    ///
+    /// # Errors
+    /// When the vectors have another dimension than the function takes.
+    pub fn lifted(&self, features: Features<'_>) -> Result<Vec<f32>> {
+        features.expect_dim(self.dim())?;
+        let mut rows = Vec::new();
+        let HashParts { center, unit, .. } = &self.parts;
+        prepare(center.as_deref(), *unit, self.dim(), features.values(), &mut rows);
+        Ok(match &self.anchors {
+            None => rows,
+            Some(anchors) => anchors.lift_rows(&rows, self.dim()),
+        })
+    }
+
     /// Takes a few rows through all stages but the last; the result has the width of the panels.
     fn project_into<'s>(&self, rows: &[f32], scratch: &'s mut Scratch) -> &'s [f32] {
         let Scratch { prepared, lifted, projections } = scratch;
@@ -251,10 +266,14 @@ impl Anchors {
 
     /// All rows lifted, in parallel.
     pub(crate) fn lift_all(&self, features: Features<'_>) -> Vec<f32> {
-        let dim = features.dim();
-        let mut out = vec![0.0; features.len() * self.count()];
+        self.lift_rows(features.values(), features.dim())
+    }
+
+    /// Rows of finite numbers lifted, in parallel.
+    pub(crate) fn lift_rows(&self, rows: &[f32], dim: usize) -> Vec<f32> {
+        let mut out = vec![0.0; rows.len() / dim * self.count()];
         out.par_chunks_mut(ROWS_AT_ONCE * self.count())
-            .zip(features.values().par_chunks(ROWS_AT_ONCE * dim))
+            .zip(rows.par_chunks(ROWS_AT_ONCE * dim))
             .for_each_init(Scratch::default, |scratch, (out, rows)| {
                 self.lift(rows, dim, &mut scratch.projections, &mut scratch.lifted);
                 out.copy_from_slice(&scratch.lifted);

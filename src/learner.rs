@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::learners::{BuiltIn, Loaded, Start};
-use crate::learners::{adapthash, bsodh, frosh, lsh, mihash, okh, osh, sketchhash};
+use crate::learners::{adapthash, brook, bsodh, frosh, lsh, mihash, okh, osh, sketchhash};
 use crate::tensors::Tensors;
-use crate::{Batch, Error, HashFunction, Model, Result, Setup};
+use crate::{Batch, Error, Features, HashFunction, Labels, Model, Result, Setup};
 
 /// Learns a hash function from a stream, batch by batch.
 ///
@@ -95,6 +95,13 @@ macro_rules! methods {
                 }
             }
 
+            /// How many of a stream's first rows it warms up with, unless told otherwise.
+            pub fn warmup(&self) -> usize {
+                match self {
+                    $(Method::$variant(params) => $module::$learner::warmup(params),)*
+                }
+            }
+
             pub(crate) fn start_learner(&self, start: Start) -> Result<Running> {
                 self.check(&start)?;
                 Ok(match self {
@@ -133,6 +140,43 @@ macro_rules! methods {
                 }
             }
 
+            /// Both are of one method.
+            pub(crate) fn merge(
+                &mut self,
+                other: &Running,
+                translate: &dyn Fn(u32) -> u32,
+            ) -> Result<()> {
+                match (self, other) {
+                    $((Running::$variant(learner), Running::$variant(other)) => {
+                        learner.merge(other, translate)
+                    })*
+                    _ => Err(Error::NotMergeable { problem: "their methods differ".to_owned() }),
+                }
+            }
+
+            pub(crate) fn unlearn(&mut self, batch: Batch<'_>) -> Result<()> {
+                match self {
+                    $(Running::$variant(learner) => learner.unlearn(batch),)*
+                }
+            }
+
+            pub(crate) fn relabel(
+                &mut self,
+                features: Features<'_>,
+                old: Labels<'_>,
+                new: Labels<'_>,
+            ) -> Result<()> {
+                match self {
+                    $(Running::$variant(learner) => learner.relabel(features, old, new),)*
+                }
+            }
+
+            pub(crate) fn sibling(&self) -> Option<Running> {
+                match self {
+                    $(Running::$variant(learner) => learner.sibling().map(Running::$variant),)*
+                }
+            }
+
             pub(crate) fn save(&self, state: &mut Tensors) {
                 match self {
                     $(Running::$variant(learner) => learner.save(state),)*
@@ -157,6 +201,8 @@ macro_rules! methods {
 }
 
 methods! {
+    /// This library's own: the whole stream at once, from sums.
+    Brook(brook) => Brook,
     /// Balanced similarity for online discrete hashing (AAAI 2019).
     Bsodh(bsodh) => Bsodh,
     /// Online kernel hashing (IJCAI 2013).

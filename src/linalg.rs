@@ -5,7 +5,7 @@
 
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{BlockStructure, matmul as triangular_matmul};
-use faer::linalg::solvers::Solve;
+use faer::linalg::solvers::{Llt, Solve};
 use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 use rayon::prelude::*;
 
@@ -37,6 +37,31 @@ pub(crate) fn ridge_regression(
     };
     let w: Vec<f32> = row_major(w.as_ref()).map(|value| value as f32).collect();
     w.iter().all(|value| value.is_finite()).then_some(w)
+}
+
+/// The Cholesky factor of a symmetric positive definite matrix.
+pub(crate) struct Positive(Llt<f64>);
+
+impl Positive {
+    /// Of the matrix with these entries, asked for on and below the diagonal; `None` when it is
+    /// not positive definite.
+    pub(crate) fn factor(size: usize, entry: impl Fn(usize, usize) -> f64 + Sync) -> Option<Self> {
+        let mut matrix = Mat::zeros(size, size);
+        tiles(matrix.as_mut()).into_par_iter().for_each(|(row, column, mut tile)| {
+            for j in 0..tile.ncols() {
+                for i in (column + j).saturating_sub(row)..tile.nrows() {
+                    tile[(i, j)] = entry(row + i, column + j);
+                }
+            }
+        });
+        matrix.llt(Side::Lower).ok().map(Positive)
+    }
+
+    /// Solves `A Z = B`, for `B` of rows of `columns` numbers.
+    pub(crate) fn solve(&self, right: &[f64], columns: usize) -> Vec<f64> {
+        let right = MatRef::from_row_major_slice(right, right.len() / columns, columns);
+        row_major(self.0.solve(right).as_ref()).collect()
+    }
 }
 
 /// `A B`, for `A` of rows of `inner` numbers and `B` of rows of `columns`.

@@ -2,6 +2,7 @@
 //! costs, where it deviates; its parameters, its state, the step, and how it is saved.
 
 pub mod adapthash;
+pub mod brook;
 pub mod bsodh;
 pub mod frosh;
 pub mod lsh;
@@ -18,7 +19,7 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use crate::tensors::Tensors;
-use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Result};
+use crate::{Batch, Error, Features, HashFunction, HashParts, Labels, Learner, Result};
 
 /// A learner of the library's own: it is started from parameters, and can be saved as arrays.
 pub(crate) trait BuiltIn: Learner + Sized {
@@ -37,9 +38,34 @@ pub(crate) trait BuiltIn: Learner + Sized {
     /// A learner that has seen nothing, of parameters that were checked.
     fn start(params: &Self::Params, start: Start) -> Self;
 
+    /// How many rows it wants to see first, if the user does not say.
+    fn warmup(_params: &Self::Params) -> usize {
+        WARMUP
+    }
+
     /// Fixes what must be fixed before learning, from the stream's first rows.
     fn warm_up(&mut self, _first: Batch<'_>) -> Result<()> {
         Ok(())
+    }
+
+    /// Adds all that `other` learned, whose labels have the numbers that `translate` gives them.
+    fn merge(&mut self, _other: &Self, _translate: &dyn Fn(u32) -> u32) -> Result<()> {
+        Err(Error::NotSums { method: Self::NAME, what: "be merged" })
+    }
+
+    /// Forgets rows, as if they had never been learned.
+    fn unlearn(&mut self, _batch: Batch<'_>) -> Result<()> {
+        Err(Error::NotSums { method: Self::NAME, what: "unlearn" })
+    }
+
+    /// Takes rows as if they had been learned with other labels.
+    fn relabel(&mut self, _: Features<'_>, _old: Labels<'_>, _new: Labels<'_>) -> Result<()> {
+        Err(Error::NotSums { method: Self::NAME, what: "relabel" })
+    }
+
+    /// A learner that has seen nothing, with all that the warm-up fixed; `None` before that.
+    fn sibling(&self) -> Option<Self> {
+        None
     }
 
     /// Adds the learner's state to the arrays of a model file.
@@ -48,6 +74,10 @@ pub(crate) trait BuiltIn: Learner + Sized {
     /// Takes up a learner from its state; the parameters were checked.
     fn load(params: &Self::Params, start: Start, state: &mut Tensors) -> Loaded<Self>;
 }
+
+/// How many of the stream's first rows a model warms up with, unless its method or its user says
+/// otherwise.
+pub(crate) const WARMUP: usize = 1000;
 
 /// A learner that was loaded; or what is wrong with its state.
 pub(crate) type Loaded<T> = std::result::Result<T, String>;
@@ -58,6 +88,8 @@ pub(crate) struct Start {
     pub(crate) dim: usize,
     pub(crate) bits: usize,
     pub(crate) seed: u64,
+    /// Whether rows come scaled to unit length.
+    pub(crate) unit: bool,
     /// How many rows [`BuiltIn::warm_up`] will be given; fewer if the stream is shorter.
     pub(crate) warmup: usize,
     /// A projection to start from, dim x bits.

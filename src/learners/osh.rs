@@ -216,7 +216,7 @@ mod tests {
     use crate::{Features, Labels};
 
     fn start(params: Params, dim: usize, bits: usize) -> Osh {
-        Osh::start(&params, Start { dim, bits, seed: 5, warmup: 0, init: None })
+        Osh::start(&params, Start { dim, bits, seed: 5, unit: true, warmup: 0, init: None })
     }
 
     fn rows(count: usize, dim: usize) -> Vec<f32> {

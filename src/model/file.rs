@@ -122,7 +122,8 @@ impl Model {
         let Text { about, warm, label_names: names, notes, .. } = text;
         let (dim, bits) = (about.dim, about.bits);
         check_shape(dim, bits).map_err(|error| error.to_string())?;
-        let start = Start { dim, bits, seed: about.seed, warmup: about.warmup, init: None };
+        let About { seed, unit, warmup, .. } = about;
+        let start = Start { dim, bits, seed, unit, warmup, init: None };
         let learner = about.method.load_learner(start, &mut state)?;
         let center = match state.contains("center") {
             true => Some(state.take_rows("center", 1, dim)?),
@@ -207,7 +208,7 @@ mod tests {
             if small.0 == "sketch" {
                 method.set("batch", "3").unwrap();
             }
-            let setup = Setup { warmup: if round % 2 == 0 { 5 } else { 500 }, ..Setup::default() };
+            let setup = Setup { warmup: Some(if round % 2 == 0 { 5 } else { 500 }), ..Setup::default() };
             let mut model = method.start_with(4, 4, 1, setup).unwrap();
             for _ in 0..3 {
                 model.learn(batch).unwrap();

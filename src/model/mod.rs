@@ -1,6 +1,7 @@
 //! [`Model`]: a method at work on a stream.
 
 mod file;
+mod sums;
 
 use std::collections::BTreeMap;
 
@@ -22,8 +23,9 @@ pub struct Setup {
     /// Whether vectors are scaled to unit length after that.
     pub unit: bool,
     /// How many of the stream's first rows are held back until what is fixed before learning can
-    /// be fixed from them: the centre, and whatever else a method needs.
-    pub warmup: usize,
+    /// be fixed from them: the centre, and whatever else a method needs. `None`: as many as the
+    /// method [asks for](Method::warmup).
+    pub warmup: Option<usize>,
     /// The projection to start from, dim x bits, row-major; random if not given.
     pub init: Option<Vec<f32>>,
 }
@@ -41,7 +43,7 @@ pub enum Center {
 
 impl Default for Setup {
     fn default() -> Self {
-        Setup { center: Center::First, unit: true, warmup: 1000, init: None }
+        Setup { center: Center::First, unit: true, warmup: None, init: None }
     }
 }
 
@@ -134,12 +136,13 @@ impl Model {
                 (Some(center), false)
             }
         };
+        let warmup = warmup.unwrap_or_else(|| method.warmup());
         let wait = center_first || method.warms_up();
         if wait && warmup == 0 {
             let expected = "1 or more: what comes from the first rows must come from some";
             return Err(Error::parameter("warmup", expected, 0));
         }
-        let learner = method.start_learner(Start { dim, bits, seed, warmup, init })?;
+        let learner = method.start_learner(Start { dim, bits, seed, unit, warmup, init })?;
         let about =
             About { method, dim, bits, seed, center_first, unit, warmup, seen: 0, batches: 0 };
         let held = wait.then(Held::default);

@@ -34,7 +34,7 @@ proptest! {
     ) {
         let mut method = Method::named("bsodh").unwrap();
         method.set("order", order).unwrap();
-        let setup = Setup { warmup, ..Setup::default() };
+        let setup = Setup { warmup: Some(warmup), ..Setup::default() };
         let mut whole = method.start_with(stream.dim, bits, 3, setup).unwrap();
         let mut interrupted = whole.clone();
         for batch in stream.batches() {
@@ -49,7 +49,7 @@ proptest! {
     fn what_the_warm_up_fixes_does_not_depend_on_how_the_stream_was_cut(
         stream in stream(), warmup in 1..60usize, size in 1..50usize,
     ) {
-        let setup = Setup { warmup, ..Setup::default() };
+        let setup = Setup { warmup: Some(warmup), ..Setup::default() };
         let mut one = start(&stream, 8, setup.clone());
         let mut other = start(&stream, 8, setup);
         stream.batches().for_each(|batch| { one.learn(batch).unwrap(); });
@@ -64,7 +64,7 @@ proptest! {
     fn held_back_rows_are_learned_in_the_batches_they_came_in(
         stream in stream(), warmup in 2..60usize,
     ) {
-        let mut held = start(&stream, 8, Setup { warmup, ..Setup::default() });
+        let mut held = start(&stream, 8, Setup { warmup: Some(warmup), ..Setup::default() });
         let random_start = held.hash_function().parts().weights.clone();
         let mut cold_steps = Step::default();
         let mut warm_steps = Step::default();
@@ -95,7 +95,7 @@ proptest! {
         let learn = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                let mut model = start(&stream, 30, Setup { warmup: 5, ..Setup::default() });
+                let mut model = start(&stream, 30, Setup { warmup: Some(5), ..Setup::default() });
                 stream.batches().for_each(|batch| { model.learn(batch).unwrap(); });
                 model.to_bytes()
             })
@@ -114,7 +114,7 @@ fn a_batch_that_fails_changes_nothing() {
     let labels = [0, 1, 2];
     let batch = |labels| Batch::new(Features::new(&rows, 2).unwrap(), Labels::single(labels));
     for warmup in [1, 100] {
-        let setup = Setup { warmup, ..Setup::default() };
+        let setup = Setup { warmup: Some(warmup), ..Setup::default() };
         let mut model = Method::named("bsodh").unwrap().start_with(2, 4, 1, setup).unwrap();
         model.learn(batch(&labels).unwrap()).unwrap();
         let before = model.to_bytes();
@@ -167,7 +167,7 @@ fn settings_out_of_range_are_refused_with_what_was_expected() {
     assert!(message(method.start(4, 2000, 1)).contains("2000"));
     assert!(message(method.start(0, 8, 1)).contains("dim"));
     let with = |setup| message(method.start_with(4, 8, 1, setup));
-    assert!(with(Setup { warmup: 0, ..Setup::default() }).contains("warmup"));
+    assert!(with(Setup { warmup: Some(0), ..Setup::default() }).contains("warmup"));
     assert!(with(Setup { init: Some(vec![0.0; 24]), ..Setup::default() }).contains("4 x 8"));
     assert!(with(Setup { init: Some(vec![f32::NAN; 32]), ..Setup::default() }).contains("NaN"));
     let center = Center::Given(vec![0.0; 3]);
@@ -175,7 +175,7 @@ fn settings_out_of_range_are_refused_with_what_was_expected() {
 }
 
 fn small_model() -> Model {
-    let setup = Setup { warmup: 2, ..Setup::default() };
+    let setup = Setup { warmup: Some(2), ..Setup::default() };
     let mut model = Method::named("bsodh").unwrap().start_with(2, 5, 1, setup).unwrap();
     let rows = [0.3, -0.2, 1.0, 0.1, 0.5, 0.5];
     for labels in [[0, 1, 1], [1, 2, 0]] {

@@ -14,7 +14,7 @@ use crate::{console, interrupt};
 #[derive(clap::Args)]
 pub struct Args {
     /// The method
-    #[arg(long, value_name = "NAME", default_value = "bsodh")]
+    #[arg(long, value_name = "NAME", default_value = "brook")]
     method: String,
 
     /// The length of the codes
@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Result<()> {
         measures: Measures { tops: vec![], precision_at: vec![10], radii: vec![2] },
     };
     // The first batch is warm-up enough here.
-    let setup = Setup { warmup: BATCH, ..Setup::default() };
+    let setup = Setup { warmup: Some(BATCH), ..Setup::default() };
     let mut model = Method::named(&args.method)?.start_with(DIM, args.bits, args.seed, setup)?;
 
     if args.json {

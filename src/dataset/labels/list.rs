@@ -61,6 +61,12 @@ impl LabelList {
         selected
     }
 
+    /// The labels as [`Labels::sets`] takes them.
+    pub(crate) fn to_lists(&self) -> (Vec<usize>, Vec<u32>) {
+        let ends = self.ends.clone().unwrap_or_else(|| (1..=self.values.len()).collect());
+        (ends, self.values.clone())
+    }
+
     /// Adds the rows of another list. One label per row and sets of labels together are sets.
     pub fn append(&mut self, other: &LabelList) {
         self.extend(other.view());

@@ -227,7 +227,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         for (dim, bits) in [(9, 5), (20, 17)] {
             let params = Params { threshold: 0.8, orthogonality: 0.01, rate: 0.2 };
-            let start = Start { dim, bits, seed: 3, warmup: 0, init: None };
+            let start = Start { dim, bits, seed: 3, unit: true, warmup: 0, init: None };
             let mut learner = AdaptHash::start(&params, start);
             let mut steps = 0;
             for _ in 0..200 {

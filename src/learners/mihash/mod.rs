@@ -343,7 +343,7 @@ mod tests {
     use rand::rngs::ChaCha8Rng;
 
     fn learner(bits: usize, dim: usize, params: Params, seed: u64) -> MiHash {
-        MiHash::start(&params, Start { dim, bits, seed, warmup: 50, init: None })
+        MiHash::start(&params, Start { dim, bits, seed, unit: true, warmup: 50, init: None })
     }
 
     fn rows(count: usize, dim: usize, seed: u64) -> Vec<f32> {

@@ -173,9 +173,9 @@ impl<'a> Cell<'a> {
             every: None,
             measures: Measures { tops: vec![args.top], precision_at: vec![100], radii: vec![2] },
         };
-        let mut setup = Setup { center, ..Setup::default() };
-        setup.warmup = setup.warmup.min(rows);
         let method = &self.contender.method;
+        let warmup = Some(method.warmup().min(rows));
+        let setup = Setup { center, warmup, ..Setup::default() };
         let name = || format!("{}, {} bits, seed {}", self.contender.name, self.bits, self.seed);
         let mut model =
             method.start_with(database.dim(), self.bits, self.seed, setup).with_context(name)?;

@@ -20,8 +20,8 @@ pub fn new(args: &Args, dim: usize, total: Option<usize>) -> Result<Model> {
     let mut setup = Setup { init, ..Setup::default() };
     setup.unit = args.unit.unwrap_or(setup.unit);
     let rows = [total.map(|total| total - args.skip.unwrap_or(0).min(total)), args.rows];
-    let rows = rows.into_iter().flatten().min().unwrap_or(setup.warmup);
-    setup.warmup = args.warmup.unwrap_or(setup.warmup.min(rows.max(1)));
+    let rows = rows.into_iter().flatten().min().unwrap_or(usize::MAX);
+    setup.warmup = Some(args.warmup.unwrap_or(method.warmup().min(rows.max(1))));
     // What is wrong with the method should show before a pass over all the data.
     let tried = Setup { center: Center::None, ..setup.clone() };
     method.start_with(dim, bits, seed, tried)?;

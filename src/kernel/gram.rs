@@ -1,0 +1,304 @@
+//! The sum of `q q^T` over rows of small whole numbers: exact.
+//!
+//! Whole numbers add up to the same sum in any order. So what is learned from such a sum depends
+//! neither on the order of the rows, nor on how they were cut into batches, nor on the machine; and
+//! what was added can be taken out again without a trace. Processors also multiply 16-bit numbers
+//! several times as fast as doubles.
+
+use rayon::prelude::*;
+
+/// How many columns are computed side by side.
+const LANES: usize = 16;
+
+/// Two consecutive rows in one column, as the halves of each number: what one instruction
+/// multiplies and adds up.
+type Pairs = [i32; LANES];
+
+/// The largest number, by size, that a row may hold.
+pub(crate) const LARGEST: i16 = 2047;
+
+/// The most rows that are added at a time: their sums must fit an `i32`.
+pub(crate) const MOST_ROWS: usize = 512;
+const _: () = assert!(LARGEST as i64 * LARGEST as i64 * MOST_ROWS as i64 <= i32::MAX as i64);
+
+/// Rows and columns of a tile: as many sums as there are registers for.
+const TILE_ROWS: usize = 8;
+const TILE_PANELS: usize = 3;
+
+/// How many rows of the sum one task computes.
+const BAND: usize = 48;
+
+/// A symmetric sum of whole numbers, kept in `f64`, which is exact up to 2^53.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Gram {
+    width: usize,
+    stride: usize,
+    /// Row-major; only what is on and below the diagonal means anything.
+    values: Vec<f64>,
+}
+
+impl Gram {
+    pub(crate) fn new(width: usize) -> Self {
+        let stride = width.next_multiple_of(BAND);
+        Gram { width, stride, values: vec![0.0; stride * stride] }
+    }
+
+    /// Row `i`, up to the diagonal.
+    pub(crate) fn row(&self, i: usize) -> &[f64] {
+        &self.values[i * self.stride..][..=i]
+    }
+
+    pub(crate) fn row_mut(&mut self, i: usize) -> &mut [f64] {
+        &mut self.values[i * self.stride..][..=i]
+    }
+
+    /// Adds, for each of at most [`MOST_ROWS`] rows, `sign q q^T`. No number is beyond [`LARGEST`].
+    pub(crate) fn add_rows(&mut self, rows: &[i16], sign: f64) {
+        self.add_rows_with(Instructions::best(), rows, sign);
+    }
+
+    fn add_rows_with(&mut self, instructions: Instructions, rows: &[i16], sign: f64) {
+        debug_assert!(rows.len() <= MOST_ROWS * self.width);
+        debug_assert!(rows.iter().all(|value| value.unsigned_abs() <= LARGEST.unsigned_abs()));
+        let panels = self.pack(rows);
+        let depth = rows.len().div_ceil(2 * self.width);
+        if depth == 0 {
+            return;
+        }
+        let stride = self.stride;
+        self.values.par_chunks_mut(BAND * stride).enumerate().for_each(|(band, sums)| {
+            let panel = |at: usize| &panels[at * depth..(at + 1) * depth];
+            for (at, sums) in sums.chunks_exact_mut(TILE_ROWS * stride).enumerate() {
+                let row = band * BAND + at * TILE_ROWS;
+                let columns = (row + TILE_ROWS).div_ceil(LANES * TILE_PANELS) * TILE_PANELS;
+                for first in (0..columns).step_by(TILE_PANELS) {
+                    let right = std::array::from_fn(|p| panel(first + p));
+                    let tile = instructions.tile(panel(row / LANES), row % LANES, right);
+                    for (sums, tile) in sums.chunks_exact_mut(stride).zip(&tile) {
+                        let sums = &mut sums[first * LANES..][..TILE_PANELS * LANES];
+                        for (sum, value) in sums.iter_mut().zip(tile.as_flattened()) {
+                            *sum += sign * f64::from(*value);
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    /// Adds `sign q q^T` for one row of whole numbers of any size.
+    pub(crate) fn add_row(&mut self, row: &[f64], sign: f64) {
+        self.values.par_chunks_mut(self.stride).zip(row).enumerate().for_each(
+            |(i, (sums, value))| {
+                let value = sign * value;
+                sums.iter_mut().zip(&row[..=i]).for_each(|(sum, other)| *sum += value * other);
+            },
+        );
+    }
+
+    /// Adds another sum of the same width, `sign` times.
+    pub(crate) fn add(&mut self, other: &Gram, sign: f64) {
+        debug_assert_eq!(self.width, other.width);
+        self.values.iter_mut().zip(&other.values).for_each(|(sum, value)| *sum += sign * value);
+    }
+
+    pub(crate) fn scale(&mut self, factor: f64) {
+        self.values.iter_mut().for_each(|value| *value *= factor);
+    }
+
+    /// The rows by panels of [`LANES`] columns, two rows to a number; filled up with zeros.
+    fn pack(&self, rows: &[i16]) -> Vec<Pairs> {
+        let depth = rows.len().div_ceil(2 * self.width);
+        let mut panels = vec![[0; LANES]; self.stride / LANES * depth];
+        for (at, pair) in rows.chunks(2 * self.width).enumerate() {
+            let (first, second) = pair.split_at(self.width);
+            for (panel, columns) in first.chunks(LANES).enumerate() {
+                let out = &mut panels[panel * depth + at];
+                for (lane, value) in columns.iter().enumerate() {
+                    let other = second.get(panel * LANES + lane).copied().unwrap_or(0);
+                    out[lane] = i32::from(*value) & 0xFFFF | i32::from(other) << 16;
+                }
+            }
+        }
+        panels
+    }
+}
+
+/// The sums of a tile.
+type Tile = [[[i32; LANES]; TILE_PANELS]; TILE_ROWS];
+
+/// The instruction sets there are kernels for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Instructions {
+    #[cfg(target_arch = "x86_64")]
+    Avx512Vnni,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    Portable,
+}
+
+impl Instructions {
+    /// All that this machine has, the fastest first.
+    fn available() -> impl Iterator<Item = Instructions> {
+        [
+            #[cfg(target_arch = "x86_64")]
+            (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni"))
+                .then_some(Instructions::Avx512Vnni),
+            #[cfg(target_arch = "x86_64")]
+            is_x86_feature_detected!("avx2").then_some(Instructions::Avx2),
+            Some(Instructions::Portable),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    fn best() -> Instructions {
+        Instructions::available().next().unwrap_or(Instructions::Portable)
+    }
+
+    /// The inner products of [`TILE_ROWS`] columns, from `lane` of `left` on, with those of `right`.
+    fn tile(self, left: &[Pairs], lane: usize, right: [&[Pairs]; TILE_PANELS]) -> Tile {
+        match self {
+            // SAFETY: a kernel is chosen only where its instructions were detected.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512Vnni => unsafe { x86::avx512_vnni(left, lane, right) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => unsafe { x86::avx2(left, lane, right) },
+            Instructions::Portable => portable(left, lane, right),
+        }
+    }
+}
+
+fn portable(left: &[Pairs], lane: usize, right: [&[Pairs]; TILE_PANELS]) -> Tile {
+    let mut sums: Tile = Default::default();
+    let halves = |pair: i32| (i32::from(pair as i16), pair >> 16);
+    for (at, left) in left.iter().enumerate() {
+        for (sums, &left) in sums.iter_mut().zip(&left[lane..lane + TILE_ROWS]) {
+            let (first, second) = halves(left);
+            for (sums, panel) in sums.iter_mut().zip(right) {
+                for (sum, &right) in sums.iter_mut().zip(&panel[at]) {
+                    let (other_first, other_second) = halves(right);
+                    *sum += first * other_first + second * other_second;
+                }
+            }
+        }
+    }
+    sums
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::{LANES, Pairs, TILE_PANELS, TILE_ROWS, Tile};
+
+    #[target_feature(enable = "avx512f,avx512vnni")]
+    pub(super) fn avx512_vnni(left: &[Pairs], lane: usize, right: [&[Pairs]; TILE_PANELS]) -> Tile {
+        let right = right.map(|panel| &panel[..left.len()]);
+        let mut sums = [[_mm512_setzero_si512(); TILE_PANELS]; TILE_ROWS];
+        for (at, left) in left.iter().enumerate() {
+            // SAFETY: the panels were cut to the length of `left`; a load is of one whole `Pairs`.
+            let right = right
+                .map(|panel| unsafe { _mm512_loadu_si512(panel.get_unchecked(at).as_ptr().cast()) });
+            let left = &left[lane..lane + TILE_ROWS];
+            for r in 0..TILE_ROWS {
+                let left = _mm512_set1_epi32(left[r]);
+                for p in 0..TILE_PANELS {
+                    sums[r][p] = _mm512_dpwssd_epi32(sums[r][p], left, right[p]);
+                }
+            }
+        }
+        let mut tile: Tile = Default::default();
+        for (tile, sum) in tile.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
+            // SAFETY: the store is of one whole row of lanes.
+            unsafe { _mm512_storeu_si512(tile.as_mut_ptr().cast(), *sum) };
+        }
+        tile
+    }
+
+    /// Two rows and one panel at a time, for there are half as many registers, half as wide.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn avx2(left: &[Pairs], lane: usize, right: [&[Pairs]; TILE_PANELS]) -> Tile {
+        const ROWS: usize = 4;
+        let mut tile: Tile = Default::default();
+        for row in (0..TILE_ROWS).step_by(ROWS) {
+            for (p, panel) in right.iter().enumerate() {
+                let mut sums = [[_mm256_setzero_si256(); 2]; ROWS];
+                for (left, right) in left.iter().zip(*panel) {
+                    // SAFETY: the two loads are of the halves of one `Pairs`.
+                    let right = [0, LANES / 2]
+                        .map(|half| unsafe { _mm256_loadu_si256(right.as_ptr().add(half).cast()) });
+                    for (sums, &left) in sums.iter_mut().zip(&left[lane + row..lane + row + ROWS]) {
+                        let left = _mm256_set1_epi32(left);
+                        for (sum, right) in sums.iter_mut().zip(right) {
+                            *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(left, right));
+                        }
+                    }
+                }
+                for (r, sums) in sums.iter().enumerate() {
+                    let out = tile[row + r][p].as_mut_ptr();
+                    // SAFETY: the two stores are of the halves of one row of lanes.
+                    unsafe {
+                        _mm256_storeu_si256(out.cast(), sums[0]);
+                        _mm256_storeu_si256(out.add(LANES / 2).cast(), sums[1]);
+                    }
+                }
+            }
+        }
+        tile
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
+
+    #[test]
+    fn every_kernel_adds_up_exactly() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for (n, width) in [(1, 1), (2, 3), (5, 16), (64, 49), (511, 100), (512, 97)] {
+            let extreme = n == 512;
+            let rows: Vec<i16> = (0..n * width)
+                .map(|_| if extreme { LARGEST } else { rng.random_range(-LARGEST..=LARGEST) })
+                .collect();
+            let mut twin = Gram::new(width);
+            for row in rows.chunks_exact(width) {
+                twin.add_row(&row.iter().map(|&v| f64::from(v)).collect::<Vec<_>>(), 1.0);
+            }
+            for instructions in Instructions::available() {
+                let mut gram = Gram::new(width);
+                gram.add_rows_with(instructions, &rows, 1.0);
+                for i in 0..width {
+                    let naive = |j: usize| -> f64 {
+                        let cell = |row: &[i16]| i64::from(row[i]) * i64::from(row[j]);
+                        rows.chunks_exact(width).map(cell).sum::<i64>() as f64
+                    };
+                    let expected: Vec<f64> = (0..=i).map(naive).collect();
+                    assert_eq!(gram.row(i), expected, "{instructions:?}, {n} x {width}, row {i}");
+                    assert_eq!(twin.row(i), expected);
+                }
+                gram.add_rows_with(instructions, &rows, -1.0);
+                assert!((0..width).all(|i| gram.row(i).iter().all(|&sum| sum == 0.0)));
+            }
+        }
+    }
+}
+#[cfg(test)]
+mod speed {
+    #[test]
+    #[ignore]
+    fn gram_speed() {
+        let w = 2000; let n = 512;
+        let rows: Vec<i16> = (0..n*w).map(|i| ((i*7919)%2001) as i16 - 1000).collect();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        for ins in super::Instructions::available() {
+            let mut g = super::Gram::new(w);
+            for t in 0..2 { 
+            let run = |g: &mut super::Gram| { let c = std::time::Instant::now(); for _ in 0..4 { g.add_rows_with(ins, &rows, 1.0); } c.elapsed().as_secs_f64() };
+            let s = if t == 0 { pool.install(|| run(&mut g)) } else { run(&mut g) };
+            println!("{ins:?} threads {} : {:.1} GMAC/s of triangle", t + 1, 4.0 * (n*w*w/2) as f64 / s / 1e9); }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The codes of the classes: a small discrete problem, solved by flipping single bits.
+
+use std::collections::{HashMap, HashSet};
+
+use rand::RngExt;
+
+use super::Loaded;
+use crate::learners::{Purpose, random};
+use crate::tensors::Tensors;
+
+/// When to stop passing over codes that do not settle; they do in 5 to 30 passes.
+const MOST_PASSES: usize = 64;
+
+/// The code of each class, by label, as `+1` and `-1`.
+pub(super) type Codes = Vec<(u32, Vec<i8>)>;
+
+/// `J(U) = 1/k sum over c != c' of p_c p_c' (u_c . u_c' + k apart)^2 - tr(U^T fit U)`.
+pub(super) struct Problem {
+    pub(super) bits: usize,
+    /// `p`: each class's share of all rows.
+    pub(super) shares: Vec<f64>,
+    /// How far apart codes should lie beyond half, in parts of the code length.
+    pub(super) apart: f64,
+    /// Symmetric, classes x classes.
+    pub(super) fit: Vec<f64>,
+}
+
+/// What a flip must gain, in parts of what it costs against codes that lie just right.
+const WORTH_A_CHANGE: f64 = 1.0;
+
+/// Where the search for codes starts: from the codes in use, for classes that have one, and from
+/// random codes for others, all different as long as there are enough codes.
+pub(super) fn start(labels: &[u32], bits: usize, seed: u64, in_use: &[(u32, Vec<i8>)]) -> Codes {
+    let in_use: HashMap<u32, &Vec<i8>> = in_use.iter().map(|(label, code)| (*label, code)).collect();
+    let mut taken: HashSet<Vec<i8>> = in_use.values().map(|code| code.to_vec()).collect();
+    let random_code = |label: u32, taken: &HashSet<Vec<i8>>| {
+        let mut rng = random(seed, Purpose::Codewords, u64::from(label));
+        let mut draw = || (0..bits).map(|_| if rng.random() { 1 } else { -1 }).collect::<Vec<i8>>();
+        let mut code = draw();
+        // With many more codes than classes the first is good; with few, so are a hundred tries.
+        for _ in 0..100 {
+            if !taken.contains(&code) {
+                break;
+            }
+            code = draw();
+        }
+        code
+    };
+    let mut codes = Codes::new();
+    for &label in labels {
+        let code = match in_use.get(&label) {
+            Some(code) => code.to_vec(),
+            None => random_code(label, &taken),
+        };
+        taken.insert(code.clone());
+        codes.push((label, code));
+    }
+    codes
+}
+
+impl Problem {
+    /// Flips single bits of `codes` while `J` falls. Those of classes that are `steady` are
+    /// flipped only for a gain worth the change. No two codes become equal.
+    pub(super) fn descend(&self, codes: &mut [(u32, Vec<i8>)], steady: &[bool]) {
+        let (classes, bits) = (codes.len(), self.bits);
+        let k = bits as f64;
+        // By bit, so that the innermost loop runs along the classes.
+        let mut columns: Vec<Vec<f64>> =
+            (0..bits).map(|r| codes.iter().map(|(_, code)| f64::from(code[r])).collect()).collect();
+        let mut weighed: Vec<Vec<f64>> =
+            columns.iter().map(|u| u.iter().zip(&self.shares).map(|(u, p)| u * p).collect()).collect();
+        let mut fits: Vec<Vec<f64>> = columns
+            .iter()
+            .map(|u| self.fit.chunks_exact(classes).map(|row| dot(row, u)).collect())
+            .collect();
+        // u_c . u_c' + k apart, for all pairs.
+        let mut inner = vec![0.0; classes * classes];
+        for (row, (_, left)) in inner.chunks_exact_mut(classes).zip(codes.iter()) {
+            for (value, (_, right)) in row.iter_mut().zip(codes.iter()) {
+                let sum: i32 =
+                    left.iter().zip(right).map(|(l, r)| i32::from(*l) * i32::from(*r)).sum();
+                *value = f64::from(sum) + k * self.apart;
+            }
+        }
+        let equal = k + k * self.apart;
+        for _ in 0..MOST_PASSES {
+            let mut changed = false;
+            for r in 0..bits {
+                for c in 0..classes {
+                    let (u, p) = (columns[r][c], self.shares[c]);
+                    let row = &inner[c * classes..(c + 1) * classes];
+                    // The class itself is no pair.
+                    let pull = u * (dot(&weighed[r], row) - p * u * equal);
+                    let apart = 8.0 / k * p * (1.0 - p - pull);
+                    let fit = 4.0 * (self.fit[c * classes + c] - u * fits[r][c]);
+                    let worth = if steady[c] { 8.0 / k * p * WORTH_A_CHANGE } else { 1e-12 };
+                    if apart - fit >= -worth {
+                        continue;
+                    }
+                    let becomes_equal = |(other, (inner, v)): (usize, (&f64, &f64))| {
+                        other != c && inner - 2.0 * u * v > equal - 1.0
+                    };
+                    if row.iter().zip(&columns[r]).enumerate().any(becomes_equal) {
+                        continue;
+                    }
+                    changed = true;
+                    for other in (0..classes).filter(|&other| other != c) {
+                        let change = 2.0 * u * columns[r][other];
+                        inner[c * classes + other] -= change;
+                        inner[other * classes + c] -= change;
+                    }
+                    let fit = &self.fit[c * classes..(c + 1) * classes];
+                    fits[r].iter_mut().zip(fit).for_each(|(sum, fit)| *sum -= 2.0 * u * fit);
+                    columns[r][c] = -u;
+                    weighed[r][c] = -u * p;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        for (r, column) in columns.iter().enumerate() {
+            codes.iter_mut().zip(column).for_each(|((_, code), &u)| code[r] = u as i8);
+        }
+    }
+}
+
+/// In eight sums, so that it is vectorised with the same result everywhere.
+fn dot(left: &[f64], right: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());
+    for (left, right) in left.iter().zip(right) {
+        for lane in 0..8 {
+            sums[lane] += left[lane] * right[lane];
+        }
+    }
+    let rest: f64 = left_rest.iter().zip(right_rest).map(|(left, right)| left * right).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+pub(super) fn save(state: &mut Tensors, name: &str, bits: usize, codes: &[(u32, Vec<i8>)]) {
+    let labels: Vec<u32> = codes.iter().map(|(label, _)| *label).collect();
+    let values: Vec<i8> = codes.iter().flat_map(|(_, code)| code).copied().collect();
+    state.put(&format!("{name}.labels"), 1, &labels);
+    state.put(name, bits, &values);
+}
+
+pub(super) fn load(state: &mut Tensors, name: &str, bits: usize) -> Loaded<Codes> {
+    let labels: Vec<u32> = state.take(&format!("{name}.labels"), 1)?;
+    let values: Vec<i8> = state.take_rows(name, labels.len(), bits)?;
+    if let Some(value) = values.iter().find(|value| value.abs() != 1) {
+        return Err(format!("array {name:?} holds {value}, where only 1 and -1 may stand"));
+    }
+    Ok(labels.into_iter().zip(values.chunks_exact(bits).map(<[i8]>::to_vec)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learners::random;
+
+    impl Problem {
+        /// `J` by its definition.
+        fn objective(&self, codes: &[(u32, Vec<i8>)]) -> f64 {
+            let (classes, k) = (codes.len(), self.bits as f64);
+            let inner = |a: &[i8], b: &[i8]| -> f64 {
+                a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+            };
+            let mut sum = 0.0;
+            for (c, (_, left)) in codes.iter().enumerate() {
+                for (d, (_, right)) in codes.iter().enumerate() {
+                    let inner = inner(left, right);
+                    if c != d {
+                        let pair = self.shares[c] * self.shares[d];
+                        sum += pair * (inner + k * self.apart).powi(2) / k;
+                    }
+                    sum -= self.fit[c * classes + d] * inner;
+                }
+            }
+            sum
+        }
+    }
+
+    fn problem(classes: usize, bits: usize, fit: f64, seed: u64) -> Problem {
+        let mut rng = random(seed, Purpose::Signs, 0);
+        let shares: Vec<f64> = (0..classes).map(|_| rng.random_range(0.1..1.0)).collect();
+        let total: f64 = shares.iter().sum();
+        let shares = shares.into_iter().map(|share| share / total).collect();
+        let mut matrix = vec![0.0; classes * classes];
+        for c in 0..classes {
+            for d in 0..=c {
+                let value = fit * rng.random_range(-0.1..0.1);
+                matrix[c * classes + d] = value;
+                matrix[d * classes + c] = value;
+            }
+            matrix[c * classes + c] += fit / classes as f64;
+        }
+        Problem { bits, shares, apart: 1.0 / (classes as f64 - 1.0).max(1.0), fit: matrix }
+    }
+
+    #[test]
+    fn no_single_flip_is_left_that_lowers_the_objective() {
+        for seed in 0..40 {
+            let classes = 2 + seed as usize % 9;
+            let problem = problem(classes, 24, if seed % 2 == 0 { 0.0 } else { 0.3 }, seed);
+            let labels: Vec<u32> = (0..classes as u32).collect();
+            let start = start(&labels, 24, seed, &[]);
+            let mut codes = start.clone();
+            problem.descend(&mut codes, &vec![false; classes]);
+            let lowest = problem.objective(&codes);
+            assert!(lowest <= problem.objective(&start));
+            for c in 0..classes {
+                for r in 0..24 {
+                    let mut other = codes.clone();
+                    other[c].1[r] *= -1;
+                    let becomes_equal = (0..classes).any(|d| d != c && other[d].1 == other[c].1);
+                    let lower = problem.objective(&other) < lowest - 1e-9;
+                    assert!(becomes_equal || !lower, "seed {seed}: bit {r} of class {c}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn codes_stay_different_however_much_a_common_one_would_fit() {
+        for (classes, bits) in [(16usize, 5), (8, 3), (200, 32)] {
+            let mut problem = problem(classes, bits, 0.0, 1);
+            problem.fit = vec![1.0; classes * classes];
+            let labels: Vec<u32> = (0..classes as u32).collect();
+            let mut codes = start(&labels, bits, 7, &[]);
+            problem.descend(&mut codes, &vec![false; classes]);
+            let different: HashSet<_> = codes.iter().map(|(_, code)| code).collect();
+            assert_eq!(different.len(), classes, "{classes} classes, {bits} bits");
+        }
+    }
+
+    #[test]
+    fn steady_codes_move_less() {
+        let problem = problem(10, 64, 0.3, 3);
+        let labels: Vec<u32> = (0..10).collect();
+        let begun = start(&labels, 64, 3, &[]);
+        let moved = |steady: bool| {
+            let mut codes = begun.clone();
+            problem.descend(&mut codes, &[steady; 10]);
+            let pairs = codes.iter().zip(&begun);
+            pairs.flat_map(|(a, b)| a.1.iter().zip(&b.1)).filter(|(a, b)| a != b).count()
+        };
+        assert!(moved(true) < moved(false));
+    }
+}

@@ -1,0 +1,229 @@
+//! From a vector to the whole numbers that are added up.
+
+use super::{LiftBy, Loaded, Params};
+use crate::hash::Anchors;
+use crate::kernel::{LARGEST, squared_norm};
+use crate::tensors::Tensors;
+use crate::{Features, Lift, Mean};
+
+/// What is done to a vector before it is added up: lifted, centred, and rounded to whole steps.
+/// Fixed by the warm-up.
+#[derive(Clone, Debug)]
+pub(super) struct Embedding {
+    dim: usize,
+    /// With a lift: the anchors, and how fast similarity falls with distance.
+    rbf: Option<(Vec<f32>, f32)>,
+    anchors: Option<Anchors>,
+    /// Subtracted from lifted vectors, so that sums stay small; empty without a lift.
+    center: Vec<f32>,
+    /// What one whole number stands for, in each place: a power of two.
+    steps: Vec<f32>,
+}
+
+impl PartialEq for Embedding {
+    fn eq(&self, other: &Self) -> bool {
+        self.rbf == other.rbf && self.center == other.center && self.steps == other.steps
+    }
+}
+
+/// Rows of whole numbers: those that fit the fast sum, and those that do not.
+pub(super) struct WholeNumbers {
+    width: usize,
+    rows: Vec<i16>,
+    /// The place of each row that has larger numbers, and the numbers; zeros stand in `rows`.
+    large: Vec<(usize, Vec<f64>)>,
+}
+
+impl WholeNumbers {
+    /// The rows that fit, zeros for those that do not.
+    pub(super) fn small(&self) -> &[i16] {
+        &self.rows
+    }
+
+    pub(super) fn large(&self) -> &[(usize, Vec<f64>)] {
+        &self.large
+    }
+
+    /// Calls `each` with the numbers of each row.
+    pub(super) fn for_each(&self, mut each: impl FnMut(usize, &mut dyn Iterator<Item = f64>)) {
+        let mut large = self.large.iter().peekable();
+        for (at, row) in self.rows.chunks_exact(self.width).enumerate() {
+            match large.next_if(|(place, _)| *place == at) {
+                Some((_, row)) => each(at, &mut row.iter().copied()),
+                None => each(at, &mut row.iter().map(|&value| f64::from(value))),
+            }
+        }
+    }
+}
+
+impl Embedding {
+    /// From the stream's first rows, prepared as all rows will be.
+    pub(super) fn from_first(params: &Params, unit: bool, first: Features<'_>) -> Self {
+        let dim = first.dim();
+        match params.lift {
+            LiftBy::None => {
+                let steps = linear_steps(unit, first);
+                Embedding { dim, rbf: None, anchors: None, center: Vec::new(), steps }
+            }
+            LiftBy::Rbf => {
+                let anchors = first.slice(0..first.len().min(params.anchors));
+                let gamma = params.gamma.or(|| 1.0 / mean_squared_distance(anchors)) as f32;
+                let lifted = Anchors::new(anchors.values(), dim, gamma);
+                let (width, values) = (anchors.len(), lifted.lift_all(first));
+                let mut mean = Mean::new(width);
+                let rows = Features::new(&values, width).expect("similarities are finite");
+                mean.add(rows).expect("of the width of the anchors");
+                Embedding {
+                    dim,
+                    rbf: Some((anchors.values().to_vec(), gamma)),
+                    anchors: Some(lifted),
+                    center: mean.value(),
+                    // Similarities are from 0 to 1, and so within 1 of their mean.
+                    steps: vec![1.0 / (f32::from(LARGEST) + 1.0); width],
+                }
+            }
+        }
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.steps.len()
+    }
+
+    pub(super) fn steps(&self) -> &[f32] {
+        &self.steps
+    }
+
+    pub(super) fn center(&self) -> &[f32] {
+        &self.center
+    }
+
+    pub(super) fn lift(&self) -> Lift {
+        match &self.rbf {
+            None => Lift::Identity,
+            Some((anchors, gamma)) => Lift::Rbf { anchors: anchors.clone(), gamma: *gamma },
+        }
+    }
+
+    /// Rows of vectors as they are added up.
+    pub(super) fn whole_numbers(&self, rows: &[f32]) -> WholeNumbers {
+        let lifted;
+        let values = match &self.anchors {
+            None => rows,
+            Some(anchors) => {
+                lifted = anchors.lift_rows(rows, self.dim);
+                &lifted
+            }
+        };
+        let width = self.width();
+        let mut out = WholeNumbers { width, rows: vec![0; values.len()], large: Vec::new() };
+        let inverse: Vec<f32> = self.steps.iter().map(|step| 1.0 / step).collect();
+        for (at, (row, small)) in
+            values.chunks_exact(width).zip(out.rows.chunks_exact_mut(width)).enumerate()
+        {
+            if !round(row, &self.center, &inverse, small) {
+                let center = self.center.iter().copied().chain(std::iter::repeat(0.0));
+                let whole = |((value, center), inverse): ((&f32, f32), &f32)| {
+                    (f64::from(value - center) * f64::from(*inverse)).round_ties_even()
+                };
+                small.fill(0);
+                out.large.push((at, row.iter().zip(center).zip(&inverse).map(whole).collect()));
+            }
+        }
+        out
+    }
+
+    pub(super) fn save(&self, state: &mut Tensors) {
+        state.put("brook.steps", self.width(), &self.steps);
+        if let Some((anchors, gamma)) = &self.rbf {
+            state.put("brook.anchors", self.dim, anchors);
+            state.put("brook.gamma", 1, &[*gamma]);
+            state.put("brook.center", self.width(), &self.center);
+        }
+    }
+
+    pub(super) fn load(params: &Params, dim: usize, state: &mut Tensors) -> Loaded<Self> {
+        let finite = |name: &str, values: &[f32]| match values.iter().all(|v| v.is_finite()) {
+            true => Ok(()),
+            false => Err(format!("array {name:?} holds numbers that are not finite")),
+        };
+        let (rbf, center, width) = match params.lift {
+            LiftBy::None => (None, Vec::new(), dim),
+            LiftBy::Rbf => {
+                let anchors: Vec<f32> = state.take("brook.anchors", dim)?;
+                let width = anchors.len() / dim;
+                if !(1..=params.anchors).contains(&width) {
+                    return Err(format!("{width} anchors, where 1 to {} may be", params.anchors));
+                }
+                let gamma = state.take_rows::<f32>("brook.gamma", 1, 1)?[0];
+                if !(gamma.is_finite() && gamma > 0.0) {
+                    return Err(format!("gamma should be above 0, it is {gamma}"));
+                }
+                let center = state.take_rows("brook.center", 1, width)?;
+                finite("brook.anchors", &anchors)?;
+                finite("brook.center", &center)?;
+                (Some((anchors, gamma)), center, width)
+            }
+        };
+        let steps: Vec<f32> = state.take_rows("brook.steps", 1, width)?;
+        if let Some(step) = steps.iter().find(|step| !(step.is_normal() && **step > 0.0)) {
+            return Err(format!("steps should be above 0, one is {step}"));
+        }
+        let anchors = rbf.as_ref().map(|(anchors, gamma)| Anchors::new(anchors, dim, *gamma));
+        Ok(Embedding { dim, rbf, anchors, center, steps })
+    }
+}
+
+/// Rounds a row to whole numbers of steps; whether they are all small enough.
+fn round(row: &[f32], center: &[f32], inverse: &[f32], out: &mut [i16]) -> bool {
+    let mut large = false;
+    let mut whole = |value: f32, inverse: f32, out: &mut i16| {
+        let number = (value * inverse).round_ties_even();
+        large |= number.abs() > f32::from(LARGEST);
+        // Out of range it saturates; the row is then not used.
+        *out = number as i16;
+    };
+    match center {
+        [] => {
+            for ((value, inverse), out) in row.iter().zip(inverse).zip(out) {
+                whole(*value, *inverse, out);
+            }
+        }
+        center => {
+            for (((value, center), inverse), out) in row.iter().zip(center).zip(inverse).zip(out) {
+                whole(value - center, *inverse, out);
+            }
+        }
+    }
+    !large
+}
+
+/// The steps for vectors that are not lifted. Those of unit length have no number beyond 1; of
+/// others, each place may have a scale of its own, and grow to twice what it was in the first rows
+/// before the slower sum for larger numbers is used.
+fn linear_steps(unit: bool, first: Features<'_>) -> Vec<f32> {
+    let dim = first.dim();
+    let range = f32::from(LARGEST) + 1.0;
+    if unit {
+        return vec![1.0 / range; dim];
+    }
+    let mut largest = vec![0.0f32; dim];
+    for row in first.values().chunks_exact(dim) {
+        largest.iter_mut().zip(row).for_each(|(largest, value)| *largest = largest.max(value.abs()));
+    }
+    let overall = largest.iter().copied().fold(0.0, f32::max);
+    // Whatever was always zero may yet come: as large as the largest, for all that is known.
+    let known = |value: f32| if value > 0.0 { value } else { overall };
+    let step = |value: f32| (known(value).log2().ceil() + 1.0).clamp(-100.0, 120.0).exp2() / range;
+    largest.into_iter().map(step).collect()
+}
+
+/// The mean squared distance between two rows; 1 when there is none.
+fn mean_squared_distance(rows: Features<'_>) -> f64 {
+    let mut mean = Mean::new(rows.dim());
+    mean.add(rows).expect("of its own dimension");
+    let n = rows.len() as f64;
+    let norms: f64 = rows.values().chunks_exact(rows.dim()).map(squared_norm).sum();
+    // Over pairs of different rows: twice the variance.
+    let mean = 2.0 * (norms / n - squared_norm(&mean.value())) * n / (n - 1.0).max(1.0);
+    if mean.is_finite() && mean > 1e-9 * norms / n { mean } else { 1.0 }
+}

@@ -1,0 +1,519 @@
+//! **brook**: this library's own method. It seeks what [`bsodh`](super::bsodh) seeks, over the whole
+//! stream instead of its newest batch, and keeps only sums.
+//!
+//! All items of a class share one target code. With `u_c` that of class `c`, `n_c` its items and
+//! `z` a vector as it is learned (lifted, see below), the weights that fit the codes of everything
+//! seen best are known in closed form:
+//!
+//! ```text
+//! W = (A + ridge I)^-1 S U      A = sum z z^T      S = [s_1 .. s_C], s_c = sum of z over class c
+//! ```
+//!
+//! with `z` and the codes centred on their means, which gives every bit an offset too. So `W` leaves
+//! the problem. What is left is small and discrete, in the codes of the classes alone:
+//!
+//! ```text
+//! J(U) = 1/k sum over c != c' of p_c p_c' (u_c . u_c' + k dissimilar_weight)^2
+//!        - fit_weight / n tr(U^T M U)              M = S^T (A + ridge I)^-1 S      p_c = n_c / n
+//! ```
+//!
+//! The first sum drives codes apart, the second prefers bits that the vectors can tell. Single bits
+//! are flipped while `J` falls.
+//!
+//! # What is kept, and what it costs
+//!
+//! `A`, `S` and the counts: O(width^2 + classes x width), where `width` is the number of anchors, or
+//! of dimensions without a lift. A row costs one lift and `width^2 / 2` multiplications of 16-bit
+//! numbers, whatever the size of the batch: rows are gathered until there are 512. A function costs
+//! `width^3 / 3` when it is asked for, and codes of up to 1024 classes at most 64 passes of
+//! O(classes^2 bits) each. Classes beyond the 1024 most frequent keep the random codes they start
+//! from: among so many, random codes lie as far apart as any.
+//!
+//! # Exact sums
+//!
+//! A vector is rounded to whole multiples of a fixed step before it is added (at most 2047 of
+//! them). Sums of whole numbers are exact: see [`Start::Seeded`], [`Model::merge`] and
+//! [`Model::unlearn`]. Only `half_life` gives that up.
+//!
+//! # Several labels
+//!
+//! A row with several labels belongs to each of them in equal parts: its target is the mean of their
+//! codes, so that rows are as alike as their labels overlap, and what is kept grows with the labels,
+//! not with their combinations. Rows without labels are passed over.
+//!
+//! [`Model::merge`]: crate::Model::merge
+//! [`Model::unlearn`]: crate::Model::unlearn
+
+mod codes;
+mod embedding;
+mod solution;
+mod sums;
+
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use self::embedding::Embedding;
+use self::solution::Solution;
+use self::sums::{BLOCK, Sums};
+use super::{BuiltIn, Loaded, check_not_negative, check_positive, linear};
+use crate::dataset::LabelList;
+use crate::tensors::Tensors;
+use crate::{Batch, Error, Features, HashFunction, HashParts, Labels, Learner, Result, Step};
+
+/// The widest sum of products that is kept, in numbers: 2 GB.
+const MAX_WIDTH: usize = 16_384;
+
+/// The parameters of brook. What is [`Choice::Auto`] is found from the data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// What vectors are mapped by before they are learned.
+    pub lift: LiftBy,
+    /// How many of the stream's first rows become anchors of the lift; fewer if the warm-up is
+    /// shorter.
+    pub anchors: usize,
+    /// How fast similarity to an anchor falls with distance. By itself: one over the mean squared
+    /// distance between anchors.
+    pub gamma: Choice,
+    /// How much large weights are punished. By itself: the mean squared length of the centred
+    /// vectors, times 1 without a lift and 0.0005 with one.
+    pub ridge: Choice,
+    /// How much bits are preferred that vectors can tell, over codes that lie far apart. By itself:
+    /// `15 (1 - e) / C`, at most 1, where `e` is the share of the classes' variance that the vectors
+    /// explain and `C` the number of classes, with rare ones counting less.
+    pub fit_weight: Choice,
+    /// How far apart, in parts of the code length, codes should lie beyond half. By itself:
+    /// `1 / (C - 1)`, as far as `C` codes can.
+    pub dissimilar_weight: Choice,
+    /// What the search for codes starts from.
+    pub start: StartFrom,
+    /// With `start = steady`: after how many rows the codes in use are renewed. 0: whenever the
+    /// stream has doubled.
+    pub renew_every: u64,
+    /// After how many rows a row counts half. 0: never.
+    pub half_life: f64,
+}
+
+/// What vectors are mapped by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LiftBy {
+    /// Nothing: codes are linear in the vectors.
+    None,
+    /// Similarity to anchors: [`Lift::Rbf`](crate::Lift::Rbf).
+    Rbf,
+}
+
+/// What the search for codes starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartFrom {
+    /// The seed. The function depends on what was learned, and on nothing else: not on its order,
+    /// nor on how it was cut into batches.
+    Seeded,
+    /// The codes in use, which change only for a gain worth the change: a function that is asked
+    /// for again later leaves most codes as they are.
+    Steady,
+}
+
+/// A number that is given, or found from the data: a number or `"auto"` in files.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Choice {
+    /// Found from the data.
+    #[default]
+    Auto,
+    /// Given.
+    Fixed(f64),
+}
+
+impl Choice {
+    fn or(self, rule: impl FnOnce() -> f64) -> f64 {
+        match self {
+            Choice::Auto => rule(),
+            Choice::Fixed(value) => value,
+        }
+    }
+
+    fn check(self, check: impl FnOnce(f64) -> Result<()>) -> Result<()> {
+        match self {
+            Choice::Auto => Ok(()),
+            Choice::Fixed(value) => check(value),
+        }
+    }
+}
+
+impl Serialize for Choice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Choice::Auto => serializer.serialize_str("auto"),
+            Choice::Fixed(value) => serializer.serialize_f64(*value),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Choice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Number(f64),
+            Text(String),
+        }
+        match Form::deserialize(deserializer) {
+            Ok(Form::Number(value)) => Ok(Choice::Fixed(value)),
+            Ok(Form::Text(text)) if text == "auto" => Ok(Choice::Auto),
+            _ => Err(de::Error::custom("expected a number or auto")),
+        }
+    }
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            lift: LiftBy::Rbf,
+            anchors: 2000,
+            gamma: Choice::Auto,
+            ridge: Choice::Auto,
+            fit_weight: Choice::Auto,
+            dissimilar_weight: Choice::Auto,
+            start: StartFrom::Seeded,
+            renew_every: 0,
+            half_life: 0.0,
+        }
+    }
+}
+
+/// brook at work.
+#[derive(Clone, Debug)]
+pub(crate) struct Brook {
+    params: Params,
+    start: super::Start,
+    /// What there is once the warm-up is over.
+    warm: Option<Warm>,
+    /// The function of what was learned, once it was asked for.
+    solved: OnceLock<Solution>,
+}
+
+#[derive(Clone, Debug)]
+struct Warm {
+    embedding: Embedding,
+    sums: Sums,
+    pending: Pending,
+    /// How many rows were learned in all, those unlearned again included.
+    learned: u64,
+    /// With `start = steady`: the codes in use, by class.
+    in_use: Vec<(u32, Vec<i8>)>,
+}
+
+/// Rows that wait until there are enough of them.
+#[derive(Clone, Debug, Default)]
+struct Pending {
+    rows: Vec<f32>,
+    labels: LabelList,
+}
+
+impl Warm {
+    fn new(embedding: Embedding) -> Self {
+        let sums = Sums::new(embedding.width());
+        let pending = Pending { rows: Vec::new(), labels: LabelList::new_sets() };
+        Warm { embedding, sums, pending, learned: 0, in_use: Vec::new() }
+    }
+
+    /// The sums, of what is pending too.
+    fn complete(&self, half_life: f64) -> Sums {
+        let mut sums = self.sums.clone();
+        self.pending.add_to(&mut sums, &self.embedding, half_life);
+        sums
+    }
+
+    fn flush(&mut self, half_life: f64) {
+        let pending = std::mem::take(&mut self.pending);
+        pending.add_to(&mut self.sums, &self.embedding, half_life);
+        self.pending.labels = LabelList::new_sets();
+    }
+}
+
+impl Pending {
+    fn add_to(&self, sums: &mut Sums, embedding: &Embedding, half_life: f64) {
+        if self.labels.is_empty() {
+            return;
+        }
+        if half_life > 0.0 {
+            sums.scale((-(self.labels.len() as f64) / half_life).exp2());
+        }
+        sums.add(&embedding.whole_numbers(&self.rows), self.labels.view(), 1.0);
+    }
+}
+
+impl Brook {
+    /// Rows as sums, apart from what was learned before.
+    fn sums_of(&self, warm: &Warm, features: Features<'_>, labels: Labels<'_>) -> Sums {
+        let mut sums = Sums::new(warm.embedding.width());
+        for start in (0..labels.len()).step_by(BLOCK) {
+            let rows = start..labels.len().min(start + BLOCK);
+            let numbers = warm.embedding.whole_numbers(features.slice(rows.clone()).values());
+            sums.add(&numbers, labels.slice(rows), 1.0);
+        }
+        sums
+    }
+
+    fn solve(&self, warm: &Warm) -> Option<Solution> {
+        let sums = warm.complete(self.params.half_life);
+        let in_use = (self.params.start == StartFrom::Steady).then_some(&warm.in_use[..]);
+        Solution::find(&self.params, &warm.embedding, &sums, self.start.bits, self.start.seed, in_use)
+    }
+
+    fn solved(&self) -> Option<&Solution> {
+        let warm = self.warm.as_ref()?;
+        if let Some(solution) = self.solved.get() {
+            return Some(solution);
+        }
+        let solution = self.solve(warm)?;
+        Some(self.solved.get_or_init(|| solution))
+    }
+
+    /// Whether the codes in use are due for renewal between two numbers of rows.
+    fn renewal_due(&self, before: u64, after: u64) -> bool {
+        if self.params.start == StartFrom::Seeded {
+            return false;
+        }
+        let block = BLOCK as u64;
+        match self.params.renew_every {
+            0 => (before / block).checked_ilog2() != (after / block).checked_ilog2(),
+            every => before / every != after / every,
+        }
+    }
+
+    /// What must not be done while rows wait for the warm-up to end.
+    fn warm_mut(&mut self) -> Result<&mut Warm> {
+        self.warm.as_mut().ok_or(Error::NoSolution {
+            method: Brook::NAME,
+            problem: "it has not warmed up: there are no anchors yet",
+        })
+    }
+
+    fn check_takes_back(&self, what: &'static str) -> Result<()> {
+        match self.params.half_life > 0.0 {
+            true => Err(Error::NotLearned {
+                what,
+                problem: "with a half_life rows count less as they age, and how old these are is \
+                          not known"
+                    .to_owned(),
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Learner for Brook {
+    fn learn(&mut self, batch: Batch<'_>) -> Result<Step> {
+        batch.features().expect_dim(self.start.dim)?;
+        let labels = batch.require_labels(Brook::NAME)?;
+        let half_life = self.params.half_life;
+        self.warm_mut()?;
+        let mut changed = false;
+        for row in 0..labels.len() {
+            if labels.row(row).is_empty() {
+                continue;
+            }
+            changed = true;
+            let Some(warm) = &mut self.warm else { break };
+            warm.pending.rows.extend_from_slice(batch.features().row(row));
+            warm.pending.labels.push_set(labels.row(row));
+            warm.learned += 1;
+            let learned = warm.learned;
+            if warm.pending.labels.len() == BLOCK {
+                warm.flush(half_life);
+            }
+            if self.renewal_due(learned - 1, learned) {
+                self.renew();
+            }
+        }
+        if changed {
+            self.solved = OnceLock::new();
+        }
+        Ok(Step { function_changed: changed, ..Step::default() })
+    }
+
+    fn hash_function(&self) -> HashFunction {
+        let (dim, bits) = (self.start.dim, self.start.bits);
+        let (Some(warm), Some(solution)) = (&self.warm, self.solved()) else {
+            return linear(dim, bits, &self.start.projection());
+        };
+        let Solution { weights, offset, .. } = solution.clone();
+        let parts = HashParts {
+            lift: warm.embedding.lift(),
+            offset: Some(offset),
+            ..HashParts::linear(dim, bits, weights)
+        };
+        HashFunction::new(parts).expect("a solution is finite, and of the embedding's width")
+    }
+}
+
+impl Brook {
+    /// Takes the codes that are best now into use.
+    fn renew(&mut self) {
+        let solution = self.warm.as_ref().and_then(|warm| self.solve(warm));
+        if let (Some(warm), Some(solution)) = (&mut self.warm, solution) {
+            warm.in_use = solution.codes;
+        }
+    }
+}
+
+impl BuiltIn for Brook {
+    type Params = Params;
+    const NAME: &'static str = "brook";
+    const SUPERVISED: bool = true;
+    const WARMS_UP: bool = true;
+
+    fn warmup(params: &Params) -> usize {
+        match params.lift {
+            LiftBy::None => super::WARMUP,
+            LiftBy::Rbf => params.anchors,
+        }
+    }
+
+    fn check(params: &Params, start: &super::Start) -> Result<()> {
+        let Params { gamma, ridge, fit_weight, dissimilar_weight, .. } = params;
+        gamma.check(|value| check_positive("gamma", value))?;
+        ridge.check(|value| check_positive("ridge", value))?;
+        fit_weight.check(|value| check_not_negative("fit_weight", value))?;
+        dissimilar_weight.check(|value| check_not_negative("dissimilar_weight", value))?;
+        check_not_negative("half_life", params.half_life)?;
+        match params.lift {
+            LiftBy::Rbf if !(1..=MAX_WIDTH).contains(&params.anchors) => {
+                let expected = format!("from 1 to {MAX_WIDTH}");
+                Err(Error::parameter("anchors", expected, params.anchors))
+            }
+            LiftBy::None if start.dim > MAX_WIDTH => {
+                let expected = format!(
+                    "at most {MAX_WIDTH} for brook with lift = none, which sums up all pairs of \
+                     dimensions (lift = rbf has no such bound)"
+                );
+                Err(Error::parameter("dim", expected, start.dim))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn start(params: &Params, start: super::Start) -> Self {
+        Brook { params: params.clone(), start, warm: None, solved: OnceLock::new() }
+    }
+
+    fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {
+        let embedding = Embedding::from_first(&self.params, self.start.unit, first.features());
+        self.warm = Some(Warm::new(embedding));
+        Ok(())
+    }
+
+    fn merge(&mut self, other: &Self, translate: &dyn Fn(u32) -> u32) -> Result<()> {
+        let half_life = other.params.half_life;
+        let different = |what: &str| {
+            Err(Error::NotMergeable {
+                problem: format!(
+                    "their {what} differ; models that are to be merged must come from one that \
+                     has warmed up (as siblings of it)"
+                ),
+            })
+        };
+        match (&mut self.warm, &other.warm) {
+            (Some(warm), Some(others)) if warm.embedding == others.embedding => {
+                warm.flush(self.params.half_life);
+                warm.sums.merge(&others.complete(half_life), translate);
+                warm.learned += others.learned;
+            }
+            (Some(_), Some(_)) => return different("anchors or steps"),
+            _ => return different("states (one has not warmed up)"),
+        }
+        self.solved = OnceLock::new();
+        Ok(())
+    }
+
+    fn unlearn(&mut self, batch: Batch<'_>) -> Result<()> {
+        self.check_takes_back("unlearned")?;
+        let labels = batch.require_labels(Brook::NAME)?;
+        self.warm_mut()?.flush(0.0);
+        let Some(warm) = &self.warm else { return Ok(()) };
+        let gone = self.sums_of(warm, batch.features(), labels);
+        let wrong = |problem: String| Error::NotLearned { what: "unlearned", problem };
+        let rest = warm.sums.without(&gone).map_err(wrong)?;
+        if rest.rows() > 0.0 && !solution::is_sound(&self.params, &warm.embedding, &rest) {
+            return Err(wrong("what would be left is no sum of any rows".to_owned()));
+        }
+        self.warm_mut()?.sums = rest;
+        self.solved = OnceLock::new();
+        Ok(())
+    }
+
+    fn relabel(&mut self, features: Features<'_>, old: Labels<'_>, new: Labels<'_>) -> Result<()> {
+        self.check_takes_back("relabelled")?;
+        let emptied = |labels: Labels<'_>, row: usize| labels.row(row).is_empty();
+        if (0..old.len()).any(|row| emptied(old, row) != emptied(new, row)) {
+            return Err(Error::NotLearned {
+                what: "relabelled",
+                problem: "rows without labels were never learned; learn or unlearn them".to_owned(),
+            });
+        }
+        self.warm_mut()?.flush(0.0);
+        let Some(warm) = &self.warm else { return Ok(()) };
+        let gone = self.sums_of(warm, features, old);
+        let mut sums = warm.sums.clone();
+        sums.merge(&self.sums_of(warm, features, new), &|label| label);
+        let rest = sums
+            .without(&gone)
+            .map_err(|problem| Error::NotLearned { what: "relabelled", problem })?;
+        self.warm_mut()?.sums = rest;
+        self.solved = OnceLock::new();
+        Ok(())
+    }
+
+    fn sibling(&self) -> Option<Self> {
+        let warm = self.warm.as_ref()?;
+        let warm = Some(Warm::new(warm.embedding.clone()));
+        Some(Brook { warm, solved: OnceLock::new(), ..self.clone() })
+    }
+
+    fn save(&self, state: &mut Tensors) {
+        let Some(warm) = &self.warm else { return };
+        warm.embedding.save(state);
+        warm.sums.save(state);
+        let (ends, labels) = warm.pending.labels.to_lists();
+        state.put("brook.pending", self.start.dim, &warm.pending.rows);
+        state.put_places("brook.pending.ends", &ends);
+        state.put("brook.pending.labels", 1, &labels);
+        state.put("brook.learned", 1, &[warm.learned]);
+        codes::save(state, "brook.in_use", self.start.bits, &warm.in_use);
+        if let Some(solution) = self.solved() {
+            solution.save(state, self.start.bits);
+        }
+    }
+
+    fn load(params: &Params, start: super::Start, state: &mut Tensors) -> Loaded<Self> {
+        let (dim, bits) = (start.dim, start.bits);
+        let mut brook = Brook::start(params, start);
+        if !state.contains("brook.gram") {
+            return Ok(brook);
+        }
+        let embedding = Embedding::load(params, dim, state)?;
+        let sums = Sums::load(embedding.width(), state)?;
+        let rows = state.take("brook.pending", dim)?;
+        let ends = state.take_places("brook.pending.ends")?;
+        let labels: Vec<u32> = state.take("brook.pending.labels", 1)?;
+        let wrong = |error: Error| format!("the rows that wait: {error}");
+        let labels = Labels::sets(&ends, &labels).map_err(wrong)?;
+        let batch = Batch::new(Features::new(&rows, dim).map_err(wrong)?, labels).map_err(wrong)?;
+        if batch.len() >= BLOCK {
+            return Err(format!("{} rows wait, where at most {} may", batch.len(), BLOCK - 1));
+        }
+        let mut pending = Pending { rows: rows.clone(), labels: LabelList::new_sets() };
+        (0..labels.len()).for_each(|row| pending.labels.push_set(labels.row(row)));
+        let learned = state.take_rows::<u64>("brook.learned", 1, 1)?[0];
+        let in_use = codes::load(state, "brook.in_use", bits)?;
+        if state.contains("brook.weights") {
+            brook.solved = OnceLock::from(Solution::load(state, embedding.width(), bits)?);
+        }
+        brook.warm = Some(Warm { embedding, sums, pending, learned, in_use });
+        Ok(brook)
+    }
+}
