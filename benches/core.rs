@@ -33,11 +33,12 @@ fn main() {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread");
-    let benches: [(&str, fn()); 6] = [
+    let benches: [(&str, fn()); 7] = [
         // First, so that its peak of memory is its own.
         ("stream", stream),
         ("learn", learn),
         ("methods", methods),
+        ("brook", brook),
         ("wide", wide_vectors),
         ("encode", encode),
         ("eval", evaluation),
@@ -101,6 +102,67 @@ fn methods() {
             None => println!("  {name:32}{seconds:11.2} s"),
         }
     }
+}
+
+/// brook: from sums, on vectors as they are and on 2,000 lifted dimensions, beside mihash on the
+/// same; in batches of any size; and what the lift costs in encoding.
+fn brook() {
+    let (features, labels, dim) = mnist_or_blobs();
+    let rows = Features::new(&features[..ROWS * dim], dim).expect("finite");
+    let labels = Labels::single(&labels[..ROWS]);
+    let learn = |name: &str, lift: Option<&str>, rows: Features<'_>, batch: usize| {
+        let mut method = Method::named(name).expect("known");
+        method.preset("mnist").expect("known");
+        if let Some(lift) = lift {
+            method.set("lift", lift).expect("known");
+        }
+        let clock = Instant::now();
+        let mut model = method.start(rows.dim(), 64, 1).expect("starts");
+        run(&mut model, rows, labels, batch);
+        (black_box(model.hash_function()), clock.elapsed().as_secs_f64())
+    };
+    println!("learning {ROWS} x {dim}, 64 bits, with the function at the end");
+    for batch in [1, 100, 2000] {
+        let seconds = median(3, || drop(learn("brook", Some("none"), rows, batch)));
+        println!("  brook, linear, in batches of {batch:4} {seconds:11.3} s");
+    }
+    let all_threads = rayon::ThreadPoolBuilder::new().build().expect("all threads");
+    let (function, seconds) = learn("brook", Some("rbf"), rows, 2000);
+    println!("  brook, lifted in the same pass    {seconds:11.3} s");
+    let seconds = all_threads.install(|| learn("brook", Some("rbf"), rows, 2000).1);
+    println!("  the same on all threads           {seconds:11.3} s");
+
+    let lifted = function.lifted(rows).expect("fits");
+    let width = function.parts().lifted_dim();
+    let lifted = Features::new(&lifted, width).expect("finite");
+    println!("the same on {width} dimensions, lifted beforehand");
+    let ours = median(3, || drop(learn("brook", Some("none"), lifted, 2000)));
+    let threads =
+        median(3, || drop(all_threads.install(|| learn("brook", Some("none"), lifted, 2000))));
+    let theirs = median(3, || drop(learn("mihash", None, lifted, 2000)));
+    println!("  mihash                            {theirs:11.3} s");
+    println!("  brook                             {ours:11.3} s   1/{:.1}", theirs / ours);
+    println!("  brook on all threads              {threads:11.3} s   1/{:.1}", theirs / threads);
+
+    let some = rows.slice(0..10_000);
+    let (linear, _) = learn("brook", Some("none"), rows, 2000);
+    let plain = median(5, || drop(black_box(linear.encode(some))));
+    let lift = median(5, || drop(black_box(function.encode(some))));
+    let bare = median(5, || {
+        // The products of the lift alone.
+        let x = MatRef::from_row_major_slice(some.values(), some.len(), dim);
+        let anchors = MatRef::from_row_major_slice(&rows.values()[..width * dim], width, dim);
+        let mut out = Mat::<f32>::zeros(some.len(), width);
+        matmul(out.as_mut(), Accum::Replace, x, anchors.transpose(), 1.0, Par::Seq);
+        black_box(out);
+    });
+    println!("encoding {} rows", some.len());
+    println!("  linear                            {plain:11.3} s");
+    println!("  lifted                            {lift:11.3} s");
+    println!(
+        "  the products of the lift alone    {bare:11.3} s   lifted / this = {:.2}",
+        lift / bare
+    );
 }
 
 /// Learning 20,000 rows of MNIST against the dense twin.

@@ -57,8 +57,11 @@ const SETS: [Set; 3] = [
     },
 ];
 
+/// What differs from the preset.
+type Parameters = &'static [(&'static str, &'static str)];
+
 /// Each method, with every form of it that may be its best.
-const METHODS: [(&str, &str, &[(&str, &str)]); 13] = [
+const METHODS: [(&str, &str, Parameters); 13] = [
     ("brook", "brook", &[]),
     ("bsodh", "bsodh", &[]),
     ("bsodh, alternating", "bsodh", &[("order", "alternating")]),
@@ -88,7 +91,10 @@ fn main() -> Result<(), Failure> {
     let seeds: u64 = arguments.next().as_deref().unwrap_or("3").parse()?;
     let words: Vec<String> = arguments.collect();
     let wanted = |text: &str| words.iter().all(|word| text.contains(word.as_str()));
-    println!("{:46}{:^23}{:^23}{:^23}", "means of 3 lengths: 32, 64, 128 bits", "mAP", "mAP@1000", "P r<=2");
+    println!(
+        "{:46}{:^23}{:^23}{:^23}",
+        "means; at 32, 64 and 128 bits each", "mAP", "mAP@1000", "P r<=2"
+    );
     for set in &SETS {
         for lifted in [false, true] {
             let text = |method: &str| {
@@ -100,7 +106,9 @@ fn main() -> Result<(), Failure> {
             }
             let mut sums = vec![[Scores::default(); BITS.len()]; methods.len()];
             let path = |file: &&str| Path::new(&folder).join(set.name).join(file);
-            let files = |files: &[&str]| files.iter().map(path).map(|p| p.display().to_string()).collect::<Vec<_>>();
+            let files = |files: &[&str]| {
+                files.iter().map(path).map(|p| p.display().to_string()).collect::<Vec<_>>()
+            };
             let data = Data::read(&files(set.features), &files(set.labels))?;
             for seed in 1..=seeds {
                 let (database, queries) = data.split(set.queries_per_class, seed)?;
@@ -124,7 +132,9 @@ fn main() -> Result<(), Failure> {
                             }
                             _ => given.run(method.1, method.2, bits, lifted)?,
                         };
-                        sums.iter_mut().zip(scores).for_each(|(sum, score)| *sum += score / seeds as f64);
+                        sums.iter_mut()
+                            .zip(scores)
+                            .for_each(|(sum, score)| *sum += score / seeds as f64);
                     }
                 }
             }
@@ -133,7 +143,10 @@ fn main() -> Result<(), Failure> {
                 let seconds = sums.map(|sum| format!("{:.2}", sum[3])).join(" ");
                 println!(
                     "{:46}{:^23}{:^23}{:^23}{seconds} s",
-                    text(method.0), three(0), three(1), three(2)
+                    text(method.0),
+                    three(0),
+                    three(1),
+                    three(2)
                 );
             }
         }
@@ -175,7 +188,7 @@ impl Given<'_> {
     fn run(
         &self,
         name: &str,
-        parameters: &[(&str, &str)],
+        parameters: Parameters,
         bits: usize,
         lifted: bool,
     ) -> Result<Scores, Failure> {
@@ -206,7 +219,8 @@ impl Given<'_> {
 impl Lifted {
     fn given<'a>(&'a self, given: &Given<'a>) -> Result<Given<'a>, Failure> {
         let batch = |values: &'a [f32], batch: Batch<'a>| {
-            let labels = batch.labels().ok_or(hashbrook::Error::LabelsMissing { method: "table" })?;
+            let labels =
+                batch.labels().ok_or(hashbrook::Error::LabelsMissing { method: "table" })?;
             Batch::new(Features::new(values, self.center.len())?, labels)
         };
         Ok(Given {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
 
-use crate::commands::{compare, demo, encode, eval, info, learn, split};
+use crate::commands::{compare, demo, encode, eval, info, learn, merge, split, unlearn};
 
 /// Learns compact binary codes from a labelled stream of vectors, and measures search by them.
 #[derive(Parser)]
@@ -42,6 +42,8 @@ pub enum Command {
     Demo(demo::Args),
     Split(split::Args),
     Learn(learn::Args),
+    Merge(merge::Args),
+    Unlearn(unlearn::Args),
     Encode(encode::Args),
     Eval(eval::Args),
     Compare(compare::Args),

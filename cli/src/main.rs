@@ -29,6 +29,8 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Demo(args) => commands::demo::run(&args),
         Command::Split(args) => commands::split::run(&args),
         Command::Learn(args) => commands::learn::run(&args),
+        Command::Merge(args) => commands::merge::run(&args),
+        Command::Unlearn(args) => commands::unlearn::run(&args),
         Command::Encode(args) => commands::encode::run(&args),
         Command::Eval(args) => commands::eval::run(&args),
         Command::Compare(args) => commands::compare::run(&args),

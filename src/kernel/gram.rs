@@ -17,16 +17,16 @@ type Pairs = [i32; LANES];
 /// The largest number, by size, that a row may hold.
 pub(crate) const LARGEST: i16 = 2047;
 
-/// The most rows that are added at a time: their sums must fit an `i32`.
-pub(crate) const MOST_ROWS: usize = 512;
-const _: () = assert!(LARGEST as i64 * LARGEST as i64 * MOST_ROWS as i64 <= i32::MAX as i64);
+/// The most pairs of rows whose sums fit an `i32`.
+const MOST_PAIRS: usize = 256;
+const _: () = assert!(LARGEST as i64 * LARGEST as i64 * 2 * MOST_PAIRS as i64 <= i32::MAX as i64);
 
 /// Rows and columns of a tile: as many sums as there are registers for.
 const TILE_ROWS: usize = 8;
 const TILE_PANELS: usize = 3;
 
-/// How many rows of the sum one task computes.
-const BAND: usize = 48;
+/// How many rows of the sum one task computes; as many as a tile has columns.
+const BAND: usize = TILE_PANELS * LANES;
 
 /// A symmetric sum of whole numbers, kept in `f64`, which is exact up to 2^53.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,13 +52,13 @@ impl Gram {
         &mut self.values[i * self.stride..][..=i]
     }
 
-    /// Adds, for each of at most [`MOST_ROWS`] rows, `sign q q^T`. No number is beyond [`LARGEST`].
+    /// Adds `sign q q^T` for each of some rows. No number is beyond [`LARGEST`]. A thousand rows and
+    /// more at a time are best: all of the sum is gone through each time.
     pub(crate) fn add_rows(&mut self, rows: &[i16], sign: f64) {
         self.add_rows_with(Instructions::best(), rows, sign);
     }
 
     fn add_rows_with(&mut self, instructions: Instructions, rows: &[i16], sign: f64) {
-        debug_assert!(rows.len() <= MOST_ROWS * self.width);
         debug_assert!(rows.iter().all(|value| value.unsigned_abs() <= LARGEST.unsigned_abs()));
         let panels = self.pack(rows);
         let depth = rows.len().div_ceil(2 * self.width);
@@ -68,17 +68,25 @@ impl Gram {
         let stride = self.stride;
         self.values.par_chunks_mut(BAND * stride).enumerate().for_each(|(band, sums)| {
             let panel = |at: usize| &panels[at * depth..(at + 1) * depth];
-            for (at, sums) in sums.chunks_exact_mut(TILE_ROWS * stride).enumerate() {
-                let row = band * BAND + at * TILE_ROWS;
-                let columns = (row + TILE_ROWS).div_ceil(LANES * TILE_PANELS) * TILE_PANELS;
-                for first in (0..columns).step_by(TILE_PANELS) {
-                    let right = std::array::from_fn(|p| panel(first + p));
-                    let tile = instructions.tile(panel(row / LANES), row % LANES, right);
-                    for (sums, tile) in sums.chunks_exact_mut(stride).zip(&tile) {
-                        let sums = &mut sums[first * LANES..][..TILE_PANELS * LANES];
-                        for (sum, value) in sums.iter_mut().zip(tile.as_flattened()) {
-                            *sum += sign * f64::from(*value);
+            // These columns stay in the cache while the rows of the band go by.
+            for first in (0..(band + 1) * (BAND / LANES)).step_by(TILE_PANELS) {
+                let right = std::array::from_fn(|p| panel(first + p));
+                for (at, sums) in sums.chunks_exact_mut(TILE_ROWS * stride).enumerate() {
+                    let row = band * BAND + at * TILE_ROWS;
+                    let left = panel(row / LANES);
+                    let mut tile = [[0.0; TILE_PANELS * LANES]; TILE_ROWS];
+                    for start in (0..depth).step_by(MOST_PAIRS) {
+                        let part = start..depth.min(start + MOST_PAIRS);
+                        let right = right.map(|panel: &[Pairs]| &panel[part.clone()]);
+                        let sums = instructions.tile(&left[part], row % LANES, right);
+                        for (tile, sums) in tile.iter_mut().zip(&sums) {
+                            let sums = sums.as_flattened().iter();
+                            tile.iter_mut().zip(sums).for_each(|(sum, v)| *sum += f64::from(*v));
                         }
+                    }
+                    for (sums, tile) in sums.chunks_exact_mut(stride).zip(&tile) {
+                        let sums = sums[first * LANES..].iter_mut().zip(tile);
+                        sums.for_each(|(sum, value)| *sum += sign * value);
                     }
                 }
             }
@@ -109,16 +117,17 @@ impl Gram {
     fn pack(&self, rows: &[i16]) -> Vec<Pairs> {
         let depth = rows.len().div_ceil(2 * self.width);
         let mut panels = vec![[0; LANES]; self.stride / LANES * depth];
-        for (at, pair) in rows.chunks(2 * self.width).enumerate() {
-            let (first, second) = pair.split_at(self.width);
-            for (panel, columns) in first.chunks(LANES).enumerate() {
-                let out = &mut panels[panel * depth + at];
-                for (lane, value) in columns.iter().enumerate() {
-                    let other = second.get(panel * LANES + lane).copied().unwrap_or(0);
-                    out[lane] = i32::from(*value) & 0xFFFF | i32::from(other) << 16;
-                }
+        panels.par_chunks_exact_mut(depth).enumerate().for_each(|(panel, out)| {
+            let columns = (panel * LANES).min(self.width)..((panel + 1) * LANES).min(self.width);
+            for (out, pair) in out.iter_mut().zip(rows.chunks(2 * self.width)) {
+                let (first, second) = pair.split_at(self.width);
+                let second = second.get(columns.clone()).unwrap_or(&[0; LANES][..columns.len()]);
+                let pairs = out.iter_mut().zip(&first[columns.clone()]).zip(second);
+                pairs.for_each(|((out, &first), &second)| {
+                    *out = i32::from(first) & 0xFFFF | i32::from(second) << 16;
+                });
             }
-        }
+        });
         panels
     }
 }
@@ -198,8 +207,9 @@ mod x86 {
         let mut sums = [[_mm512_setzero_si512(); TILE_PANELS]; TILE_ROWS];
         for (at, left) in left.iter().enumerate() {
             // SAFETY: the panels were cut to the length of `left`; a load is of one whole `Pairs`.
-            let right = right
-                .map(|panel| unsafe { _mm512_loadu_si512(panel.get_unchecked(at).as_ptr().cast()) });
+            let right = right.map(|panel| unsafe {
+                _mm512_loadu_si512(panel.get_unchecked(at).as_ptr().cast())
+            });
             let left = &left[lane..lane + TILE_ROWS];
             for r in 0..TILE_ROWS {
                 let left = _mm512_set1_epi32(left[r]);
@@ -258,7 +268,7 @@ mod tests {
     #[test]
     fn every_kernel_adds_up_exactly() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        for (n, width) in [(1, 1), (2, 3), (5, 16), (64, 49), (511, 100), (512, 97)] {
+        for (n, width) in [(1, 1), (2, 3), (5, 16), (64, 49), (511, 100), (512, 97), (1300, 50)] {
             let extreme = n == 512;
             let rows: Vec<i16> = (0..n * width)
                 .map(|_| if extreme { LARGEST } else { rng.random_range(-LARGEST..=LARGEST) })
@@ -282,23 +292,6 @@ mod tests {
                 gram.add_rows_with(instructions, &rows, -1.0);
                 assert!((0..width).all(|i| gram.row(i).iter().all(|&sum| sum == 0.0)));
             }
-        }
-    }
-}
-#[cfg(test)]
-mod speed {
-    #[test]
-    #[ignore]
-    fn gram_speed() {
-        let w = 2000; let n = 512;
-        let rows: Vec<i16> = (0..n*w).map(|i| ((i*7919)%2001) as i16 - 1000).collect();
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        for ins in super::Instructions::available() {
-            let mut g = super::Gram::new(w);
-            for t in 0..2 { 
-            let run = |g: &mut super::Gram| { let c = std::time::Instant::now(); for _ in 0..4 { g.add_rows_with(ins, &rows, 1.0); } c.elapsed().as_secs_f64() };
-            let s = if t == 0 { pool.install(|| run(&mut g)) } else { run(&mut g) };
-            println!("{ins:?} threads {} : {:.1} GMAC/s of triangle", t + 1, 4.0 * (n*w*w/2) as f64 / s / 1e9); }
         }
     }
 }

@@ -44,6 +44,6 @@ mod rows;
 
 pub(crate) use distance::distances;
 pub(crate) use exponential::{exp_in_place, sigmoid_in_place};
-pub(crate) use gram::{Gram, LARGEST, MOST_ROWS};
+pub(crate) use gram::{Gram, LARGEST};
 pub(crate) use product::{LANES, Panels};
 pub(crate) use rows::{add_outer, prepare, project_row, row_products, squared_norm};

@@ -208,7 +208,8 @@ mod tests {
             if small.0 == "sketch" {
                 method.set("batch", "3").unwrap();
             }
-            let setup = Setup { warmup: Some(if round % 2 == 0 { 5 } else { 500 }), ..Setup::default() };
+            let setup =
+                Setup { warmup: Some(if round % 2 == 0 { 5 } else { 500 }), ..Setup::default() };
             let mut model = method.start_with(4, 4, 1, setup).unwrap();
             for _ in 0..3 {
                 model.learn(batch).unwrap();

@@ -64,7 +64,8 @@ impl Model {
         let (a, b) = (&self.about, &other.about);
         let number = |value: usize| value.to_string();
         if a.method != b.method {
-            let text = |method: &crate::Method| serde_json::Value::Object(method.table()).to_string();
+            let text =
+                |method: &crate::Method| serde_json::Value::Object(method.table()).to_string();
             return Err(different("methods", text(&a.method), text(&b.method)));
         }
         for (what, here, there) in [

@@ -4,6 +4,10 @@
 #[path = "../twin/mod.rs"]
 mod twin;
 
+#[path = "../data/mod.rs"]
+mod data;
+
+mod brook;
 mod bsodh;
 mod codes;
 mod evaluation;

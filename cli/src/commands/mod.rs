@@ -6,7 +6,9 @@ pub mod encode;
 pub mod eval;
 pub mod info;
 pub mod learn;
+pub mod merge;
 pub mod split;
+pub mod unlearn;
 
 use clap::CommandFactory;
 

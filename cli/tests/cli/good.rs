@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::{Folder, digits};
 
-const LEARN: &str = "learn --data db.npy --labels db-labels.npy --batch 200";
+const LEARN: &str = "learn --method bsodh --data db.npy --labels db-labels.npy --batch 200";
 const EVAL: &str = "eval --model m --data db.npy --labels db-labels.npy \
                     --queries queries.npy --query-labels query-labels.npy";
 
@@ -16,7 +16,7 @@ fn the_demo_learns_and_draws() {
     assert!(demo.err.is_empty(), "no bar where there is no terminal");
     let rows = folder.run("demo --json").ok().json();
     let map = |row: &Value| row["mAP"].as_f64().unwrap();
-    assert!(map(&rows[7]) > map(&rows[0]) + 0.3, "it learns: {rows:?}");
+    assert!(map(&rows[7]) > map(&rows[0]).max(0.95), "it learns: {rows:?}");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn labels_may_be_names_and_sets_of_names() {
     let eval = "eval --model m --data s/db.npy --labels s/db-labels.txt \
                 --queries x.csv --query-labels sets.txt --json";
     let map = folder.run(eval).ok().json()[0]["mAP"].as_f64().unwrap();
-    assert!(map > 0.9, "the names are kept: {map}");
+    assert!(map > 0.85, "the names are kept: {map}");
     folder.run("split --data x.csv --labels names.txt --queries-per-class 2 --out n").ok();
     folder
         .run(
@@ -254,7 +254,7 @@ fn help_has_examples_and_shells_have_completions() {
 #[test]
 fn what_looks_wrong_with_the_result_is_remarked_on() {
     let folder = Folder::new().with_digits();
-    let one = folder.run("learn --data db.npy --labels db-labels.npy --batch 9999 --out m").ok();
+    let one = folder.run(&LEARN.replace("200", "9999 --out m")).ok();
     assert!(one.err.contains("nothing was learned yet") && one.err.contains("--batch"), "{one:?}");
     let alike = "--set similar_weight=0.1 --set dissimilar_weight=5 --bits 8";
     let collapsed = folder.run(&format!("{LEARN} {alike} --out m")).ok();
@@ -299,7 +299,7 @@ fn a_reader_that_has_seen_enough_does_no_harm() {
 fn data_may_come_through_a_pipe() {
     let folder = Folder::new().with_digits();
     folder.run(&format!("{LEARN} --bits 16 --out m")).ok();
-    let piped = "cat db.npy | hashbrook learn --data /dev/stdin --labels db-labels.npy \
+    let piped = "cat db.npy | hashbrook learn --method bsodh --data /dev/stdin --labels db-labels.npy \
                  --batch 200 --bits 16 --out piped";
     assert!(shell(&folder, piped).status.success());
     let weights = |model: &str| {
@@ -326,7 +326,7 @@ fn methods_are_compared_and_results_kept() {
         "compare --data {digits}:0-63 --labels {digits}:64 --queries-per-class 10 --seeds 2 --bits 8,16"
     );
     let all = folder.run(&format!("{compare} --methods all --out kept --json")).ok().json();
-    assert_eq!(all.len(), 16, "eight methods, two lengths");
+    assert_eq!(all.len(), 18, "nine methods, two lengths");
     let of = |method: &str, bits: u64| {
         let found = all.iter().find(|row| row["method"] == method && row["bits"] == bits);
         found.unwrap_or_else(|| panic!("{method} {bits}: {all:?}"))
@@ -345,7 +345,7 @@ fn methods_are_compared_and_results_kept() {
     ] {
         assert_eq!(row[measure]["each"].as_array().unwrap().len(), 2, "{measure}: {row}");
     }
-    assert_eq!(std::fs::read_dir(folder.file("kept")).unwrap().count(), 32);
+    assert_eq!(std::fs::read_dir(folder.file("kept")).unwrap().count(), 36);
 
     // Taken from the folder, to the last digit, times and all.
     let csv = folder.run(&format!("{compare} --methods bsodh,lsh --out kept --csv")).ok().out;
@@ -366,13 +366,15 @@ fn presets_are_those_of_the_papers() {
     folder.run(&format!("{LEARN} --preset cifar10 --set fit_weight=0.7 --out m")).ok();
     let info = &folder.run("info m --json").ok().json()[0]["parameters"];
     assert_eq!((&info["ridge"], &info["fit_weight"]), (&0.3.into(), &0.7.into()));
-    folder.run(&format!("{LEARN} --preset mnist --method lsh --out m")).ok();
+    folder.run(&LEARN.replace("bsodh", "lsh --preset mnist --out m")).ok();
 }
 
 #[test]
 fn every_method_learns_encodes_and_is_told_of() {
     let folder = Folder::new().with_digits();
-    for method in ["bsodh", "okh", "sketchhash", "frosh", "adapthash", "osh", "mihash", "lsh"] {
+    for method in
+        ["brook", "bsodh", "okh", "sketchhash", "frosh", "adapthash", "osh", "mihash", "lsh"]
+    {
         let labels = match method {
             "sketchhash" | "frosh" | "lsh" => "",
             _ => "--labels db-labels.npy",
@@ -385,4 +387,34 @@ fn every_method_learns_encodes_and_is_told_of() {
         let info = folder.run("info m").ok().out;
         assert!(info.contains(method) && info.contains("24 bits"), "{info}");
     }
+}
+
+#[test]
+fn parts_learned_apart_are_merged_and_rows_are_unlearned() {
+    let folder = Folder::new().with_digits();
+    let codes = |model: &str| {
+        folder.run(&format!("encode --model {model} --data queries.npy --out c.npy")).ok();
+        std::fs::read(folder.file("c.npy")).unwrap()
+    };
+    let learn = "learn --data db.npy --labels db-labels.npy";
+    folder.run(&format!("{learn} --warmup 400 --out whole")).ok();
+    folder.run(&format!("{learn} --warmup 400 --rows 500 --out a")).ok();
+    folder.run(&format!("{learn} --like a --skip 500 --rows 600 --batch 7 --out b")).ok();
+    // The names of the labels may come in another order.
+    folder.run(&format!("{learn} --like a --skip 1100 --out c")).ok();
+    let merged = &folder.run("merge a b c --out m --json").ok().json()[0];
+    assert_eq!((&merged["seen"], &merged["models"]), (&1597.into(), &3.into()));
+    assert_eq!(codes("m"), codes("whole"));
+    assert!(folder.run("merge b c --out c").ok().out.contains("1,097 rows"));
+
+    folder.run(&format!("{learn} --resume whole --skip 0 --rows 200 --out whole2")).ok();
+    folder.run("split --data db.npy --labels db-labels.npy --queries-per-class 1 --out s").ok();
+    let unlearn = "unlearn --data s/db.npy --labels s/db-labels.npy --data s/queries.npy \
+                   --labels s/query-labels.npy --out n --json";
+    let left = &folder.run(&format!("{unlearn} --model whole2")).ok().json()[0];
+    assert_eq!((&left["rows"], &left["seen"]), (&1597.into(), &200.into()));
+    folder.run(&format!("{learn} --like a --rows 200 --out first")).ok();
+    assert_eq!(codes("n"), codes("first"), "as if only the first 200 had been learned");
+    let info = folder.run("info n").ok().out;
+    assert!(info.contains("200 rows") && info.contains("rbf"), "{info}");
 }

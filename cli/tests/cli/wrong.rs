@@ -42,7 +42,7 @@ fn files_that_are_not_what_they_should_be() {
     }
     folder
         .run("learn --data good.npy --out m")
-        .fails_with(&["bsodh learns from labels", "--labels"]);
+        .fails_with(&["brook learns from labels", "--labels"]);
     assert_eq!(folder.names(), before, "nothing was written");
 }
 
@@ -56,9 +56,9 @@ fn settings_that_make_no_sense() {
         ("--set ridge=0", vec!["ridge must be above 0, not 0"]),
         ("--set ridge=-3", vec!["ridge must be above 0, not -3"]),
         ("--set ridge=much", vec!["\"much\" is no value for ridge"]),
-        ("--set rigde=1", vec!["no parameter \"rigde\"", "ridge, fit_weight, similar_weight"]),
+        ("--set rigde=1", vec!["no parameter \"rigde\"", "gamma, ridge, fit_weight"]),
         ("--set ridge", vec!["NAME=VALUE"]),
-        ("--set order=random", vec!["order", "released"]),
+        ("--method bsodh --set order=random", vec!["order", "released"]),
         ("--method bsohd", vec!["no method \"bsohd\"", "bsodh"]),
         ("--batch 0", vec!["--batch"]),
         ("--rows 0", vec!["--rows"]),
@@ -84,6 +84,13 @@ fn settings_that_make_no_sense() {
         ("--method okh --init db.npy --bits 64", vec!["db.npy is 1597 x 64"]),
         ("--method adapthash --set threshold=2", vec!["threshold must be from 0 to 1, not 2"]),
         ("--method osh --set rate=0", vec!["rate must be above 0"]),
+        ("--set anchors=0", vec!["anchors must be from 1 to 16384, not 0"]),
+        ("--set lift=fourier", vec!["lift", "rbf"]),
+        ("--set gamma=-1", vec!["gamma must be above 0, not -1"]),
+        ("--set gamma=wide", vec!["no value for gamma", "a number or auto"]),
+        ("--set half_life=-1", vec!["half_life must be 0 or above"]),
+        ("--set repulsion=0", vec!["repulsion must be above 0"]),
+        ("--init db.npy --bits 64 --rows 64", vec!["1597 x 64"]),
         ("--preset imagenet", vec!["no preset \"imagenet\"", "cifar10", "mnist"]),
     ] {
         folder.run(&format!("{LEARN} {options} --out m")).fails_with(&parts);
@@ -98,7 +105,7 @@ fn settings_that_make_no_sense() {
     ] {
         folder.run(&format!("{compare} {options}")).fails_with(&parts);
     }
-    for method in ["okh", "adapthash", "osh", "mihash"] {
+    for method in ["brook", "okh", "adapthash", "osh", "mihash"] {
         let unlabelled = folder.run(&format!("learn --data db.npy --method {method} --out m"));
         unlabelled.fails_with(&[method, "learns from labels"]);
     }
@@ -142,7 +149,7 @@ fn models_and_vectors_that_do_not_fit() {
         ("--bits 32", "--bits is 32, but the model to resume has 16"),
         ("--seed 9", "--seed is 9"),
         ("--unit false", "--unit is false"),
-        ("--method lsh", "--method is lsh, but the model to resume has bsodh"),
+        ("--method lsh", "--method is lsh, but the model to resume has brook"),
         ("--set ridge=7", "the parameters are not those of the model"),
     ] {
         folder.run(&format!("{LEARN} --resume m {option} --out n")).fails_with(&[said]);
@@ -315,8 +322,9 @@ fn interrupted_it_saves_what_it_has_learned() {
     let folder = Folder::new().with_digits();
     // A stream that takes long enough to be interrupted: the digits over and over.
     let data = "--data db.npy --labels db-labels.npy ".repeat(150);
-    let arguments =
-        format!("learn {data} --batch 50 --bits 256 --set order=alternating --out m --json");
+    let arguments = format!(
+        "learn {data} --batch 50 --bits 256 --method bsodh --set order=alternating --out m --json"
+    );
     let mut child = Command::new(env!("CARGO_BIN_EXE_hashbrook"))
         .current_dir(folder.path())
         .args(arguments.split_whitespace())
@@ -337,4 +345,53 @@ fn interrupted_it_saves_what_it_has_learned() {
     let info = &folder.run("info m --json").ok().json()[0];
     assert_eq!(info["seen"], last["seen"]);
     assert!(info["seen"].as_u64().unwrap() < 150 * 1597, "it was interrupted");
+}
+
+#[test]
+fn models_that_cannot_be_merged_or_unlearned_from() {
+    let folder = Folder::new().with_digits();
+    folder.run(&format!("{LEARN} --rows 800 --bits 16 --out a")).ok();
+    folder.run(&format!("{LEARN} --skip 800 --bits 16 --out other")).ok();
+    folder.run(&format!("{LEARN} --method bsodh --bits 16 --out bsodh")).ok();
+    folder.run(&format!("{LEARN} --method bsodh --bits 16 --seed 2 --out bsodh2")).ok();
+    folder.run(&format!("{LEARN} --rows 300 --warmup 500 --bits 16 --out cold")).ok();
+    folder.write("wide.csv", "1,2,3\n");
+    folder.write("one.txt", "7\n");
+    folder.write("nine.txt", "nine\n");
+    folder.write("zero.csv", vec!["0"; 64].join(","));
+    let names = folder.names();
+    for (command, parts) in [
+        ("merge a other --out m", vec!["cannot be merged", "centres differ", "siblings"]),
+        ("merge a bsodh --out m", vec!["methods differ", "brook", "bsodh"]),
+        ("merge bsodh bsodh --out m", vec!["bsodh models cannot be merged", "only brook"]),
+        ("merge bsodh bsodh2 --out m", vec!["seeds differ: 1 and 2"]),
+        ("merge cold cold --out m", vec!["has not warmed up"]),
+        ("merge a none --out m", vec!["none"]),
+        ("merge a other --out no/m", vec!["no/m"]),
+        ("learn --like bsodh --data db.npy --labels db-labels.npy --out m", vec!["only brook"]),
+        ("learn --like cold --data db.npy --labels db-labels.npy --out m", vec!["not warmed up"]),
+        ("learn --like a --bits 8 --data db.npy --labels db-labels.npy --out m", vec!["--bits"]),
+        ("unlearn --model a --data db.npy --out m", vec!["--labels"]),
+        ("unlearn --model a --data wide.csv --labels one.txt --out m", vec!["3 dimensions", "64"]),
+        ("unlearn --model a --data db.npy --labels one.txt --out m", vec!["1 label", "1,597 rows"]),
+        (
+            "unlearn --model a --data zero.csv --labels nine.txt --out m",
+            vec!["\"nine\"", "nothing was"],
+        ),
+        (
+            "unlearn --model a --data db.npy --labels db-labels.npy --out m",
+            vec!["cannot be unlearned", "fewer rows", "nothing was changed"],
+        ),
+        (
+            "unlearn --model bsodh --data db.npy --labels db-labels.npy --out m",
+            vec!["bsodh models cannot unlearn"],
+        ),
+        (
+            "unlearn --model cold --data db.npy --labels db-labels.npy --out m",
+            vec!["has not warmed up"],
+        ),
+    ] {
+        folder.run(command).fails_with(&parts);
+    }
+    assert_eq!(folder.names(), names, "nothing was written");
 }

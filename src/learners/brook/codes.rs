@@ -14,13 +14,13 @@ const MOST_PASSES: usize = 64;
 /// The code of each class, by label, as `+1` and `-1`.
 pub(super) type Codes = Vec<(u32, Vec<i8>)>;
 
-/// `J(U) = 1/k sum over c != c' of p_c p_c' (u_c . u_c' + k apart)^2 - tr(U^T fit U)`.
+/// `J(U) = 2k/r^2 sum over c != c' of p_c p_c' exp(r u_c . u_c' / k) - tr(U^T fit U)`.
 pub(super) struct Problem {
     pub(super) bits: usize,
     /// `p`: each class's share of all rows.
     pub(super) shares: Vec<f64>,
-    /// How far apart codes should lie beyond half, in parts of the code length.
-    pub(super) apart: f64,
+    /// `r`: how fast the price of two codes falls with their distance.
+    pub(super) repulsion: f64,
     /// Symmetric, classes x classes.
     pub(super) fit: Vec<f64>,
 }
@@ -31,7 +31,8 @@ const WORTH_A_CHANGE: f64 = 1.0;
 /// Where the search for codes starts: from the codes in use, for classes that have one, and from
 /// random codes for others, all different as long as there are enough codes.
 pub(super) fn start(labels: &[u32], bits: usize, seed: u64, in_use: &[(u32, Vec<i8>)]) -> Codes {
-    let in_use: HashMap<u32, &Vec<i8>> = in_use.iter().map(|(label, code)| (*label, code)).collect();
+    let in_use: HashMap<u32, &Vec<i8>> =
+        in_use.iter().map(|(label, code)| (*label, code)).collect();
     let mut taken: HashSet<Vec<i8>> = in_use.values().map(|code| code.to_vec()).collect();
     let random_code = |label: u32, taken: &HashSet<Vec<i8>>| {
         let mut rng = random(seed, Purpose::Codewords, u64::from(label));
@@ -63,56 +64,37 @@ impl Problem {
     /// flipped only for a gain worth the change. No two codes become equal.
     pub(super) fn descend(&self, codes: &mut [(u32, Vec<i8>)], steady: &[bool]) {
         let (classes, bits) = (codes.len(), self.bits);
-        let k = bits as f64;
         // By bit, so that the innermost loop runs along the classes.
         let mut columns: Vec<Vec<f64>> =
             (0..bits).map(|r| codes.iter().map(|(_, code)| f64::from(code[r])).collect()).collect();
-        let mut weighed: Vec<Vec<f64>> =
-            columns.iter().map(|u| u.iter().zip(&self.shares).map(|(u, p)| u * p).collect()).collect();
         let mut fits: Vec<Vec<f64>> = columns
             .iter()
             .map(|u| self.fit.chunks_exact(classes).map(|row| dot(row, u)).collect())
             .collect();
-        // u_c . u_c' + k apart, for all pairs.
-        let mut inner = vec![0.0; classes * classes];
-        for (row, (_, left)) in inner.chunks_exact_mut(classes).zip(codes.iter()) {
-            for (value, (_, right)) in row.iter_mut().zip(codes.iter()) {
-                let sum: i32 =
-                    left.iter().zip(right).map(|(l, r)| i32::from(*l) * i32::from(*r)).sum();
-                *value = f64::from(sum) + k * self.apart;
-            }
-        }
-        let equal = k + k * self.apart;
+        let mut pairs = Pairs::new(self, codes);
+        // What a flip does to the price of a pair that it brings together, or drives apart.
+        let step = 2.0 * self.repulsion / bits as f64;
+        let (closer, farther) = (step.exp() - 1.0, (-step).exp() - 1.0);
         for _ in 0..MOST_PASSES {
             let mut changed = false;
             for r in 0..bits {
                 for c in 0..classes {
                     let (u, p) = (columns[r][c], self.shares[c]);
-                    let row = &inner[c * classes..(c + 1) * classes];
-                    // The class itself is no pair.
-                    let pull = u * (dot(&weighed[r], row) - p * u * equal);
-                    let apart = 8.0 / k * p * (1.0 - p - pull);
+                    let prices = pairs.prices_of(c);
+                    let (all, alike) = (pairs.totals[c], u * dot(prices, &columns[r]));
+                    let (alike, unlike) = ((all + alike) / 2.0, (all - alike) / 2.0);
+                    let apart = 2.0 * p * (alike * farther + unlike * closer);
                     let fit = 4.0 * (self.fit[c * classes + c] - u * fits[r][c]);
-                    let worth = if steady[c] { 8.0 / k * p * WORTH_A_CHANGE } else { 1e-12 };
-                    if apart - fit >= -worth {
-                        continue;
-                    }
-                    let becomes_equal = |(other, (inner, v)): (usize, (&f64, &f64))| {
-                        other != c && inner - 2.0 * u * v > equal - 1.0
-                    };
-                    if row.iter().zip(&columns[r]).enumerate().any(becomes_equal) {
+                    let worth =
+                        if steady[c] { 8.0 / bits as f64 * p * WORTH_A_CHANGE } else { 1e-12 };
+                    if apart - fit >= -worth || pairs.would_be_equal(c, u, &columns[r]) {
                         continue;
                     }
                     changed = true;
-                    for other in (0..classes).filter(|&other| other != c) {
-                        let change = 2.0 * u * columns[r][other];
-                        inner[c * classes + other] -= change;
-                        inner[other * classes + c] -= change;
-                    }
+                    pairs.flip(self, c, u, &columns[r]);
                     let fit = &self.fit[c * classes..(c + 1) * classes];
                     fits[r].iter_mut().zip(fit).for_each(|(sum, fit)| *sum -= 2.0 * u * fit);
                     columns[r][c] = -u;
-                    weighed[r][c] = -u * p;
                 }
             }
             if !changed {
@@ -122,6 +104,82 @@ impl Problem {
         for (r, column) in columns.iter().enumerate() {
             codes.iter_mut().zip(column).for_each(|((_, code), &u)| code[r] = u as i8);
         }
+    }
+
+    /// What a pair of codes with this inner product costs, before the shares.
+    fn price(&self, inner: i32) -> f64 {
+        let k = self.bits as f64;
+        2.0 * k / self.repulsion.powi(2) * (self.repulsion * f64::from(inner) / k).exp()
+    }
+}
+
+/// The inner products of all pairs of codes, and what they cost.
+struct Pairs {
+    bits: usize,
+    classes: usize,
+    inner: Vec<i32>,
+    /// For each pair the price of its inner product times the share of the second; zeros for a
+    /// class with itself.
+    prices: Vec<f64>,
+    /// The sums of their rows.
+    totals: Vec<f64>,
+    /// The price of every inner product there can be, from `-bits` on.
+    table: Vec<f64>,
+}
+
+impl Pairs {
+    fn new(problem: &Problem, codes: &[(u32, Vec<i8>)]) -> Self {
+        let (bits, classes) = (problem.bits, codes.len());
+        let product = |left: &[i8], right: &[i8]| -> i32 {
+            left.iter().zip(right).map(|(l, r)| i32::from(*l) * i32::from(*r)).sum()
+        };
+        let inner: Vec<i32> = codes
+            .iter()
+            .flat_map(|(_, left)| codes.iter().map(|(_, right)| product(left, right)))
+            .collect();
+        let table = (-(bits as i32)..=bits as i32).map(|inner| problem.price(inner)).collect();
+        let (prices, totals) = (vec![0.0; classes * classes], vec![0.0; classes]);
+        let mut pairs = Pairs { bits, classes, inner, prices, totals, table };
+        for c in 0..classes {
+            (0..classes).for_each(|other| pairs.set_price(problem, c, other));
+            pairs.totals[c] = pairs.prices_of(c).iter().sum();
+        }
+        pairs
+    }
+
+    fn prices_of(&self, class: usize) -> &[f64] {
+        &self.prices[class * self.classes..(class + 1) * self.classes]
+    }
+
+    fn set_price(&mut self, problem: &Problem, class: usize, other: usize) {
+        let at = class * self.classes + other;
+        if class != other {
+            let price = self.table[(self.inner[at] + self.bits as i32) as usize];
+            self.prices[at] = price * problem.shares[other];
+        }
+    }
+
+    /// Whether the code of `class` would be that of another with its bit `u` of `column` flipped.
+    fn would_be_equal(&self, class: usize, u: f64, column: &[f64]) -> bool {
+        let inner = &self.inner[class * self.classes..(class + 1) * self.classes];
+        let equal = |(other, (inner, v)): (usize, (&i32, &f64))| {
+            other != class && *v != u && inner + 2 == self.bits as i32
+        };
+        inner.iter().zip(column).enumerate().any(equal)
+    }
+
+    fn flip(&mut self, problem: &Problem, class: usize, u: f64, column: &[f64]) {
+        for other in (0..self.classes).filter(|&other| other != class) {
+            let change = if column[other] == u { -2 } else { 2 };
+            let (there, back) = (class * self.classes + other, other * self.classes + class);
+            self.inner[there] += change;
+            self.inner[back] += change;
+            let before = self.prices[back];
+            self.set_price(problem, class, other);
+            self.set_price(problem, other, class);
+            self.totals[other] += self.prices[back] - before;
+        }
+        self.totals[class] = self.prices_of(class).iter().sum();
     }
 }
 
@@ -172,7 +230,7 @@ mod tests {
                     let inner = inner(left, right);
                     if c != d {
                         let pair = self.shares[c] * self.shares[d];
-                        sum += pair * (inner + k * self.apart).powi(2) / k;
+                        sum += pair * 2.0 * k / 16.0 * (4.0 * inner / k).exp();
                     }
                     sum -= self.fit[c * classes + d] * inner;
                 }
@@ -195,7 +253,7 @@ mod tests {
             }
             matrix[c * classes + c] += fit / classes as f64;
         }
-        Problem { bits, shares, apart: 1.0 / (classes as f64 - 1.0).max(1.0), fit: matrix }
+        Problem { bits, shares, repulsion: 4.0, fit: matrix }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! From a vector to the whole numbers that are added up.
 
+use rayon::prelude::*;
+
 use super::{LiftBy, Loaded, Params};
 use crate::hash::Anchors;
 use crate::kernel::{LARGEST, squared_norm};
@@ -44,15 +46,9 @@ impl WholeNumbers {
         &self.large
     }
 
-    /// Calls `each` with the numbers of each row.
-    pub(super) fn for_each(&self, mut each: impl FnMut(usize, &mut dyn Iterator<Item = f64>)) {
-        let mut large = self.large.iter().peekable();
-        for (at, row) in self.rows.chunks_exact(self.width).enumerate() {
-            match large.next_if(|(place, _)| *place == at) {
-                Some((_, row)) => each(at, &mut row.iter().copied()),
-                None => each(at, &mut row.iter().map(|&value| f64::from(value))),
-            }
-        }
+    /// One of the rows that fit.
+    pub(super) fn row(&self, at: usize) -> &[i16] {
+        &self.rows[at * self.width..(at + 1) * self.width]
     }
 }
 
@@ -68,6 +64,7 @@ impl Embedding {
             LiftBy::Rbf => {
                 let anchors = first.slice(0..first.len().min(params.anchors));
                 let gamma = params.gamma.or(|| 1.0 / mean_squared_distance(anchors)) as f32;
+                let gamma = gamma.clamp(f32::MIN_POSITIVE, f32::MAX);
                 let lifted = Anchors::new(anchors.values(), dim, gamma);
                 let (width, values) = (anchors.len(), lifted.lift_all(first));
                 let mut mean = Mean::new(width);
@@ -115,21 +112,25 @@ impl Embedding {
             }
         };
         let width = self.width();
-        let mut out = WholeNumbers { width, rows: vec![0; values.len()], large: Vec::new() };
         let inverse: Vec<f32> = self.steps.iter().map(|step| 1.0 / step).collect();
-        for (at, (row, small)) in
-            values.chunks_exact(width).zip(out.rows.chunks_exact_mut(width)).enumerate()
-        {
-            if !round(row, &self.center, &inverse, small) {
+        let mut rows = vec![0; values.len()];
+        let large = values
+            .par_chunks_exact(width)
+            .zip(rows.par_chunks_exact_mut(width))
+            .enumerate()
+            .filter_map(|(at, (row, small))| {
+                if round(row, &self.center, &inverse, small) {
+                    return None;
+                }
+                small.fill(0);
                 let center = self.center.iter().copied().chain(std::iter::repeat(0.0));
                 let whole = |((value, center), inverse): ((&f32, f32), &f32)| {
                     (f64::from(value - center) * f64::from(*inverse)).round_ties_even()
                 };
-                small.fill(0);
-                out.large.push((at, row.iter().zip(center).zip(&inverse).map(whole).collect()));
-            }
-        }
-        out
+                Some((at, row.iter().zip(center).zip(&inverse).map(whole).collect()))
+            })
+            .collect();
+        WholeNumbers { width, rows, large }
     }
 
     pub(super) fn save(&self, state: &mut Tensors) {
@@ -175,26 +176,27 @@ impl Embedding {
 
 /// Rounds a row to whole numbers of steps; whether they are all small enough.
 fn round(row: &[f32], center: &[f32], inverse: &[f32], out: &mut [i16]) -> bool {
-    let mut large = false;
-    let mut whole = |value: f32, inverse: f32, out: &mut i16| {
-        let number = (value * inverse).round_ties_even();
-        large |= number.abs() > f32::from(LARGEST);
-        // Out of range it saturates; the row is then not used.
-        *out = number as i16;
-    };
-    match center {
-        [] => {
-            for ((value, inverse), out) in row.iter().zip(inverse).zip(out) {
-                whole(*value, *inverse, out);
-            }
-        }
-        center => {
-            for (((value, center), inverse), out) in row.iter().zip(center).zip(inverse).zip(out) {
-                whole(value - center, *inverse, out);
-            }
-        }
+    if center.is_empty() {
+        out.iter_mut().zip(row).zip(inverse).for_each(|((out, value), inverse)| {
+            *out = nearest(value * inverse);
+        });
+    } else {
+        let rows = out.iter_mut().zip(row).zip(center).zip(inverse);
+        rows.for_each(|(((out, value), center), inverse)| {
+            *out = nearest((value - center) * inverse)
+        });
     }
-    !large
+    out.iter().fold(true, |all, value| all & (value.unsigned_abs() <= LARGEST.unsigned_abs()))
+}
+
+/// The nearest whole number, ties to even; [`i16::MAX`] or [`i16::MIN`] for those beyond.
+#[inline(always)]
+fn nearest(value: f32) -> i16 {
+    // Adding this leaves no room for a fraction, and the whole number in the lowest bits: several
+    // times as fast as rounding one by one.
+    const MAGIC: f32 = 12_582_912.0;
+    let value = value.clamp(-32768.0, 32767.0) + MAGIC;
+    (value.to_bits() as i32 - MAGIC.to_bits() as i32) as i16
 }
 
 /// The steps for vectors that are not lifted. Those of unit length have no number beyond 1; of
@@ -208,7 +210,10 @@ fn linear_steps(unit: bool, first: Features<'_>) -> Vec<f32> {
     }
     let mut largest = vec![0.0f32; dim];
     for row in first.values().chunks_exact(dim) {
-        largest.iter_mut().zip(row).for_each(|(largest, value)| *largest = largest.max(value.abs()));
+        largest
+            .iter_mut()
+            .zip(row)
+            .for_each(|(largest, value)| *largest = largest.max(value.abs()));
     }
     let overall = largest.iter().copied().fold(0.0, f32::max);
     // Whatever was always zero may yet come: as large as the largest, for all that is known.
@@ -226,4 +231,34 @@ fn mean_squared_distance(rows: Features<'_>) -> f64 {
     // Over pairs of different rows: twice the variance.
     let mean = 2.0 * (norms / n - squared_norm(&mean.value())) * n / (n - 1.0).max(1.0);
     if mean.is_finite() && mean > 1e-9 * norms / n { mean } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_is_that_of_the_standard_library() {
+        let values =
+            [0.0, 0.5, 1.5, -0.5, -1.5, 2.5, 1000.49, -1000.51, 2047.5, 1e9, -1e9, 40_000.0];
+        for value in values.into_iter().chain((-4000..4000).map(|v| v as f32 * 0.37)) {
+            assert_eq!(nearest(value), value.round_ties_even() as i16, "{value}");
+        }
+    }
+
+    #[test]
+    fn rows_with_large_numbers_are_told_apart_and_lose_nothing() {
+        let first = [1.0, -2.0, 0.0, 0.5, 4.0, 0.0];
+        let params = Params { lift: LiftBy::None, ..Params::default() };
+        let embedding = Embedding::from_first(&params, false, Features::new(&first, 3).unwrap());
+        let numbers = embedding.whole_numbers(&[0.5, 7.5, -7.5, 0.5, 1e6, 0.25]);
+        assert_eq!(numbers.large().len(), 1);
+        let (at, row) = &numbers.large()[0];
+        let back = |row: &[f64]| -> Vec<f32> {
+            row.iter().zip(embedding.steps()).map(|(q, step)| *q as f32 * step).collect()
+        };
+        assert_eq!((*at, back(row)), (1, vec![0.5, 1e6, 0.25]));
+        let small: Vec<f64> = numbers.row(0).iter().map(|&q| f64::from(q)).collect();
+        assert_eq!(back(&small), [0.5, 7.5, -7.5]);
+    }
 }

@@ -13,18 +13,20 @@
 //! the problem. What is left is small and discrete, in the codes of the classes alone:
 //!
 //! ```text
-//! J(U) = 1/k sum over c != c' of p_c p_c' (u_c . u_c' + k dissimilar_weight)^2
-//!        - fit_weight / n tr(U^T M U)              M = S^T (A + ridge I)^-1 S      p_c = n_c / n
+//! J(U) = 2k/r^2 sum over c != c' of p_c p_c' exp(r u_c . u_c' / k)  -  fit_weight / n tr(U^T M U)
+//!
+//! with M = S^T (A + ridge I)^-1 S,  p_c = n_c / n  and  r = repulsion
 //! ```
 //!
-//! The first sum drives codes apart, the second prefers bits that the vectors can tell. Single bits
-//! are flipped while `J` falls.
+//! The first sum drives codes apart, near ones most; to second order it is the paper's balanced
+//! similarity `1/k (u_c . u_c' + k eta)^2` with `eta = 1/r`. The second prefers bits that the vectors
+//! can tell. Single bits are flipped while `J` falls; no two codes become equal.
 //!
 //! # What is kept, and what it costs
 //!
 //! `A`, `S` and the counts: O(width^2 + classes x width), where `width` is the number of anchors, or
 //! of dimensions without a lift. A row costs one lift and `width^2 / 2` multiplications of 16-bit
-//! numbers, whatever the size of the batch: rows are gathered until there are 512. A function costs
+//! numbers, whatever the size of the batch: rows are gathered until there are 2048. A function costs
 //! `width^3 / 3` when it is asked for, and codes of up to 1024 classes at most 64 passes of
 //! O(classes^2 bits) each. Classes beyond the 1024 most frequent keep the random codes they start
 //! from: among so many, random codes lie as far apart as any.
@@ -80,12 +82,11 @@ pub struct Params {
     /// vectors, times 1 without a lift and 0.0005 with one.
     pub ridge: Choice,
     /// How much bits are preferred that vectors can tell, over codes that lie far apart. By itself:
-    /// `15 (1 - e) / C`, at most 1, where `e` is the share of the classes' variance that the vectors
+    /// `60 (1 - e) / C`, at most 0.6, where `e` is the share of the classes' variance that the vectors
     /// explain and `C` the number of classes, with rare ones counting less.
     pub fit_weight: Choice,
-    /// How far apart, in parts of the code length, codes should lie beyond half. By itself:
-    /// `1 / (C - 1)`, as far as `C` codes can.
-    pub dissimilar_weight: Choice,
+    /// How much near codes are driven apart more than far ones: `r` above.
+    pub repulsion: f64,
     /// What the search for codes starts from.
     pub start: StartFrom,
     /// With `start = steady`: after how many rows the codes in use are renewed. 0: whenever the
@@ -176,7 +177,7 @@ impl Default for Params {
             gamma: Choice::Auto,
             ridge: Choice::Auto,
             fit_weight: Choice::Auto,
-            dissimilar_weight: Choice::Auto,
+            repulsion: 6.0,
             start: StartFrom::Seeded,
             renew_every: 0,
             half_life: 0.0,
@@ -261,7 +262,14 @@ impl Brook {
     fn solve(&self, warm: &Warm) -> Option<Solution> {
         let sums = warm.complete(self.params.half_life);
         let in_use = (self.params.start == StartFrom::Steady).then_some(&warm.in_use[..]);
-        Solution::find(&self.params, &warm.embedding, &sums, self.start.bits, self.start.seed, in_use)
+        Solution::find(
+            &self.params,
+            &warm.embedding,
+            &sums,
+            self.start.bits,
+            self.start.seed,
+            in_use,
+        )
     }
 
     fn solved(&self) -> Option<&Solution> {
@@ -273,14 +281,22 @@ impl Brook {
         Some(self.solved.get_or_init(|| solution))
     }
 
+    /// How many rows are gathered before they are added up. The rows of a block count alike, which
+    /// must not show beside the half-life.
+    fn block(&self) -> usize {
+        match self.params.half_life {
+            0.0 => BLOCK,
+            half_life => ((half_life / 16.0) as usize).clamp(1, BLOCK),
+        }
+    }
+
     /// Whether the codes in use are due for renewal between two numbers of rows.
     fn renewal_due(&self, before: u64, after: u64) -> bool {
         if self.params.start == StartFrom::Seeded {
             return false;
         }
-        let block = BLOCK as u64;
         match self.params.renew_every {
-            0 => (before / block).checked_ilog2() != (after / block).checked_ilog2(),
+            0 => before / 512 != after / 512 && (after / 512).is_power_of_two(),
             every => before / every != after / every,
         }
     }
@@ -310,7 +326,7 @@ impl Learner for Brook {
     fn learn(&mut self, batch: Batch<'_>) -> Result<Step> {
         batch.features().expect_dim(self.start.dim)?;
         let labels = batch.require_labels(Brook::NAME)?;
-        let half_life = self.params.half_life;
+        let (half_life, block) = (self.params.half_life, self.block());
         self.warm_mut()?;
         let mut changed = false;
         for row in 0..labels.len() {
@@ -323,7 +339,7 @@ impl Learner for Brook {
             warm.pending.labels.push_set(labels.row(row));
             warm.learned += 1;
             let learned = warm.learned;
-            if warm.pending.labels.len() == BLOCK {
+            if warm.pending.labels.len() == block {
                 warm.flush(half_life);
             }
             if self.renewal_due(learned - 1, learned) {
@@ -370,17 +386,21 @@ impl BuiltIn for Brook {
     fn warmup(params: &Params) -> usize {
         match params.lift {
             LiftBy::None => super::WARMUP,
-            LiftBy::Rbf => params.anchors,
+            LiftBy::Rbf => params.anchors.max(1),
         }
     }
 
     fn check(params: &Params, start: &super::Start) -> Result<()> {
-        let Params { gamma, ridge, fit_weight, dissimilar_weight, .. } = params;
+        let Params { gamma, ridge, fit_weight, repulsion, .. } = params;
         gamma.check(|value| check_positive("gamma", value))?;
         ridge.check(|value| check_positive("ridge", value))?;
         fit_weight.check(|value| check_not_negative("fit_weight", value))?;
-        dissimilar_weight.check(|value| check_not_negative("dissimilar_weight", value))?;
+        check_positive("repulsion", *repulsion)?;
         check_not_negative("half_life", params.half_life)?;
+        if start.init.is_some() {
+            let expected = "left out: brook does not start from a projection, it solves for one";
+            return Err(Error::parameter("init", expected, "a projection"));
+        }
         match params.lift {
             LiftBy::Rbf if !(1..=MAX_WIDTH).contains(&params.anchors) => {
                 let expected = format!("from 1 to {MAX_WIDTH}");
@@ -503,8 +523,8 @@ impl BuiltIn for Brook {
         let wrong = |error: Error| format!("the rows that wait: {error}");
         let labels = Labels::sets(&ends, &labels).map_err(wrong)?;
         let batch = Batch::new(Features::new(&rows, dim).map_err(wrong)?, labels).map_err(wrong)?;
-        if batch.len() >= BLOCK {
-            return Err(format!("{} rows wait, where at most {} may", batch.len(), BLOCK - 1));
+        if batch.len() >= brook.block() {
+            return Err(format!("{} rows wait, which should have been added up", batch.len()));
         }
         let mut pending = Pending { rows: rows.clone(), labels: LabelList::new_sets() };
         (0..labels.len()).for_each(|row| pending.labels.push_set(labels.row(row)));

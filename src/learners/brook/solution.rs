@@ -51,18 +51,16 @@ impl<'a> System<'a> {
         if !(ridge.is_finite() && mean_square >= -1e-9) {
             return None;
         }
-        let factor = Positive::factor(width, |i, j| entry(i, j) + if i == j { ridge } else { 0.0 })?;
+        let factor =
+            Positive::factor(width, |i, j| entry(i, j) + if i == j { ridge } else { 0.0 })?;
         Some(System { rows, width, steps, total, factor })
     }
 
-    /// Adds the centred sum of a class, times `factor`, to the column of a matrix of `columns`.
-    fn add_class(&self, class: &Class<'_>, out: &mut [f64], columns: usize, factor: &[i8]) {
+    /// The centred sum of a class.
+    fn centred<'c>(&'c self, class: &'c Class<'_>) -> impl Iterator<Item = f64> + 'c {
         let share = class.rows / self.rows;
-        let centred = class.sum().zip(self.total).zip(&self.steps);
-        for (row, ((sum, total), step)) in out.chunks_exact_mut(columns).zip(centred) {
-            let value = (sum - share * total) * step;
-            row.iter_mut().zip(factor).for_each(|(out, &factor)| *out += value * f64::from(factor));
-        }
+        let sums = class.sum().zip(self.total).zip(&self.steps);
+        sums.map(move |((sum, total), step)| (sum - share * total) * step)
     }
 }
 
@@ -97,7 +95,9 @@ impl Solution {
         let mut right = vec![0.0; width * bits];
         let mut mean_code = vec![0.0; bits];
         for (class, (_, code)) in classes.iter().zip(&codes) {
-            system.add_class(class, &mut right, bits, code);
+            for (row, value) in right.chunks_exact_mut(bits).zip(system.centred(class)) {
+                row.iter_mut().zip(code).for_each(|(sum, &u)| *sum += value * f64::from(u));
+            }
             let share = class.rows / rows;
             mean_code.iter_mut().zip(code).for_each(|(mean, &u)| *mean += share * f64::from(u));
         }
@@ -148,7 +148,8 @@ impl System<'_> {
         let count = chosen.len();
         let mut sums = vec![0.0; self.width * count];
         for (column, &class) in chosen.iter().enumerate() {
-            self.add_class(&classes[class], &mut sums[column..], count, &[1]);
+            let rows = sums.chunks_exact_mut(count).zip(self.centred(&classes[class]));
+            rows.for_each(|(row, value)| row[column] = value);
         }
         let scores = self.factor.solve(&sums, count);
         let mut fit = transposed_product(&sums, count, &scores, count);
@@ -158,11 +159,10 @@ impl System<'_> {
         let fit_weight = params.fit_weight.or(|| {
             let explained: f64 = (0..count).map(|c| fit[c * count + c]).sum::<f64>() / self.rows;
             let unexplained = 1.0 - explained / (1.0 - concentration).max(1e-9);
-            (15.0 * unexplained.clamp(0.0, 1.0) * concentration).min(1.0)
+            (60.0 * unexplained.clamp(0.0, 1.0) * concentration).min(0.6)
         });
         fit.iter_mut().for_each(|value| *value *= fit_weight / self.rows);
-        let apart = params.dissimilar_weight.or(|| 1.0 / (count as f64 - 1.0).max(1.0));
-        let problem = Problem { bits, shares, apart, fit };
+        let problem = Problem { bits, shares, repulsion: params.repulsion, fit };
         let mut moving: Codes = chosen.iter().map(|&class| codes[class].clone()).collect();
         let steady: Vec<bool> = moving
             .iter()
@@ -170,5 +170,89 @@ impl System<'_> {
             .collect();
         problem.descend(&mut moving, &steady);
         chosen.into_iter().zip(moving).for_each(|(class, code)| codes[class] = code);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learners::brook::Choice;
+    use crate::learners::{Purpose, random};
+    use crate::{Features, HashFunction, HashParts, Labels};
+    use rand::RngExt;
+
+    /// Solves `A x = b` by elimination, the plainest way there is.
+    fn eliminate(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
+        let n = b.len();
+        for i in 0..n {
+            for j in i + 1..n {
+                let factor = a[j][i] / a[i][i];
+                let (upper, lower) = a.split_at_mut(j);
+                lower[0].iter_mut().zip(&upper[i]).for_each(|(l, u)| *l -= factor * u);
+                b[j] -= factor * b[i];
+            }
+        }
+        for i in (0..n).rev() {
+            let known: f64 = (i + 1..n).map(|j| a[i][j] * b[j]).sum();
+            b[i] = (b[i] - known) / a[i][i];
+        }
+        b
+    }
+
+    #[test]
+    fn the_function_is_the_regression_of_the_codes_on_the_centred_rows() {
+        let mut rng = random(1, Purpose::Signs, 0);
+        for lift in [LiftBy::None, LiftBy::Rbf] {
+            let (rows, dim, bits) = (200, 4, 6);
+            let values: Vec<f32> = (0..rows * dim).map(|_| rng.random_range(-1.0..1.0)).collect();
+            let labels: Vec<u32> = (0..rows as u32).map(|row| row * row % 5).collect();
+            let features = Features::new(&values, dim).unwrap();
+            let params =
+                Params { lift, anchors: 9, ridge: Choice::Fixed(0.7), ..Params::default() };
+            let embedding = Embedding::from_first(&params, false, features);
+            let mut sums = Sums::new(embedding.width());
+            sums.add(&embedding.whole_numbers(&values), Labels::single(&labels), 1.0);
+            let solution = Solution::find(&params, &embedding, &sums, bits, 1, None).unwrap();
+            let code = |label: u32| &solution.codes.iter().find(|(l, _)| *l == label).unwrap().1;
+
+            // Rows and codes centred on their means, in doubles, and the regression solved plainly.
+            let parts = HashParts {
+                lift: embedding.lift(),
+                offset: Some(solution.offset.clone()),
+                ..HashParts::linear(dim, bits, solution.weights.clone())
+            };
+            let function = HashFunction::new(parts).unwrap();
+            let width = embedding.width();
+            let z = function.lifted(features).unwrap();
+            let column_mean = |j: usize| {
+                z.iter().skip(j).step_by(width).map(|&v| f64::from(v)).sum::<f64>() / rows as f64
+            };
+            let means: Vec<f64> = (0..width).map(column_mean).collect();
+            let z: Vec<Vec<f64>> = z
+                .chunks_exact(width)
+                .map(|row| row.iter().zip(&means).map(|(v, mean)| f64::from(*v) - mean).collect())
+                .collect();
+            let projections = function.project(features).unwrap();
+            for r in 0..bits {
+                let target: Vec<f64> = labels.iter().map(|&l| f64::from(code(l)[r])).collect();
+                let mean = target.iter().sum::<f64>() / rows as f64;
+                let a = (0..width).map(|i| {
+                    (0..width)
+                        .map(|j| {
+                            let sum: f64 = z.iter().map(|row| row[i] * row[j]).sum();
+                            sum + if i == j { 0.7 } else { 0.0 }
+                        })
+                        .collect()
+                });
+                let b = (0..width)
+                    .map(|i| z.iter().zip(&target).map(|(row, t)| row[i] * (t - mean)).sum());
+                let weights = eliminate(a.collect(), b.collect());
+                for (row, z) in z.iter().enumerate() {
+                    let expected = mean + z.iter().zip(&weights).map(|(z, w)| z * w).sum::<f64>();
+                    let found = f64::from(projections[row * bits + r]);
+                    assert!((found - expected).abs() < 3e-3, "{lift:?}: {found} for {expected}");
+                }
+            }
+        }
     }
 }

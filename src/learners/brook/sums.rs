@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::Loaded;
 use super::embedding::WholeNumbers;
 use crate::Labels;
-use crate::kernel::{Gram, MOST_ROWS};
+use crate::kernel::Gram;
 use crate::tensors::Tensors;
 
-/// How many rows are gathered before they are added up.
-pub(super) const BLOCK: usize = MOST_ROWS;
+/// How many rows are gathered before they are added up, at most.
+pub(super) const BLOCK: usize = 2048;
 
 /// What the row of one label counts in the sum of that label. One of `n` labels counts the whole
 /// number next to an `n`-th of this.
@@ -87,26 +87,54 @@ impl Sums {
                 rows.filter(|(at, _)| labelled(*at)).flat_map(|(_, row)| row).copied().collect();
             self.gram.add_rows(&rows, sign);
         }
-        for (_, row) in numbers.large().iter().filter(|(at, _)| labelled(*at)) {
-            self.gram.add_row(row, sign);
+        // Rows with the same labels are added up as whole numbers first.
+        // In a fixed order: with a half-life the sums they go to are not whole.
+        let mut by_set: BTreeMap<&[u32], (f64, Vec<i32>)> = BTreeMap::new();
+        let mut large = numbers.large().iter().peekable();
+        for at in 0..labels.len() {
+            let set = labels.row(at);
+            let large = large.next_if(|(place, _)| *place == at);
+            match large {
+                _ if set.is_empty() => {}
+                Some((_, row)) => {
+                    self.gram.add_row(row, sign);
+                    self.add_sum(set, sign, sign, row.iter().copied());
+                }
+                None => {
+                    let (rows, sum) = by_set.entry(set).or_insert_with(|| (0.0, vec![0; width]));
+                    *rows += sign;
+                    let row = numbers.row(at).iter();
+                    sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += i32::from(*value));
+                }
+            }
         }
-        numbers.for_each(|at, row| {
-            let mut set = labels.row(at).to_vec();
-            set.sort_unstable();
-            set.dedup();
-            if set.is_empty() {
-                return;
-            }
-            self.rows += sign;
-            let row: Vec<f64> = row.collect();
-            self.total.iter_mut().zip(&row).for_each(|(sum, value)| *sum += sign * value);
-            let weight = sign * (f64::from(WHOLE) / set.len() as f64).round().max(1.0);
-            for label in set {
-                let of = self.labels.entry(label).or_insert_with(|| LabelSum::new(width));
-                of.weight += weight;
-                of.sum.iter_mut().zip(&row).for_each(|(sum, value)| *sum += weight * value);
-            }
-        });
+        for (set, (rows, sum)) in by_set {
+            self.add_sum(set, rows, sign, sum.into_iter().map(f64::from));
+        }
+    }
+
+    /// Adds `rows` rows with these labels, and `sign` times their sum.
+    fn add_sum(
+        &mut self,
+        labels: &[u32],
+        rows: f64,
+        sign: f64,
+        sum: impl Iterator<Item = f64> + Clone,
+    ) {
+        self.rows += rows;
+        let totals = self.total.iter_mut().zip(sum.clone());
+        totals.for_each(|(total, value)| *total += sign * value);
+        let mut set = labels.to_vec();
+        set.sort_unstable();
+        set.dedup();
+        let weight = (f64::from(WHOLE) / set.len() as f64).round().max(1.0);
+        for label in set {
+            let width = self.total.len();
+            let of = self.labels.entry(label).or_insert_with(|| LabelSum::new(width));
+            of.weight += rows * weight;
+            let factor = sign * weight;
+            of.sum.iter_mut().zip(sum.clone()).for_each(|(sum, value)| *sum += factor * value);
+        }
     }
 
     pub(super) fn scale(&mut self, factor: f64) {
@@ -202,7 +230,8 @@ impl Sums {
         if !labels.is_sorted_by(|a, b| a < b) {
             return Err("its labels are not in order".to_owned());
         }
-        for ((label, weight), sum) in labels.into_iter().zip(weights).zip(values.chunks_exact(width))
+        for ((label, weight), sum) in
+            labels.into_iter().zip(weights).zip(values.chunks_exact(width))
         {
             sums.labels.insert(label, LabelSum { weight, sum: sum.to_vec() });
         }
@@ -218,5 +247,47 @@ impl LabelSum {
     fn add(&mut self, other: &LabelSum, sign: f64) {
         self.weight += sign * other.weight;
         self.sum.iter_mut().zip(&other.sum).for_each(|(sum, value)| *sum += sign * value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Features;
+    use crate::learners::brook::embedding::Embedding;
+    use crate::learners::brook::{LiftBy, Params};
+    use crate::learners::{Purpose, random};
+    use rand::RngExt;
+
+    #[test]
+    fn sums_are_those_of_the_definition() {
+        let mut rng = random(1, Purpose::Signs, 0);
+        for (lift, dim, rows) in
+            [(LiftBy::None, 5, 300), (LiftBy::Rbf, 3, 150), (LiftBy::Rbf, 8, 512)]
+        {
+            let values: Vec<f32> = (0..rows * dim).map(|_| rng.random_range(-1.0..1.0)).collect();
+            let labels: Vec<u32> = (0..rows as u32).map(|row| row % 7).collect();
+            let features = Features::new(&values, dim).unwrap();
+            let params = Params { lift, anchors: 130, ..Params::default() };
+            let embedding = Embedding::from_first(&params, false, features);
+            let numbers = embedding.whole_numbers(&values);
+            let mut sums = Sums::new(embedding.width());
+            sums.add(&numbers, Labels::single(&labels), 1.0);
+            let row =
+                |at: usize| numbers.row(at).iter().map(|&q| f64::from(q)).collect::<Vec<f64>>();
+            let all: Vec<Vec<f64>> = (0..rows).map(row).collect();
+            let (label, of) = sums.labels.iter().nth(3).unwrap();
+            let mine = all.iter().skip(3).step_by(7);
+            let expected: f64 = mine.clone().map(|row| row[1]).sum::<f64>() * f64::from(WHOLE);
+            assert_eq!((*label, of.sum[1]), (3, expected));
+            assert_eq!(of.weight, mine.count() as f64 * f64::from(WHOLE));
+            for i in 0..embedding.width() {
+                for j in 0..=i {
+                    let expected: f64 = all.iter().map(|row| row[i] * row[j]).sum();
+                    assert_eq!(sums.gram.row(i)[j], expected, "{lift:?} {i} {j}");
+                }
+                assert_eq!(sums.total[i], all.iter().map(|row| row[i]).sum::<f64>());
+            }
+        }
     }
 }

@@ -28,6 +28,8 @@ Examples:
   hashbrook learn --method bsodh --set ridge=0.3 --set order=alternating --batch 500 \\
                   --data mnist.npz:images --labels mnist.npz:labels --out digits.model
   hashbrook learn --resume digits.model --data more.npy --labels more-labels.npy --out digits.model
+  hashbrook learn --set lift=none --data x.npy --labels y.npy --out small.model
+  hashbrook learn --like digits.model --data part2.npy --labels labels2.npy --out part2.model
 
 A method and its parameters in a file, for --config:
   method = \"bsodh\"
@@ -50,7 +52,8 @@ pub struct Args {
     #[arg(long, value_name = "MODEL")]
     out: PathBuf,
 
-    /// The method: bsodh, okh, sketchhash, frosh, adapthash, osh, mihash or lsh [default: bsodh]
+    /// The method: brook, bsodh, okh, sketchhash, frosh, adapthash, osh, mihash or lsh
+    /// [default: brook]
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
 
@@ -92,7 +95,7 @@ pub struct Args {
     center: Option<String>,
 
     /// How many of the first rows to hold back until what comes from them is known: the centre,
-    /// anchors and the like [default: 1000, or all rows if there are fewer]
+    /// anchors and the like [default: 1000, for brook 2000; all rows if there are fewer]
     #[arg(long, value_name = "N")]
     warmup: Option<usize>,
 
@@ -108,7 +111,12 @@ pub struct Args {
     #[arg(long, value_name = "MODEL")]
     resume: Option<PathBuf>,
 
-    /// Also writes the learned projection, dimensions x bits, float32
+    /// Starts a model that has learned nothing, with the method, the centre and the anchors of
+    /// another: for learning in parts, and `merge` afterwards (brook)
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["resume", "config", "preset", "init", "center", "warmup"])]
+    like: Option<PathBuf>,
+
+    /// Also writes the learned projection, (lifted) dimensions x bits, float32
     #[arg(long, value_name = "FILE.npy")]
     weights_out: Option<PathBuf>,
 
@@ -123,9 +131,10 @@ pub fn run(args: &Args) -> Result<()> {
     // Counted first where a file does not say: a wrong number of labels should show before the
     // work, and not after it.
     let total = input::count_rows(&args.input.data, &reader)?;
-    let mut model = match &args.resume {
-        Some(path) => start::resumed(args, Model::load(path)?)?,
-        None => start::new(args, reader.dim(), total)?,
+    let mut model = match (&args.resume, &args.like) {
+        (Some(path), _) => start::resumed(args, Model::load(path)?)?,
+        (None, Some(path)) => start::resumed(args, Model::load(path)?.sibling()?)?,
+        (None, None) => start::new(args, reader.dim(), total)?,
     };
     if model.dim() != reader.dim() {
         bail!(
@@ -152,6 +161,10 @@ pub fn run(args: &Args) -> Result<()> {
     };
     let start = model.hash_function().parts().weights.clone();
     run.learn(&mut model, &mut reader, available)?;
+    // Some methods only add up as they learn, and solve when they are asked.
+    let clock = Instant::now();
+    model.hash_function();
+    run.learning += clock.elapsed();
     save(args, &model)?;
     run.summarize(&model)?;
     run.remark(&model, &start)?;

@@ -87,7 +87,7 @@ fn method(args: &Args, base: Option<Method>) -> Result<Method> {
         (_, _, Some(base)) => base,
         (Some(name), _, None) => Method::named(name)?,
         (None, Some(name), None) => Method::named(&name)?,
-        (None, None, None) => Method::named("bsodh")?,
+        (None, None, None) => Method::named("brook")?,
     };
     if let Some(preset) = &args.preset {
         method.preset(preset)?;

@@ -1,0 +1,62 @@
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use hashbrook::{Model, file};
+use serde_json::json;
+
+use crate::console::{self, count, plural};
+
+/// Puts models together that learned parts of a stream
+///
+/// The result is the model that learned all the parts, to the last bit, in whatever order they
+/// came. The models must have the same centre and anchors: learn the first part, and all others
+/// with `learn --like` that model. Only brook models can be merged.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example, on three machines:
+  hashbrook learn --data a.npy --labels a-labels.npy --out a.model
+  hashbrook learn --data b.npy --labels b-labels.npy --like a.model --out b.model
+  hashbrook learn --data c.npy --labels c-labels.npy --like a.model --out c.model
+  hashbrook merge a.model b.model c.model --out all.model")]
+pub struct Args {
+    /// The models
+    #[arg(value_name = "MODEL", required = true, num_args = 2..)]
+    models: Vec<PathBuf>,
+
+    /// Where to write the model; it may be one of those given
+    #[arg(long, value_name = "MODEL")]
+    out: PathBuf,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    file::check_writable(&args.out)?;
+    let (first, others) = args.models.split_first().context("two models or more")?;
+    let mut model = Model::load(first)?;
+    for path in others {
+        let other = Model::load(path)?;
+        model
+            .merge(&other)
+            .with_context(|| format!("{} and {}", first.display(), path.display()))?;
+    }
+    // What `learn` noted of the first one's data is not true of the whole.
+    model.notes_mut().clear();
+    model.save(&args.out)?;
+    let out = args.out.display();
+    if args.json {
+        return console::line(json!({
+            "models": args.models.len(),
+            "seen": model.seen(),
+            "labels": model.names().len(),
+            "out": out.to_string(),
+        }));
+    }
+    console::line(format_args!(
+        "{} merged, of {} in all: {out}",
+        plural(args.models.len() as u64, "model"),
+        count(model.seen()) + " rows",
+    ))
+}

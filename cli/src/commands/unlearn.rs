@@ -1,0 +1,86 @@
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use hashbrook::{Batch, Learner, Model, file};
+use serde_json::json;
+
+use crate::args::LabelledData;
+use crate::console::{self, plural};
+use crate::input;
+
+/// Takes rows out of a model, as if it had never seen them
+///
+/// The rows are given as they were learned, with their labels. What is left is, to the last bit,
+/// the model that learned all the others; only the centre and the anchors, which come from the
+/// first rows of all, stay what they were. Only brook models can unlearn.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  hashbrook unlearn --model digits.model --data gone.npy --labels gone-labels.npy \\
+                    --out digits.model")]
+pub struct Args {
+    /// The model, as `learn` wrote it
+    #[arg(long, value_name = "MODEL")]
+    model: PathBuf,
+
+    #[command(flatten)]
+    input: LabelledData,
+
+    /// Where to write the model; it may be the one given
+    #[arg(long, value_name = "MODEL")]
+    out: PathBuf,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let (data, files) = (&args.input.data, &args.input.labels);
+    input::check_outputs([args.out.as_path()], data.iter().chain(files))?;
+    file::check_writable(&args.out)?;
+    let mut model = Model::load(&args.model)?;
+    if files.is_empty() {
+        bail!("rows are unlearned with the labels they were learned with: give them with --labels");
+    }
+    let mut reader = input::open_for(&model.hash_function(), data)?;
+    let total = input::count_rows(data, &reader)?;
+    let mut names = model.names().clone();
+    let labels = input::labels_for(files, &mut names, data, (total, reader.dim()))?;
+    if names.len() > model.names().len() {
+        let unknown = names.iter().nth(model.names().len()).unwrap_or_default();
+        bail!("the model has learned no row with the label {unknown:?}; nothing was changed");
+    }
+    let (mut rows, mut unlearning) = (0, Duration::ZERO);
+    input::for_each_rows("unlearning", &mut reader, |features| {
+        let end = rows + features.len();
+        if end > labels.len() {
+            input::check_label_count(files, labels.len(), data, (end, features.dim()))?;
+        }
+        let clock = Instant::now();
+        model.unlearn(Batch::new(features, labels.view().slice(rows..end))?)?;
+        unlearning += clock.elapsed();
+        rows = end;
+        Ok(())
+    })?;
+    input::check_label_count(files, labels.len(), data, (rows, model.dim()))?;
+    // Where `learn` stopped in its data no longer says what the model has learned.
+    model.notes_mut().clear();
+    model.save(&args.out)?;
+    let (out, time) = (args.out.display(), unlearning);
+    if args.json {
+        return console::line(json!({
+            "rows": rows,
+            "seen": model.seen(),
+            "seconds": time.as_secs_f64(),
+            "out": out.to_string(),
+        }));
+    }
+    console::line(format_args!(
+        "{} unlearned in {}, {} left: {out}",
+        plural(rows as u64, "row"),
+        console::seconds(time),
+        console::count(model.seen()),
+    ))
+}

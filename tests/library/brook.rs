@@ -1,0 +1,487 @@
+//! brook: what sums allow, and what must not harm it.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use hashbrook::dataset::{Digits, digits};
+use hashbrook::eval::{Measures, evaluate};
+use hashbrook::{
+    Batch, Center, Codes, Error, Features, HashFunction, LabelList, Labels, Learner, Method, Model,
+    Setup,
+};
+use proptest::prelude::*;
+use rand::rngs::ChaCha8Rng;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+
+use crate::data;
+use crate::streams::{Stream, config, stream};
+
+fn brook(parameters: &[(&str, &str)]) -> Method {
+    let mut method = Method::named("brook").unwrap();
+    for (name, value) in parameters {
+        method.set(name, value).unwrap();
+    }
+    method
+}
+
+/// A model that has warmed up on the stream's first rows, and learned nothing.
+fn warm(method: &Method, stream: &Stream, bits: usize) -> Model {
+    let setup = Setup { warmup: Some(5), ..Setup::default() };
+    let mut model = method.start_with(stream.dim, bits, 3, setup).unwrap();
+    let all = all(stream);
+    model.learn(all.slice(0..all.len().min(9))).unwrap();
+    model.end_warmup().unwrap();
+    model.sibling().unwrap()
+}
+
+fn all(stream: &Stream) -> Batch<'_> {
+    Batch::new(stream.features(), stream.labels()).unwrap()
+}
+
+fn learned(mut model: Model, batches: impl IntoIterator<Item = impl AsBatch>) -> Model {
+    for batch in batches {
+        model.learn(batch.as_batch()).unwrap();
+    }
+    model
+}
+
+trait AsBatch {
+    fn as_batch(&self) -> Batch<'_>;
+}
+
+impl AsBatch for Batch<'_> {
+    fn as_batch(&self) -> Batch<'_> {
+        *self
+    }
+}
+
+/// Rows of one's own.
+struct Rows {
+    dim: usize,
+    features: Vec<f32>,
+    labels: LabelList,
+}
+
+impl Rows {
+    fn select(batch: Batch<'_>, rows: &[usize]) -> Rows {
+        let features = rows.iter().flat_map(|&row| batch.features().row(row)).copied().collect();
+        let mut labels = LabelList::new_sets();
+        rows.iter().for_each(|&row| labels.push_set(batch.labels().unwrap().row(row)));
+        Rows { dim: batch.features().dim(), features, labels }
+    }
+}
+
+impl AsBatch for Rows {
+    fn as_batch(&self) -> Batch<'_> {
+        Batch::new(Features::new(&self.features, self.dim).unwrap(), self.labels.view()).unwrap()
+    }
+}
+
+fn assert_same(one: &Model, other: &Model) {
+    assert_eq!(one.hash_function().parts(), other.hash_function().parts());
+}
+
+const LIFTS: [&[(&str, &str)]; 2] = [&[("lift", "none")], &[("anchors", "7")]];
+
+proptest! {
+    #![proptest_config(config(60))]
+
+    #[test]
+    fn order_and_batches_do_not_matter(
+        stream in stream(), bits in 1..40usize, size in 1..50usize, seed in any::<u64>(),
+        lift in 0..2usize,
+    ) {
+        let model = warm(&brook(LIFTS[lift]), &stream, bits);
+        let whole = learned(model.clone(), [all(&stream)]);
+        assert_same(&learned(model.clone(), stream.batches()), &whole);
+        let mut order: Vec<usize> = (0..all(&stream).len()).collect();
+        order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        let shuffled = order.chunks(size).map(|rows| Rows::select(all(&stream), rows));
+        assert_same(&learned(model.clone(), shuffled), &whole);
+        let one_by_one = order.chunks(1).map(|rows| Rows::select(all(&stream), rows));
+        assert_same(&learned(model, one_by_one), &whole);
+    }
+
+    #[test]
+    fn parts_put_together_are_the_whole(
+        stream in stream(), bits in 1..40usize, lift in 0..2usize, parts in 2..5usize,
+    ) {
+        let model = warm(&brook(LIFTS[lift]), &stream, bits);
+        let whole = learned(model.clone(), [all(&stream)]);
+        let mut shards = vec![model.clone(); parts];
+        for (at, batch) in stream.batches().enumerate() {
+            shards[at % parts].learn(batch).unwrap();
+        }
+        shards.reverse();
+        let mut merged = shards.pop().unwrap();
+        shards.iter().for_each(|shard| merged.merge(shard).unwrap());
+        assert_same(&merged, &whole);
+        prop_assert_eq!(merged.seen(), whole.seen());
+        // And on: what was merged learns like any other.
+        assert_same(&learned(merged, [all(&stream)]), &learned(whole, [all(&stream)]));
+    }
+
+    #[test]
+    fn what_is_unlearned_was_never_learned(
+        stream in stream(), bits in 1..40usize, lift in 0..2usize, split in 0.0..1.0f64,
+    ) {
+        let model = warm(&brook(LIFTS[lift]), &stream, bits);
+        let rows = all(&stream);
+        let split = (split * rows.len() as f64) as usize;
+        let (kept, gone) = (rows.slice(0..split), rows.slice(split..rows.len()));
+        let only = learned(model.clone(), [kept]);
+        let mut both = learned(model, [gone, kept]);
+        both.unlearn(gone).unwrap();
+        assert_same(&both, &only);
+        prop_assert_eq!(both.seen(), only.seen());
+        both.unlearn(kept).unwrap();
+        let untouched = warm(&brook(LIFTS[lift]), &stream, bits);
+        assert_same(&both, &untouched);
+    }
+
+    #[test]
+    fn relabelled_is_as_if_learned_so(stream in stream(), bits in 1..40usize, lift in 0..2usize) {
+        let model = warm(&brook(LIFTS[lift]), &stream, bits);
+        let rows = all(&stream);
+        let old = rows.labels().unwrap();
+        let mut new = LabelList::new_sets();
+        for row in 0..old.len() {
+            let moved: Vec<u32> = old.row(row).iter().map(|label| (label + row as u32) % 5).collect();
+            new.push_set(&moved);
+        }
+        let right = learned(model.clone(), [Batch::new(rows.features(), new.view()).unwrap()]);
+        let mut corrected = learned(model, [rows]);
+        corrected.relabel(rows.features(), old, new.view()).unwrap();
+        assert_same(&corrected, &right);
+    }
+
+    #[test]
+    fn saved_and_loaded_it_goes_on(
+        stream in stream(), bits in 1..40usize, lift in 0..2usize, steady in any::<bool>(),
+        half_life in prop_oneof![Just("0"), Just("3.5"), Just("70")], warmup in 1..30usize,
+    ) {
+        let mut method = brook(LIFTS[lift]);
+        method.set("half_life", half_life).unwrap();
+        method.set("renew_every", "10").unwrap();
+        method.set("start", if steady { "steady" } else { "seeded" }).unwrap();
+        let setup = Setup { warmup: Some(warmup), ..Setup::default() };
+        let mut whole = method.start_with(stream.dim, bits, 3, setup).unwrap();
+        let mut interrupted = whole.clone();
+        for batch in stream.batches() {
+            whole.learn(batch).unwrap();
+            interrupted =
+                Model::from_bytes(&interrupted.to_bytes(), Path::new("memory")).unwrap();
+            interrupted.learn(batch).unwrap();
+            prop_assert_eq!(interrupted.to_bytes(), whole.to_bytes());
+        }
+    }
+}
+
+#[test]
+fn labels_are_merged_by_name() {
+    let rows = [1.0, 0.0, 0.0, 1.0, 0.9, 0.1, 0.1, 0.9];
+    let features = Features::new(&rows, 2).unwrap();
+    let batch = |labels| Batch::new(features, Labels::single(labels)).unwrap();
+    let setup = Setup { center: Center::None, warmup: Some(1), ..Setup::default() };
+    let mut here = brook(&[]).start_with(2, 16, 1, setup).unwrap();
+    here.learn(batch(&[0, 1, 0, 1])).unwrap();
+    let mut there = here.sibling().unwrap();
+    let mut whole = here.clone();
+    for name in ["cat", "dog"] {
+        here.names_mut().id(name);
+    }
+    for name in ["dog", "cow", "cat"] {
+        there.names_mut().id(name);
+    }
+    there.learn(batch(&[2, 0, 2, 1])).unwrap(); // cat, dog, cat, cow
+    here.merge(&there).unwrap();
+    assert_eq!(here.names().iter().collect::<Vec<_>>(), ["cat", "dog", "cow"]);
+    whole.learn(batch(&[0, 1, 0, 2])).unwrap();
+    assert_same(&here, &whole);
+}
+
+#[test]
+fn rows_that_were_not_learned_are_not_unlearned() {
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let mut rows = |n: usize| (0..n * 6).map(|_| rng.random::<f32>()).collect::<Vec<f32>>();
+    let (learned, others) = (rows(40), rows(30));
+    let labels: Vec<u32> = (0..40).map(|row| row % 2).collect();
+    let of = |values, labels| {
+        Batch::new(Features::new(values, 6).unwrap(), Labels::single(labels)).unwrap()
+    };
+    for lift in LIFTS {
+        let mut model = brook(lift).start(6, 16, 1).unwrap();
+        model.learn(of(&learned, &labels)).unwrap();
+        model.end_warmup().unwrap();
+        let before = model.to_bytes();
+        let function = model.hash_function();
+        for (batch, problem) in [
+            (of(&others[..6], &[7]), "no row with label number 7"),
+            (of(&learned[..240], &[0; 40]), "fewer rows with label number 0"),
+            (of(&others[..120], &labels[..20]), "no sum of any rows"),
+        ] {
+            let error = model.unlearn(batch).unwrap_err().to_string();
+            assert!(error.contains(problem) || error.contains("other rows"), "{error}");
+            assert!(error.contains("nothing was changed"), "{error}");
+        }
+        assert_eq!(model.hash_function().parts(), function.parts());
+        assert_eq!(model.seen(), Model::from_bytes(&before, Path::new("b")).unwrap().seen());
+    }
+    let mut aging = brook(&[("half_life", "9")]).start(6, 16, 1).unwrap();
+    aging.learn(of(&learned, &labels)).unwrap();
+    aging.end_warmup().unwrap();
+    let error = aging.unlearn(of(&learned[..6], &[0])).unwrap_err().to_string();
+    assert!(error.contains("half_life"), "{error}");
+    let mut bsodh = Method::named("bsodh").unwrap().start(6, 16, 1).unwrap();
+    assert!(matches!(bsodh.unlearn(of(&learned[..6], &[0])), Err(Error::NotSums { .. })));
+}
+
+#[test]
+fn ten_million_rows_come_and_go_without_a_trace() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let rows = 100_000;
+    let values: Vec<f32> = (0..rows * 3).map(|_| rng.random_range(-1.0..1.0)).collect();
+    let labels: Vec<u32> = (0..rows as u32).map(|row| row % 3).collect();
+    let batch = Batch::new(Features::new(&values, 3).unwrap(), Labels::single(&labels)).unwrap();
+    let mut model = brook(&[("lift", "none")]).start(3, 8, 1).unwrap();
+    model.learn(batch.slice(0..5000)).unwrap();
+    // Once round the block, so that nothing waits to be added up.
+    model.unlearn(batch.slice(0..0)).unwrap();
+    let before = model.to_bytes();
+    for _ in 0..100 {
+        model.learn(batch).unwrap();
+    }
+    assert_eq!(model.seen(), 10_005_000);
+    for _ in 0..100 {
+        model.unlearn(batch).unwrap();
+    }
+    let after = model.to_bytes();
+    // All sums to the last bit; only the count of batches tells.
+    assert_eq!(after.len(), before.len());
+    let function = |bytes: &[u8]| Model::from_bytes(bytes, Path::new("b")).unwrap().hash_function();
+    assert_eq!(function(&after).parts(), function(&before).parts());
+}
+
+/// Blobs with some number of rows in each class.
+fn blobs(counts: &[usize], dim: usize, noise: f32, seed: u64) -> Rows {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let centers: Vec<f32> = (0..counts.len() * dim).map(|_| rng.random_range(-1.0..1.0)).collect();
+    let mut order: Vec<usize> =
+        counts.iter().enumerate().flat_map(|(class, &n)| std::iter::repeat_n(class, n)).collect();
+    order.shuffle(&mut rng);
+    let mut features = Vec::new();
+    let mut labels = LabelList::new_sets();
+    for class in order {
+        let center = &centers[class * dim..][..dim];
+        features.extend(center.iter().map(|c| c + noise * rng.random_range(-1.0f32..1.0)));
+        labels.push_set(&[class as u32]);
+    }
+    Rows { dim, features, labels }
+}
+
+/// The code that most rows of each class have.
+fn class_codes(function: &HashFunction, rows: &Rows) -> HashMap<u32, Vec<u64>> {
+    let codes = function.encode(rows.as_batch().features()).unwrap();
+    let mut votes: HashMap<u32, HashMap<Vec<u64>, usize>> = HashMap::new();
+    for (row, code) in codes.iter().enumerate() {
+        let label = rows.labels.view().row(row)[0];
+        *votes.entry(label).or_default().entry(code.to_vec()).or_default() += 1;
+    }
+    let most = |votes: HashMap<Vec<u64>, usize>| {
+        votes.into_iter().max_by_key(|(_, votes)| *votes).unwrap().0
+    };
+    votes.into_iter().map(|(label, votes)| (label, most(votes))).collect()
+}
+
+#[test]
+fn codes_do_not_collapse() {
+    let zipf: Vec<usize> = (1..=50).map(|rank| 1000 / rank).collect();
+    for (name, counts, bits) in [
+        ("Zipf, 50 to 1", zipf, 32),
+        ("202 classes", vec![15; 202], 32),
+        ("two classes", vec![300, 200], 16),
+        ("one class", vec![200], 16),
+        ("a class of one", vec![300, 300, 1], 16),
+        ("as many classes as codes", vec![60; 8], 3),
+    ] {
+        for lift in ["none", "rbf"] {
+            let rows = blobs(&counts, 24, 0.3, 6);
+            let mut model = brook(&[("lift", lift)]).start(24, bits, 1).unwrap();
+            model.learn(rows.as_batch()).unwrap();
+            model.end_warmup().unwrap();
+            let codes = class_codes(&model.hash_function(), &rows);
+            let different = codes.values().collect::<HashSet<_>>().len();
+            // With a bit for every doubling of the classes, not every code can be told by a line.
+            let least = if bits == 3 { 7 } else { counts.len() };
+            assert!(different >= least, "{name}, {lift}: {different} codes");
+        }
+    }
+}
+
+#[test]
+fn thousands_of_classes_and_of_sets_are_learned_in_bounded_time() {
+    let rows = blobs(&[2; 3000], 16, 0.1, 7);
+    let mut model = brook(&[("anchors", "300")]).start(16, 64, 1).unwrap();
+    model.learn(rows.as_batch()).unwrap();
+    model.end_warmup().unwrap();
+    let codes = class_codes(&model.hash_function(), &rows);
+    assert!(codes.values().collect::<HashSet<_>>().len() > 2900);
+
+    // Every row with a set of its own: what is kept grows with the labels.
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let mut sets = LabelList::new_sets();
+    for _ in 0..6000 {
+        let set: Vec<u32> = (0..40).filter(|_| rng.random_bool(0.2)).collect();
+        sets.push_set(&set);
+    }
+    let batch = Batch::new(rows.as_batch().features(), sets.view()).unwrap();
+    let mut model = brook(&[("lift", "none")]).start(16, 64, 1).unwrap();
+    model.learn(batch.slice(0..3000)).unwrap();
+    let size = model.to_bytes().len();
+    model.learn(batch.slice(3000..6000)).unwrap();
+    assert!(model.to_bytes().len() < size * 2, "40 labels, however many sets");
+}
+
+#[test]
+fn several_labels_are_graded_by_what_they_share() {
+    // Two digits side by side, and the labels of both.
+    let digits = digits();
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    let (mut features, mut labels) = (Vec::new(), LabelList::new_sets());
+    for _ in 0..3000 {
+        let two = [0, 1].map(|_| rng.random_range(0..digits.labels.len()));
+        for digit in two {
+            features.extend_from_slice(&digits.features[digit * Digits::DIM..][..Digits::DIM]);
+        }
+        labels.push_set(&two.map(|digit| digits.labels[digit]));
+    }
+    let all = Rows { dim: 2 * Digits::DIM, features, labels };
+    let all = all.as_batch();
+    let (stream, queries) = (all.slice(0..2700), all.slice(2700..3000));
+    let measure = |method: Method| {
+        let setup = Setup { warmup: Some(1500), ..Setup::default() };
+        let mut model = method.start_with(2 * Digits::DIM, 64, 1, setup).unwrap();
+        for at in (0..2700).step_by(300) {
+            model.learn(stream.slice(at..at + 300)).unwrap();
+        }
+        map(&model.hash_function(), stream, queries)
+    };
+    let (brook, bsodh) = (measure(brook(&[])), measure(Method::named("bsodh").unwrap()));
+    assert!(brook > bsodh + 0.05, "brook {brook:.3}, bsodh {bsodh:.3}");
+}
+
+fn map(function: &HashFunction, database: Batch<'_>, queries: Batch<'_>) -> f64 {
+    let encode = |batch: Batch<'_>| function.encode(batch.features()).unwrap();
+    let measures = Measures { tops: vec![], precision_at: vec![], radii: vec![] };
+    let (labels, query_labels) = (database.labels().unwrap(), queries.labels().unwrap());
+    evaluate(&encode(queries), query_labels, &encode(database), labels, &measures).unwrap().map
+}
+
+/// The digits in random order, as one batch.
+fn shuffled_digits(seed: u64) -> Rows {
+    let digits = digits();
+    let features = Features::new(&digits.features, Digits::DIM).unwrap();
+    let batch = Batch::new(features, Labels::single(&digits.labels)).unwrap();
+    let mut order: Vec<usize> = (0..batch.len()).collect();
+    order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    Rows::select(batch, &order)
+}
+
+#[test]
+fn with_a_half_life_it_follows_a_stream_that_changes() {
+    let rows = shuffled_digits(10);
+    let batch = rows.as_batch();
+    let queries = batch.slice(1600..batch.len());
+    // Midway the classes trade places in pairs that do not agree with what came before.
+    let moved: Vec<u32> =
+        (0..batch.len()).map(|row| (batch.labels().unwrap().row(row)[0] * 3 + 1) % 5).collect();
+    let after = Batch::new(batch.features(), Labels::single(&moved)).unwrap();
+    let run = |half_life: &str| {
+        let setup = Setup { warmup: Some(300), ..Setup::default() };
+        let method = brook(&[("half_life", half_life)]);
+        let mut model = method.start_with(Digits::DIM, 32, 1, setup).unwrap();
+        for _ in 0..4 {
+            model.learn(batch.slice(0..1600)).unwrap();
+        }
+        let before = map(&model.hash_function(), batch.slice(0..1600), queries);
+        model.learn(after.slice(0..1600)).unwrap();
+        let queries = after.slice(1600..batch.len());
+        (before, map(&model.hash_function(), after.slice(0..1600), queries))
+    };
+    let ((before, aged), (_, never)) = (run("400"), run("0"));
+    assert!(before > 0.9, "{before}");
+    assert!(aged > 0.9 && aged > never + 0.1, "with {aged:.3}, without {never:.3}");
+}
+
+/// The share of bits that are not the same.
+fn flipped(one: &Codes, other: &Codes) -> f64 {
+    let pairs = one.iter().zip(other.iter());
+    let bits: u32 = pairs.map(|(one, other)| hashbrook::hamming(one, other)).sum();
+    f64::from(bits) / (one.len() * one.bits()) as f64
+}
+
+#[test]
+fn a_steady_function_moves_little() {
+    let digits = shuffled_digits(11);
+    let all = digits.as_batch();
+    let steady = brook(&[("start", "steady")]);
+    let mut model = steady.start(Digits::DIM, 64, 1).unwrap();
+    model.learn(all.slice(0..1500)).unwrap();
+    model.end_warmup().unwrap();
+    let before = model.hash_function().encode(all.features()).unwrap();
+    model.learn(all.slice(1500..1515)).unwrap();
+    let share = flipped(&model.hash_function().encode(all.features()).unwrap(), &before);
+    assert!(share < 0.02, "1 % more rows flip {share:.4} of all bits");
+
+    let Some((features, labels)) = data::mnist() else { return };
+    let features = Features::new(&features, 784).unwrap();
+    let all = Batch::new(features, Labels::single(&labels)).unwrap();
+    let mut model = brook(&[("start", "steady"), ("anchors", "500")]).start(784, 64, 1).unwrap();
+    model.learn(all.slice(0..10_000)).unwrap();
+    let database = all.slice(0..20_000).features();
+    let before = model.hash_function().encode(database).unwrap();
+    model.learn(all.slice(10_000..10_100)).unwrap();
+    let share = flipped(&model.hash_function().encode(database).unwrap(), &before);
+    println!("MNIST: 1 % more rows flip {share:.4} of all bits");
+    assert!(share < 0.02, "1 % more rows flip {share:.4} of all bits");
+}
+
+#[test]
+fn awkward_numbers_do_no_harm() {
+    let mut rng = ChaCha8Rng::seed_from_u64(12);
+    let mut random = |n: usize, scale: f32| -> Vec<f32> {
+        (0..n).map(|_| scale * rng.random_range(-1.0f32..1.0)).collect()
+    };
+    let usual = random(400, 1.0);
+    let zeros = vec![0.0; 400];
+    let alike = vec![3.5; 400];
+    let (huge, tiny) = (random(400, 1e30), random(400, 1e-30));
+    let mut outlier = usual.clone();
+    outlier[203] = 1e20;
+    let labels: Vec<u32> = (0..100).map(|row| row % 4).collect();
+    for (name, values) in [
+        ("zeros", &zeros),
+        ("alike", &alike),
+        ("huge", &huge),
+        ("tiny", &tiny),
+        ("outlier", &outlier),
+    ] {
+        for lift in ["none", "rbf"] {
+            for unit in [true, false] {
+                let setup = Setup { unit, warmup: Some(20), ..Setup::default() };
+                let mut model = brook(&[("lift", lift)]).start_with(4, 16, 1, setup).unwrap();
+                let features = Features::new(values, 4).unwrap();
+                let batch = Batch::new(features, Labels::single(&labels)).unwrap();
+                model.learn(batch).unwrap();
+                model.learn(batch).unwrap();
+                let parts = model.hash_function().parts().clone();
+                let finite = parts.weights.iter().chain(parts.offset.iter().flatten());
+                assert!(finite.clone().all(|value| value.is_finite()), "{name} {lift} {unit}");
+                model.hash_function().encode(features).unwrap();
+                model.unlearn(batch).unwrap();
+                model.unlearn(batch).unwrap();
+            }
+        }
+    }
+}
