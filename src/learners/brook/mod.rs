@@ -173,7 +173,7 @@ impl Default for Params {
     fn default() -> Self {
         Params {
             lift: LiftBy::Rbf,
-            anchors: 2000,
+            anchors: 3000,
             gamma: Choice::Auto,
             ridge: Choice::Auto,
             fit_weight: Choice::Auto,

@@ -95,7 +95,7 @@ pub struct Args {
     center: Option<String>,
 
     /// How many of the first rows to hold back until what comes from them is known: the centre,
-    /// anchors and the like [default: 1000, for brook 2000; all rows if there are fewer]
+    /// anchors and the like [default: 1000, for brook 3000; all rows if there are fewer]
     #[arg(long, value_name = "N")]
     warmup: Option<usize>,
 
