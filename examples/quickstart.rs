@@ -13,7 +13,7 @@ fn main() -> hashbrook::Result<()> {
     let stream = Batch::new(Features::new(&features, Digits::DIM)?, Labels::single(&labels))?;
 
     // 2. A method, and a model that learns by it: 64 numbers in, 32 bits out.
-    let mut model = Method::named("bsodh")?.start(Digits::DIM, 32, 1)?;
+    let mut model = Method::named("brook")?.start(Digits::DIM, 32, 1)?;
 
     // 3. The stream, a batch at a time. Nothing of it is kept but what learning needs.
     for start in (0..stream.len()).step_by(200) {

@@ -50,8 +50,9 @@ impl Default for Setup {
 /// A method at work: it learns from a stream, gives out the hash function learned so far, and can
 /// be saved at any time and taken up again as if nothing had happened.
 ///
-/// While it warms up it only holds rows back, and its hash function is the random start. What it
-/// fixes then depends on the first rows of the stream and not on how they were cut into batches.
+/// While it warms up it only holds rows back; a function that is asked for then is what these rows
+/// alone teach, as if the warm-up ended with them. What the warm-up fixes depends on the first rows of
+/// the stream and not on how they were cut into batches.
 #[derive(Clone, Debug)]
 pub struct Model {
     about: About,
@@ -268,7 +269,7 @@ impl Learner for Model {
                     batch.require_labels(self.about.method.name())?;
                 }
                 held.push(batch);
-                Step::default()
+                Step { function_changed: !batch.is_empty(), ..Step::default() }
             }
             Some(_) => self.warm_up(Some(batch))?,
         };
@@ -278,6 +279,13 @@ impl Learner for Model {
     }
 
     fn hash_function(&self) -> HashFunction {
+        if self.held.as_ref().is_some_and(|held| held.rows() > 0) {
+            let mut now = self.clone();
+            // What cannot be learned yet leaves the random start, which is a function too.
+            if now.end_warmup().is_ok() {
+                return now.hash_function();
+            }
+        }
         let parts = self.learner.hash_function().parts().clone();
         let (center, unit) = (self.center.clone(), self.about.unit);
         HashFunction::new(HashParts { center, unit, ..parts })

@@ -19,7 +19,11 @@ fn skips(method: &str) -> &'static [(&'static str, &'static str)] {
 
 #[test]
 fn every_method_keeps_the_contract() {
-    for method in Method::all() {
+    for mut method in Method::all() {
+        if method.name() == "brook" {
+            // Thousands of anchors would take their time, and show nothing more.
+            method.set("anchors", "100").unwrap();
+        }
         let start = |dim: usize, bits: usize, seed: u64| method.start(dim, bits, seed);
         let report = check_learner(&Subject {
             save: Some(&Model::to_bytes),

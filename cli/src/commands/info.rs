@@ -77,7 +77,7 @@ fn state(model: &Model) -> String {
     match model.is_warm() {
         true => "warm".to_owned(),
         false => format!(
-            "warming up: holds back rows until it has {}; its function is the random start",
+            "warming up: holds back rows until it has {}; its function is what these alone teach",
             console::count(model.warmup() as u64)
         ),
     }

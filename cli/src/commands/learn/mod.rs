@@ -284,8 +284,8 @@ impl Run<'_> {
         if notes::warmup_was_chosen(model) {
             let warmup = count(model.warmup() as u64);
             console::note(format_args!(
-                "the model still warms up, with {seen} of {warmup} rows, and its function is the \
-                 random start; go on with --resume, or choose a smaller --warmup"
+                "the model still warms up, with {seen} of {warmup} rows; its function is what these \
+                 alone teach. Go on with --resume, or choose a smaller --warmup"
             ));
             return Ok(());
         }
