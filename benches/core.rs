@@ -144,6 +144,22 @@ fn brook() {
     println!("  brook                             {ours:11.3} s   1/{:.1}", theirs / ours);
     println!("  brook on all threads              {threads:11.3} s   1/{:.1}", theirs / threads);
 
+    println!(
+        "bits of {ROWS} rows that flip when a function is asked for again after 1 % more rows"
+    );
+    for start in ["seeded", "steady"] {
+        let mut method = Method::named("brook").expect("known");
+        method.set("start", start).expect("known");
+        let mut model = method.start(dim, 64, 1).expect("starts");
+        run(&mut model, rows.slice(0..ROWS * 100 / 101), labels.slice(0..ROWS * 100 / 101), 2000);
+        let before = model.hash_function().encode(rows).expect("fits");
+        let more = ROWS * 100 / 101..ROWS;
+        run(&mut model, rows.slice(more.clone()), labels.slice(more), 2000);
+        let after = model.hash_function().encode(rows).expect("fits");
+        let flipped: u32 = before.iter().zip(after.iter()).map(|(a, b)| hamming(a, b)).sum();
+        println!("  {start} {:.2} %", 100.0 * f64::from(flipped) / (64 * ROWS) as f64);
+    }
+
     let some = rows.slice(0..10_000);
     let (linear, _) = learn("brook", Some("none"), rows, 2000);
     let plain = median(5, || drop(black_box(linear.encode(some))));

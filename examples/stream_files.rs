@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let folder = tempfile::tempdir()?;
     let saved = folder.path().join("digits.model");
-    let mut model = Method::named("bsodh")?.start(reader.dim(), 48, 1)?;
+    let mut model = Method::named("brook")?.start(reader.dim(), 48, 1)?;
     let mut row = 0;
     while let Some(features) = reader.next(300)? {
         let labels = labels.view().slice(row..row + features.len());

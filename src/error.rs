@@ -150,6 +150,13 @@ pub enum Error {
         what: &'static str,
     },
 
+    /// What must be known before learning is not: the warm-up has not ended.
+    #[error(
+        "the model has not warmed up: nothing is fixed yet. Let it learn more rows first, or end \
+         the warm-up with those there are"
+    )]
+    NotWarm,
+
     /// Two models do not fit each other.
     #[error("the models cannot be merged: {problem}")]
     NotMergeable {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::dataset::LabelNames;
 use crate::learners::{BuiltIn, Loaded, Start};
 use crate::learners::{adapthash, brook, bsodh, frosh, lsh, mihash, okh, osh, sketchhash};
 use crate::tensors::Tensors;
@@ -154,26 +155,42 @@ macro_rules! methods {
                 }
             }
 
-            pub(crate) fn unlearn(&mut self, batch: Batch<'_>) -> Result<()> {
+            pub(crate) fn unlearn(
+                &mut self,
+                batch: Batch<'_>,
+                name: &dyn Fn(u32) -> String,
+            ) -> Result<()> {
                 match self {
-                    $(Running::$variant(learner) => learner.unlearn(batch),)*
+                    $(Running::$variant(learner) => learner.unlearn(batch, name),)*
                 }
             }
 
             pub(crate) fn relabel(
                 &mut self,
                 features: Features<'_>,
-                old: Labels<'_>,
-                new: Labels<'_>,
+                old_and_new: (Labels<'_>, Labels<'_>),
+                name: &dyn Fn(u32) -> String,
             ) -> Result<()> {
                 match self {
-                    $(Running::$variant(learner) => learner.relabel(features, old, new),)*
+                    $(Running::$variant(learner) => learner.relabel(features, old_and_new, name),)*
                 }
             }
 
-            pub(crate) fn sibling(&self) -> Option<Running> {
+            pub(crate) fn sibling(&self) -> Result<Running> {
                 match self {
                     $(Running::$variant(learner) => learner.sibling().map(Running::$variant),)*
+                }
+            }
+
+            pub(crate) fn is_warm(&self) -> bool {
+                match self {
+                    $(Running::$variant(learner) => learner.is_warm(),)*
+                }
+            }
+
+            pub(crate) fn name_labels(&mut self, names: &LabelNames) {
+                match self {
+                    $(Running::$variant(learner) => learner.name_labels(names),)*
                 }
             }
 

@@ -29,6 +29,11 @@ From vectors to codes:
                    --queries split/queries.npy --query-labels split/query-labels.npy
   hashbrook encode --model digits.model --data x.npy --out codes.npy
 
+Learning in parts, and forgetting:
+  hashbrook learn   --like digits.model --data more.npy --labels more-labels.npy --out more.model
+  hashbrook merge   digits.model more.model --out all.model
+  hashbrook unlearn --model all.model --data gone.npy --labels gone-labels.npy --out all.model
+
 Files: npy, npz, IDX, CSV, fvecs/bvecs/ivecs and MATLAB v5 are told apart by their content, gzipped
 or not. FILE:NAME picks an array of an npz or mat file, FILE:COLUMNS columns of a CSV file (names,
 or places from 0, as in digits.csv:0-63). --data and --labels may be given several times: the files

@@ -52,19 +52,19 @@ impl Gram {
         &mut self.values[i * self.stride..][..=i]
     }
 
-    /// Adds `sign q q^T` for each of some rows. No number is beyond [`LARGEST`]. A thousand rows and
+    /// Adds `q q^T` for each of some rows. No number is beyond [`LARGEST`]. A thousand rows and
     /// more at a time are best: all of the sum is gone through each time.
-    pub(crate) fn add_rows(&mut self, rows: &[i16], sign: f64) {
-        self.add_rows_with(Instructions::best(), rows, sign);
+    pub(crate) fn add_rows(&mut self, rows: &[i16]) {
+        self.add_rows_with(Instructions::best(), rows);
     }
 
-    fn add_rows_with(&mut self, instructions: Instructions, rows: &[i16], sign: f64) {
+    fn add_rows_with(&mut self, instructions: Instructions, rows: &[i16]) {
         debug_assert!(rows.iter().all(|value| value.unsigned_abs() <= LARGEST.unsigned_abs()));
-        let panels = self.pack(rows);
-        let depth = rows.len().div_ceil(2 * self.width);
-        if depth == 0 {
+        if rows.is_empty() {
             return;
         }
+        let panels = self.pack(rows);
+        let depth = rows.len().div_ceil(2 * self.width);
         let stride = self.stride;
         self.values.par_chunks_mut(BAND * stride).enumerate().for_each(|(band, sums)| {
             let panel = |at: usize| &panels[at * depth..(at + 1) * depth];
@@ -86,18 +86,17 @@ impl Gram {
                     }
                     for (sums, tile) in sums.chunks_exact_mut(stride).zip(&tile) {
                         let sums = sums[first * LANES..].iter_mut().zip(tile);
-                        sums.for_each(|(sum, value)| *sum += sign * value);
+                        sums.for_each(|(sum, value)| *sum += value);
                     }
                 }
             }
         });
     }
 
-    /// Adds `sign q q^T` for one row of whole numbers of any size.
-    pub(crate) fn add_row(&mut self, row: &[f64], sign: f64) {
+    /// Adds `q q^T` for one row of whole numbers of any size.
+    pub(crate) fn add_row(&mut self, row: &[f64]) {
         self.values.par_chunks_mut(self.stride).zip(row).enumerate().for_each(
             |(i, (sums, value))| {
-                let value = sign * value;
                 sums.iter_mut().zip(&row[..=i]).for_each(|(sum, other)| *sum += value * other);
             },
         );
@@ -226,7 +225,7 @@ mod x86 {
         tile
     }
 
-    /// Two rows and one panel at a time, for there are half as many registers, half as wide.
+    /// Four rows and one panel at a time, for there are half as many registers, half as wide.
     #[target_feature(enable = "avx2")]
     pub(super) fn avx2(left: &[Pairs], lane: usize, right: [&[Pairs]; TILE_PANELS]) -> Tile {
         const ROWS: usize = 4;
@@ -275,11 +274,11 @@ mod tests {
                 .collect();
             let mut twin = Gram::new(width);
             for row in rows.chunks_exact(width) {
-                twin.add_row(&row.iter().map(|&v| f64::from(v)).collect::<Vec<_>>(), 1.0);
+                twin.add_row(&row.iter().map(|&v| f64::from(v)).collect::<Vec<_>>());
             }
             for instructions in Instructions::available() {
                 let mut gram = Gram::new(width);
-                gram.add_rows_with(instructions, &rows, 1.0);
+                gram.add_rows_with(instructions, &rows);
                 for i in 0..width {
                     let naive = |j: usize| -> f64 {
                         let cell = |row: &[i16]| i64::from(row[i]) * i64::from(row[j]);
@@ -289,7 +288,7 @@ mod tests {
                     assert_eq!(gram.row(i), expected, "{instructions:?}, {n} x {width}, row {i}");
                     assert_eq!(twin.row(i), expected);
                 }
-                gram.add_rows_with(instructions, &rows, -1.0);
+                gram.add(&twin, -1.0);
                 assert!((0..width).all(|i| gram.row(i).iter().all(|&sum| sum == 0.0)));
             }
         }

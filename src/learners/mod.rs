@@ -18,6 +18,7 @@ use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
+use crate::dataset::LabelNames;
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Labels, Learner, Result};
 
@@ -53,20 +54,33 @@ pub(crate) trait BuiltIn: Learner + Sized {
         Err(Error::NotSums { method: Self::NAME, what: "be merged" })
     }
 
-    /// Forgets rows, as if they had never been learned.
-    fn unlearn(&mut self, _batch: Batch<'_>) -> Result<()> {
+    /// Forgets rows, as if they had never been learned. `name` is what a label is called in errors.
+    fn unlearn(&mut self, _batch: Batch<'_>, _name: &dyn Fn(u32) -> String) -> Result<()> {
         Err(Error::NotSums { method: Self::NAME, what: "unlearn" })
     }
 
     /// Takes rows as if they had been learned with other labels.
-    fn relabel(&mut self, _: Features<'_>, _old: Labels<'_>, _new: Labels<'_>) -> Result<()> {
+    fn relabel(
+        &mut self,
+        _: Features<'_>,
+        _old_and_new: (Labels<'_>, Labels<'_>),
+        _name: &dyn Fn(u32) -> String,
+    ) -> Result<()> {
         Err(Error::NotSums { method: Self::NAME, what: "relabel" })
     }
 
-    /// A learner that has seen nothing, with all that the warm-up fixed; `None` before that.
-    fn sibling(&self) -> Option<Self> {
-        None
+    /// A learner that has seen nothing, with all that the warm-up fixed.
+    fn sibling(&self) -> Result<Self> {
+        Err(Error::NotSums { method: Self::NAME, what: "have siblings" })
     }
+
+    /// Whether what the warm-up fixes is fixed; asked of learners that have one.
+    fn is_warm(&self) -> bool {
+        true
+    }
+
+    /// Takes notice of what labels are called.
+    fn name_labels(&mut self, _names: &LabelNames) {}
 
     /// Adds the learner's state to the arrays of a model file.
     fn save(&self, state: &mut Tensors);

@@ -124,7 +124,11 @@ impl Model {
         check_shape(dim, bits).map_err(|error| error.to_string())?;
         let About { seed, unit, warmup, .. } = about;
         let start = Start { dim, bits, seed, unit, warmup, init: None };
-        let learner = about.method.load_learner(start, &mut state)?;
+        let mut learner = about.method.load_learner(start, &mut state)?;
+        learner.name_labels(&names);
+        if warm && !learner.is_warm() {
+            return Err("it should have warmed up, but nothing of that is in it".to_owned());
+        }
         let center = match state.contains("center") {
             true => Some(state.take_rows("center", 1, dim)?),
             false => None,
@@ -200,6 +204,8 @@ mod tests {
                 "sketchhash" | "frosh" => ("sketch", "8"),
                 "mihash" => ("reservoir", "7"),
                 "osh" | "adapthash" => ("rate", "0.5"),
+                "brook" if round % 3 == 0 => ("half_life", "9"),
+                "brook" if round % 3 == 1 => ("start", "steady"),
                 _ => ("", ""),
             };
             if !small.0.is_empty() {
@@ -231,6 +237,8 @@ mod tests {
                 if model.dim() == 4 {
                     let _ = model.learn(batch);
                     let _ = model.end_warmup();
+                    let _ = model.unlearn(batch);
+                    let _ = model.sibling().map(|sibling| model.merge(&sibling));
                     model.hash_function().encode(batch.features()).unwrap();
                 }
             }

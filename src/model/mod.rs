@@ -261,6 +261,7 @@ impl Model {
 impl Learner for Model {
     fn learn(&mut self, batch: Batch<'_>) -> Result<Step> {
         batch.features().expect_dim(self.about.dim)?;
+        self.learner.name_labels(&self.names);
         let step = match &mut self.held {
             None => self.about.learn(&mut self.learner, self.center.as_deref(), batch)?,
             Some(held) if held.rows() + batch.len() < self.about.warmup => {
@@ -273,8 +274,8 @@ impl Learner for Model {
             }
             Some(_) => self.warm_up(Some(batch))?,
         };
-        self.about.seen += batch.len() as u64;
-        self.about.batches += 1;
+        self.about.seen = self.about.seen.saturating_add(batch.len() as u64);
+        self.about.batches = self.about.batches.saturating_add(1);
         Ok(step)
     }
 

@@ -1,8 +1,9 @@
 //! What can be done to models that keep what they learn as sums: brook's.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use super::Model;
+use super::{About, Model};
+use crate::dataset::LabelNames;
 use crate::kernel::prepare;
 use crate::{Batch, Error, Features, Labels, Result, Step};
 
@@ -13,24 +14,17 @@ impl Model {
     /// # Errors
     /// When the method is another than brook, or the model has not warmed up.
     pub fn sibling(&self) -> Result<Model> {
-        let Some(learner) = self.learner.sibling() else {
-            return Err(match self.learner.clone().unlearn(self.no_rows()?) {
-                Err(error @ Error::NotSums { .. }) => error,
-                _ => Error::NotMergeable {
-                    problem: "this one has not warmed up, so nothing is fixed yet".to_owned(),
-                },
-            });
-        };
-        let mut sibling = Model { learner, held: None, ..self.clone() };
-        sibling.notes.clear();
-        (sibling.about.seen, sibling.about.batches) = (0, 0);
-        Ok(sibling)
+        let learner = self.learner.sibling()?;
+        let (about, names, center) = (self.about.clone(), self.names.clone(), self.center.clone());
+        let about = About { seen: 0, batches: 0, ..about };
+        Ok(Model { about, names, notes: BTreeMap::new(), center, learner, held: None })
     }
 
     /// Adds all that another model has learned: afterwards this one is as if it had learned both
     /// streams. The two must be [siblings](Model::sibling), or learned from siblings.
     ///
-    /// Labels that have names in both are known by their names.
+    /// Labels that have names are known by their names. With a `half_life` the two count as streams
+    /// that ran side by side, up to now; with `start = steady` a label keeps the code it has here.
     ///
     /// ```
     /// use hashbrook::{Batch, Features, Labels, Learner, Method};
@@ -58,25 +52,31 @@ impl Model {
     /// When the models do not fit each other, or the method is another than brook. Nothing is
     /// changed then.
     pub fn merge(&mut self, other: &Model) -> Result<()> {
-        let different = |what: &str, here: String, there: String| Error::NotMergeable {
+        let differ = |what: &str, here: &str, there: &str| Error::NotMergeable {
             problem: format!("their {what} differ: {here} and {there}"),
         };
         let (a, b) = (&self.about, &other.about);
-        let number = |value: usize| value.to_string();
-        if a.method != b.method {
-            let text =
-                |method: &crate::Method| serde_json::Value::Object(method.table()).to_string();
-            return Err(different("methods", text(&a.method), text(&b.method)));
+        if a.method.name() != b.method.name() {
+            return Err(differ("methods", a.method.name(), b.method.name()));
         }
-        for (what, here, there) in [
+        let (here, there) = (a.method.table(), b.method.table());
+        let number = |value: usize| value.to_string();
+        let parameters = here
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.to_string(), there[name].to_string()));
+        let others = [
             ("dimensions", number(a.dim), number(b.dim)),
             ("code lengths", number(a.bits), number(b.bits)),
             ("seeds", a.seed.to_string(), b.seed.to_string()),
             ("unit lengths", a.unit.to_string(), b.unit.to_string()),
-        ] {
+        ];
+        for (what, here, there) in parameters.chain(others) {
             if here != there {
-                return Err(different(what, here, there));
+                return Err(differ(what, &here, &there));
             }
+        }
+        if self.held.is_some() || other.held.is_some() {
+            return Err(Error::NotWarm);
         }
         if self.center != other.center {
             return Err(Error::NotMergeable {
@@ -85,19 +85,31 @@ impl Model {
                     .to_owned(),
             });
         }
+        if self.names.is_empty() != other.names.is_empty() && other.about.seen > 0 {
+            return Err(Error::NotMergeable {
+                problem: "the labels of one have names, and those of the other only numbers"
+                    .to_owned(),
+            });
+        }
         let mut names = self.names.clone();
         let translation: HashMap<u32, u32> =
             (0..).zip(other.names.iter()).map(|(there, name)| (there, names.id(name))).collect();
         let translate = |label: u32| translation.get(&label).copied().unwrap_or(label);
         self.learner.merge(&other.learner, &translate)?;
+        self.learner.name_labels(&names);
         self.names = names;
-        self.about.seen += other.about.seen;
-        self.about.batches += other.about.batches;
+        self.about.seen = self.about.seen.saturating_add(other.about.seen);
+        self.about.batches = self.about.batches.saturating_add(other.about.batches);
         Ok(())
     }
 
     /// Forgets rows that were learned, with the labels they were learned with: afterwards the
-    /// model is as if it had never seen them. What the warm-up fixed stays.
+    /// model is as if it had never seen them. What the warm-up fixed stays: the centre, and the
+    /// anchors, which are rows themselves (and with `start = steady` the codes in use).
+    ///
+    /// The rows must have been learned. A model keeps sums, not rows, so it cannot always tell:
+    /// rows that it never saw, or forgot already, are refused only where what is left could not be
+    /// a sum of any rows. Each call costs about as much as a function.
     ///
     /// # Errors
     /// When the rows cannot have been learned, or the method is another than brook. Nothing is
@@ -105,7 +117,9 @@ impl Model {
     pub fn unlearn(&mut self, batch: Batch<'_>) -> Result<Step> {
         let rows = self.prepared(batch.features())?;
         let features = Features::new(&rows, self.about.dim)?;
-        self.learner.unlearn(batch.with_features(features))?;
+        let names = &self.names;
+        self.learner.name_labels(names);
+        self.learner.unlearn(batch.with_features(features), &|label| called(names, label))?;
         self.about.seen = self.about.seen.saturating_sub(batch.len() as u64);
         Ok(Step { function_changed: true, ..Step::default() })
     }
@@ -124,7 +138,9 @@ impl Model {
         Batch::new(features, old)?;
         Batch::new(features, new)?;
         let rows = self.prepared(features)?;
-        self.learner.relabel(Features::new(&rows, self.about.dim)?, old, new)?;
+        let (names, features) = (&self.names, Features::new(&rows, self.about.dim)?);
+        self.learner.name_labels(names);
+        self.learner.relabel(features, (old, new), &|label| called(names, label))?;
         Ok(Step { function_changed: true, ..Step::default() })
     }
 
@@ -136,8 +152,9 @@ impl Model {
         prepare(center, self.about.unit, self.about.dim, features.values(), &mut rows);
         Ok(rows)
     }
+}
 
-    fn no_rows(&self) -> Result<Batch<'static>> {
-        Batch::new(Features::new(&[], self.about.dim)?, Labels::single(&[]))
-    }
+/// What a label is called in messages.
+fn called(names: &LabelNames, label: u32) -> String {
+    names.name(label).map_or_else(|| format!("number {label}"), |name| format!("{name:?}"))
 }

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use hashbrook::{Model, file};
 use serde_json::json;
 
@@ -34,6 +34,11 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<()> {
     file::check_writable(&args.out)?;
+    for (at, path) in args.models.iter().enumerate() {
+        if args.models[..at].contains(path) {
+            bail!("{} is given twice: its rows would count twice", path.display());
+        }
+    }
     let (first, others) = args.models.split_first().context("two models or more")?;
     let mut model = Model::load(first)?;
     for path in others {

@@ -12,8 +12,10 @@ use crate::input;
 /// Takes rows out of a model, as if it had never seen them
 ///
 /// The rows are given as they were learned, with their labels. What is left is, to the last bit,
-/// the model that learned all the others; only the centre and the anchors, which come from the
-/// first rows of all, stay what they were. Only brook models can unlearn.
+/// the model that learned all the others; only the centre and the anchors stay what they were, and
+/// the anchors are the first rows themselves. A model keeps sums, not rows: that these were learned,
+/// and only once, is for you to know; it is refused only where it cannot be. Only brook models can
+/// unlearn.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

@@ -354,7 +354,7 @@ fn methods_are_compared_and_results_kept() {
     assert!(first.contains(&row["learn_seconds"]["each"][0].to_string()), "{first} {row}");
     // Other settings are other results.
     folder.run(&format!("{compare} --methods lsh --rows 100 --out kept")).ok();
-    assert_eq!(std::fs::read_dir(folder.file("kept")).unwrap().count(), 36);
+    assert_eq!(std::fs::read_dir(folder.file("kept")).unwrap().count(), 40);
 
     let table = folder.run(&format!("{compare} --methods osh:loss=hinge,osh:state=lost")).ok().out;
     assert!(table.contains("osh:loss=hinge") && table.contains('±'), "{table}");
@@ -405,7 +405,33 @@ fn parts_learned_apart_are_merged_and_rows_are_unlearned() {
     let merged = &folder.run("merge a b c --out m --json").ok().json()[0];
     assert_eq!((&merged["seen"], &merged["models"]), (&1597.into(), &3.into()));
     assert_eq!(codes("m"), codes("whole"));
+    folder.run("merge c b a --out m").ok();
+    assert_eq!(codes("m"), codes("whole"), "in whatever order");
     assert!(folder.run("merge b c --out c").ok().out.contains("1,097 rows"));
+    // Rows without labels were never learned: nothing to unlearn.
+    folder.write("zero.csv", vec!["0"; 64].join(","));
+    folder.write("none.txt", "\n");
+    let before = codes("m");
+    folder.run("unlearn --model m --data zero.csv --labels none.txt --out m").ok();
+    assert_eq!(codes("m"), before);
+
+    // New labels may come up in any order, too.
+    let rows = |name: &str, labels: &[&str]| {
+        let lines = labels.iter().enumerate().map(|(at, label)| {
+            let row: Vec<String> = (0..64).map(|i| ((i * (at + 3)) % 17).to_string()).collect();
+            format!("{},{label}\n", row.join(","))
+        });
+        let lines: Vec<String> = lines.collect();
+        folder.write(&format!("{name}.csv"), lines.concat());
+        let reversed: Vec<String> = lines.into_iter().rev().collect();
+        folder.write(&format!("{name}-reversed.csv"), reversed.concat());
+    };
+    rows("new", &["cat", "dog", "cow", "cat", "elk", "dog"]);
+    for name in ["new", "new-reversed"] {
+        let data = format!("--data {name}.csv:0-63 --labels {name}.csv:64");
+        folder.run(&format!("learn --resume whole {data} --out {name}")).ok();
+    }
+    assert_eq!(codes("new"), codes("new-reversed"));
 
     folder.run(&format!("{learn} --resume whole --skip 0 --rows 200 --out whole2")).ok();
     folder.run("split --data db.npy --labels db-labels.npy --queries-per-class 1 --out s").ok();

@@ -90,6 +90,8 @@ fn settings_that_make_no_sense() {
         ("--set gamma=wide", vec!["no value for gamma", "a number or auto"]),
         ("--set half_life=-1", vec!["half_life must be 0 or above"]),
         ("--set repulsion=0", vec!["repulsion must be above 0"]),
+        ("--set repulsion=2000", vec!["repulsion must be at most 100, not 2000"]),
+        ("--set fit_weight=1e300", vec!["fit_weight must be at most"]),
         ("--init db.npy --bits 64 --rows 64", vec!["1597 x 64"]),
         ("--preset imagenet", vec!["no preset \"imagenet\"", "cifar10", "mnist"]),
     ] {
@@ -146,10 +148,10 @@ fn models_and_vectors_that_do_not_fit() {
         .run(&format!("{eval} --data db.npy --labels db-labels.npy --top 0"))
         .fails_with(&["top must be 1 or more"]);
     for (option, said) in [
-        ("--bits 32", "--bits is 32, but the model to resume has 16"),
+        ("--bits 32", "--bits is 32, but the model given has 16"),
         ("--seed 9", "--seed is 9"),
         ("--unit false", "--unit is false"),
-        ("--method lsh", "--method is lsh, but the model to resume has brook"),
+        ("--method lsh", "--method is lsh, but the model given has brook"),
         ("--set ridge=7", "the parameters are not those of the model"),
     ] {
         folder.run(&format!("{LEARN} --resume m {option} --out n")).fails_with(&[said]);
@@ -362,13 +364,18 @@ fn models_that_cannot_be_merged_or_unlearned_from() {
     let names = folder.names();
     for (command, parts) in [
         ("merge a other --out m", vec!["cannot be merged", "centres differ", "siblings"]),
-        ("merge a bsodh --out m", vec!["methods differ", "brook", "bsodh"]),
-        ("merge bsodh bsodh --out m", vec!["bsodh models cannot be merged", "only brook"]),
+        ("merge a bsodh --out m", vec!["methods differ: brook and bsodh"]),
+        ("merge bsodh ./bsodh --out m", vec!["bsodh models cannot be merged", "only brook"]),
+        ("merge a other a --out m", vec!["a is given twice"]),
         ("merge bsodh bsodh2 --out m", vec!["seeds differ: 1 and 2"]),
-        ("merge cold cold --out m", vec!["has not warmed up"]),
+        ("merge cold ./cold --out m", vec!["has not warmed up"]),
+        ("merge a cold --out m", vec!["has not warmed up"]),
         ("merge a none --out m", vec!["none"]),
         ("merge a other --out no/m", vec!["no/m"]),
-        ("learn --like bsodh --data db.npy --labels db-labels.npy --out m", vec!["only brook"]),
+        (
+            "learn --like bsodh --data db.npy --labels db-labels.npy --out m",
+            vec!["--like bsodh", "cannot have siblings", "only brook"],
+        ),
         ("learn --like cold --data db.npy --labels db-labels.npy --out m", vec!["not warmed up"]),
         ("learn --like a --bits 8 --data db.npy --labels db-labels.npy --out m", vec!["--bits"]),
         ("unlearn --model a --data db.npy --out m", vec!["--labels"]),
@@ -380,7 +387,7 @@ fn models_that_cannot_be_merged_or_unlearned_from() {
         ),
         (
             "unlearn --model a --data db.npy --labels db-labels.npy --out m",
-            vec!["cannot be unlearned", "fewer rows", "nothing was changed"],
+            vec!["cannot be unlearned", "fewer rows with the label \"", "nothing was changed"],
         ),
         (
             "unlearn --model bsodh --data db.npy --labels db-labels.npy --out m",

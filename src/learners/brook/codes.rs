@@ -29,13 +29,19 @@ pub(super) struct Problem {
 const WORTH_A_CHANGE: f64 = 1.0;
 
 /// Where the search for codes starts: from the codes in use, for classes that have one, and from
-/// random codes for others, all different as long as there are enough codes.
-pub(super) fn start(labels: &[u32], bits: usize, seed: u64, in_use: &[(u32, Vec<i8>)]) -> Codes {
+/// random codes for others, all different as long as there are enough codes. The keys, not the
+/// labels, are what randomness goes by.
+pub(super) fn start(
+    classes: impl Iterator<Item = (u32, u64)>,
+    bits: usize,
+    seed: u64,
+    in_use: &[(u32, Vec<i8>)],
+) -> Codes {
     let in_use: HashMap<u32, &Vec<i8>> =
         in_use.iter().map(|(label, code)| (*label, code)).collect();
     let mut taken: HashSet<Vec<i8>> = in_use.values().map(|code| code.to_vec()).collect();
-    let random_code = |label: u32, taken: &HashSet<Vec<i8>>| {
-        let mut rng = random(seed, Purpose::Codewords, u64::from(label));
+    let random_code = |key: u64, taken: &HashSet<Vec<i8>>| {
+        let mut rng = random(seed, Purpose::Codewords, key);
         let mut draw = || (0..bits).map(|_| if rng.random() { 1 } else { -1 }).collect::<Vec<i8>>();
         let mut code = draw();
         // With many more codes than classes the first is good; with few, so are a hundred tries.
@@ -48,10 +54,10 @@ pub(super) fn start(labels: &[u32], bits: usize, seed: u64, in_use: &[(u32, Vec<
         code
     };
     let mut codes = Codes::new();
-    for &label in labels {
+    for (label, key) in classes {
         let code = match in_use.get(&label) {
             Some(code) => code.to_vec(),
-            None => random_code(label, &taken),
+            None => random_code(key, &taken),
         };
         taken.insert(code.clone());
         codes.push((label, code));
@@ -87,7 +93,8 @@ impl Problem {
                     let fit = 4.0 * (self.fit[c * classes + c] - u * fits[r][c]);
                     let worth =
                         if steady[c] { 8.0 / bits as f64 * p * WORTH_A_CHANGE } else { 1e-12 };
-                    if apart - fit >= -worth || pairs.would_be_equal(c, u, &columns[r]) {
+                    let gains = apart - fit < -worth;
+                    if !gains || pairs.would_be_equal(c, u, &columns[r]) {
                         continue;
                     }
                     changed = true;
@@ -206,7 +213,7 @@ pub(super) fn save(state: &mut Tensors, name: &str, bits: usize, codes: &[(u32, 
 pub(super) fn load(state: &mut Tensors, name: &str, bits: usize) -> Loaded<Codes> {
     let labels: Vec<u32> = state.take(&format!("{name}.labels"), 1)?;
     let values: Vec<i8> = state.take_rows(name, labels.len(), bits)?;
-    if let Some(value) = values.iter().find(|value| value.abs() != 1) {
+    if let Some(value) = values.iter().find(|value| !matches!(value, 1 | -1)) {
         return Err(format!("array {name:?} holds {value}, where only 1 and -1 may stand"));
     }
     Ok(labels.into_iter().zip(values.chunks_exact(bits).map(<[i8]>::to_vec)).collect())
@@ -261,8 +268,8 @@ mod tests {
         for seed in 0..40 {
             let classes = 2 + seed as usize % 9;
             let problem = problem(classes, 24, if seed % 2 == 0 { 0.0 } else { 0.3 }, seed);
-            let labels: Vec<u32> = (0..classes as u32).collect();
-            let start = start(&labels, 24, seed, &[]);
+            let labels = (0..classes as u32).map(|label| (label, u64::from(label)));
+            let start = start(labels, 24, seed, &[]);
             let mut codes = start.clone();
             problem.descend(&mut codes, &vec![false; classes]);
             let lowest = problem.objective(&codes);
@@ -284,8 +291,8 @@ mod tests {
         for (classes, bits) in [(16usize, 5), (8, 3), (200, 32)] {
             let mut problem = problem(classes, bits, 0.0, 1);
             problem.fit = vec![1.0; classes * classes];
-            let labels: Vec<u32> = (0..classes as u32).collect();
-            let mut codes = start(&labels, bits, 7, &[]);
+            let labels = (0..classes as u32).map(|label| (label, u64::from(label)));
+            let mut codes = start(labels, bits, 7, &[]);
             problem.descend(&mut codes, &vec![false; classes]);
             let different: HashSet<_> = codes.iter().map(|(_, code)| code).collect();
             assert_eq!(different.len(), classes, "{classes} classes, {bits} bits");
@@ -295,8 +302,8 @@ mod tests {
     #[test]
     fn steady_codes_move_less() {
         let problem = problem(10, 64, 0.3, 3);
-        let labels: Vec<u32> = (0..10).collect();
-        let begun = start(&labels, 64, 3, &[]);
+        let labels = (0..10).map(|label| (label, u64::from(label)));
+        let begun = start(labels, 64, 3, &[]);
         let moved = |steady: bool| {
             let mut codes = begun.clone();
             problem.descend(&mut codes, &[steady; 10]);

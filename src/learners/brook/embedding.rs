@@ -8,6 +8,10 @@ use crate::kernel::{LARGEST, squared_norm};
 use crate::tensors::Tensors;
 use crate::{Features, Lift, Mean};
 
+/// What larger numbers are cut to: a few hundred times the largest value of the warm-up. A single
+/// wild value should neither drown out all others nor cost the sums their exactness.
+const FARTHEST: f64 = 1_048_576.0;
+
 /// What is done to a vector before it is added up: lifted, centred, and rounded to whole steps.
 /// Fixed by the warm-up.
 #[derive(Clone, Debug)]
@@ -125,7 +129,8 @@ impl Embedding {
                 small.fill(0);
                 let center = self.center.iter().copied().chain(std::iter::repeat(0.0));
                 let whole = |((value, center), inverse): ((&f32, f32), &f32)| {
-                    (f64::from(value - center) * f64::from(*inverse)).round_ties_even()
+                    let number = f64::from(value - center) * f64::from(*inverse);
+                    number.round_ties_even().clamp(-FARTHEST, FARTHEST)
                 };
                 Some((at, row.iter().zip(center).zip(&inverse).map(whole).collect()))
             })
@@ -251,13 +256,14 @@ mod tests {
         let first = [1.0, -2.0, 0.0, 0.5, 4.0, 0.0];
         let params = Params { lift: LiftBy::None, ..Params::default() };
         let embedding = Embedding::from_first(&params, false, Features::new(&first, 3).unwrap());
-        let numbers = embedding.whole_numbers(&[0.5, 7.5, -7.5, 0.5, 1e6, 0.25]);
+        let numbers = embedding.whole_numbers(&[0.5, 7.5, -7.5, 0.5, 50.0, 0.25]);
         assert_eq!(numbers.large().len(), 1);
         let (at, row) = &numbers.large()[0];
         let back = |row: &[f64]| -> Vec<f32> {
             row.iter().zip(embedding.steps()).map(|(q, step)| *q as f32 * step).collect()
         };
-        assert_eq!((*at, back(row)), (1, vec![0.5, 1e6, 0.25]));
+        let most = FARTHEST as f32 * embedding.steps()[1];
+        assert_eq!((*at, back(row)), (1, vec![0.5, 50.0_f32.min(most), 0.25]));
         let small: Vec<f64> = numbers.row(0).iter().map(|&q| f64::from(q)).collect();
         assert_eq!(back(&small), [0.5, 7.5, -7.5]);
     }

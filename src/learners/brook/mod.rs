@@ -34,7 +34,7 @@
 //! # Exact sums
 //!
 //! A vector is rounded to whole multiples of a fixed step before it is added (at most 2047 of
-//! them). Sums of whole numbers are exact: see [`Start::Seeded`], [`Model::merge`] and
+//! them). Sums of whole numbers are exact: see [`StartFrom::Seeded`], [`Model::merge`] and
 //! [`Model::unlearn`]. Only `half_life` gives that up.
 //!
 //! # Several labels
@@ -51,6 +51,7 @@ mod embedding;
 mod solution;
 mod sums;
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -59,7 +60,7 @@ use self::embedding::Embedding;
 use self::solution::Solution;
 use self::sums::{BLOCK, Sums};
 use super::{BuiltIn, Loaded, check_not_negative, check_positive, linear};
-use crate::dataset::LabelList;
+use crate::dataset::{LabelList, LabelNames};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Labels, Learner, Result, Step};
 
@@ -190,8 +191,9 @@ impl Default for Params {
 pub(crate) struct Brook {
     params: Params,
     start: super::Start,
+    keys: Keys,
     /// What there is once the warm-up is over.
-    warm: Option<Warm>,
+    warm: Option<Box<Warm>>,
     /// The function of what was learned, once it was asked for.
     solved: OnceLock<Solution>,
 }
@@ -205,6 +207,51 @@ struct Warm {
     learned: u64,
     /// With `start = steady`: the codes in use, by class.
     in_use: Vec<(u32, Vec<i8>)>,
+}
+
+/// What labels are called, as numbers. Codes start from these, so that they hang neither on the
+/// numbers of labels that have names nor on the order in which the names came up.
+#[derive(Clone, Debug, Default)]
+struct Keys(Vec<u64>);
+
+impl Keys {
+    fn of(&self, label: u32) -> u64 {
+        let named = usize::try_from(label).ok().and_then(|label| self.0.get(label));
+        named.copied().unwrap_or(u64::from(label))
+    }
+
+    /// Whether there was something new.
+    fn update(&mut self, names: &LabelNames) -> bool {
+        let before = self.0.len();
+        self.0.truncate(names.len());
+        // FNV-1a: the same on every machine and for ever.
+        let hash = |name: &str| {
+            name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            })
+        };
+        self.0.extend(names.iter().skip(self.0.len()).map(hash));
+        self.0.len() != before
+    }
+}
+
+/// Fails when a parameter is larger than makes sense.
+fn check_most(name: &'static str, value: f64, most: f64) -> Result<()> {
+    match value <= most {
+        true => Ok(()),
+        false => Err(Error::parameter(name, format!("at most {most}"), value)),
+    }
+}
+
+/// Rows as sums, apart from what was learned before.
+fn sums_of(embedding: &Embedding, features: Features<'_>, labels: Labels<'_>) -> Sums {
+    let mut sums = Sums::new(embedding.width());
+    for start in (0..labels.len()).step_by(BLOCK) {
+        let rows = start..labels.len().min(start + BLOCK);
+        let numbers = embedding.whole_numbers(features.slice(rows.clone()).values());
+        sums.add(&numbers, labels.slice(rows));
+    }
+    sums
 }
 
 /// Rows that wait until there are enough of them.
@@ -222,9 +269,11 @@ impl Warm {
     }
 
     /// The sums, of what is pending too.
-    fn complete(&self, half_life: f64) -> Sums {
-        let mut sums = self.sums.clone();
-        self.pending.add_to(&mut sums, &self.embedding, half_life);
+    fn complete(&self, half_life: f64) -> Cow<'_, Sums> {
+        let mut sums = Cow::Borrowed(&self.sums);
+        if !self.pending.labels.is_empty() {
+            self.pending.add_to(sums.to_mut(), &self.embedding, half_life);
+        }
         sums
     }
 
@@ -243,33 +292,16 @@ impl Pending {
         if half_life > 0.0 {
             sums.scale((-(self.labels.len() as f64) / half_life).exp2());
         }
-        sums.add(&embedding.whole_numbers(&self.rows), self.labels.view(), 1.0);
+        sums.add(&embedding.whole_numbers(&self.rows), self.labels.view());
     }
 }
 
 impl Brook {
-    /// Rows as sums, apart from what was learned before.
-    fn sums_of(&self, warm: &Warm, features: Features<'_>, labels: Labels<'_>) -> Sums {
-        let mut sums = Sums::new(warm.embedding.width());
-        for start in (0..labels.len()).step_by(BLOCK) {
-            let rows = start..labels.len().min(start + BLOCK);
-            let numbers = warm.embedding.whole_numbers(features.slice(rows.clone()).values());
-            sums.add(&numbers, labels.slice(rows), 1.0);
-        }
-        sums
-    }
-
     fn solve(&self, warm: &Warm) -> Option<Solution> {
         let sums = warm.complete(self.params.half_life);
-        let in_use = (self.params.start == StartFrom::Steady).then_some(&warm.in_use[..]);
-        Solution::find(
-            &self.params,
-            &warm.embedding,
-            &sums,
-            self.start.bits,
-            self.start.seed,
-            in_use,
-        )
+        let super::Start { bits, seed, .. } = self.start;
+        let (params, keys) = (&self.params, &self.keys);
+        Solution::find(params, &warm.embedding, &sums, bits, seed, keys, &warm.in_use)
     }
 
     fn solved(&self) -> Option<&Solution> {
@@ -284,9 +316,11 @@ impl Brook {
     /// How many rows are gathered before they are added up. The rows of a block count alike, which
     /// must not show beside the half-life.
     fn block(&self) -> usize {
+        // A quarter of a gigabyte at most.
+        let block = ((1 << 26) / self.start.dim).clamp(1, BLOCK);
         match self.params.half_life {
-            0.0 => BLOCK,
-            half_life => ((half_life / 16.0) as usize).clamp(1, BLOCK),
+            0.0 => block,
+            half_life => ((half_life / 16.0) as usize).clamp(1, block),
         }
     }
 
@@ -301,12 +335,16 @@ impl Brook {
         }
     }
 
-    /// What must not be done while rows wait for the warm-up to end.
     fn warm_mut(&mut self) -> Result<&mut Warm> {
-        self.warm.as_mut().ok_or(Error::NoSolution {
-            method: Brook::NAME,
-            problem: "it has not warmed up: there are no anchors yet",
-        })
+        self.warm.as_deref_mut().ok_or(Error::NotWarm)
+    }
+
+    /// With all rows added up, and none pending.
+    fn flushed(&mut self) -> Result<&Warm> {
+        let half_life = self.params.half_life;
+        let warm = self.warm_mut()?;
+        warm.flush(half_life);
+        Ok(warm)
     }
 
     fn check_takes_back(&self, what: &'static str) -> Result<()> {
@@ -337,12 +375,13 @@ impl Learner for Brook {
             let Some(warm) = &mut self.warm else { break };
             warm.pending.rows.extend_from_slice(batch.features().row(row));
             warm.pending.labels.push_set(labels.row(row));
-            warm.learned += 1;
+            let before = warm.learned;
+            warm.learned = before.saturating_add(1);
             let learned = warm.learned;
             if warm.pending.labels.len() == block {
                 warm.flush(half_life);
             }
-            if self.renewal_due(learned - 1, learned) {
+            if self.renewal_due(before, learned) {
                 self.renew();
             }
         }
@@ -395,7 +434,9 @@ impl BuiltIn for Brook {
         gamma.check(|value| check_positive("gamma", value))?;
         ridge.check(|value| check_positive("ridge", value))?;
         fit_weight.check(|value| check_not_negative("fit_weight", value))?;
+        fit_weight.check(|value| check_most("fit_weight", value, 1e6))?;
         check_positive("repulsion", *repulsion)?;
+        check_most("repulsion", *repulsion, 100.0)?;
         check_not_negative("half_life", params.half_life)?;
         if start.init.is_some() {
             let expected = "left out: brook does not start from a projection, it solves for one";
@@ -418,12 +459,13 @@ impl BuiltIn for Brook {
     }
 
     fn start(params: &Params, start: super::Start) -> Self {
-        Brook { params: params.clone(), start, warm: None, solved: OnceLock::new() }
+        let keys = Keys::default();
+        Brook { params: params.clone(), start, keys, warm: None, solved: OnceLock::new() }
     }
 
     fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {
         let embedding = Embedding::from_first(&self.params, self.start.unit, first.features());
-        self.warm = Some(Warm::new(embedding));
+        self.warm = Some(Box::new(Warm::new(embedding)));
         Ok(())
     }
 
@@ -439,26 +481,32 @@ impl BuiltIn for Brook {
         };
         match (&mut self.warm, &other.warm) {
             (Some(warm), Some(others)) if warm.embedding == others.embedding => {
-                warm.flush(self.params.half_life);
+                warm.flush(half_life);
                 warm.sums.merge(&others.complete(half_life), translate);
-                warm.learned += others.learned;
+                warm.learned = warm.learned.saturating_add(others.learned);
+                for (label, code) in &others.in_use {
+                    let label = translate(*label);
+                    if warm.in_use.iter().all(|(known, _)| *known != label) {
+                        warm.in_use.push((label, code.clone()));
+                    }
+                }
             }
             (Some(_), Some(_)) => return different("anchors or steps"),
-            _ => return different("states (one has not warmed up)"),
+            _ => return Err(Error::NotWarm),
         }
         self.solved = OnceLock::new();
         Ok(())
     }
 
-    fn unlearn(&mut self, batch: Batch<'_>) -> Result<()> {
+    fn unlearn(&mut self, batch: Batch<'_>, name: &dyn Fn(u32) -> String) -> Result<()> {
         self.check_takes_back("unlearned")?;
         let labels = batch.require_labels(Brook::NAME)?;
-        self.warm_mut()?.flush(0.0);
-        let Some(warm) = &self.warm else { return Ok(()) };
-        let gone = self.sums_of(warm, batch.features(), labels);
+        let params = self.params.clone();
+        let warm = self.flushed()?;
+        let gone = sums_of(&warm.embedding, batch.features(), labels);
         let wrong = |problem: String| Error::NotLearned { what: "unlearned", problem };
-        let rest = warm.sums.without(&gone).map_err(wrong)?;
-        if rest.rows() > 0.0 && !solution::is_sound(&self.params, &warm.embedding, &rest) {
+        let rest = warm.sums.without(&gone, name).map_err(wrong)?;
+        if rest.rows() > 0.0 && !solution::is_sound(&params, &warm.embedding, &rest) {
             return Err(wrong("what would be left is no sum of any rows".to_owned()));
         }
         self.warm_mut()?.sums = rest;
@@ -466,7 +514,12 @@ impl BuiltIn for Brook {
         Ok(())
     }
 
-    fn relabel(&mut self, features: Features<'_>, old: Labels<'_>, new: Labels<'_>) -> Result<()> {
+    fn relabel(
+        &mut self,
+        features: Features<'_>,
+        (old, new): (Labels<'_>, Labels<'_>),
+        name: &dyn Fn(u32) -> String,
+    ) -> Result<()> {
         self.check_takes_back("relabelled")?;
         let emptied = |labels: Labels<'_>, row: usize| labels.row(row).is_empty();
         if (0..old.len()).any(|row| emptied(old, row) != emptied(new, row)) {
@@ -475,34 +528,51 @@ impl BuiltIn for Brook {
                 problem: "rows without labels were never learned; learn or unlearn them".to_owned(),
             });
         }
-        self.warm_mut()?.flush(0.0);
-        let Some(warm) = &self.warm else { return Ok(()) };
-        let gone = self.sums_of(warm, features, old);
+        let warm = self.flushed()?;
+        let gone = sums_of(&warm.embedding, features, old);
         let mut sums = warm.sums.clone();
-        sums.merge(&self.sums_of(warm, features, new), &|label| label);
+        sums.merge(&sums_of(&warm.embedding, features, new), &|label| label);
         let rest = sums
-            .without(&gone)
+            .without(&gone, name)
             .map_err(|problem| Error::NotLearned { what: "relabelled", problem })?;
         self.warm_mut()?.sums = rest;
         self.solved = OnceLock::new();
         Ok(())
     }
 
-    fn sibling(&self) -> Option<Self> {
-        let warm = self.warm.as_ref()?;
-        let warm = Some(Warm::new(warm.embedding.clone()));
-        Some(Brook { warm, solved: OnceLock::new(), ..self.clone() })
+    fn sibling(&self) -> Result<Self> {
+        let warm = self.warm.as_ref().ok_or(Error::NotWarm)?;
+        let mut sibling = Warm::new(warm.embedding.clone());
+        sibling.in_use = warm.in_use.clone();
+        let (params, start, keys) = (self.params.clone(), self.start.clone(), self.keys.clone());
+        Ok(Brook { params, start, keys, warm: Some(Box::new(sibling)), solved: OnceLock::new() })
+    }
+
+    fn is_warm(&self) -> bool {
+        self.warm.is_some()
+    }
+
+    fn name_labels(&mut self, names: &LabelNames) {
+        if self.keys.update(names) {
+            self.solved = OnceLock::new();
+        }
     }
 
     fn save(&self, state: &mut Tensors) {
         let Some(warm) = &self.warm else { return };
         warm.embedding.save(state);
-        warm.sums.save(state);
-        let (ends, labels) = warm.pending.labels.to_lists();
-        state.put("brook.pending", self.start.dim, &warm.pending.rows);
+        // Whole sums are the same wherever they are cut: no row itself needs to be kept.
+        let (sums, pending) = match self.params.half_life {
+            0.0 => (warm.complete(0.0), &Pending::default()),
+            _ => (Cow::Borrowed(&warm.sums), &warm.pending),
+        };
+        sums.save(state);
+        let (ends, labels) = pending.labels.to_lists();
+        state.put("brook.pending", self.start.dim, &pending.rows);
         state.put_places("brook.pending.ends", &ends);
         state.put("brook.pending.labels", 1, &labels);
         state.put("brook.learned", 1, &[warm.learned]);
+        state.put("brook.keys", 1, &self.keys.0);
         codes::save(state, "brook.in_use", self.start.bits, &warm.in_use);
         if let Some(solution) = self.solved() {
             solution.save(state, self.start.bits);
@@ -526,14 +596,21 @@ impl BuiltIn for Brook {
         if batch.len() >= brook.block() {
             return Err(format!("{} rows wait, which should have been added up", batch.len()));
         }
-        let mut pending = Pending { rows: rows.clone(), labels: LabelList::new_sets() };
-        (0..labels.len()).for_each(|row| pending.labels.push_set(labels.row(row)));
+        let mut sets = LabelList::new_sets();
+        for row in 0..labels.len() {
+            if labels.row(row).is_empty() {
+                return Err("a row without labels waits to be learned".to_owned());
+            }
+            sets.push_set(labels.row(row));
+        }
+        let pending = Pending { rows, labels: sets };
         let learned = state.take_rows::<u64>("brook.learned", 1, 1)?[0];
+        brook.keys = Keys(state.take("brook.keys", 1)?);
         let in_use = codes::load(state, "brook.in_use", bits)?;
         if state.contains("brook.weights") {
             brook.solved = OnceLock::from(Solution::load(state, embedding.width(), bits)?);
         }
-        brook.warm = Some(Warm { embedding, sums, pending, learned, in_use });
+        brook.warm = Some(Box::new(Warm { embedding, sums, pending, learned, in_use }));
         Ok(brook)
     }
 }

@@ -1,9 +1,11 @@
 //! From the sums to a hash function.
 
+use std::collections::HashSet;
+
 use super::codes::{self, Codes, Problem};
 use super::embedding::Embedding;
 use super::sums::{Class, Sums};
-use super::{LiftBy, Loaded, Params};
+use super::{Keys, LiftBy, Loaded, Params};
 use crate::learners::take_weights;
 use crate::linalg::{Positive, transposed_product};
 use crate::tensors::Tensors;
@@ -48,7 +50,9 @@ impl<'a> System<'a> {
         });
         // What rounding could do to the smallest eigenvalues of a long sum.
         ridge = ridge.max(1e-13 * mean_square * rows);
-        if !(ridge.is_finite() && mean_square >= -1e-9) {
+        let uncentred: f64 =
+            (0..width).map(|i| sums.gram().row(i)[i] * steps[i] * steps[i]).sum::<f64>() / rows;
+        if !(ridge.is_finite() && mean_square >= -1e-9 * uncentred) {
             return None;
         }
         let factor =
@@ -77,19 +81,21 @@ impl Solution {
         sums: &Sums,
         bits: usize,
         seed: u64,
-        in_use: Option<&[(u32, Vec<i8>)]>,
+        keys: &Keys,
+        in_use: &[(u32, Vec<i8>)],
     ) -> Option<Solution> {
         let rows = sums.rows();
         // With a half-life, what is long gone never quite reaches zero.
         let present = |class: &Class<'_>| class.rows > 1e-12 * rows;
-        let classes: Vec<Class<'_>> = sums.classes().into_iter().filter(present).collect();
+        let mut classes: Vec<Class<'_>> = sums.classes().into_iter().filter(present).collect();
         if classes.is_empty() {
             return None;
         }
+        classes.sort_by_key(|class| (keys.of(class.label), class.label));
         let system = System::new(params, embedding, sums)?;
-        let labels: Vec<u32> = classes.iter().map(|class| class.label).collect();
-        let mut codes = codes::start(&labels, bits, seed, in_use.unwrap_or_default());
-        system.find_codes(params, &classes, &mut codes, in_use.unwrap_or_default(), bits);
+        let labels = classes.iter().map(|class| (class.label, keys.of(class.label)));
+        let mut codes = codes::start(labels, bits, seed, in_use);
+        system.find_codes(params, &classes, &mut codes, in_use, bits);
 
         let width = system.width;
         let mut right = vec![0.0; width * bits];
@@ -164,10 +170,8 @@ impl System<'_> {
         fit.iter_mut().for_each(|value| *value *= fit_weight / self.rows);
         let problem = Problem { bits, shares, repulsion: params.repulsion, fit };
         let mut moving: Codes = chosen.iter().map(|&class| codes[class].clone()).collect();
-        let steady: Vec<bool> = moving
-            .iter()
-            .map(|(label, _)| in_use.iter().any(|(in_use, _)| in_use == label))
-            .collect();
+        let in_use: HashSet<u32> = in_use.iter().map(|(label, _)| *label).collect();
+        let steady: Vec<bool> = moving.iter().map(|(label, _)| in_use.contains(label)).collect();
         problem.descend(&mut moving, &steady);
         chosen.into_iter().zip(moving).for_each(|(class, code)| codes[class] = code);
     }
@@ -211,8 +215,9 @@ mod tests {
                 Params { lift, anchors: 9, ridge: Choice::Fixed(0.7), ..Params::default() };
             let embedding = Embedding::from_first(&params, false, features);
             let mut sums = Sums::new(embedding.width());
-            sums.add(&embedding.whole_numbers(&values), Labels::single(&labels), 1.0);
-            let solution = Solution::find(&params, &embedding, &sums, bits, 1, None).unwrap();
+            sums.add(&embedding.whole_numbers(&values), Labels::single(&labels));
+            let solution =
+                Solution::find(&params, &embedding, &sums, bits, 1, &Keys::default(), &[]).unwrap();
             let code = |label: u32| &solution.codes.iter().find(|(l, _)| *l == label).unwrap().1;
 
             // Rows and codes centred on their means, in doubles, and the regression solved plainly.

@@ -67,25 +67,24 @@ impl Sums {
 
     /// The classes there are rows of, by label.
     pub(super) fn classes(&self) -> Vec<Class<'_>> {
-        let class = |(&label, of): (&u32, &'_ LabelSum)| Class {
-            label,
-            rows: of.weight / f64::from(WHOLE),
-            sum: &self.labels[&label].sum,
-        };
-        self.labels.iter().map(class).collect()
+        let rows = |of: &LabelSum| of.weight / f64::from(WHOLE);
+        self.labels
+            .iter()
+            .map(|(&label, of)| Class { label, rows: rows(of), sum: &of.sum })
+            .collect()
     }
 
     /// Adds at most [`BLOCK`] rows; those without a label are passed over.
-    pub(super) fn add(&mut self, numbers: &WholeNumbers, labels: Labels<'_>, sign: f64) {
+    pub(super) fn add(&mut self, numbers: &WholeNumbers, labels: Labels<'_>) {
         let width = self.total.len();
         let labelled = |row: usize| !labels.row(row).is_empty();
         if (0..labels.len()).all(labelled) {
-            self.gram.add_rows(numbers.small(), sign);
+            self.gram.add_rows(numbers.small());
         } else {
             let rows = numbers.small().chunks_exact(width).enumerate();
             let rows: Vec<i16> =
                 rows.filter(|(at, _)| labelled(*at)).flat_map(|(_, row)| row).copied().collect();
-            self.gram.add_rows(&rows, sign);
+            self.gram.add_rows(&rows);
         }
         // Rows with the same labels are added up as whole numbers first.
         // In a fixed order: with a half-life the sums they go to are not whole.
@@ -97,33 +96,27 @@ impl Sums {
             match large {
                 _ if set.is_empty() => {}
                 Some((_, row)) => {
-                    self.gram.add_row(row, sign);
-                    self.add_sum(set, sign, sign, row.iter().copied());
+                    self.gram.add_row(row);
+                    self.add_sum(set, 1.0, row.iter().copied());
                 }
                 None => {
                     let (rows, sum) = by_set.entry(set).or_insert_with(|| (0.0, vec![0; width]));
-                    *rows += sign;
+                    *rows += 1.0;
                     let row = numbers.row(at).iter();
                     sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += i32::from(*value));
                 }
             }
         }
         for (set, (rows, sum)) in by_set {
-            self.add_sum(set, rows, sign, sum.into_iter().map(f64::from));
+            self.add_sum(set, rows, sum.into_iter().map(f64::from));
         }
     }
 
-    /// Adds `rows` rows with these labels, and `sign` times their sum.
-    fn add_sum(
-        &mut self,
-        labels: &[u32],
-        rows: f64,
-        sign: f64,
-        sum: impl Iterator<Item = f64> + Clone,
-    ) {
+    /// Adds `rows` rows with these labels, of which this is the sum.
+    fn add_sum(&mut self, labels: &[u32], rows: f64, sum: impl Iterator<Item = f64> + Clone) {
         self.rows += rows;
         let totals = self.total.iter_mut().zip(sum.clone());
-        totals.for_each(|(total, value)| *total += sign * value);
+        totals.for_each(|(total, value)| *total += value);
         let mut set = labels.to_vec();
         set.sort_unstable();
         set.dedup();
@@ -132,8 +125,7 @@ impl Sums {
             let width = self.total.len();
             let of = self.labels.entry(label).or_insert_with(|| LabelSum::new(width));
             of.weight += rows * weight;
-            let factor = sign * weight;
-            of.sum.iter_mut().zip(sum.clone()).for_each(|(sum, value)| *sum += factor * value);
+            of.sum.iter_mut().zip(sum.clone()).for_each(|(sum, value)| *sum += weight * value);
         }
     }
 
@@ -162,22 +154,26 @@ impl Sums {
     }
 
     /// These sums without `gone`, or why that was never part of them.
-    pub(super) fn without(&self, gone: &Sums) -> std::result::Result<Sums, String> {
+    pub(super) fn without(
+        &self,
+        gone: &Sums,
+        name: &dyn Fn(u32) -> String,
+    ) -> std::result::Result<Sums, String> {
         let mut rest = self.clone();
         rest.rows -= gone.rows;
         rest.gram.add(&gone.gram, -1.0);
         rest.total.iter_mut().zip(&gone.total).for_each(|(sum, value)| *sum -= value);
         for (label, gone) in &gone.labels {
             let Some(of) = rest.labels.get_mut(label) else {
-                return Err(format!("no row with label number {label} was learned"));
+                return Err(format!("no row with the label {} was learned", name(*label)));
             };
             of.add(gone, -1.0);
             if of.weight < 0.0 {
-                return Err(format!("fewer rows with label number {label} were learned"));
+                return Err(format!("fewer rows with the label {} were learned", name(*label)));
             }
             if of.weight == 0.0 {
                 if of.sum.iter().any(|&sum| sum != 0.0) {
-                    return Err(format!("other rows with label number {label} were learned"));
+                    return Err(format!("other rows with the label {} were learned", name(*label)));
                 }
                 rest.labels.remove(label);
             }
@@ -227,6 +223,17 @@ impl Sums {
         if !(sums.rows.is_finite() && sums.rows >= 0.0 && weights.iter().all(|&w| w >= 0.0)) {
             return Err("its sums hold negative counts".to_owned());
         }
+        let diagonal = |i: usize| sums.gram.row(i)[i];
+        let possible = |i: usize| {
+            let most = |j: usize| (diagonal(i) * diagonal(j)).sqrt() * (1.0 + 1e-9);
+            sums.gram.row(i).iter().enumerate().all(|(j, value)| value.abs() <= most(j))
+        };
+        if !(0..width).all(|i| diagonal(i) >= 0.0) || !(0..width).all(possible) {
+            return Err("its sums are not those of any rows".to_owned());
+        }
+        if (sums.rows == 0.0) != labels.is_empty() {
+            return Err(format!("it has {} labels, of {} rows", labels.len(), sums.rows));
+        }
         if !labels.is_sorted_by(|a, b| a < b) {
             return Err("its labels are not in order".to_owned());
         }
@@ -272,7 +279,7 @@ mod tests {
             let embedding = Embedding::from_first(&params, false, features);
             let numbers = embedding.whole_numbers(&values);
             let mut sums = Sums::new(embedding.width());
-            sums.add(&numbers, Labels::single(&labels), 1.0);
+            sums.add(&numbers, Labels::single(&labels));
             let row =
                 |at: usize| numbers.row(at).iter().map(|&q| f64::from(q)).collect::<Vec<f64>>();
             let all: Vec<Vec<f64>> = (0..rows).map(row).collect();

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::ArgAction;
 use hashbrook::dataset::{NpyWriter, Reader};
 use hashbrook::{Batch, Features, LabelList, Learner, Model, Step, file};
@@ -133,7 +133,11 @@ pub fn run(args: &Args) -> Result<()> {
     let total = input::count_rows(&args.input.data, &reader)?;
     let mut model = match (&args.resume, &args.like) {
         (Some(path), _) => start::resumed(args, Model::load(path)?)?,
-        (None, Some(path)) => start::resumed(args, Model::load(path)?.sibling()?)?,
+        (None, Some(path)) => {
+            let like = Model::load(path)?;
+            let like = like.sibling().with_context(|| format!("--like {}", path.display()))?;
+            start::resumed(args, like)?
+        }
         (None, None) => start::new(args, reader.dim(), total)?,
     };
     if model.dim() != reader.dim() {
@@ -386,7 +390,7 @@ impl Run<'_> {
                 count(different as u64),
                 plural(codes as u64, "different code"),
             ));
-        } else if different == 1 && model.names().len() > 1 {
+        } else if different == 1 && labels.len() >= 10 && model.names().len() > 1 {
             console::note(format_args!(
                 "the last {} all have one label: is the stream sorted by label? It should be mixed",
                 plural(labels.len() as u64, "row"),

@@ -36,7 +36,7 @@ pub fn resumed(args: &Args, model: Model) -> Result<Model> {
     fn check<T: PartialEq + std::fmt::Display>(name: &str, asked: Option<T>, has: T) -> Result<()> {
         match asked {
             Some(asked) if asked != has => {
-                bail!("{name} is {asked}, but the model to resume has {has}, for good")
+                bail!("{name} is {asked}, but the model given has {has}, for good")
             }
             _ => Ok(()),
         }
@@ -48,11 +48,11 @@ pub fn resumed(args: &Args, model: Model) -> Result<Model> {
     check("--method", args.method.as_deref(), model.method().name())?;
     let asked = method(args, Some(model.method().clone()))?;
     if asked != *model.method() {
-        bail!("the parameters are not those of the model to resume, which has them for good");
+        bail!("the parameters are not those of the model given, which has them for good");
     }
     if model.seen() > 0 && model.names().is_empty() && model.method().is_supervised() {
         bail!(
-            "the model to resume has learned labels without names, as programs that use the library \
+            "the model given has learned labels without names, as programs that use the library \
              may; its labels cannot be told from those in {}",
             args.input.labels.join(", ")
         );
