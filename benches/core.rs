@@ -115,6 +115,7 @@ fn brook() {
         method.preset("mnist").expect("known");
         if let Some(lift) = lift {
             method.set("lift", lift).expect("known");
+            method.set("anchors", "2000").expect("known");
         }
         let clock = Instant::now();
         let mut model = method.start(rows.dim(), 64, 1).expect("starts");
@@ -147,8 +148,11 @@ fn brook() {
     println!(
         "bits of {ROWS} rows that flip when a function is asked for again after 1 % more rows"
     );
-    for start in ["seeded", "steady"] {
+    for (lift, start) in
+        [("none", "seeded"), ("none", "steady"), ("rbf", "seeded"), ("rbf", "steady")]
+    {
         let mut method = Method::named("brook").expect("known");
+        method.set("lift", lift).expect("known");
         method.set("start", start).expect("known");
         let mut model = method.start(dim, 64, 1).expect("starts");
         run(&mut model, rows.slice(0..ROWS * 100 / 101), labels.slice(0..ROWS * 100 / 101), 2000);
@@ -157,7 +161,10 @@ fn brook() {
         run(&mut model, rows.slice(more.clone()), labels.slice(more), 2000);
         let after = model.hash_function().encode(rows).expect("fits");
         let flipped: u32 = before.iter().zip(after.iter()).map(|(a, b)| hamming(a, b)).sum();
-        println!("  {start} {:.2} %", 100.0 * f64::from(flipped) / (64 * ROWS) as f64);
+        println!(
+            "  lift = {lift}, start = {start}: {:.2} %",
+            100.0 * f64::from(flipped) / (64 * ROWS) as f64
+        );
     }
 
     let some = rows.slice(0..10_000);
