@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
 
-use crate::commands::{compare, demo, encode, eval, info, learn, merge, split, unlearn};
+use crate::commands::{compare, demo, encode, eval, info, learn, merge, reproduce, split, unlearn};
 
 /// Learns compact binary codes from a labelled stream of vectors, and measures search by them.
 #[derive(Parser)]
@@ -52,6 +52,7 @@ pub enum Command {
     Encode(encode::Args),
     Eval(eval::Args),
     Compare(compare::Args),
+    Reproduce(reproduce::Args),
     Info(info::Args),
     Completions(Completions),
 }

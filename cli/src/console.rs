@@ -107,3 +107,45 @@ fn style(template: &str) -> ProgressStyle {
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .with_key("rate", rate)
 }
+
+/// What this runs on, for reports.
+pub fn machine() -> String {
+    let cpu = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("model name"))?.to_owned();
+        line.split(':').nth(1).map(|name| name.trim().to_owned())
+    });
+    let system = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
+    cpu.map_or(system.clone(), |cpu| format!("{cpu}, {system}"))
+}
+
+/// The date, in universal time.
+pub fn today() -> String {
+    let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    let (year, month, day) = civil((since.as_secs() / 86_400) as i64);
+    format!("{year}-{month:02}-{day:02}")
+}
+
+/// The date of a day since 1970, by counting years of 365.2425 days that begin in March.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let leaps = day_of_era / 1_460 - day_of_era / 36_524 + day_of_era / 146_096;
+    let year = (day_of_era - leaps) / 365;
+    let day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::civil;
+
+    #[test]
+    fn days_are_dates() {
+        assert_eq!(civil(0), (1970, 1, 1));
+        assert_eq!(civil(11_016), (2000, 2, 29));
+        assert_eq!(civil(20_772), (2026, 11, 15));
+    }
+}

@@ -34,6 +34,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Encode(args) => commands::encode::run(&args),
         Command::Eval(args) => commands::eval::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Info(args) => commands::info::run(&args),
         Command::Completions(args) => commands::completions(&args),
     }

@@ -7,6 +7,7 @@ pub mod eval;
 pub mod info;
 pub mod learn;
 pub mod merge;
+pub mod reproduce;
 pub mod split;
 pub mod unlearn;
 

@@ -444,3 +444,86 @@ fn parts_learned_apart_are_merged_and_rows_are_unlearned() {
     let info = folder.run("info n").ok().out;
     assert!(info.contains("200 rows") && info.contains("rbf"), "{info}");
 }
+
+#[test]
+fn the_paper_is_reproduced_in_small_and_nothing_twice() {
+    let folder = Folder::new();
+    // Without data of one's own, wherever the tests run.
+    let reproduce = "reproduce --quick --data none --out r";
+    folder.run(&format!("{reproduce} --only collapse,batches")).ok();
+    let results = || std::fs::read_to_string(folder.file("r/results.jsonl")).unwrap();
+    let part = results();
+    // Cut short as if it had been stopped in the middle of a line: that run is made again.
+    let cut = part.len() - 40;
+    folder.write("r/results.jsonl", &part[..cut]);
+    let said = folder.run(reproduce).ok().err;
+    let before = part.lines().count() - 1;
+    assert!(said.contains(&format!("of which {before} are there already")), "{said}");
+    assert!(said.contains("MNIST is left out"), "{said}");
+    let all = results();
+    let keys = |text: &str| -> Vec<String> {
+        let key = |line: &str| serde_json::from_str::<Value>(line).unwrap()["key"].to_string();
+        text.lines().map(key).collect()
+    };
+    let different: std::collections::HashSet<String> = keys(&all).into_iter().collect();
+    assert_eq!(different.len(), keys(&all).len(), "no run twice");
+    assert!(keys(&part).iter().all(|key| different.contains(key)));
+
+    // Once more there is nothing to do, and the page is the same.
+    let page = std::fs::read(folder.file("r/report.html")).unwrap();
+    let said = folder.run(reproduce).ok().err;
+    assert!(said.contains(&format!("of which {} are there already", different.len())), "{said}");
+    assert_eq!(results(), all);
+    assert_eq!(std::fs::read(folder.file("r/report.html")).unwrap(), page);
+    let page = String::from_utf8(page).unwrap();
+    for section in [
+        "tables",
+        "curves",
+        "sensitivity",
+        "balance",
+        "scaling",
+        "convergence",
+        "collapse",
+        "orders",
+        "batches",
+        "claims",
+    ] {
+        let start = page.find(&format!("<section id=\"{section}\">")).expect(section);
+        let end = start + page[start..].find("</section>").unwrap();
+        let text = &page[start..end];
+        assert!(text.contains("<table") || text.contains("<circle"), "{section} is empty");
+        assert!(!text.contains("no results"), "{section}");
+    }
+    assert!(
+        !page.contains("http://")
+            || page.matches("http://").count() == page.matches("www.w3.org").count()
+    );
+    let markdown = std::fs::read_to_string(folder.file("r/RESULTS.md")).unwrap();
+    for figure in markdown.split("](figures/").skip(1) {
+        let name = figure.split(')').next().unwrap();
+        assert!(folder.file(&format!("r/figures/{name}")).exists(), "{name}");
+    }
+
+    // The numbers are those that `compare` prints for the same runs.
+    let digits = digits();
+    let compare = format!(
+        "compare --data {digits}:0-63 --labels {digits}:64 --queries-per-class 20 --rows 1500 \
+         --batch 150 --preset mnist --seeds 2 --bits 64 --methods brook,bsodh,osh --json"
+    );
+    for row in folder.run(&compare).ok().json() {
+        for seed in 1..=2 {
+            let method = row["method"].as_str().unwrap();
+            let key = format!("digits | {method} | 64 bits | seed {seed} | batch 150");
+            let line = all.lines().find(|line| line.contains(&format!("\"{key}\""))).expect(&key);
+            let record: Value = serde_json::from_str(line).unwrap();
+            let point = &record["checkpoints"][0];
+            assert_eq!(point["mAP"], row["mAP"]["each"][seed - 1], "{key}");
+            let radius = &row["precision_radius_2"]["each"][seed - 1];
+            assert_eq!(&point["precision_radius_2"], radius, "{key}");
+        }
+    }
+    folder
+        .run("reproduce --only nothing --out r")
+        .fails_with(&["no experiment \"nothing\"", "tables"]);
+    folder.run("reproduce --data none --out empty").fails_with(&["no data is at hand", "--quick"]);
+}

@@ -43,7 +43,8 @@ impl Contender {
         Ok(all)
     }
 
-    fn parse(name: &str, preset: Option<&str>) -> Result<Contender> {
+    /// A method with parameters, on top of those of a preset: NAME:PARAMETER=VALUE+...
+    pub fn parse(name: &str, preset: Option<&str>) -> Result<Contender> {
         let (base, parameters) = name.split_once(':').unwrap_or((name, ""));
         let mut method = Method::named(base)?;
         if let Some(preset) = preset {

@@ -8,7 +8,8 @@ use clap::ArgAction;
 use hashbrook::dataset::Data;
 use hashbrook::{Center, Setup};
 
-use self::cell::{Cell, Contender, Found};
+use self::cell::{Cell, Found};
+pub use self::cell::{Contender, fingerprint};
 use crate::{console, interrupt};
 
 /// Runs several methods by the papers' protocol and prints one table

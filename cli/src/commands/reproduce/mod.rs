@@ -1,0 +1,158 @@
+mod chart;
+mod claims;
+mod page;
+mod plan;
+mod report;
+mod results;
+mod run;
+mod store;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use hashbrook::file;
+
+use self::page::About;
+use self::plan::{Cell, Choice, Plan};
+use self::results::Results;
+use self::run::Loaded;
+use self::store::Store;
+use crate::console::{self, plural};
+use crate::interrupt;
+
+/// Regenerates the tables and figures of the BSODH paper, with all methods, on one page
+///
+/// Runs a grid of experiments, keeps every result, and writes a page (report.html), the same as
+/// Markdown (RESULTS.md, with figures/) and the raw results (results.jsonl). Stopped and started
+/// again it goes on where it was; what is there is not computed again. Data sets whose files are not
+/// there are left out, and named.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hashbrook reproduce --quick --out report/            # under two minutes, needs no data
+  hashbrook reproduce --data data/ --out report/       # everything
+  hashbrook reproduce --only tables,collapse --seeds 1 --data data/ --out report/
+
+The folder of --data holds a folder per data set: mnist (the four gzipped IDX files), cifar10-cnn and
+tinyimagenet-cnn (features.npy and labels.npy).")]
+pub struct Args {
+    /// Experiments to run: tables, curves, sensitivity, balance, scaling, convergence, collapse,
+    /// orders, batches [default: all]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    only: Vec<String>,
+
+    /// A small version of everything, on the digits that the program carries
+    #[arg(long)]
+    quick: bool,
+
+    /// No more seeds than this
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: Option<u64>,
+
+    /// The folder of the data sets [default: $HASHBROOK_DATA, or data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+
+    /// Where the results are kept and the report is written
+    #[arg(long, value_name = "DIR", default_value = "report")]
+    out: PathBuf,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let plan = Plan::load(&Choice { only: &args.only, quick: args.quick, seeds: args.seeds })?;
+    std::fs::create_dir_all(args.out.join("figures"))
+        .with_context(|| format!("{} cannot be made", args.out.display()))?;
+    let mut store = Store::open(&args.out.join("results.jsonl"))?;
+    let cells = available(args, &plan)?;
+    let missing: Vec<&Cell> = cells.iter().filter(|cell| store.get(cell).is_none()).collect();
+    console::note(format_args!(
+        "{}, of which {} are there already",
+        plural(cells.len() as u64, "run"),
+        cells.len() - missing.len()
+    ));
+    let outcome = measure(args, &plan, &missing, &mut store);
+    // What there is so far makes a page, too, when it was interrupted.
+    write(args, &plan, &store)?;
+    outcome
+}
+
+/// The folder of the data, if there is one.
+fn folder(args: &Args) -> Option<PathBuf> {
+    let named = args.data.clone().or_else(|| std::env::var_os("HASHBROOK_DATA").map(PathBuf::from));
+    Some(named.unwrap_or_else(|| PathBuf::from("data"))).filter(|folder| folder.is_dir())
+}
+
+/// The cells whose data is at hand.
+fn available(args: &Args, plan: &Plan) -> Result<Vec<Cell>> {
+    let folder = folder(args);
+    let mut cells = plan.cells()?;
+    let mut absent = Vec::new();
+    for dataset in &plan.datasets {
+        if Loaded::is_there(dataset, folder.as_deref()) {
+            continue;
+        }
+        let before = cells.len();
+        cells.retain(|cell| cell.dataset != dataset.name);
+        if cells.len() < before {
+            absent.push(&dataset.title);
+        }
+    }
+    if cells.is_empty() {
+        bail!("no data is at hand: name its folder with --data, or try --quick");
+    }
+    for title in absent {
+        console::note(format_args!("{title} is left out: its files are not at hand"));
+    }
+    Ok(cells)
+}
+
+fn measure(args: &Args, plan: &Plan, missing: &[&Cell], store: &mut Store) -> Result<()> {
+    let folder = folder(args);
+    let bar = console::steps("reproducing", missing.len());
+    let mut loaded: Option<Loaded> = None;
+    for cell in missing {
+        interrupt::check()?;
+        bar.set_message(cell.key());
+        let dataset = plan.dataset(&cell.dataset).context("a data set of the grid")?;
+        if loaded.as_ref().is_none_or(|loaded| loaded.name != dataset.name) {
+            // The old one goes before the new one comes: there is room for one.
+            drop(loaded.take());
+            loaded = Some(Loaded::read(dataset, folder.as_deref())?);
+        }
+        let data = loaded.as_mut().context("a data set in memory")?;
+        let record = data.run(dataset, cell).with_context(|| cell.key())?;
+        store.put(record)?;
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+fn write(args: &Args, plan: &Plan, store: &Store) -> Result<()> {
+    let clock = Instant::now();
+    let results = Results { plan, store };
+    let mut sections = report::sections(&results);
+    sections.push(claims::section(&results));
+    let title = match args.quick {
+        true => "Online hashing, reproduced: a quick look",
+        false => "Online hashing, reproduced",
+    };
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let about = About {
+        title: title.to_owned(),
+        lines: vec![
+            format!("hashbrook {}, {}", env!("CARGO_PKG_VERSION"), console::machine()),
+            format!("{cores} cores, {}", console::today()),
+            "Derived from results.jsonl alone; the grid is repro/paper.toml.".to_owned(),
+        ],
+    };
+    let out = |name: &str| args.out.join(name);
+    file::write(&out("report.html"), page::html(&about, &sections).as_bytes())?;
+    file::write(&out("RESULTS.md"), page::markdown(&about, &sections).as_bytes())?;
+    for (name, svg) in page::drawings(&sections) {
+        file::write(&out("figures").join(name), svg.as_bytes())?;
+    }
+    let took = console::seconds(clock.elapsed());
+    console::line(format_args!("{} written in {took}", out("report.html").display()))
+}

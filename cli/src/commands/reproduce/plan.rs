@@ -1,0 +1,237 @@
+//! What is to be run: the grid of `repro/paper.toml`, cut into cells.
+
+use std::collections::{BTreeMap, HashSet};
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use crate::commands::compare::Contender;
+
+/// The grid that the program carries.
+const GRID: &str = include_str!("../../../../repro/paper.toml");
+
+/// How many seeds a quick run has.
+const QUICK_SEEDS: u64 = 2;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    #[serde(rename = "dataset")]
+    pub datasets: Vec<Dataset>,
+    #[serde(rename = "method")]
+    pub methods: Vec<Entrant>,
+    #[serde(rename = "experiment")]
+    pub experiments: Vec<Experiment>,
+    /// By data set and row of the paper's tables.
+    pub paper: BTreeMap<String, BTreeMap<String, Printed>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dataset {
+    pub name: String,
+    pub title: String,
+    pub note: Option<String>,
+    /// Files in the folder of its name; none for the digits that the program carries.
+    pub features: Vec<String>,
+    pub labels: Vec<String>,
+    pub preset: String,
+    pub queries_per_class: usize,
+    pub rows: usize,
+    pub batch: usize,
+    /// The measure of the main table: `mAP` or `mAP@1000`.
+    pub score: String,
+}
+
+/// A method in a form of its own.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entrant {
+    pub name: String,
+    pub spec: String,
+    pub colour: String,
+    /// Its row in the paper's tables.
+    pub paper: Option<String>,
+    /// How many seeds are enough, where it is slow.
+    pub seeds: Option<u64>,
+    #[serde(default)]
+    pub slow: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    pub name: String,
+    pub datasets: Vec<String>,
+    /// `all`: every method of the list.
+    pub methods: Option<String>,
+    /// Specs, where it is not all methods.
+    #[serde(default)]
+    pub runs: Vec<String>,
+    pub bits: Vec<usize>,
+    pub seeds: u64,
+    /// After how many batches to measure; at the end alone unless said.
+    pub every: Option<usize>,
+    /// Parameters, and the values they take: all combinations.
+    #[serde(default)]
+    pub vary: BTreeMap<String, Vec<f64>>,
+    /// Sizes of batches, in place of the data set's own.
+    #[serde(default)]
+    pub batches: Vec<usize>,
+}
+
+/// A row of the paper's tables, from 32 bits on.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Printed {
+    pub score: Vec<f64>,
+    pub radius: Vec<f64>,
+}
+
+/// One run. Equal cells of several experiments are one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Cell {
+    pub dataset: String,
+    /// The method with its parameters, as `compare` takes it.
+    pub spec: String,
+    pub bits: usize,
+    pub seed: u64,
+    pub batch: usize,
+    pub every: Option<usize>,
+}
+
+impl Cell {
+    /// What the cell's result is kept under.
+    pub fn key(&self) -> String {
+        let every = self.every.map_or(String::new(), |every| format!(" every {every}"));
+        format!(
+            "{} | {} | {} bits | seed {} | batch {}{every}",
+            self.dataset, self.spec, self.bits, self.seed, self.batch
+        )
+    }
+}
+
+/// What of the grid to run.
+pub struct Choice<'a> {
+    pub only: &'a [String],
+    pub quick: bool,
+    pub seeds: Option<u64>,
+}
+
+impl Plan {
+    pub fn load(choice: &Choice<'_>) -> Result<Plan> {
+        let mut plan: Plan = toml::from_str(GRID).context("repro/paper.toml")?;
+        let names: Vec<String> = plan.experiments.iter().map(|e| e.name.clone()).collect();
+        if let Some(unknown) = choice.only.iter().find(|name| !names.contains(name)) {
+            bail!("there is no experiment {unknown:?}; there are: {}", names.join(", "));
+        }
+        plan.experiments.retain(|e| choice.only.is_empty() || choice.only.contains(&e.name));
+        for experiment in &mut plan.experiments {
+            if let Some(seeds) = choice.seeds {
+                experiment.seeds = experiment.seeds.min(seeds);
+            }
+            if choice.quick {
+                experiment.make_quick();
+            }
+        }
+        Ok(plan)
+    }
+
+    pub fn dataset(&self, name: &str) -> Option<&Dataset> {
+        self.datasets.iter().find(|dataset| dataset.name == name)
+    }
+
+    pub fn method(&self, spec: &str) -> Option<&Entrant> {
+        self.methods.iter().find(|method| method.spec == spec)
+    }
+
+    pub fn experiment(&self, name: &str) -> Option<&Experiment> {
+        self.experiments.iter().find(|experiment| experiment.name == name)
+    }
+
+    /// All cells, each once, those of one data set and seed together.
+    pub fn cells(&self) -> Result<Vec<Cell>> {
+        let mut cells = Vec::new();
+        for experiment in &self.experiments {
+            for name in &experiment.datasets {
+                let dataset = self.dataset(name).with_context(|| format!("no data set {name}"))?;
+                cells.extend(experiment.cells(self, dataset)?);
+            }
+        }
+        let mut seen = HashSet::new();
+        cells.retain(|cell| seen.insert(cell.clone()));
+        let place = |cell: &Cell| self.datasets.iter().position(|d| d.name == cell.dataset);
+        // What is slow comes last, so that a page with most of it is there early.
+        let slow = |cell: &Cell| self.method(&cell.spec).is_some_and(|method| method.slow);
+        cells.sort_by_key(|cell| (slow(cell), place(cell), cell.seed));
+        Ok(cells)
+    }
+}
+
+impl Experiment {
+    /// On the digits that the program carries, and little else.
+    fn make_quick(&mut self) {
+        self.datasets = match self.name.as_str() {
+            "tables" => vec!["digits".to_owned(), "mnist".to_owned()],
+            _ => vec!["digits".to_owned()],
+        };
+        self.seeds = self.seeds.min(QUICK_SEEDS);
+        for values in self.vary.values_mut().filter(|values| values.len() > 5) {
+            let last = values.len() - 1;
+            *values = [0, last / 4, last / 2, last * 3 / 4, last].map(|at| values[at]).to_vec();
+        }
+        self.batches.iter_mut().for_each(|batch| *batch = batch.div_ceil(8));
+    }
+
+    /// The specs it runs, the grid of its parameters included.
+    pub fn specs(&self, plan: &Plan) -> Vec<String> {
+        let mut specs = match &self.methods {
+            Some(_) => plan.methods.iter().map(|method| method.spec.clone()).collect(),
+            None => self.runs.clone(),
+        };
+        for (parameter, values) in &self.vary {
+            specs = specs
+                .iter()
+                .flat_map(|spec| values.iter().map(move |value| with(spec, parameter, *value)))
+                .collect();
+        }
+        specs
+    }
+
+    /// Its cells on a data set.
+    pub fn cells(&self, plan: &Plan, dataset: &Dataset) -> Result<Vec<Cell>> {
+        let mut cells = Vec::new();
+        let batches = if self.batches.is_empty() { &[dataset.batch][..] } else { &self.batches };
+        // A quick run looks at the larger sets once.
+        let quick = self.datasets.iter().any(|name| name == "digits");
+        let (bits, most) = match quick && dataset.name != "digits" {
+            true => (&[64][..], 1),
+            false => (&self.bits[..], self.seeds),
+        };
+        for spec in self.specs(plan) {
+            Contender::parse(&spec, Some(&dataset.preset)).with_context(|| spec.clone())?;
+            let entrant = plan.method(&spec);
+            if quick && dataset.name != "digits" && entrant.is_some_and(|method| method.slow) {
+                continue;
+            }
+            let seeds = entrant.and_then(|method| method.seeds).unwrap_or(most).min(most);
+            for (&bits, seed) in bits.iter().flat_map(|b| (1..=seeds).map(move |s| (b, s))) {
+                for &batch in batches {
+                    let (dataset, spec) = (dataset.name.clone(), spec.clone());
+                    cells.push(Cell { dataset, spec, bits, seed, batch, every: self.every });
+                }
+            }
+        }
+        Ok(cells)
+    }
+}
+
+/// A spec with one more parameter, which takes the place of one it has.
+pub fn with(spec: &str, parameter: &str, value: f64) -> String {
+    let (base, parameters) = spec.split_once(':').unwrap_or((spec, ""));
+    let named = |text: &&str| !text.is_empty() && !text.starts_with(&format!("{parameter}="));
+    let mut parameters: Vec<String> =
+        parameters.split('+').filter(named).map(str::to_owned).collect();
+    parameters.push(format!("{parameter}={value}"));
+    format!("{base}:{}", parameters.join("+"))
+}

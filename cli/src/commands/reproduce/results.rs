@@ -1,0 +1,103 @@
+//! Results, asked for by what they are of.
+
+use super::plan::{Cell, Dataset, Experiment, Plan};
+use super::store::{Point, Record, Store};
+
+/// A mean over seeds.
+#[derive(Clone, Copy, Debug)]
+pub struct Stat {
+    pub mean: f64,
+    pub low: f64,
+    pub high: f64,
+    /// The standard deviation; 0 for one value.
+    pub spread: f64,
+    pub seeds: usize,
+}
+
+impl Stat {
+    pub fn of(values: &[f64]) -> Option<Stat> {
+        let n = values.len() as f64;
+        if values.is_empty() {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let spread = if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Some(Stat { mean, low, high, spread, seeds: values.len() })
+    }
+}
+
+pub struct Results<'a> {
+    pub plan: &'a Plan,
+    pub store: &'a Store,
+}
+
+/// Runs that differ in their seed alone.
+pub struct Runs<'a> {
+    pub records: Vec<&'a Record>,
+}
+
+impl Runs<'_> {
+    /// The mean of a measure at the end of each run.
+    pub fn at_end(&self, measure: impl Fn(&Point) -> f64) -> Option<Stat> {
+        let values: Vec<f64> =
+            self.records.iter().filter_map(|record| record.last()).map(measure).collect();
+        Stat::of(&values)
+    }
+
+    /// The mean of a measure of whole runs.
+    pub fn of_runs(&self, measure: impl Fn(&Record) -> f64) -> Option<Stat> {
+        let done = self.records.iter().filter(|record| record.failed.is_none());
+        Stat::of(&done.map(|record| measure(record)).collect::<Vec<_>>())
+    }
+
+    /// Why none could be run.
+    pub fn failure(&self) -> Option<&str> {
+        self.records.iter().find_map(|record| record.failed.as_deref())
+    }
+}
+
+impl<'a> Results<'a> {
+    /// The data sets of an experiment there are results of.
+    pub fn datasets(&self, experiment: &Experiment) -> Vec<&'a Dataset> {
+        let named = experiment.datasets.iter().filter_map(|name| self.plan.dataset(name));
+        named.filter(|dataset| !self.all(experiment, dataset).is_empty()).collect()
+    }
+
+    /// All results of an experiment on a data set.
+    pub fn all(&self, experiment: &Experiment, dataset: &Dataset) -> Vec<(Cell, &'a Record)> {
+        let cells = experiment.cells(self.plan, dataset).unwrap_or_default();
+        let found = cells.into_iter().filter_map(|cell| {
+            let record = self.store.get(&cell)?;
+            Some((cell, record))
+        });
+        found.collect()
+    }
+
+    /// Those of a method with its parameters, at a length and with a size of batches (that of the
+    /// data set if `None`).
+    pub fn runs(
+        &self,
+        experiment: &Experiment,
+        dataset: &Dataset,
+        spec: &str,
+        bits: usize,
+        batch: Option<usize>,
+    ) -> Runs<'a> {
+        let cells = self.all(experiment, dataset).into_iter();
+        let wanted = cells.filter(|(cell, _)| {
+            cell.spec == spec && cell.bits == bits && batch.is_none_or(|batch| cell.batch == batch)
+        });
+        Runs { records: wanted.map(|(_, record)| record).collect() }
+    }
+
+    /// What a spec is called and coloured.
+    pub fn look(&self, spec: &str) -> (String, String) {
+        match self.plan.method(spec) {
+            Some(method) => (method.name.clone(), method.colour.clone()),
+            None => (spec.replace([':', '+'], ", "), "#888888".to_owned()),
+        }
+    }
+}

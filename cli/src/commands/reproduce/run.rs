@@ -1,0 +1,174 @@
+//! Running a cell.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use hashbrook::dataset::{Data, Digits, digits};
+use hashbrook::eval::Measures;
+use hashbrook::protocol::{Checkpoint, Experiment};
+use hashbrook::{Center, HashFunction, LabelList, Learner, Setup, hamming};
+
+use super::plan::{Cell, Dataset};
+use super::store::{Classes, Point, Record};
+use crate::commands::compare::{Contender, fingerprint};
+
+/// How many rows of each class are looked at for [`Classes`], of how many classes at most.
+const ROWS_PER_CLASS: usize = 50;
+const MOST_CLASSES: usize = 10;
+
+/// A data set in memory, with the split of the seed at hand.
+pub struct Loaded {
+    pub name: String,
+    data: Data,
+    center: Vec<f32>,
+    fingerprint: u32,
+    split: Option<(u64, Data, Data)>,
+}
+
+impl Loaded {
+    /// Whether its files are there.
+    pub fn is_there(dataset: &Dataset, folder: Option<&Path>) -> bool {
+        let mut files = dataset.features.iter().chain(&dataset.labels);
+        match folder {
+            _ if dataset.features.is_empty() => true,
+            None => false,
+            Some(folder) => files.all(|file| folder.join(&dataset.name).join(file).exists()),
+        }
+    }
+
+    pub fn read(dataset: &Dataset, folder: Option<&Path>) -> Result<Loaded> {
+        let data = match (dataset.features.as_slice(), folder) {
+            ([], _) => {
+                let Digits { features, labels } = digits();
+                Data::new(Digits::DIM, features, LabelList::from_single(labels))?
+            }
+            (_, None) => bail!("no folder for {}", dataset.name),
+            (_, Some(folder)) => {
+                let path = |file: &String| folder.join(&dataset.name).join(file);
+                let paths = |files: &[String]| -> Vec<String> {
+                    files.iter().map(|file| path(file).display().to_string()).collect()
+                };
+                Data::read(&paths(&dataset.features), &paths(&dataset.labels))?
+            }
+        };
+        let (center, fingerprint) = (data.mean(), fingerprint(&data));
+        Ok(Loaded { name: dataset.name.clone(), data, center, fingerprint, split: None })
+    }
+
+    /// Runs a cell. A method that cannot do it is a result too.
+    pub fn run(&mut self, dataset: &Dataset, cell: &Cell) -> Result<Record> {
+        let mut record = Record {
+            key: cell.key(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            data: format!("{:08x}", self.fingerprint),
+            state_bytes: 0,
+            checkpoints: Vec::new(),
+            classes: Classes::default(),
+            failed: None,
+        };
+        if self.split.as_ref().is_none_or(|(seed, _, _)| *seed != cell.seed) {
+            self.split = None;
+            let (database, queries) = self.data.split(dataset.queries_per_class, cell.seed)?;
+            self.split = Some((cell.seed, database, queries));
+        }
+        let Some((_, database, queries)) = &self.split else { bail!("no split") };
+        let method = Contender::parse(&cell.spec, Some(&dataset.preset))?.method;
+        let rows = dataset.rows.min(database.len());
+        let setup = Setup {
+            center: Center::Given(self.center.clone()),
+            warmup: Some(method.warmup().min(rows)),
+            ..Setup::default()
+        };
+        let experiment = Experiment {
+            stream: database.batch().slice(0..rows),
+            database: database.batch(),
+            queries: queries.batch(),
+            batch: cell.batch,
+            every: cell.every,
+            measures: Measures {
+                tops: vec![1000],
+                precision_at: [1, 2, 5].into_iter().chain((10..=100).step_by(10)).collect(),
+                radii: vec![2],
+            },
+        };
+        let started = method.start_with(database.dim(), cell.bits, cell.seed, setup);
+        let outcome = started.and_then(|mut model| {
+            let checkpoints = experiment.run(&mut model, |_| {})?;
+            Ok((model, checkpoints))
+        });
+        match outcome {
+            Err(error) => record.failed = Some(error.to_string()),
+            Ok((model, checkpoints)) => {
+                record.state_bytes = model.to_bytes().len();
+                record.checkpoints = checkpoints.iter().map(point).collect();
+                record.classes = classes(&model.hash_function(), database)?;
+            }
+        }
+        Ok(record)
+    }
+}
+
+fn point(checkpoint: &Checkpoint) -> Point {
+    let found = &checkpoint.evaluation;
+    Point {
+        seen: checkpoint.seen,
+        seconds: checkpoint.learning.as_secs_f64(),
+        map: found.map,
+        map_top: found.map_at[0].1,
+        radius: found.precision_radius[0].1,
+        precision_at: found.precision_at.clone(),
+        iterations: checkpoint.step.iterations,
+        changed_bits: checkpoint.step.changed_bits,
+    }
+}
+
+/// What the codes of the classes look like.
+fn classes(function: &HashFunction, database: &Data) -> Result<Classes> {
+    let batch = database.batch();
+    let Some(labels) = batch.labels() else { return Ok(Classes::default()) };
+    let mut rows: HashMap<u32, Vec<usize>> = HashMap::new();
+    for row in 0..labels.len() {
+        let of = rows.entry(labels.row(row)[0]).or_default();
+        if of.len() < ROWS_PER_CLASS {
+            of.push(row);
+        }
+    }
+    let mut names: Vec<u32> = rows.keys().copied().collect();
+    names.sort_unstable();
+    let chosen: Vec<usize> = names.iter().flat_map(|name| rows[name].clone()).collect();
+    let some = database.select(&chosen);
+    let codes = function.encode(some.batch().features())?;
+    let (mut starts, mut at) = (Vec::new(), 0);
+    for name in &names {
+        starts.push(at..at + rows[name].len());
+        at += rows[name].len();
+    }
+    let most_frequent = |range: &std::ops::Range<usize>| {
+        let mut votes: HashMap<&[u64], usize> = HashMap::new();
+        range.clone().for_each(|row| *votes.entry(codes.code(row)).or_default() += 1);
+        votes.into_iter().max_by(|a, b| (a.1, b.0).cmp(&(b.1, a.0))).map(|(code, _)| code.to_vec())
+    };
+    let distinct: std::collections::HashSet<_> = starts.iter().map(most_frequent).collect();
+    let few = &starts[..starts.len().min(MOST_CLASSES)];
+    let bits = function.bits() as f64;
+    let alike = |one: &std::ops::Range<usize>, other: &std::ops::Range<usize>| {
+        let pairs = one.clone().flat_map(|i| other.clone().map(move |j| (i, j)));
+        let (mut sum, mut count) = (0.0, 0.0);
+        for (i, j) in pairs.filter(|(i, j)| i != j) {
+            sum += 1.0 - f64::from(hamming(codes.code(i), codes.code(j))) / bits;
+            count += 1.0;
+        }
+        if count > 0.0 { sum / count } else { 1.0 }
+    };
+    let set = |bit: usize| {
+        let ones = codes.iter().filter(|code| code[bit / 64] >> (bit % 64) & 1 == 1).count();
+        ones as f64 / codes.len() as f64
+    };
+    Ok(Classes {
+        classes: names.len(),
+        distinct: distinct.len(),
+        similarity: few.iter().map(|a| few.iter().map(|b| alike(a, b)).collect()).collect(),
+        balance: (0..function.bits()).map(set).collect(),
+    })
+}

@@ -1,0 +1,107 @@
+//! Results, one JSON line each, kept as they come.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use super::plan::Cell;
+
+/// What was found in one cell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    pub key: String,
+    /// The version of the program that found it.
+    pub version: String,
+    /// A checksum of the data.
+    pub data: String,
+    pub state_bytes: usize,
+    pub checkpoints: Vec<Point>,
+    pub classes: Classes,
+    /// Why it could not be run, if it could not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+/// What was measured at one place of the stream.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Point {
+    pub seen: usize,
+    pub seconds: f64,
+    #[serde(rename = "mAP")]
+    pub map: f64,
+    #[serde(rename = "mAP@1000")]
+    pub map_top: f64,
+    #[serde(rename = "precision_radius_2")]
+    pub radius: f64,
+    /// Of the nearest 1, 2, 5, 10, 20 ... 100.
+    #[serde(rename = "precision_at")]
+    pub precision_at: Vec<(usize, f64)>,
+    /// Since the last.
+    pub iterations: usize,
+    pub changed_bits: u64,
+}
+
+/// The codes of some rows of each class, in the end.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Classes {
+    /// How many classes there are, and how many different codes the most frequent of each are.
+    pub classes: usize,
+    pub distinct: usize,
+    /// The mean share of equal bits between rows of two classes; for up to ten classes.
+    pub similarity: Vec<Vec<f64>>,
+    /// The share of rows in which each bit is set.
+    pub balance: Vec<f64>,
+}
+
+impl Record {
+    pub fn last(&self) -> Option<&Point> {
+        self.checkpoints.last()
+    }
+}
+
+/// The file of results.
+pub struct Store {
+    file: File,
+    records: HashMap<String, Record>,
+}
+
+impl Store {
+    /// Opens the file, and drops a last line that was cut short.
+    pub fn open(path: &Path) -> Result<Store> {
+        let text = match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            other => other.with_context(|| path.display().to_string())?,
+        };
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let mut records = HashMap::new();
+        for (number, line) in text[..whole].lines().enumerate() {
+            let Ok(record) = serde_json::from_str::<Record>(line) else {
+                bail!("line {} of {} is not a result; delete it", number + 1, path.display());
+            };
+            records.insert(record.key.clone(), record);
+        }
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)
+            .with_context(|| path.display().to_string())?;
+        file.set_len(whole as u64).with_context(|| path.display().to_string())?;
+        Ok(Store { file, records })
+    }
+
+    /// The result of a cell, if it is there: of this version of the program.
+    pub fn get(&self, cell: &Cell) -> Option<&Record> {
+        self.records.get(&cell.key()).filter(|record| record.version == env!("CARGO_PKG_VERSION"))
+    }
+
+    pub fn put(&mut self, record: Record) -> Result<()> {
+        let line = serde_json::to_string(&record)? + "\n";
+        self.file.write_all(line.as_bytes()).context("a result cannot be kept")?;
+        self.records.insert(record.key.clone(), record);
+        Ok(())
+    }
+}
