@@ -171,8 +171,7 @@ fn tables(results: &Results<'_>, experiment: &Experiment, section: &mut Section)
 
 /// What learning takes, which the paper does not print.
 fn cost(results: &Results<'_>, experiment: &Experiment, dataset: &Dataset) -> Table {
-    let bits = experiment.bits.get(1).or(experiment.bits.first()).copied().unwrap_or(64);
-    let bits = if dataset.name == "mnist" { 64 } else { bits };
+    let bits = 64;
     let rows = results.plan.methods.iter().filter_map(|method| {
         let runs = results.runs(experiment, dataset, &method.spec, bits, None);
         let seconds = runs.at_end(|point| point.seconds)?.mean;

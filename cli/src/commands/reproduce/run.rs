@@ -88,7 +88,8 @@ impl Loaded {
             every: cell.every,
             measures: Measures {
                 tops: vec![1000],
-                precision_at: [1, 2, 5].into_iter().chain((10..=100).step_by(10)).collect(),
+                // The whole curve where curves are drawn.
+                precision_at: if cell.every.is_some() { (1..=100).collect() } else { vec![100] },
                 radii: vec![2],
             },
         };

@@ -37,7 +37,7 @@ pub struct Point {
     pub map_top: f64,
     #[serde(rename = "precision_radius_2")]
     pub radius: f64,
-    /// Of the nearest 1, 2, 5, 10, 20 ... 100.
+    /// Of the nearest R.
     #[serde(rename = "precision_at")]
     pub precision_at: Vec<(usize, f64)>,
     /// Since the last.
