@@ -1,8 +1,8 @@
 //! Results, one JSON line each, kept as they come.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -70,12 +70,23 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the file, and drops a last line that was cut short.
+    /// Opens the file, for this process alone, and drops a last line that was cut short.
     pub fn open(path: &Path) -> Result<Store> {
-        let text = match std::fs::read_to_string(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            other => other.with_context(|| path.display().to_string())?,
-        };
+        let mut file = OpenOptions::new()
+            .create(true)
+            .read(true)
+            .append(true)
+            .open(path)
+            .with_context(|| path.display().to_string())?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                bail!("{} is being written by another run; wait for it, or stop it", path.display())
+            }
+            // Where files cannot be locked, that nobody else writes is for the user to see to.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).with_context(|| path.display().to_string())?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let mut records = HashMap::new();
         for (number, line) in text[..whole].lines().enumerate() {
@@ -84,11 +95,6 @@ impl Store {
             };
             records.insert(record.key.clone(), record);
         }
-        let file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(path)
-            .with_context(|| path.display().to_string())?;
         file.set_len(whole as u64).with_context(|| path.display().to_string())?;
         Ok(Store { file, records })
     }
