@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::dataset::LabelNames;
-use crate::learners::{BuiltIn, Loaded, Start};
+use crate::learners::{BuiltIn, Loaded, Start, TrainingCodes};
 use crate::learners::{adapthash, brook, bsodh, frosh, lsh, mihash, okh, osh, sketchhash};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, Labels, Model, Result, Setup};
@@ -179,6 +179,12 @@ macro_rules! methods {
             pub(crate) fn sibling(&self) -> Result<Running> {
                 match self {
                     $(Running::$variant(learner) => learner.sibling().map(Running::$variant),)*
+                }
+            }
+
+            pub(crate) fn training_codes(&self) -> Option<TrainingCodes> {
+                match self {
+                    $(Running::$variant(learner) => learner.training_codes(),)*
                 }
             }
 

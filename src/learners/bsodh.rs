@@ -42,11 +42,13 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{BuiltIn, Loaded, Start, check_not_negative, check_positive, linear, take_weights};
+use super::{
+    BuiltIn, Loaded, Start, TrainingCodes, check_not_negative, check_positive, linear, take_weights,
+};
 use crate::linalg::{product, ridge_regression, transposed_product};
 use crate::similarity::{Balance, BatchCodes, LabelSets, SetSums};
 use crate::tensors::Tensors;
-use crate::{Batch, Error, Features, HashFunction, Learner, Result, Step};
+use crate::{Batch, Codes, Error, Features, HashFunction, Learner, Result, Step};
 
 /// The parameters of BSODH; by default the paper's for MNIST.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,6 +111,8 @@ pub(crate) struct Bsodh {
     /// other orders do that before they look at any existing code).
     last: Option<Summary>,
     started: bool,
+    /// The codes of the last batch, for those who look into it; not part of the state.
+    batch_codes: Option<Codes>,
 }
 
 /// Items that have the code of their label set.
@@ -173,6 +177,7 @@ impl Bsodh {
         };
 
         let summary = Summary::new(sets, &codes, self.bits);
+        self.batch_codes = Some(packed(self.bits, codes.iter().map(|&value| value > 0.0)));
         match self.params.order {
             Order::Released => self.last = Some(summary),
             Order::Printed | Order::Alternating => existing.absorb(&summary),
@@ -391,6 +396,17 @@ impl Summary {
     }
 }
 
+/// Bits, row after row, as codes.
+fn packed(bits: usize, values: impl ExactSizeIterator<Item = bool>) -> Codes {
+    let mut codes = Codes::zeros(bits, values.len() / bits);
+    let stride = codes.words_per_code();
+    for (at, _) in values.enumerate().filter(|(_, set)| *set) {
+        let (row, bit) = (at / bits, at % bits);
+        codes.words_mut()[row * stride + bit / 64] |= 1 << (bit % 64);
+    }
+    codes
+}
+
 impl BuiltIn for Bsodh {
     type Params = Params;
     const NAME: &'static str = "bsodh";
@@ -421,7 +437,18 @@ impl BuiltIn for Bsodh {
             existing: Existing::default(),
             last: None,
             started: false,
+            batch_codes: None,
         }
+    }
+
+    fn training_codes(&self) -> Option<TrainingCodes> {
+        let batch = self.batch_codes.clone()?;
+        let sets = self.existing.codes.chunks_exact(self.bits).enumerate();
+        let existing = sets.filter(|(_, code)| code.iter().any(|&u| u != 0)).map(|(set, code)| {
+            let words = packed(self.bits, code.iter().map(|&u| u > 0)).words().to_vec();
+            (self.sets.labels(set).to_vec(), words)
+        });
+        Some(TrainingCodes { batch, existing: existing.collect() })
     }
 
     fn save(&self, state: &mut Tensors) {
@@ -474,6 +501,7 @@ impl BuiltIn for Bsodh {
                 sets: present,
             });
         }
-        Ok(Bsodh { params: params.clone(), dim, bits, weights, sets, existing, last, started })
+        let (params, batch_codes) = (params.clone(), None);
+        Ok(Bsodh { params, dim, bits, weights, sets, existing, last, started, batch_codes })
     }
 }

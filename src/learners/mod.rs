@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataset::LabelNames;
 use crate::tensors::Tensors;
-use crate::{Batch, Error, Features, HashFunction, HashParts, Labels, Learner, Result};
+use crate::{Batch, Codes, Error, Features, HashFunction, HashParts, Labels, Learner, Result};
 
 /// A learner of the library's own: it is started from parameters, and can be saved as arrays.
 pub(crate) trait BuiltIn: Learner + Sized {
@@ -79,6 +79,11 @@ pub(crate) trait BuiltIn: Learner + Sized {
         true
     }
 
+    /// The codes that learning gave to items, where a method gives them any.
+    fn training_codes(&self) -> Option<TrainingCodes> {
+        None
+    }
+
     /// Takes notice of what labels are called.
     fn name_labels(&mut self, _names: &LabelNames) {}
 
@@ -92,6 +97,16 @@ pub(crate) trait BuiltIn: Learner + Sized {
 /// How many of the stream's first rows a model warms up with, unless its method or its user says
 /// otherwise.
 pub(crate) const WARMUP: usize = 1000;
+
+/// The codes that a discrete method gave to the items it learned from, as it left them: not those
+/// that its hash function gives. For looking into a method; they are not saved with a model.
+#[derive(Clone, Debug)]
+pub struct TrainingCodes {
+    /// Those of the last batch, row by row: `B_s` of BSODH.
+    pub batch: Codes,
+    /// That of all older items with a set of labels: `B_e`.
+    pub existing: Vec<(Vec<u32>, Vec<u64>)>,
+}
 
 /// A learner that was loaded; or what is wrong with its state.
 pub(crate) type Loaded<T> = std::result::Result<T, String>;

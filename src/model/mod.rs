@@ -12,7 +12,7 @@ use crate::codes::check_bits;
 use crate::dataset::{LabelList, LabelNames};
 use crate::kernel::prepare;
 use crate::learner::Running;
-use crate::learners::Start;
+use crate::learners::{Start, TrainingCodes};
 use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Mean, Method, Result, Step};
 
 /// How vectors are prepared for a method, and where it starts.
@@ -234,6 +234,12 @@ impl Model {
     /// Whether it has begun to learn, or would with the next row: nothing is held back.
     pub fn is_warm(&self) -> bool {
         self.held.is_none()
+    }
+
+    /// The codes that learning itself gave to items, for methods that give them any (bsodh); `None`
+    /// for others, and before the first batch.
+    pub fn training_codes(&self) -> Option<TrainingCodes> {
+        self.learner.training_codes()
     }
 
     /// The names of the labels it was given, for labels that come from outside. It is the

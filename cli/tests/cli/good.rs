@@ -484,6 +484,7 @@ fn the_paper_is_reproduced_in_small_and_nothing_twice() {
         "scaling",
         "convergence",
         "collapse",
+        "tsne",
         "orders",
         "batches",
         "claims",

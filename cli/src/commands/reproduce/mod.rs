@@ -6,6 +6,7 @@ mod report;
 mod results;
 mod run;
 mod store;
+mod tsne;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -38,7 +39,7 @@ The folder of --data holds a folder per data set: mnist (the four gzipped IDX fi
 tinyimagenet-cnn (features.npy and labels.npy).")]
 pub struct Args {
     /// Experiments to run: tables, curves, sensitivity, balance, scaling, convergence, collapse,
-    /// orders, batches [default: all]
+    /// tsne, orders, batches [default: all]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     only: Vec<String>,
 

@@ -9,7 +9,7 @@ const SCRIPT: &str = include_str!("page.js");
 /// What a drawing looks like by itself.
 const DRAWING: &str = "<style>svg{background:#fff;font:12px sans-serif}text{fill:#222}.in{fill:inherit}\
 .grid{stroke:#ddd;fill:none}polyline{fill:none;stroke:currentColor;stroke-width:2}\
-circle{fill:currentColor}.band{fill:currentColor;opacity:.15}</style>";
+polyline.none{display:none}circle{fill:currentColor}.band{fill:currentColor;opacity:.15}</style>";
 
 /// What the report says of itself.
 pub struct About {

@@ -75,6 +75,9 @@ pub struct Experiment {
     /// Parameters, and the values they take: all combinations.
     #[serde(default)]
     pub vary: BTreeMap<String, Vec<f64>>,
+    /// Whether the codes are drawn by t-SNE.
+    #[serde(default)]
+    pub tsne: bool,
     /// Sizes of batches, in place of the data set's own.
     #[serde(default)]
     pub batches: Vec<usize>,
@@ -98,14 +101,16 @@ pub struct Cell {
     pub seed: u64,
     pub batch: usize,
     pub every: Option<usize>,
+    pub tsne: bool,
 }
 
 impl Cell {
     /// What the cell's result is kept under.
     pub fn key(&self) -> String {
         let every = self.every.map_or(String::new(), |every| format!(" every {every}"));
+        let tsne = if self.tsne { " | t-SNE" } else { "" };
         format!(
-            "{} | {} | {} bits | seed {} | batch {}{every}",
+            "{} | {} | {} bits | seed {} | batch {}{every}{tsne}",
             self.dataset, self.spec, self.bits, self.seed, self.batch
         )
     }
@@ -218,7 +223,8 @@ impl Experiment {
             for (&bits, seed) in bits.iter().flat_map(|b| (1..=seeds).map(move |s| (b, s))) {
                 for &batch in batches {
                     let (dataset, spec) = (dataset.name.clone(), spec.clone());
-                    cells.push(Cell { dataset, spec, bits, seed, batch, every: self.every });
+                    let (every, tsne) = (self.every, self.tsne);
+                    cells.push(Cell { dataset, spec, bits, seed, batch, every, tsne });
                 }
             }
         }

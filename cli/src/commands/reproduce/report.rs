@@ -81,6 +81,18 @@ impl Figure {
         Figure { name, caption, svg, legend, csv, experiment }
     }
 
+    /// Points that no line joins.
+    fn points(
+        name: String,
+        caption: String,
+        axes: (Axis, Axis),
+        series: Vec<Series>,
+        experiment: &'static str,
+    ) -> Figure {
+        let figure = Figure::lines(name, caption, axes, series, experiment);
+        Figure { svg: figure.svg.replace("<polyline", "<polyline class=\"none\""), ..figure }
+    }
+
     fn heat(name: String, caption: String, heat: Heat<'_>, experiment: &'static str) -> Figure {
         let mut csv = format!("{},{},value\n", heat.rows.0, heat.columns.0);
         for (row, values) in heat.rows.1.iter().zip(&heat.values) {
@@ -95,7 +107,7 @@ impl Figure {
 /// All sections there are results for.
 pub fn sections(results: &Results<'_>) -> Vec<Section> {
     type Write = fn(&Results<'_>, &Experiment, &mut Section);
-    let written: [(&'static str, &str, Write); 9] = [
+    let written: [(&'static str, &str, Write); 10] = [
         ("tables", "Search quality, beside the paper", tables),
         ("curves", "Precision at R, and learning as the stream goes by", curves),
         ("sensitivity", "Sensitivity to lambda and sigma", sensitivity),
@@ -103,6 +115,7 @@ pub fn sections(results: &Results<'_>) -> Vec<Section> {
         ("scaling", "Scaling up sigma, without balance and with it", scaling),
         ("convergence", "Convergence of the batch's codes", convergence),
         ("collapse", "The collapse itself", collapse),
+        ("tsne", "The codes by t-SNE, without balance and with it", tsne),
         ("orders", "Three orders of the same steps", orders),
         ("batches", "The size of batches", batches),
     ];
@@ -461,6 +474,43 @@ fn collapse(results: &Results<'_>, experiment: &Experiment, section: &mut Sectio
             rows,
         }));
         section.blocks.extend(figures.into_iter().map(Block::Figure));
+    }
+}
+
+/// The colours of ten classes, which can be told apart.
+const CLASSES: [&str; 10] = [
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#777777",
+    "#b5a642", "#7f3b08",
+];
+
+fn tsne(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
+    for dataset in results.datasets(experiment) {
+        for (at, spec) in experiment.runs.iter().enumerate() {
+            let bits = experiment.bits.first().copied().unwrap_or(64);
+            let runs = results.runs(experiment, dataset, spec, bits, None);
+            let Some(record) = runs.records.first() else { continue };
+            for (which, drawn) in record.drawn.iter().enumerate() {
+                let mut classes = drawn.classes.clone();
+                classes.sort_unstable();
+                classes.dedup();
+                let series = classes.iter().zip(CLASSES.iter().cycle()).map(|(class, colour)| {
+                    let of_class = drawn.classes.iter().zip(&drawn.points);
+                    let points = of_class.filter(|(of, _)| *of == class).map(|(_, p)| (p[0], p[1]));
+                    Series {
+                        name: format!("class {class}"),
+                        colour: (*colour).to_owned(),
+                        points: points.collect(),
+                        band: Vec::new(),
+                    }
+                });
+                let caption =
+                    format!("{}, {}: {}", dataset.title, results.look(spec).0, drawn.name);
+                let name = format!("tsne-{}-{at}-{which}", dataset.name);
+                let axes = (Axis::new(""), Axis::new(""));
+                let figure = Figure::points(name, caption, axes, series.collect(), "tsne");
+                section.blocks.push(Block::Figure(figure));
+            }
+        }
     }
 }
 

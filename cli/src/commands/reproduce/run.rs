@@ -7,10 +7,11 @@ use anyhow::{Result, bail};
 use hashbrook::dataset::{Data, Digits, digits};
 use hashbrook::eval::Measures;
 use hashbrook::protocol::{Checkpoint, Experiment};
-use hashbrook::{Center, HashFunction, LabelList, Learner, Setup, hamming};
+use hashbrook::{Batch, Center, Codes, HashFunction, LabelList, Learner, Model, Setup, hamming};
 
 use super::plan::{Cell, Dataset};
-use super::store::{Classes, Point, Record};
+use super::store::{Classes, Drawn, Point, Record};
+use super::tsne;
 use crate::commands::compare::{Contender, fingerprint};
 
 /// How many rows of each class are looked at for [`Classes`], of how many classes at most.
@@ -65,6 +66,7 @@ impl Loaded {
             state_bytes: 0,
             checkpoints: Vec::new(),
             classes: Classes::default(),
+            drawn: Vec::new(),
             failed: None,
         };
         if self.split.as_ref().is_none_or(|(seed, _, _)| *seed != cell.seed) {
@@ -104,6 +106,9 @@ impl Loaded {
                 record.state_bytes = model.to_bytes().len();
                 record.checkpoints = checkpoints.iter().map(point).collect();
                 record.classes = classes(&model.hash_function(), database)?;
+                if cell.tsne {
+                    record.drawn = drawn(&model, experiment.stream, cell.batch)?;
+                }
             }
         }
         Ok(record)
@@ -122,6 +127,43 @@ fn point(checkpoint: &Checkpoint) -> Point {
         iterations: checkpoint.step.iterations,
         changed_bits: checkpoint.step.changed_bits,
     }
+}
+
+/// How many rows are drawn.
+const DRAWN: usize = 400;
+
+/// The codes of existing items, those of the last batch, and what the function makes of these.
+fn drawn(model: &Model, stream: Batch<'_>, batch: usize) -> Result<Vec<Drawn>> {
+    let Some(codes) = model.training_codes() else { return Ok(Vec::new()) };
+    let start = stream.len() - codes.batch.len().min(stream.len());
+    let (before, last) = (stream.slice(0..start), stream.slice(start..stream.len()));
+    let labels = |batch: Batch<'_>, rows: usize| -> Vec<u32> {
+        let labels = batch.labels();
+        (0..rows).map(|row| labels.map_or(0, |labels| labels.row(row)[0])).collect()
+    };
+    let known: HashMap<&[u32], &Vec<u64>> =
+        codes.existing.iter().map(|(labels, code)| (labels.as_slice(), code)).collect();
+    let (mut existing, mut existing_labels) = (Codes::new(model.bits())?, Vec::new());
+    for label in labels(before, before.len().min(DRAWN)) {
+        if let Some(code) = known.get(&[label][..]) {
+            existing.push(code)?;
+            existing_labels.push(label);
+        }
+    }
+    let rows = last.len().min(DRAWN).min(batch);
+    let first: Vec<usize> = (0..rows).collect();
+    let linear = model.hash_function().encode(last.slice(0..rows).features())?;
+    let draw = |name: &str, codes: &Codes, classes: Vec<u32>| {
+        let pairs = codes.iter().flat_map(|a| codes.iter().map(move |b| hamming(a, b)));
+        // The squared distance of codes of +1 and -1 is four times their Hamming distance.
+        let squared: Vec<f64> = pairs.map(|distance| 4.0 * f64::from(distance)).collect();
+        Drawn { name: name.to_owned(), classes, points: tsne::embed(&squared, codes.len()) }
+    };
+    Ok(vec![
+        draw("B_e, existing items", &existing, existing_labels),
+        draw("B_s, the last batch", &codes.batch.select(&first), labels(last, rows)),
+        draw("sgn(W^T X_s)", &linear, labels(last, rows)),
+    ])
 }
 
 /// What the codes of the classes look like.

@@ -21,6 +21,9 @@ pub struct Record {
     pub state_bytes: usize,
     pub checkpoints: Vec<Point>,
     pub classes: Classes,
+    /// Codes placed in the plane, where that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drawn: Vec<Drawn>,
     /// Why it could not be run, if it could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
@@ -43,6 +46,15 @@ pub struct Point {
     /// Since the last.
     pub iterations: usize,
     pub changed_bits: u64,
+}
+
+/// Codes of some rows, placed in the plane.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Drawn {
+    pub name: String,
+    /// Of each row.
+    pub classes: Vec<u32>,
+    pub points: Vec<[f64; 2]>,
 }
 
 /// The codes of some rows of each class, in the end.
