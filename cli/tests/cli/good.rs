@@ -485,6 +485,7 @@ fn the_paper_is_reproduced_in_small_and_nothing_twice() {
         "convergence",
         "collapse",
         "tsne",
+        "cost",
         "orders",
         "batches",
         "claims",

@@ -1,5 +1,8 @@
 mod chart;
 mod claims;
+// The naive twin that the library's tests have, to show what it costs.
+#[path = "../../../../tests/twin/dense_bsodh.rs"]
+mod dense_bsodh;
 mod page;
 mod plan;
 mod report;
@@ -39,7 +42,7 @@ The folder of --data holds a folder per data set: mnist (the four gzipped IDX fi
 tinyimagenet-cnn (features.npy and labels.npy).")]
 pub struct Args {
     /// Experiments to run: tables, curves, sensitivity, balance, scaling, convergence, collapse,
-    /// tsne, orders, batches [default: all]
+    /// tsne, cost, orders, batches [default: all]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     only: Vec<String>,
 

@@ -1,7 +1,7 @@
 //! The report's sections, derived from results alone.
 
 use super::chart::{Axis, Heat, Series, lines, short};
-use super::plan::{Dataset, Experiment, with};
+use super::plan::{DENSE, Dataset, Experiment, with};
 use super::results::{Results, Stat};
 use super::store::Point;
 
@@ -107,7 +107,7 @@ impl Figure {
 /// All sections there are results for.
 pub fn sections(results: &Results<'_>) -> Vec<Section> {
     type Write = fn(&Results<'_>, &Experiment, &mut Section);
-    let written: [(&'static str, &str, Write); 10] = [
+    let written: [(&'static str, &str, Write); 11] = [
         ("tables", "Search quality, beside the paper", tables),
         ("curves", "Precision at R, and learning as the stream goes by", curves),
         ("sensitivity", "Sensitivity to lambda and sigma", sensitivity),
@@ -116,6 +116,7 @@ pub fn sections(results: &Results<'_>) -> Vec<Section> {
         ("convergence", "Convergence of the batch's codes", convergence),
         ("collapse", "The collapse itself", collapse),
         ("tsne", "The codes by t-SNE, without balance and with it", tsne),
+        ("cost", "What a batch costs as the stream grows", growing_cost),
         ("orders", "Three orders of the same steps", orders),
         ("batches", "The size of batches", batches),
     ];
@@ -474,6 +475,34 @@ fn collapse(results: &Results<'_>, experiment: &Experiment, section: &mut Sectio
             rows,
         }));
         section.blocks.extend(figures.into_iter().map(Block::Figure));
+    }
+}
+
+fn growing_cost(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
+    let bits = experiment.bits.first().copied().unwrap_or(64);
+    section.blocks.push(Block::Text(
+        "Dense: all similarities and all codes, as the paper writes it, in plain loops. Its first batch \
+         has nothing to compare with. That the two give the same codes is tested."
+            .to_owned(),
+    ));
+    for dataset in results.datasets(experiment) {
+        let series = experiment.runs.iter().zip(LINES).filter_map(|(spec, colour)| {
+            let runs = results.runs(experiment, dataset, spec, bits, None);
+            let record = runs.records.first()?;
+            let before = std::iter::once(0.0).chain(record.checkpoints.iter().map(|p| p.seconds));
+            let points = record.checkpoints.iter().zip(before);
+            let points = points
+                .map(|(point, before)| (point.seen as f64, (point.seconds - before).max(1e-6)));
+            let name = if spec == DENSE { "dense".to_owned() } else { results.look(spec).0 };
+            Some(Series { name, colour: colour.to_owned(), points: points.collect(), band: vec![] })
+        });
+        section.blocks.push(Block::Figure(Figure::lines(
+            format!("cost-{}", dataset.name),
+            format!("{}: seconds per batch against rows seen, {bits} bits", dataset.title),
+            (Axis::new("rows seen"), Axis::log("seconds per batch")),
+            series.collect(),
+            "cost",
+        )));
     }
 }
 

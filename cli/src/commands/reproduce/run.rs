@@ -2,14 +2,18 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 use hashbrook::dataset::{Data, Digits, digits};
 use hashbrook::eval::Measures;
 use hashbrook::protocol::{Checkpoint, Experiment};
-use hashbrook::{Batch, Center, Codes, HashFunction, LabelList, Learner, Model, Setup, hamming};
+use hashbrook::{
+    Batch, Center, Codes, Features, HashFunction, LabelList, Learner, Method, Model, Setup, hamming,
+};
 
-use super::plan::{Cell, Dataset};
+use super::dense_bsodh::DenseBsodh;
+use super::plan::{Cell, DENSE, Dataset};
 use super::store::{Classes, Drawn, Point, Record};
 use super::tsne;
 use crate::commands::compare::{Contender, fingerprint};
@@ -75,6 +79,10 @@ impl Loaded {
             self.split = Some((cell.seed, database, queries));
         }
         let Some((_, database, queries)) = &self.split else { bail!("no split") };
+        if cell.spec == DENSE {
+            record.checkpoints = dense(&self.center, database, dataset, cell)?;
+            return Ok(record);
+        }
         let method = Contender::parse(&cell.spec, Some(&dataset.preset))?.method;
         let rows = dataset.rows.min(database.len());
         let setup = Setup {
@@ -127,6 +135,33 @@ fn point(checkpoint: &Checkpoint) -> Point {
         iterations: checkpoint.step.iterations,
         changed_bits: checkpoint.step.changed_bits,
     }
+}
+
+/// How long the literal form of bsodh takes, batch by batch; how good it is was not asked.
+fn dense(center: &[f32], database: &Data, dataset: &Dataset, cell: &Cell) -> Result<Vec<Point>> {
+    let Method::Bsodh(params) = Contender::parse("bsodh", Some(&dataset.preset))?.method else {
+        bail!("bsodh is a method");
+    };
+    // Vectors prepared as any model prepares them, and the start that any model has.
+    let setup = Setup { center: Center::Given(center.to_vec()), ..Setup::default() };
+    let lsh = Method::named("lsh")?.start_with(database.dim(), cell.bits, cell.seed, setup)?;
+    let function = lsh.hash_function();
+    let rows = dataset.rows.min(database.len());
+    let stream = database.batch().slice(0..rows);
+    let prepared = function.lifted(stream.features())?;
+    let features = Features::new(&prepared, database.dim())?;
+    let Some(labels) = stream.labels() else { bail!("rows without labels") };
+    let weights = function.parts().weights.clone();
+    let mut dense = DenseBsodh::new(params, database.dim(), cell.bits, weights);
+    let (mut points, mut seconds) = (Vec::new(), 0.0);
+    for start in (0..rows).step_by(cell.batch) {
+        let batch = start..rows.min(start + cell.batch);
+        let clock = Instant::now();
+        dense.learn(features.slice(batch.clone()), labels.slice(batch.clone()));
+        seconds += clock.elapsed().as_secs_f64();
+        points.push(Point { seen: batch.end, seconds, ..Point::default() });
+    }
+    Ok(points)
 }
 
 /// How many rows are drawn.

@@ -30,7 +30,7 @@ pub struct Record {
 }
 
 /// What was measured at one place of the stream.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Point {
     pub seen: usize,
     pub seconds: f64,
