@@ -473,6 +473,7 @@ fn the_paper_is_reproduced_in_small_and_nothing_twice() {
     let page = std::fs::read(folder.file("r/report.html")).unwrap();
     let said = folder.run(reproduce).ok().err;
     assert!(said.contains(&format!("of which {} are there already", different.len())), "{said}");
+    folder.run(&format!("{reproduce} --report-only")).ok();
     assert_eq!(results(), all);
     assert_eq!(std::fs::read(folder.file("r/report.html")).unwrap(), page);
     let page = String::from_utf8(page).unwrap();

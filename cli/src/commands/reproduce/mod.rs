@@ -50,6 +50,10 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
 
+    /// Runs nothing, and writes the report from the results that are there
+    #[arg(long)]
+    report_only: bool,
+
     /// No more seeds than this
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     seeds: Option<u64>,
@@ -68,6 +72,9 @@ pub fn run(args: &Args) -> Result<()> {
     std::fs::create_dir_all(args.out.join("figures"))
         .with_context(|| format!("{} cannot be made", args.out.display()))?;
     let mut store = Store::open(&args.out.join("results.jsonl"))?;
+    if args.report_only {
+        return write(args, &plan, &store);
+    }
     let cells = available(args, &plan)?;
     let missing: Vec<&Cell> = cells.iter().filter(|cell| store.get(cell).is_none()).collect();
     console::note(format_args!(

@@ -151,6 +151,7 @@ fn tables(results: &Results<'_>, experiment: &Experiment, section: &mut Section)
         if let Some(note) = &dataset.note {
             section.blocks.push(Block::Text(format!("{}. {note}", dataset.title)));
         }
+        section.blocks.push(Block::Text(seeds(results, experiment, dataset)));
         let (name, measure) = score(dataset);
         type Measure = fn(&Point) -> f64;
         let measures: [(&str, Measure, bool); 2] =
@@ -181,6 +182,20 @@ fn tables(results: &Results<'_>, experiment: &Experiment, section: &mut Section)
         }
         section.blocks.push(Block::Table(cost(results, experiment, dataset)));
     }
+}
+
+/// Over how many seeds the means go.
+fn seeds(results: &Results<'_>, experiment: &Experiment, dataset: &Dataset) -> String {
+    let specs = results.plan.methods.iter().map(|method| &method.spec);
+    let cells = specs.flat_map(|spec| experiment.bits.iter().map(move |bits| (spec, *bits)));
+    let counts: Vec<usize> = cells
+        .map(|(spec, bits)| results.runs(experiment, dataset, spec, bits, None).records.len())
+        .collect();
+    let (all, some) = (counts.len(), counts.iter().filter(|count| **count > 0).count());
+    let most = counts.iter().max().copied().unwrap_or(0);
+    let least = counts.iter().filter(|count| **count > 0).min().copied().unwrap_or(0);
+    let range = if least == most { most.to_string() } else { format!("{least} to {most}") };
+    format!("{}: means of {range} seeds; {some} of {all} cells have results.", dataset.title)
 }
 
 /// What learning takes, which the paper does not print.

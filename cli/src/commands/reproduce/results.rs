@@ -63,17 +63,11 @@ impl<'a> Results<'a> {
     /// The data sets of an experiment there are results of.
     pub fn datasets(&self, experiment: &Experiment) -> Vec<&'a Dataset> {
         let named = experiment.datasets.iter().filter_map(|name| self.plan.dataset(name));
-        named.filter(|dataset| !self.all(experiment, dataset).is_empty()).collect()
-    }
-
-    /// All results of an experiment on a data set.
-    pub fn all(&self, experiment: &Experiment, dataset: &Dataset) -> Vec<(Cell, &'a Record)> {
-        let cells = experiment.cells(self.plan, dataset).unwrap_or_default();
-        let found = cells.into_iter().filter_map(|cell| {
-            let record = self.store.get(&cell)?;
-            Some((cell, record))
-        });
-        found.collect()
+        let some = |dataset: &&Dataset| {
+            let cells = experiment.cells(self.plan, dataset).unwrap_or_default();
+            cells.iter().any(|cell| self.store.get(cell).is_some())
+        };
+        named.filter(some).collect()
     }
 
     /// Those of a method with its parameters, at a length and with a size of batches (that of the
@@ -86,11 +80,17 @@ impl<'a> Results<'a> {
         bits: usize,
         batch: Option<usize>,
     ) -> Runs<'a> {
-        let cells = self.all(experiment, dataset).into_iter();
-        let wanted = cells.filter(|(cell, _)| {
-            cell.spec == spec && cell.bits == bits && batch.is_none_or(|batch| cell.batch == batch)
-        });
-        Runs { records: wanted.map(|(_, record)| record).collect() }
+        let cell = |seed: u64| Cell {
+            dataset: dataset.name.clone(),
+            spec: spec.to_owned(),
+            bits,
+            seed,
+            batch: batch.unwrap_or(dataset.batch),
+            every: experiment.every,
+            tsne: experiment.tsne,
+        };
+        let records = (1..=experiment.seeds).filter_map(|seed| self.store.get(&cell(seed)));
+        Runs { records: records.collect() }
     }
 
     /// What a spec is called and coloured.
