@@ -48,15 +48,15 @@
 
 mod codes;
 mod embedding;
+mod params;
 mod solution;
 mod sums;
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
 use self::embedding::Embedding;
+pub use self::params::{Choice, LiftBy, Params, StartFrom};
 use self::solution::Solution;
 use self::sums::{BLOCK, Sums};
 use super::{BuiltIn, Loaded, check_not_negative, check_positive, linear};
@@ -66,125 +66,6 @@ use crate::{Batch, Error, Features, HashFunction, HashParts, Labels, Learner, Re
 
 /// The widest sum of products that is kept, in numbers: 2 GB.
 const MAX_WIDTH: usize = 16_384;
-
-/// The parameters of brook. What is [`Choice::Auto`] is found from the data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// What vectors are mapped by before they are learned.
-    pub lift: LiftBy,
-    /// How many of the stream's first rows become anchors of the lift; fewer if the warm-up is
-    /// shorter.
-    pub anchors: usize,
-    /// How fast similarity to an anchor falls with distance. By itself: one over the mean squared
-    /// distance between anchors.
-    pub gamma: Choice,
-    /// How much large weights are punished. By itself: the mean squared length of the centred
-    /// vectors, times 1 without a lift and 0.0005 with one.
-    pub ridge: Choice,
-    /// How much bits are preferred that vectors can tell, over codes that lie far apart. By itself:
-    /// `60 (1 - e) / C`, at most 0.6, where `e` is the share of the classes' variance that the vectors
-    /// explain and `C` the number of classes, with rare ones counting less.
-    pub fit_weight: Choice,
-    /// How much near codes are driven apart more than far ones: `r` above.
-    pub repulsion: f64,
-    /// What the search for codes starts from.
-    pub start: StartFrom,
-    /// With `start = steady`: after how many rows the codes in use are renewed. 0: whenever the
-    /// stream has doubled.
-    pub renew_every: u64,
-    /// After how many rows a row counts half. 0: never.
-    pub half_life: f64,
-}
-
-/// What vectors are mapped by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LiftBy {
-    /// Nothing: codes are linear in the vectors.
-    None,
-    /// Similarity to anchors: [`Lift::Rbf`](crate::Lift::Rbf).
-    Rbf,
-}
-
-/// What the search for codes starts from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StartFrom {
-    /// The seed. The function depends on what was learned, and on nothing else: not on its order,
-    /// nor on how it was cut into batches.
-    Seeded,
-    /// The codes in use, which change only for a gain worth the change: a function that is asked
-    /// for again later leaves most codes as they are.
-    Steady,
-}
-
-/// A number that is given, or found from the data: a number or `"auto"` in files.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Choice {
-    /// Found from the data.
-    #[default]
-    Auto,
-    /// Given.
-    Fixed(f64),
-}
-
-impl Choice {
-    fn or(self, rule: impl FnOnce() -> f64) -> f64 {
-        match self {
-            Choice::Auto => rule(),
-            Choice::Fixed(value) => value,
-        }
-    }
-
-    fn check(self, check: impl FnOnce(f64) -> Result<()>) -> Result<()> {
-        match self {
-            Choice::Auto => Ok(()),
-            Choice::Fixed(value) => check(value),
-        }
-    }
-}
-
-impl Serialize for Choice {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        match self {
-            Choice::Auto => serializer.serialize_str("auto"),
-            Choice::Fixed(value) => serializer.serialize_f64(*value),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Choice {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Form {
-            Number(f64),
-            Text(String),
-        }
-        match Form::deserialize(deserializer) {
-            Ok(Form::Number(value)) => Ok(Choice::Fixed(value)),
-            Ok(Form::Text(text)) if text == "auto" => Ok(Choice::Auto),
-            _ => Err(de::Error::custom("expected a number or auto")),
-        }
-    }
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            lift: LiftBy::Rbf,
-            anchors: 3000,
-            gamma: Choice::Auto,
-            ridge: Choice::Auto,
-            fit_weight: Choice::Auto,
-            repulsion: 6.0,
-            start: StartFrom::Seeded,
-            renew_every: 0,
-            half_life: 0.0,
-        }
-    }
-}
 
 /// brook at work.
 #[derive(Clone, Debug)]
