@@ -27,8 +27,8 @@
 //! `A`, `S` and the counts: O(width^2 + classes x width), where `width` is the number of anchors, or
 //! of dimensions without a lift. A row costs one lift and `width^2 / 2` multiplications of 16-bit
 //! numbers, whatever the size of the batch: rows are gathered until there are 2048. A function costs
-//! `width^3 / 3` when it is asked for, and codes of up to 1024 classes at most 64 passes of
-//! O(classes^2 bits) each. Classes beyond the 1024 most frequent keep the random codes they start
+//! `width^3 / 3 + classes x width x bits` when it is asked for, and codes of up to 1024 classes at
+//! most 64 passes of O(classes^2 bits) each. Classes beyond the 1024 most frequent keep the random codes they start
 //! from: among so many, random codes lie as far apart as any.
 //!
 //! # Exact sums
@@ -64,7 +64,7 @@ use crate::dataset::{LabelList, LabelNames};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Labels, Learner, Result, Step};
 
-/// The widest sum of products that is kept, in numbers: 2 GB.
+/// The widest sum of products that is kept: 2 GB, and three times that again while it is solved.
 const MAX_WIDTH: usize = 16_384;
 
 /// brook at work.
