@@ -7,6 +7,8 @@
 
 use rayon::prelude::*;
 
+use super::instructions::Instructions;
+
 /// How many columns are computed side by side.
 const LANES: usize = 16;
 
@@ -78,7 +80,7 @@ impl Gram {
                     for start in (0..depth).step_by(MOST_PAIRS) {
                         let part = start..depth.min(start + MOST_PAIRS);
                         let right = right.map(|panel: &[Pairs]| &panel[part.clone()]);
-                        let sums = instructions.tile(&left[part], row % LANES, right);
+                        let sums = tile_sums(instructions, &left[part], row % LANES, right);
                         for (tile, sums) in tile.iter_mut().zip(&sums) {
                             let sums = sums.as_flattened().iter();
                             tile.iter_mut().zip(sums).for_each(|(sum, v)| *sum += f64::from(*v));
@@ -134,46 +136,21 @@ impl Gram {
 /// The sums of a tile.
 type Tile = [[[i32; LANES]; TILE_PANELS]; TILE_ROWS];
 
-/// The instruction sets there are kernels for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Instructions {
-    #[cfg(target_arch = "x86_64")]
-    Avx512Vnni,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    Portable,
-}
-
-impl Instructions {
-    /// All that this machine has, the fastest first.
-    fn available() -> impl Iterator<Item = Instructions> {
-        [
-            #[cfg(target_arch = "x86_64")]
-            (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni"))
-                .then_some(Instructions::Avx512Vnni),
-            #[cfg(target_arch = "x86_64")]
-            is_x86_feature_detected!("avx2").then_some(Instructions::Avx2),
-            Some(Instructions::Portable),
-        ]
-        .into_iter()
-        .flatten()
-    }
-
-    fn best() -> Instructions {
-        Instructions::available().next().unwrap_or(Instructions::Portable)
-    }
-
-    /// The inner products of [`TILE_ROWS`] columns, from `lane` of `left` on, with those of `right`.
-    fn tile(self, left: &[Pairs], lane: usize, right: [&[Pairs]; TILE_PANELS]) -> Tile {
-        match self {
-            // SAFETY: a kernel is chosen only where its instructions were detected.
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512Vnni => unsafe { x86::avx512_vnni(left, lane, right) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => unsafe { x86::avx2(left, lane, right) },
-            Instructions::Portable => portable(left, lane, right),
-        }
+/// The inner products of [`TILE_ROWS`] columns, from `lane` of `left` on, with those of `right`.
+fn tile_sums(
+    instructions: Instructions,
+    left: &[Pairs],
+    lane: usize,
+    right: [&[Pairs]; TILE_PANELS],
+) -> Tile {
+    match instructions {
+        // SAFETY: a kernel is chosen only where its instructions were detected.
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx512Vnni => unsafe { x86::avx512_vnni(left, lane, right) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx512 | Instructions::Avx2 => unsafe { x86::avx2(left, lane, right) },
+        Instructions::Portable => portable(left, lane, right),
     }
 }
 

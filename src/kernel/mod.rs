@@ -39,6 +39,7 @@ macro_rules! dispatched {
 mod distance;
 mod exponential;
 mod gram;
+mod instructions;
 mod product;
 mod rows;
 

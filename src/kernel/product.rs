@@ -6,6 +6,8 @@
 //! slowly, to the same bits). General matrix products give no such promise: they choose the order
 //! of summation by the shape of the whole.
 
+use super::instructions::Instructions;
+
 /// How many columns are computed side by side.
 pub(crate) const LANES: usize = 16;
 
@@ -70,42 +72,14 @@ impl Panels {
             let block = Block { panels: self, rows, start, end };
             match instructions {
                 #[cfg(target_arch = "x86_64")]
-                Instructions::Avx512 => block.add_to::<x86::Avx512, 6, 4>(out),
+                Instructions::Avx512Vnni | Instructions::Avx512 => {
+                    block.add_to::<x86::Avx512, 6, 4>(out)
+                }
                 #[cfg(target_arch = "x86_64")]
                 Instructions::Avx2 => block.add_to::<x86::Avx2, 4, 1>(out),
                 Instructions::Portable => block.add_to::<Portable, 4, 1>(out),
             }
         }
-    }
-}
-
-/// The instruction sets there are kernels for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Instructions {
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    Portable,
-}
-
-impl Instructions {
-    /// All that this machine has, the fastest first.
-    fn available() -> impl Iterator<Item = Instructions> {
-        [
-            #[cfg(target_arch = "x86_64")]
-            is_x86_feature_detected!("avx512f").then_some(Instructions::Avx512),
-            #[cfg(target_arch = "x86_64")]
-            (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"))
-                .then_some(Instructions::Avx2),
-            Some(Instructions::Portable),
-        ]
-        .into_iter()
-        .flatten()
-    }
-
-    fn best() -> Instructions {
-        Instructions::available().next().unwrap_or(Instructions::Portable)
     }
 }
 
