@@ -528,5 +528,6 @@ fn the_paper_is_reproduced_in_small_and_nothing_twice() {
     folder
         .run("reproduce --only nothing --out r")
         .fails_with(&["no experiment \"nothing\"", "tables"]);
+    folder.run("reproduce --report-only --out none").fails_with(&["none holds no results yet"]);
     folder.run("reproduce --data none --out empty").fails_with(&["no data is at hand", "--quick"]);
 }

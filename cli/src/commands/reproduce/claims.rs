@@ -1,7 +1,7 @@
 //! What the paper claims of its experiments, and whether it holds here, each by a stated rule.
 
+use super::content::{Block, Section, Table, Value};
 use super::plan::{Dataset, Experiment, with};
-use super::report::{Block, Section, Table, Value};
 use super::results::Results;
 use super::store::Point;
 
@@ -237,7 +237,9 @@ fn precision_at_r(results: &Results<'_>) -> Option<Verdict> {
         };
         let Some(ours) = curve(BSODH) else { continue };
         let others: Vec<_> = BASELINES.iter().filter_map(|spec| curve(spec)).collect();
-        let best = |at: usize| others.iter().map(|other| other[at].1).fold(0.0, f64::max);
+        let best = |at: usize| {
+            others.iter().filter_map(|other| Some(other.get(at)?.1)).fold(0.0, f64::max)
+        };
         let here = (0..ours.len()).filter(|&at| ours[at].1 >= best(at)).count();
         all += ours.len();
         won += here;

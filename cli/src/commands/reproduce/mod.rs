@@ -1,5 +1,6 @@
 mod chart;
 mod claims;
+mod content;
 // The naive twin that the library's tests have, to show what it costs.
 #[path = "../../../../tests/twin/dense_bsodh.rs"]
 mod dense_bsodh;
@@ -73,6 +74,9 @@ pub fn run(args: &Args) -> Result<()> {
         .with_context(|| format!("{} cannot be made", args.out.display()))?;
     let mut store = Store::open(&args.out.join("results.jsonl"))?;
     if args.report_only {
+        if store.is_empty() {
+            bail!("{} holds no results yet", args.out.display());
+        }
         return write(args, &plan, &store);
     }
     let cells = available(args, &plan)?;

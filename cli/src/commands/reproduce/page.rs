@@ -1,7 +1,7 @@
 //! The report as one HTML page that needs nothing else, and as Markdown with pictures.
 
 use super::chart::escape;
-use super::report::{Block, Figure, Section, Table, Value};
+use super::content::{Block, Figure, Section, Table, Value};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");

@@ -174,7 +174,8 @@ fn drawn(model: &Model, stream: Batch<'_>, batch: usize) -> Result<Vec<Drawn>> {
     let (before, last) = (stream.slice(0..start), stream.slice(start..stream.len()));
     let labels = |batch: Batch<'_>, rows: usize| -> Vec<u32> {
         let labels = batch.labels();
-        (0..rows).map(|row| labels.map_or(0, |labels| labels.row(row)[0])).collect()
+        let first = |row: usize| labels.and_then(|labels| labels.row(row).first().copied());
+        (0..rows).map(|row| first(row).unwrap_or(u32::MAX)).collect()
     };
     let known: HashMap<&[u32], &Vec<u64>> =
         codes.existing.iter().map(|(labels, code)| (labels.as_slice(), code)).collect();
@@ -207,7 +208,8 @@ fn classes(function: &HashFunction, database: &Data) -> Result<Classes> {
     let Some(labels) = batch.labels() else { return Ok(Classes::default()) };
     let mut rows: HashMap<u32, Vec<usize>> = HashMap::new();
     for row in 0..labels.len() {
-        let of = rows.entry(labels.row(row)[0]).or_default();
+        let Some(&label) = labels.row(row).first() else { continue };
+        let of = rows.entry(label).or_default();
         if of.len() < ROWS_PER_CLASS {
             of.push(row);
         }

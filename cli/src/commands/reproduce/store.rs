@@ -111,6 +111,10 @@ impl Store {
         Ok(Store { file, records })
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
     /// The result of a cell, if it is there: of this version of the program.
     pub fn get(&self, cell: &Cell) -> Option<&Record> {
         self.records.get(&cell.key()).filter(|record| record.version == env!("CARGO_PKG_VERSION"))

@@ -1,282 +1,14 @@
-//! The report's sections, derived from results alone.
+//! The sections that look into bsodh: its parameters, its codes, its cost.
 
-use super::chart::{Axis, Heat, Series, lines, short};
-use super::plan::{DENSE, Dataset, Experiment, with};
-use super::results::{Results, Stat};
-use super::store::Point;
-
-pub struct Section {
-    pub id: &'static str,
-    pub title: String,
-    pub blocks: Vec<Block>,
-}
-
-pub enum Block {
-    Text(String),
-    Table(Table),
-    Figure(Figure),
-}
-
-pub struct Table {
-    pub caption: String,
-    pub columns: Vec<String>,
-    pub rows: Vec<Vec<Value>>,
-}
-
-/// A cell of a table.
-pub struct Value {
-    pub text: String,
-    /// What it is sorted by, if it is a number.
-    pub number: Option<f64>,
-    /// How far it is from the paper's number, which it is shaded by.
-    pub difference: Option<f64>,
-}
-
-pub struct Figure {
-    /// Unique, for file names.
-    pub name: String,
-    pub caption: String,
-    pub svg: String,
-    /// What the legend shows: names and colours.
-    pub legend: Vec<(String, String)>,
-    pub csv: String,
-    pub experiment: &'static str,
-}
-
-impl Value {
-    pub fn text(text: &str) -> Value {
-        Value { text: text.to_owned(), number: None, difference: None }
-    }
-
-    fn stat(stat: Option<Stat>, paper: Option<f64>) -> Value {
-        let Some(Stat { mean, spread, seeds, .. }) = stat else { return Value::text("") };
-        let spread = if seeds > 1 { format!(" ±{spread:.3}") } else { String::new() };
-        let printed = paper.map_or(String::new(), |paper| format!(" ({paper:.3})"));
-        let difference = paper.map(|paper| mean - paper);
-        Value { text: format!("{mean:.3}{spread}{printed}"), number: Some(mean), difference }
-    }
-
-    fn number(value: f64, text: String) -> Value {
-        Value { text, number: Some(value), difference: None }
-    }
-}
-
-impl Figure {
-    fn lines(
-        name: String,
-        caption: String,
-        (x, y): (Axis, Axis),
-        series: Vec<Series>,
-        experiment: &'static str,
-    ) -> Figure {
-        let mut csv = format!("series,{},{},low,high\n", x.label, y.label);
-        for series in &series {
-            for (at, (x, y)) in series.points.iter().enumerate() {
-                let (low, high) = series.band.get(at).copied().unwrap_or((*y, *y));
-                csv += &format!("\"{}\",{x},{y},{low},{high}\n", series.name);
-            }
-        }
-        let svg = lines(&caption, &x, &y, &series);
-        let legend = series.into_iter().map(|series| (series.name, series.colour)).collect();
-        Figure { name, caption, svg, legend, csv, experiment }
-    }
-
-    /// Points that no line joins.
-    fn points(
-        name: String,
-        caption: String,
-        axes: (Axis, Axis),
-        series: Vec<Series>,
-        experiment: &'static str,
-    ) -> Figure {
-        let figure = Figure::lines(name, caption, axes, series, experiment);
-        Figure { svg: figure.svg.replace("<polyline", "<polyline class=\"none\""), ..figure }
-    }
-
-    fn heat(name: String, caption: String, heat: Heat<'_>, experiment: &'static str) -> Figure {
-        let mut csv = format!("{},{},value\n", heat.rows.0, heat.columns.0);
-        for (row, values) in heat.rows.1.iter().zip(&heat.values) {
-            for (column, value) in heat.columns.1.iter().zip(values) {
-                csv += &format!("{row},{column},{value}\n");
-            }
-        }
-        Figure { name, caption, svg: heat.draw(), legend: Vec::new(), csv, experiment }
-    }
-}
-
-/// All sections there are results for.
-pub fn sections(results: &Results<'_>) -> Vec<Section> {
-    type Write = fn(&Results<'_>, &Experiment, &mut Section);
-    let written: [(&'static str, &str, Write); 11] = [
-        ("tables", "Search quality, beside the paper", tables),
-        ("curves", "Precision at R, and learning as the stream goes by", curves),
-        ("sensitivity", "Sensitivity to lambda and sigma", sensitivity),
-        ("balance", "Sensitivity to the balance, eta_s and eta_d", sensitivity),
-        ("scaling", "Scaling up sigma, without balance and with it", scaling),
-        ("convergence", "Convergence of the batch's codes", convergence),
-        ("collapse", "The collapse itself", collapse),
-        ("tsne", "The codes by t-SNE, without balance and with it", tsne),
-        ("cost", "What a batch costs as the stream grows", growing_cost),
-        ("orders", "Three orders of the same steps", orders),
-        ("batches", "The size of batches", batches),
-    ];
-    let mut sections = Vec::new();
-    for (id, title, write) in written {
-        let Some(experiment) = results.plan.experiment(id) else { continue };
-        let mut section = Section { id, title: title.to_owned(), blocks: Vec::new() };
-        write(results, experiment, &mut section);
-        sections.push(section);
-    }
-    sections
-}
-
-/// The points of a line, from the checkpoints of a run.
-type Points<'a> = dyn Fn(&[Point]) -> Vec<(f64, f64)> + 'a;
-
-/// The measure of a data set's main table.
-fn score(dataset: &Dataset) -> (&str, fn(&Point) -> f64) {
-    match dataset.score.as_str() {
-        "mAP@1000" => ("mAP@1000", |point| point.map_top),
-        _ => ("mAP", |point| point.map),
-    }
-}
-
-fn tables(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
-    section.blocks.push(Block::Text(
-        "Means over seeds with their standard deviation; in brackets what the paper prints. Shading \
-         shows how far above (blue) or below (orange) the paper a number lies."
-            .to_owned(),
-    ));
-    for dataset in results.datasets(experiment) {
-        if let Some(note) = &dataset.note {
-            section.blocks.push(Block::Text(format!("{}. {note}", dataset.title)));
-        }
-        section.blocks.push(Block::Text(seeds(results, experiment, dataset)));
-        let (name, measure) = score(dataset);
-        type Measure = fn(&Point) -> f64;
-        let measures: [(&str, Measure, bool); 2] =
-            [(name, measure, true), ("precision within radius 2", |point| point.radius, false)];
-        for (name, measure, main) in measures {
-            let mut columns = vec!["method".to_owned()];
-            columns.extend(experiment.bits.iter().map(|bits| format!("{bits} bits")));
-            let rows = results.plan.methods.iter().filter_map(|method| {
-                let paper = method.paper.as_ref().and_then(|row| {
-                    let printed = results.plan.paper.get(&dataset.name)?.get(row)?;
-                    Some(if main { &printed.score } else { &printed.radius })
-                });
-                let value = |(at, &bits): (usize, &usize)| {
-                    let runs = results.runs(experiment, dataset, &method.spec, bits, None);
-                    let paper = paper.and_then(|row| row.get(at).copied());
-                    match runs.failure() {
-                        Some(_) if runs.at_end(measure).is_none() => Value::text("cannot"),
-                        _ => Value::stat(runs.at_end(measure), paper),
-                    }
-                };
-                let values: Vec<Value> = experiment.bits.iter().enumerate().map(value).collect();
-                let some = values.iter().any(|value| !value.text.is_empty());
-                some.then(|| std::iter::once(Value::text(&method.name)).chain(values).collect())
-            });
-            let caption = format!("{}: {name}", dataset.title);
-            let rows = rows.collect();
-            section.blocks.push(Block::Table(Table { caption, columns, rows }));
-        }
-        section.blocks.push(Block::Table(cost(results, experiment, dataset)));
-    }
-}
-
-/// Over how many seeds the means go.
-fn seeds(results: &Results<'_>, experiment: &Experiment, dataset: &Dataset) -> String {
-    let specs = results.plan.methods.iter().map(|method| &method.spec);
-    let cells = specs.flat_map(|spec| experiment.bits.iter().map(move |bits| (spec, *bits)));
-    let counts: Vec<usize> = cells
-        .map(|(spec, bits)| results.runs(experiment, dataset, spec, bits, None).records.len())
-        .collect();
-    let (all, some) = (counts.len(), counts.iter().filter(|count| **count > 0).count());
-    let most = counts.iter().max().copied().unwrap_or(0);
-    let least = counts.iter().filter(|count| **count > 0).min().copied().unwrap_or(0);
-    let range = if least == most { most.to_string() } else { format!("{least} to {most}") };
-    format!("{}: means of {range} seeds; {some} of {all} cells have results.", dataset.title)
-}
-
-/// What learning takes, which the paper does not print.
-fn cost(results: &Results<'_>, experiment: &Experiment, dataset: &Dataset) -> Table {
-    let bits = 64;
-    let rows = results.plan.methods.iter().filter_map(|method| {
-        let runs = results.runs(experiment, dataset, &method.spec, bits, None);
-        let seconds = runs.at_end(|point| point.seconds)?.mean;
-        let state = runs.of_runs(|record| record.state_bytes as f64)?.mean / 1024.0;
-        Some(vec![
-            Value::text(&method.name),
-            Value::number(seconds, format!("{seconds:.2} s")),
-            Value::number(state, format!("{state:.0} KiB")),
-        ])
-    });
-    Table {
-        caption: format!("{}: what learning takes, {bits} bits", dataset.title),
-        columns: ["method", "learning, with the function at the end", "saved state"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows: rows.collect(),
-    }
-}
-
-fn curves(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
-    for dataset in results.datasets(experiment) {
-        let (name, measure) = score(dataset);
-        let bits = experiment.bits.first().copied().unwrap_or(64);
-        let curve = |points: &Points<'_>| -> Vec<Series> {
-            let methods = results.plan.methods.iter();
-            let series = methods.filter_map(|method| {
-                let runs = results.runs(experiment, dataset, &method.spec, bits, None);
-                let record = runs.records.iter().find(|record| record.failed.is_none())?;
-                let (name, colour) = (method.name.clone(), method.colour.clone());
-                let points = points(&record.checkpoints);
-                Some(Series { name, colour, points, band: Vec::new() })
-            });
-            series.collect()
-        };
-        let at_end = |points: &[Point]| -> Vec<(f64, f64)> {
-            let last = points.last().map(|point| point.precision_at.clone()).unwrap_or_default();
-            last.into_iter().map(|(r, precision)| (r as f64, precision)).collect()
-        };
-        let by_rows = |points: &[Point]| -> Vec<(f64, f64)> {
-            points.iter().map(|point| (point.seen as f64, measure(point))).collect()
-        };
-        let by_seconds = |points: &[Point]| -> Vec<(f64, f64)> {
-            points.iter().map(|point| (point.seconds.max(1e-4), measure(point))).collect()
-        };
-        let title = &dataset.title;
-        let (set, score) = (&dataset.name, Axis::new(name));
-        for figure in [
-            Figure::lines(
-                format!("precision-at-r-{set}"),
-                format!("{title}: precision at R, {bits} bits"),
-                (Axis::new("R"), Axis::new("precision")),
-                curve(&at_end),
-                "curves",
-            ),
-            Figure::lines(
-                format!("rows-{set}"),
-                format!("{title}: {name} against rows seen, {bits} bits"),
-                (Axis::new("rows seen"), Axis::new(name)),
-                curve(&by_rows),
-                "curves",
-            ),
-            Figure::lines(
-                format!("seconds-{set}"),
-                format!("{title}: {name} against seconds of learning, {bits} bits"),
-                (Axis::log("seconds"), score),
-                curve(&by_seconds),
-                "curves",
-            ),
-        ] {
-            section.blocks.push(Block::Figure(figure));
-        }
-    }
-}
+use super::super::chart::{Axis, Heat, Series, short};
+use super::super::content::{Block, Figure, Section, Table, Value};
+use super::super::plan::{DENSE, Experiment, with};
+use super::super::results::{Results, Stat};
+use super::super::store::{Point, Record};
+use super::score;
 
 /// A grid of two parameters: a heat map, and a line along each at the paper's value of the other.
-fn sensitivity(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
+pub(super) fn sensitivity(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
     let axes: Vec<(&String, &Vec<f64>)> = experiment.vary.iter().collect();
     let [(rows, row_values), (columns, column_values)] = axes[..] else { return };
     let id = section.id;
@@ -385,7 +117,7 @@ fn over<'r>(
     series.collect()
 }
 
-fn scaling(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
+pub(super) fn scaling(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
     let Some((parameter, values)) = experiment.vary.iter().next() else { return };
     let bits = experiment.bits.first().copied().unwrap_or(64);
     for dataset in results.datasets(experiment) {
@@ -409,7 +141,7 @@ fn scaling(results: &Results<'_>, experiment: &Experiment, section: &mut Section
     ));
 }
 
-fn convergence(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
+pub(super) fn convergence(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
     let bits = experiment.bits.first().copied().unwrap_or(64);
     for dataset in results.datasets(experiment) {
         type Measure = fn(&Point) -> f64;
@@ -422,9 +154,7 @@ fn convergence(results: &Results<'_>, experiment: &Experiment, section: &mut Sec
                 (1..=dataset.rows.div_ceil(dataset.batch)).map(|stage| stage as f64).collect();
             let series = over(results, &experiment.runs, &stages, &|spec, stage| {
                 let runs = results.runs(experiment, dataset, spec, bits, None);
-                let at = |record: &&super::store::Record| {
-                    record.checkpoints.get(stage as usize - 1).map(measure)
-                };
+                let at = |record: &&Record| record.checkpoints.get(stage as usize - 1).map(measure);
                 Stat::of(&runs.records.iter().filter_map(at).collect::<Vec<_>>())
             });
             section.blocks.push(Block::Figure(Figure::lines(
@@ -438,7 +168,7 @@ fn convergence(results: &Results<'_>, experiment: &Experiment, section: &mut Sec
     }
 }
 
-fn collapse(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
+pub(super) fn collapse(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
     let bits = experiment.bits.first().copied().unwrap_or(64);
     for dataset in results.datasets(experiment) {
         let mut rows = Vec::new();
@@ -493,7 +223,7 @@ fn collapse(results: &Results<'_>, experiment: &Experiment, section: &mut Sectio
     }
 }
 
-fn growing_cost(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
+pub(super) fn growing_cost(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
     let bits = experiment.bits.first().copied().unwrap_or(64);
     section.blocks.push(Block::Text(
         "Dense: all similarities and all codes, as the paper writes it, in plain loops. Its first batch \
@@ -527,7 +257,7 @@ const CLASSES: [&str; 10] = [
     "#b5a642", "#7f3b08",
 ];
 
-fn tsne(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
+pub(super) fn tsne(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
     for dataset in results.datasets(experiment) {
         for (at, spec) in experiment.runs.iter().enumerate() {
             let bits = experiment.bits.first().copied().unwrap_or(64);
@@ -558,7 +288,7 @@ fn tsne(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
     }
 }
 
-fn orders(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
+pub(super) fn orders(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
     for dataset in results.datasets(experiment) {
         let (name, measure) = score(dataset);
         let columns = experiment.bits.iter().flat_map(|bits| {
@@ -585,7 +315,7 @@ fn orders(results: &Results<'_>, experiment: &Experiment, section: &mut Section)
     }
 }
 
-fn batches(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
+pub(super) fn batches(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
     let bits = experiment.bits.first().copied().unwrap_or(64);
     for dataset in results.datasets(experiment) {
         let (name, measure) = score(dataset);
