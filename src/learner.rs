@@ -48,10 +48,10 @@ impl std::ops::AddAssign for Step {
 /// Defines [`Method`] and the learners behind it from one list.
 macro_rules! methods {
     ($($(#[doc = $doc:literal])* $variant:ident($module:ident) => $learner:ident,)*) => {
-        /// A published method with its parameters.
+        /// A method with its parameters: a published one, or this library's own.
         ///
         /// In JSON and TOML it is one flat table, tagged by name; what is left out has the value
-        /// of the paper, and what is not known is refused:
+        /// of its paper, and what is not known is refused:
         ///
         /// ```
         /// use hashbrook::Method;
