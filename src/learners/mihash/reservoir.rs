@@ -1,10 +1,14 @@
 //! A uniform sample of the stream, with its projections.
 
+use std::ops::Range;
+
+use rayon::prelude::*;
+
 use crate::kernel::{distances, project_row, sigmoid_in_place};
 use crate::learners::Loaded;
 use crate::similarity::{LabelSets, running_total, share_a_label};
 use crate::tensors::Tensors;
-use crate::{Features, Labels};
+use crate::{Features, Labels, MAX_BITS};
 
 /// A sample of the points seen so far, each as likely to be in it as any other: every point draws
 /// a key, and those with the smallest keys stay.
@@ -24,6 +28,9 @@ pub(super) struct Reservoir {
     /// The points' codes under the weights that are given out.
     given_out: Vec<u64>,
 }
+
+/// How many relaxed bits keep a thread busy for longer than it takes to wake it.
+const WORTH_A_THREAD: usize = 1 << 16;
 
 impl Reservoir {
     pub(super) fn new(dim: usize, bits: usize, room: usize) -> Self {
@@ -67,9 +74,12 @@ impl Reservoir {
     pub(super) fn relaxed(&mut self, slope: f64) -> &[f32] {
         if self.stale {
             self.relaxed.clear();
-            self.relaxed.extend(self.projections.iter().map(|&p| slope as f32 * p));
-            sigmoid_in_place(&mut self.relaxed);
-            self.relaxed.iter_mut().for_each(|value| *value = 2.0 * *value - 1.0);
+            self.relaxed.extend_from_slice(&self.projections);
+            self.relaxed.par_chunks_mut(WORTH_A_THREAD).for_each(|values| {
+                values.iter_mut().for_each(|value| *value *= slope as f32);
+                sigmoid_in_place(values);
+                values.iter_mut().for_each(|value| *value = 2.0 * *value - 1.0);
+            });
             self.stale = false;
         }
         &self.relaxed
@@ -139,45 +149,54 @@ impl Reservoir {
     }
 
     fn information(&self, codes: &[u64]) -> f64 {
-        let words = self.words();
-        // Similarity by label set: a small table instead of sets compared a million times.
+        let (words, total) = (self.words(), self.len());
         let mut sets = LabelSets::default();
         let numbers: Vec<usize> = self.labels.iter().map(|labels| sets.number(labels)).collect();
-        let mut table = vec![false; sets.len() * sets.len()];
-        for (at, similar) in table.iter_mut().enumerate() {
-            let (left, right) = (at / sets.len(), at % sets.len());
-            *similar = share_a_label(sets.labels(left), sets.labels(right));
+        // Points of one label set stand together, so that those similar to a point are a few ranges.
+        let mut order: Vec<usize> = (0..total).collect();
+        order.sort_by_key(|&point| numbers[point]);
+        let sorted: Vec<u64> =
+            order.iter().flat_map(|&point| &codes[point * words..][..words]).copied().collect();
+        let mut ranges = vec![0..0; sets.len()];
+        for (at, &point) in order.iter().enumerate() {
+            let range = &mut ranges[numbers[point]];
+            *range = if range.len() == 0 { at..at + 1 } else { range.start..at + 1 };
         }
-        let total = self.len();
+        let similar = |number: usize| {
+            let labels = sets.labels(number);
+            let shares = |other: &usize| share_a_label(labels, sets.labels(*other));
+            (0..sets.len()).filter(shares).map(|other| ranges[other].clone()).collect()
+        };
+        let similar: Vec<Vec<Range<usize>>> = (0..sets.len()).map(similar).collect();
         // c log2 c, of which entropies of counts are made.
         let weighed: Vec<f64> = (0..=total)
             .map(|count| if count == 0 { 0.0 } else { count as f64 * (count as f64).log2() })
             .collect();
-        let mut out = vec![0u16; total];
-        let mut counts = vec![[0u32; 2]; self.bits + 1];
-        let mut sum = 0.0;
-        for (point, code) in codes.chunks_exact(words).enumerate() {
-            distances(code, codes, &mut out);
-            let row = &table[numbers[point] * sets.len()..][..sets.len()];
-            counts.fill([0; 2]);
-            for (&distance, &number) in out.iter().zip(&numbers) {
-                counts[usize::from(distance)][usize::from(row[number])] += 1;
+        let of_point = |room: &mut (Vec<u16>, Vec<u32>, Vec<u32>), point: usize| {
+            let (out, all, near) = room;
+            distances(&codes[point * words..][..words], &sorted, out);
+            count(out, all);
+            near.fill(0);
+            let mut count = 0;
+            for range in &similar[numbers[point]] {
+                count += range.len();
+                out[range.clone()].iter().for_each(|&distance| near[usize::from(distance)] += 1);
             }
             // The last bin holds the two largest distances.
-            let [far, near] = counts[self.bits];
-            counts[self.bits - 1][0] += far;
-            counts[self.bits - 1][1] += near;
-            let counts = &counts[..self.bits];
-            let similar: u32 = counts.iter().map(|[_, similar]| similar).sum();
-            let mut information =
-                weighed[total] - weighed[similar as usize] - weighed[total - similar as usize];
-            for &[far, near] in counts {
-                let of = |count: u32| weighed[count as usize];
-                information += of(far) + of(near) - of(far + near);
+            for counts in [&mut *all, &mut *near] {
+                counts[self.bits - 1] += counts[self.bits];
             }
-            sum += (information / total as f64).max(0.0);
-        }
-        sum / total.max(1) as f64
+            let mut information = weighed[total] - weighed[count] - weighed[total - count];
+            for (&all, &near) in all[..self.bits].iter().zip(&near[..self.bits]) {
+                let of = |count: u32| weighed[count as usize];
+                information += of(all - near) + of(near) - of(all);
+            }
+            (information / total as f64).max(0.0)
+        };
+        let room = || (vec![0; total], vec![0; self.bits + 1], vec![0; self.bits + 1]);
+        let of_points: Vec<f64> =
+            (0..total).into_par_iter().with_min_len(64).map_init(room, of_point).collect();
+        of_points.iter().sum::<f64>() / total.max(1) as f64
     }
 
     pub(super) fn save(&self, name: &str, state: &mut Tensors) {
@@ -219,6 +238,22 @@ impl Reservoir {
             return Err("the codes of its reservoir are longer than they should be".to_owned());
         }
         Ok(Reservoir { features, labels, keys, projections, given_out, ..reservoir })
+    }
+}
+
+/// How often each distance occurs. Four counts take turns: equal distances often follow one
+/// another, and a count that was just written is slow to read.
+fn count(distances: &[u16], counts: &mut [u32]) {
+    let mut parts = [[0u32; MAX_BITS + 1]; 4];
+    let (fours, rest) = distances.as_chunks::<4>();
+    for four in fours {
+        for (part, &distance) in parts.iter_mut().zip(four) {
+            part[usize::from(distance)] += 1;
+        }
+    }
+    rest.iter().for_each(|&distance| parts[0][usize::from(distance)] += 1);
+    for (at, count) in counts.iter_mut().enumerate() {
+        *count = parts.iter().map(|part| part[at]).sum();
     }
 }
 
