@@ -26,12 +26,11 @@ pub trait Learner: Send + Sync {
 }
 
 /// What one call of [`Learner::learn`] did, for those who watch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// Passes of the inner optimisation over the batch's codes; 0 for methods that make none.
-    pub iterations: usize,
-    /// How many bits of the batch's codes these passes changed.
-    pub changed_bits: u64,
+    /// How many bits each pass of the inner optimisation over the batch's codes changed; empty for
+    /// methods that make none.
+    pub changed_bits: Vec<u64>,
     /// Whether [`Learner::hash_function`] gives another function than before: codes made with the
     /// old one are no longer current.
     pub function_changed: bool,
@@ -39,9 +38,8 @@ pub struct Step {
 
 impl std::ops::AddAssign for Step {
     fn add_assign(&mut self, other: Step) {
-        self.iterations += other.iterations;
-        self.changed_bits += other.changed_bits;
-        self.function_changed |= other.function_changed;
+        self.changed_bits.extend(other.changed_bits);
+        self.function_changed = self.function_changed || other.function_changed;
     }
 }
 

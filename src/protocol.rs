@@ -71,8 +71,8 @@ impl Experiment<'_> {
                 let function = learner.hash_function();
                 learning += clock.elapsed();
                 let evaluation = self.measure(&function)?;
+                let step = std::mem::take(&mut step);
                 let checkpoint = Checkpoint { seen: end, learning, step, evaluation };
-                step = Step::default();
                 watch(&checkpoint);
                 checkpoints.push(checkpoint);
             }

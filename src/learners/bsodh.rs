@@ -256,7 +256,7 @@ impl Bsodh {
         // G b for every item at once; kept current as bits change.
         let mut fields = product(codes, bits, &gram, bits);
         let mut step = Step::default();
-        while step.iterations < most {
+        while step.changed_bits.len() < most {
             let changed: u64 = codes
                 .par_chunks_exact_mut(bits)
                 .zip(fields.par_chunks_exact_mut(bits))
@@ -280,8 +280,7 @@ impl Bsodh {
                     changed
                 })
                 .sum();
-            step.iterations += 1;
-            step.changed_bits += changed;
+            step.changed_bits.push(changed);
             if changed == 0 {
                 break;
             }

@@ -160,7 +160,7 @@ impl Reservoir {
         let mut ranges = vec![0..0; sets.len()];
         for (at, &point) in order.iter().enumerate() {
             let range = &mut ranges[numbers[point]];
-            *range = if range.len() == 0 { at..at + 1 } else { range.start..at + 1 };
+            *range = if range.start == range.end { at..at + 1 } else { range.start..at + 1 };
         }
         let similar = |number: usize| {
             let labels = sets.labels(number);

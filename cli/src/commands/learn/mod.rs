@@ -309,8 +309,8 @@ impl Run<'_> {
             "rows": rows,
             "seen": model.seen(),
             "seconds": time.as_secs_f64(),
-            "iterations": step.iterations,
-            "changed_bits": step.changed_bits,
+            "iterations": step.changed_bits.len(),
+            "changed_bits": step.changed_bits.iter().sum::<u64>(),
             "function_changed": step.function_changed,
             "warm": model.is_warm(),
         }));

@@ -1,6 +1,6 @@
 //! Running a cell.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Instant;
 
@@ -9,12 +9,12 @@ use hashbrook::dataset::{Data, Digits, digits};
 use hashbrook::eval::Measures;
 use hashbrook::protocol::{Checkpoint, Experiment};
 use hashbrook::{
-    Batch, Center, Codes, Features, HashFunction, LabelList, Learner, Method, Model, Setup, hamming,
+    Batch, Center, Codes, Features, LabelList, Learner, Method, Model, Setup, hamming,
 };
 
 use super::dense_bsodh::DenseBsodh;
 use super::plan::{Cell, DENSE, Dataset};
-use super::store::{Classes, Drawn, Point, Record};
+use super::store::{Classes, Drawn, Point, Record, Taught};
 use super::tsne;
 use crate::commands::compare::{Contender, fingerprint};
 
@@ -113,7 +113,7 @@ impl Loaded {
             Ok((model, checkpoints)) => {
                 record.state_bytes = model.to_bytes().len();
                 record.checkpoints = checkpoints.iter().map(point).collect();
-                record.classes = classes(&model.hash_function(), database)?;
+                record.classes = classes(&model, database)?;
                 if cell.tsne {
                     record.drawn = drawn(&model, experiment.stream, cell.batch)?;
                 }
@@ -132,8 +132,8 @@ fn point(checkpoint: &Checkpoint) -> Point {
         map_top: found.map_at[0].1,
         radius: found.precision_radius[0].1,
         precision_at: found.precision_at.clone(),
-        iterations: checkpoint.step.iterations,
-        changed_bits: checkpoint.step.changed_bits,
+        iterations: checkpoint.step.changed_bits.len(),
+        changed_bits: checkpoint.step.changed_bits.clone(),
     }
 }
 
@@ -203,7 +203,8 @@ fn drawn(model: &Model, stream: Batch<'_>, batch: usize) -> Result<Vec<Drawn>> {
 }
 
 /// What the codes of the classes look like.
-fn classes(function: &HashFunction, database: &Data) -> Result<Classes> {
+fn classes(model: &Model, database: &Data) -> Result<Classes> {
+    let function = model.hash_function();
     let batch = database.batch();
     let Some(labels) = batch.labels() else { return Ok(Classes::default()) };
     let mut rows: HashMap<u32, Vec<usize>> = HashMap::new();
@@ -229,7 +230,7 @@ fn classes(function: &HashFunction, database: &Data) -> Result<Classes> {
         range.clone().for_each(|row| *votes.entry(codes.code(row)).or_default() += 1);
         votes.into_iter().max_by(|a, b| (a.1, b.0).cmp(&(b.1, a.0))).map(|(code, _)| code.to_vec())
     };
-    let distinct: std::collections::HashSet<_> = starts.iter().map(most_frequent).collect();
+    let distinct: HashSet<_> = starts.iter().map(most_frequent).collect();
     let few = &starts[..starts.len().min(MOST_CLASSES)];
     let bits = function.bits() as f64;
     let alike = |one: &std::ops::Range<usize>, other: &std::ops::Range<usize>| {
@@ -245,7 +246,18 @@ fn classes(function: &HashFunction, database: &Data) -> Result<Classes> {
         let ones = codes.iter().filter(|code| code[bit / 64] >> (bit % 64) & 1 == 1).count();
         ones as f64 / codes.len() as f64
     };
+    let taught = model.training_codes().map(|codes| {
+        let existing: Vec<Vec<u64>> = codes.existing.into_iter().map(|(_, code)| code).collect();
+        let bit = |code: &Vec<u64>, bit: usize| code[bit / 64] >> (bit % 64) & 1;
+        let same =
+            |at: &usize| existing.iter().all(|code| bit(code, *at) == bit(&existing[0], *at));
+        Taught {
+            same_bits: (0..function.bits()).filter(same).count(),
+            distinct: existing.iter().collect::<HashSet<_>>().len(),
+        }
+    });
     Ok(Classes {
+        taught,
         classes: names.len(),
         distinct: distinct.len(),
         similarity: few.iter().map(|a| few.iter().map(|b| alike(a, b)).collect()).collect(),

@@ -43,9 +43,9 @@ pub struct Point {
     /// Of the nearest R.
     #[serde(rename = "precision_at")]
     pub precision_at: Vec<(usize, f64)>,
-    /// Since the last.
+    /// Passes over the codes of batches since the last, and how many bits each changed.
     pub iterations: usize,
-    pub changed_bits: u64,
+    pub changed_bits: Vec<u64>,
 }
 
 /// Codes of some rows, placed in the plane.
@@ -67,6 +67,17 @@ pub struct Classes {
     pub similarity: Vec<Vec<f64>>,
     /// The share of rows in which each bit is set.
     pub balance: Vec<f64>,
+    /// The codes that bsodh gave the classes, from which the function was learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taught: Option<Taught>,
+}
+
+/// `B_e`, a code for each class.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Taught {
+    pub distinct: usize,
+    /// Bits that are the same in the codes of all classes.
+    pub same_bits: usize,
 }
 
 impl Record {

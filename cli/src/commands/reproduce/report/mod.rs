@@ -5,7 +5,7 @@ mod studies;
 use super::chart::{Axis, Series};
 use super::content::{Block, Figure, Section, Table, Value};
 use super::plan::{Dataset, Experiment};
-use super::results::Results;
+use super::results::{Results, Stat};
 use super::store::Point;
 
 /// All sections there are results for.
@@ -132,10 +132,23 @@ fn curves(results: &Results<'_>, experiment: &Experiment, section: &mut Section)
             let methods = results.plan.methods.iter();
             let series = methods.filter_map(|method| {
                 let runs = results.runs(experiment, dataset, &method.spec, bits, None);
-                let record = runs.records.iter().find(|record| record.failed.is_none())?;
-                let (name, colour) = (method.name.clone(), method.colour.clone());
-                let points = points(&record.checkpoints);
-                Some(Series { name, colour, points, band: Vec::new() })
+                let done = runs.records.iter().filter(|record| record.failed.is_none());
+                let lines: Vec<_> = done.map(|record| points(&record.checkpoints)).collect();
+                let at = |place: usize| {
+                    let of = |part: fn(&(f64, f64)) -> f64| -> Option<Stat> {
+                        let values: Option<Vec<f64>> =
+                            lines.iter().map(|line| line.get(place).map(part)).collect();
+                        Stat::of(&values?)
+                    };
+                    Some((of(|point| point.0)?, of(|point| point.1)?))
+                };
+                let found: Vec<(Stat, Stat)> = (0..lines.first()?.len()).filter_map(at).collect();
+                Some(Series {
+                    name: method.name.clone(),
+                    colour: method.colour.clone(),
+                    points: found.iter().map(|(x, y)| (x.mean, y.mean)).collect(),
+                    band: found.iter().map(|(_, y)| (y.low, y.high)).collect(),
+                })
             });
             series.collect()
         };
