@@ -185,6 +185,46 @@ pub enum Error {
         problem: &'static str,
     },
 
+    /// There are not as many ids as items.
+    #[error("{ids} ids for {items} items; there must be one id per item")]
+    IdCount {
+        /// Ids given.
+        ids: usize,
+        /// Items given.
+        items: usize,
+    },
+
+    /// An id was given twice at once.
+    #[error("id {0} is given more than once; nothing was changed")]
+    IdTwice(u64),
+
+    /// An item with this id is there already.
+    #[error("id {0} is there already; upsert replaces items. Nothing was changed")]
+    IdTaken(u64),
+
+    /// More items than an index holds.
+    #[error("an index holds up to 4,294,967,295 items, not {0}")]
+    TooManyItems(usize),
+
+    /// An index of codes alone was given vectors.
+    #[error("the index holds codes without the function that made them, so it takes codes alone")]
+    NoFunction,
+
+    /// A renewal does not bring the vectors of just the items that are there.
+    #[error("the vectors to renew are not those of the index: {problem}; nothing was changed")]
+    NotRenewed {
+        /// What is missing or too many.
+        problem: String,
+    },
+
+    /// An index that was opened for reading was to be changed.
+    #[error("{}: was opened for reading; open it for writing to change it", .0.display())]
+    ReadOnly(PathBuf),
+
+    /// Another process is writing the file.
+    #[error("{}: is being written by another process; wait for it, or stop it", .0.display())]
+    InUse(PathBuf),
+
     /// Too few items of one class for the split asked for.
     #[error(
         "label {label:?} has {items} items, too few for {asked} queries and at least one to find; \

@@ -49,15 +49,16 @@ impl AtomicFile {
     }
 
     /// Puts the file in its place once its bytes are on the disk.
-    pub(crate) fn commit(self) -> Result<()> {
+    pub(crate) fn commit(self) -> Result<File> {
         let path = self.path;
         self.temporary.as_file().sync_all().map_err(Error::io(&path))?;
-        self.temporary.persist(&path).map_err(|failed| Error::io(&path)(failed.error))?;
+        let file =
+            self.temporary.persist(&path).map_err(|failed| Error::io(&path)(failed.error))?;
         // The new name is durable once the folder is; systems that cannot sync one are let be.
         if let Ok(folder) = File::open(folder(&path)) {
             let _ = folder.sync_all();
         }
-        Ok(())
+        Ok(file)
     }
 }
 
@@ -68,7 +69,7 @@ impl AtomicFile {
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut target = AtomicFile::create(path)?;
     target.file().write_all(bytes).map_err(Error::io(path))?;
-    target.commit()
+    target.commit().map(drop)
 }
 
 /// Whether a file can be written, found out without touching what stands there.

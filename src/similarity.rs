@@ -70,6 +70,11 @@ impl LabelSets {
         &self.members[set]
     }
 
+    /// The sets with at least one of some labels, ascending.
+    pub(crate) fn carriers_of_any(&self, labels: &[u32]) -> Cow<'_, [u32]> {
+        self.carriers.of_any(labels)
+    }
+
     /// The first set that shares a label with this one and is as asked.
     pub(crate) fn first_similar(&self, set: usize, asked: impl Fn(usize) -> bool) -> Option<usize> {
         let first = |label: &u32| {

@@ -40,11 +40,16 @@ mod distance;
 mod exponential;
 mod gram;
 mod instructions;
+mod map;
 mod product;
 mod rows;
+mod scan;
 
 pub(crate) use distance::distances;
 pub(crate) use exponential::{exp_in_place, sigmoid_in_place};
 pub(crate) use gram::{Gram, LARGEST};
+pub(crate) use map::{Column, Lines, map};
 pub(crate) use product::{LANES, Panels};
 pub(crate) use rows::{add_outer, prepare, project_row, row_products, squared_norm};
+pub use scan::Kernel;
+pub(crate) use scan::{Layout, Run, hit, parts};

@@ -13,6 +13,7 @@ mod codes;
 mod evaluation;
 mod golden;
 mod hashing;
+mod index;
 mod methods;
 mod model;
 mod streams;

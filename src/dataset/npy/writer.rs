@@ -195,7 +195,7 @@ impl RawWriter {
         let header = header(&self.descr, self.end, self.columns);
         let written = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(&header));
         written.map_err(Error::io(self.target.path()))?;
-        self.target.commit()
+        self.target.commit().map(drop)
     }
 }
 

@@ -1,0 +1,114 @@
+//! Which items a search may find.
+
+use std::sync::Arc;
+
+use super::segment::{Bitmap, Segment};
+use crate::Result;
+use crate::similarity::LabelSets;
+
+/// Which items a search may find: all of them, unless it says otherwise.
+///
+/// Conditions add up: an item must meet all of them.
+///
+/// ```
+/// use hashbrook::Filter;
+///
+/// let cats_or_dogs = Filter::all().labels(&[3, 5]);
+/// let some_cats = Filter::all().labels(&[3]).ids(&[10, 11, 12]);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    conditions: Vec<Condition>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Condition {
+    /// One of these labels.
+    Labels(Vec<u32>),
+    /// One of these ids, ascending.
+    Ids(Vec<u64>),
+    /// An id whose bit is set.
+    Bitmap(Vec<u64>),
+}
+
+impl Filter {
+    /// All items.
+    pub fn all() -> Self {
+        Filter::default()
+    }
+
+    /// Items with at least one of these labels.
+    #[must_use]
+    pub fn labels(mut self, labels: &[u32]) -> Self {
+        self.conditions.push(Condition::Labels(labels.to_vec()));
+        self
+    }
+
+    /// Items with one of these ids; ids that are not there do no harm.
+    #[must_use]
+    pub fn ids(mut self, ids: &[u64]) -> Self {
+        let mut ids = ids.to_vec();
+        ids.sort_unstable();
+        ids.dedup();
+        self.conditions.push(Condition::Ids(ids));
+        self
+    }
+
+    /// Items whose id has its bit set: id `i` is bit `i % 64` of word `i / 64`, and what lies
+    /// beyond the words is not set.
+    #[must_use]
+    pub fn bitmap(mut self, words: &[u64]) -> Self {
+        self.conditions.push(Condition::Bitmap(words.to_vec()));
+        self
+    }
+
+    /// Whether it lets everything through.
+    pub fn is_all(&self) -> bool {
+        self.conditions.is_empty()
+    }
+
+    /// The items of a segment that it lets through; a bitmap for each condition.
+    pub(super) fn choose(&self, segment: &Segment, sets: &LabelSets) -> Result<Vec<Arc<Bitmap>>> {
+        let bitmap = |condition: &Condition| match condition {
+            Condition::Labels(labels) => {
+                segment.of_sets(&sets.carriers_of_any(labels))
+            }
+            Condition::Ids(ids) => by_ids(segment, ids.iter().copied()),
+            Condition::Bitmap(words) => {
+                let bits = |(at, &word): (usize, &u64)| {
+                    (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at as u64 * 64 + bit)
+                };
+                by_ids(segment, words.iter().enumerate().flat_map(bits))
+            }
+        };
+        self.conditions.iter().map(bitmap).collect()
+    }
+}
+
+/// The items with these ids, which ascend.
+fn by_ids(segment: &Segment, ids: impl Iterator<Item = u64>) -> Result<Arc<Bitmap>> {
+    let slots = segment.slots();
+    let mut bitmap = vec![0u64; slots.div_ceil(64)];
+    let mut next = 0;
+    for id in ids {
+        // Neighbours are near one another: look ahead in growing steps before halving.
+        let mut step = 1;
+        while next + step < slots && segment.id(next + step)? < id {
+            next += step;
+            step *= 2;
+        }
+        let (mut low, mut high) = (next, slots.min(next + step + 1));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if segment.id(middle)? < id { low = middle + 1 } else { high = middle }
+        }
+        next = low;
+        if next >= slots {
+            break;
+        }
+        if segment.id(next)? == id {
+            bitmap[next / 64] |= 1 << (next % 64);
+        }
+    }
+    Ok(Arc::new(bitmap))
+}

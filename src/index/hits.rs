@@ -1,0 +1,53 @@
+//! What searches find.
+
+/// An item that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hit {
+    /// In how many bits its code differs from the query's.
+    pub distance: u32,
+    /// Whose it is.
+    pub id: u64,
+}
+
+/// What several queries found, each in order of distance and id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hits {
+    ends: Vec<usize>,
+    hits: Vec<Hit>,
+}
+
+impl Hits {
+    pub(super) fn push(&mut self, row: Vec<Hit>) {
+        self.hits.extend(row);
+        self.ends.push(self.hits.len());
+    }
+
+    /// The number of queries.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there were none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// What one query found.
+    ///
+    /// # Panics
+    /// When there is no such query.
+    pub fn row(&self, query: usize) -> &[Hit] {
+        let start = if query == 0 { 0 } else { self.ends[query - 1] };
+        &self.hits[start..self.ends[query]]
+    }
+
+    /// What each query found.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[Hit]> {
+        (0..self.len()).map(|query| self.row(query))
+    }
+
+    /// All that was found, query after query.
+    pub fn all(&self) -> &[Hit] {
+        &self.hits
+    }
+}
