@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
 
-use crate::commands::{compare, demo, encode, eval, info, learn, merge, reproduce, split, unlearn};
+use crate::commands::{
+    compare, dedup, demo, encode, eval, index, info, learn, merge, reproduce, search, split, unlearn,
+};
 
 /// Learns compact binary codes from a labelled stream of vectors, and measures search by them.
 #[derive(Parser)]
@@ -29,6 +31,11 @@ From vectors to codes:
                    --queries split/queries.npy --query-labels split/query-labels.npy
   hashbrook encode --model digits.model --data x.npy --out codes.npy
 
+From codes to neighbours:
+  hashbrook index build --model digits.model --data x.npy --labels y.npy --out digits.index
+  hashbrook search --index digits.index --queries split/queries.npy -k 10
+  hashbrook dedup  --index digits.index --radius 3
+
 Learning in parts, and forgetting:
   hashbrook learn   --like digits.model --data more.npy --labels more-labels.npy --out more.model
   hashbrook merge   digits.model more.model --out all.model
@@ -50,6 +57,9 @@ pub enum Command {
     Merge(merge::Args),
     Unlearn(unlearn::Args),
     Encode(encode::Args),
+    Index(index::Args),
+    Search(search::Args),
+    Dedup(dedup::Args),
     Eval(eval::Args),
     Compare(compare::Args),
     Reproduce(reproduce::Args),

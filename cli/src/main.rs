@@ -35,6 +35,9 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Eval(args) => commands::eval::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
+        Command::Index(args) => commands::index::run(&args),
+        Command::Search(args) => commands::search::run(&args),
+        Command::Dedup(args) => commands::dedup::run(&args),
         Command::Info(args) => commands::info::run(&args),
         Command::Completions(args) => commands::completions(&args),
     }

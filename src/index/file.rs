@@ -186,6 +186,10 @@ impl Durable {
         self.append(|| Change::encode_remove(ids))
     }
 
+    pub(super) fn name(&mut self, names: &LabelNames) -> Result<()> {
+        self.append(|| Change::encode_names(names))
+    }
+
     fn append(&mut self, change: impl FnOnce() -> Vec<u8>) -> Result<()> {
         match self {
             Durable::No => Ok(()),
@@ -245,12 +249,14 @@ fn read_place(bytes: &[u8], at: usize) -> Option<(u64, u64)> {
 
 /// A change, as it stands in a record.
 enum Change {
+    Names(LabelNames),
     Put { ids: Vec<u64>, codes: Codes, ends: Option<Vec<usize>>, labels: Vec<u32> },
     Remove(Vec<u64>),
 }
 
 const PUT: u64 = 1;
 const REMOVE: u64 = 2;
+const NAMES: u64 = 3;
 
 impl Change {
     fn encode_put(ids: &[u64], codes: &Codes, labels: Option<Labels<'_>>) -> Vec<u8> {
@@ -273,7 +279,16 @@ impl Change {
         numbers.iter().chain(ids).flat_map(|number| number.to_le_bytes()).collect()
     }
 
+    fn encode_names(names: &LabelNames) -> Vec<u8> {
+        let mut bytes = NAMES.to_le_bytes().to_vec();
+        bytes.extend(serde_json::to_vec(names).unwrap_or_default());
+        bytes
+    }
+
     fn decode(bits: usize, bytes: &[u8]) -> Option<Change> {
+        if number(bytes, 0) == NAMES {
+            return serde_json::from_slice(bytes.get(8..)?).ok().map(Change::Names);
+        }
         let count = usize::try_from(number(bytes, 8)).ok()?;
         let mut rest = bytes;
         let mut take = |numbers: usize| -> Option<Vec<u64>> {
@@ -453,6 +468,10 @@ fn read_record(bytes: &[u8], at: usize) -> Option<(u64, &[u8])> {
 
 fn apply(index: &mut Index, change: Change) -> Result<()> {
     match change {
+        Change::Names(names) => {
+            index.names = names;
+            Ok(())
+        }
         Change::Remove(ids) => index.take_out(&ids).map(drop),
         Change::Put { ids, codes, ends, labels } => {
             let labels = match &ends {

@@ -22,6 +22,13 @@ impl Hits {
         self.ends.push(self.hits.len());
     }
 
+    /// Appends what other queries found.
+    pub fn append(&mut self, other: Hits) {
+        let before = self.hits.len();
+        self.ends.extend(other.ends.iter().map(|end| before + end));
+        self.hits.extend(other.hits);
+    }
+
     /// The number of queries.
     pub fn len(&self) -> usize {
         self.ends.len()

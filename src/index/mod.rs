@@ -176,9 +176,16 @@ impl Index {
         &self.names
     }
 
-    /// Says what the labels are called; a file keeps it from its next compaction on.
-    pub fn set_label_names(&mut self, names: LabelNames) {
-        self.names = names;
+    /// Says what the labels are called.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn set_label_names(&mut self, names: LabelNames) -> Result<()> {
+        if names != self.names {
+            self.durable.name(&names)?;
+            self.names = names;
+        }
+        Ok(())
     }
 
     /// Takes other instructions for searches; see [`Kernel`].
@@ -563,7 +570,7 @@ impl Index {
     /// When the file is damaged.
     pub fn duplicates(&self, radius: u32) -> Result<Vec<Vec<u64>>> {
         let merged = self.merged()?;
-        let buckets = Buckets::build(self.layout, merged.codes_from(0), merged.slots());
+        let buckets = Buckets::build(self.kernel, self.layout, merged.codes_from(0), merged.slots());
         let radius = radius.min(self.bits() as u32);
         let groups = buckets::groups::join(&buckets, self.kernel, radius);
         let ids = |group: Vec<u32>| {

@@ -90,7 +90,7 @@ impl Search<'_> {
             let chosen = self.filter.choose(segment, self.sets)?;
             if let (Want::Within(radius), true) = (self.want, self.buckets)
                 && let work = (segment.slots() * chunk.len()) as u64
-                && let Some(buckets) = segment.buckets(work)?
+                && let Some(buckets) = segment.buckets(self.kernel, work)?
                 && buckets.pay(radius)
             {
                 let mut hits = Vec::new();

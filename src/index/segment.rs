@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::buckets::Buckets;
 use crate::kernel::{Column, Layout, Lines};
-use crate::{Error, Result};
+use crate::{Error, Kernel, Result};
 
 /// Items whose checksum is taken together.
 pub(super) const CHECKED: usize = 1 << 16;
@@ -311,7 +311,7 @@ impl Segment {
 
     /// The structure for search within a radius, once it pays: `work` codes are about to be
     /// scanned without it.
-    pub(super) fn buckets(&self, work: u64) -> Result<Option<&Buckets>> {
+    pub(super) fn buckets(&self, kernel: Kernel, work: u64) -> Result<Option<&Buckets>> {
         if let Some(buckets) = self.buckets.get() {
             return Ok(buckets.as_ref());
         }
@@ -322,7 +322,7 @@ impl Segment {
         for slot in (0..self.slots()).step_by(CHECKED) {
             self.check(Part::Codes, slot)?;
         }
-        let build = || Some(Buckets::build(self.layout, &self.codes, self.slots()));
+        let build = || Some(Buckets::build(kernel, self.layout, &self.codes, self.slots()));
         Ok(self.buckets.get_or_init(build).as_ref())
     }
 

@@ -239,3 +239,123 @@ proptest! {
         follow(bits, &changes, seed, k, radius, Some(&folder.path().join("i.index")));
     }
 }
+
+/// Codes in balls around a few, those of one ball together, so that no part is like the whole.
+fn balls(bits: usize, count: usize, seed: u64) -> Codes {
+    let mut codes = Codes::new(bits).unwrap();
+    for at in 0..count {
+        let ball = (at * 5 / count) as u64;
+        let turned = (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ seed;
+        // `code` takes the ball from the remainder by three, and what to turn from the bytes above.
+        codes.push(&code(bits, turned / 3 * 3 + ball % 3)).unwrap();
+    }
+    codes
+}
+
+#[test]
+fn large_indexes_find_the_same_by_every_way() {
+    for (bits, seed) in [(24, 1), (64, 2), (64, 3), (200, 4)] {
+        let codes = if seed == 3 {
+            // At random, for the ways that are good for those.
+            let mut codes = Codes::new(64).unwrap();
+            (0..20_000u64).for_each(|at| codes.push(&[(at + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)]).unwrap());
+            codes
+        } else {
+            balls(bits, 20_000, seed)
+        };
+        let mut index = Index::of_codes(bits).unwrap();
+        // Ids with gaps; labels that cut across the balls.
+        let ids: Vec<u64> = (0..20_000).map(|at| 3 * at + at % 2).collect();
+        let labels: Vec<u32> = (0..20_000).map(|at| at % 7).collect();
+        index.add_codes(&ids, &codes, Some(Labels::single(&labels))).unwrap();
+        let gone: Vec<u64> = ids.iter().copied().step_by(11).collect();
+        index.remove(&gone).unwrap();
+        let mut model = Model::default();
+        for (at, &id) in ids.iter().enumerate().filter(|(at, _)| at % 11 != 0) {
+            model.items.insert(id, (codes.code(at).to_vec(), vec![labels[at]]));
+        }
+        let queries = codes.select(&(0..80).map(|at| at * 249).collect::<Vec<_>>());
+        let some = Filter::all().labels(&[2]);
+        for k in [1, 10, 40, 700, 5000, 30_000] {
+            let found = index.search_codes(&queries, k).unwrap();
+            let filtered = index.filtered(&some).search_codes(&queries, k).unwrap();
+            for at in (0..queries.len()).step_by(7) {
+                let sorted = model.sorted(queries.code(at), &|_, _| true);
+                assert_eq!(found.row(at), &sorted[..k.min(sorted.len())], "{bits} {k} {at}");
+                let sorted = model.sorted(queries.code(at), &|_, labels| labels == [2]);
+                assert_eq!(filtered.row(at), &sorted[..k.min(sorted.len())]);
+            }
+        }
+        for radius in [0, 1, 2, 3, 8] {
+            index.allow_buckets(false);
+            let scanned = index.within_codes(&queries, radius).unwrap();
+            index.allow_buckets(true);
+            // Often enough for the structure to be built.
+            for _ in 0..40 {
+                assert_eq!(index.within_codes(&queries, radius).unwrap(), scanned);
+            }
+            let filtered = index.filtered(&some).within_codes(&queries, radius).unwrap();
+            for at in (0..queries.len()).step_by(7) {
+                let near = |hit: &Hit| hit.distance <= radius;
+                let sorted = model.sorted(queries.code(at), &|_, _| true);
+                assert!(scanned.row(at).iter().eq(sorted.iter().take_while(|hit| near(hit))));
+                let sorted = model.sorted(queries.code(at), &|_, labels| labels == [2]);
+                assert!(filtered.row(at).iter().eq(sorted.iter().take_while(|hit| near(hit))));
+            }
+        }
+        let before = index.statistics();
+        assert!(before.extra_bytes > before.item_bytes / 2, "the structure was never built");
+    }
+}
+
+/// Groups by comparing all pairs.
+fn groups_of_all_pairs(model: &Model, radius: u32) -> Vec<Vec<u64>> {
+    let ids: Vec<u64> = model.items.keys().copied().collect();
+    let codes: Vec<&Vec<u64>> = model.items.values().map(|(code, _)| code).collect();
+    let mut group: Vec<usize> = (0..ids.len()).collect();
+    for one in 0..ids.len() {
+        for other in 0..one {
+            if hamming(codes[one], codes[other]) <= radius && group[one] != group[other] {
+                let (from, to) = (group[one].max(group[other]), group[one].min(group[other]));
+                group.iter_mut().filter(|group| **group == from).for_each(|group| *group = to);
+            }
+        }
+    }
+    let mut found: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    group.iter().zip(&ids).for_each(|(&group, &id)| found.entry(group).or_default().push(id));
+    found.into_values().filter(|group| group.len() > 1).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn near_duplicates_are_those_of_all_pairs(
+        bits in prop_oneof![1..=300usize, Just(64), Just(32)],
+        count in prop_oneof![0..60usize, 300..900usize],
+        radius in 0..6u32,
+        seed: u64,
+        spread: bool,
+    ) {
+        let mut model = Model::default();
+        let mut index = Index::of_codes(bits).unwrap();
+        let mut codes = Codes::new(bits).unwrap();
+        let ids: Vec<u64> = (0..count as u64).map(|at| 5 * at + 1).collect();
+        for (at, &id) in ids.iter().enumerate() {
+            let mix = (at as u64 + 1).wrapping_mul(seed | 1);
+            let mut code = code(bits, mix);
+            if spread {
+                // Far from one another, but for a few.
+                code[0] ^= (mix >> 20) & if bits < 20 { 0 } else { 0xF_FFFF };
+            }
+            codes.push(&code).unwrap();
+            model.items.insert(id, (code, vec![]));
+        }
+        index.add_codes(&ids, &codes, None).unwrap();
+        let expected = groups_of_all_pairs(&model, radius);
+        for kernel in Kernel::available() {
+            index.set_kernel(kernel);
+            prop_assert_eq!(&index.duplicates(radius).unwrap(), &expected);
+        }
+    }
+}

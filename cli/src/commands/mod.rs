@@ -1,13 +1,16 @@
 //! The commands, one file each.
 
 pub mod compare;
+pub mod dedup;
 pub mod demo;
 pub mod encode;
 pub mod eval;
+pub mod index;
 pub mod info;
 pub mod learn;
 pub mod merge;
 pub mod reproduce;
+pub mod search;
 pub mod split;
 pub mod unlearn;
 

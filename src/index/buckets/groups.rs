@@ -102,7 +102,7 @@ impl Joining<'_> {
     fn within(&self, at: usize) {
         let node = self.node(at);
         if node.group.is_some() {
-            let (agreed, _) = self.buckets.masks(at);
+            let [agreed, ..] = self.buckets.masks(at);
             let open: u32 = agreed.iter().map(|word| word.count_zeros()).sum();
             if open <= self.radius {
                 // No two of them can differ by more.
@@ -126,11 +126,7 @@ impl Joining<'_> {
 
     /// Joins what is near between the codes of two nodes.
     fn between(&self, left: usize, right: usize) {
-        let ((a, a_value), (b, b_value)) = (self.buckets.masks(left), self.buckets.masks(right));
-        let apart: u32 = (0..a.len())
-            .map(|word| (a[word] & b[word] & (a_value[word] ^ b_value[word])).count_ones())
-            .sum();
-        if apart > self.radius {
+        if self.buckets.bound_between(left, right) > self.radius {
             return;
         }
         let groups = (self.group(left), self.group(right));
@@ -141,7 +137,7 @@ impl Joining<'_> {
         let inner = |node: Node| node.group.is_none();
         // The larger of the two is halved, if it can be.
         let (whole, halved) = match (inner(one), inner(other)) {
-            (false, false) => return self.compare_buckets(left, right, groups),
+            (false, false) => return self.compare(left, right),
             (true, false) => (right, left),
             (true, true) if one.count >= other.count => (right, left),
             _ => (left, right),
@@ -155,31 +151,49 @@ impl Joining<'_> {
         }
     }
 
-    /// The codes that are compared one by one should be those of a bucket in several groups.
-    fn compare_buckets(&self, left: usize, right: usize, groups: (Option<u32>, Option<u32>)) {
-        match groups {
-            (Some(_), None) => self.compare(right, left),
-            _ => self.compare(left, right),
+    /// Joins what is near between two buckets, or within one.
+    ///
+    /// Not every code has to be compared. Those of one group need no joining among themselves; so
+    /// whoever is in that group may be passed over, if all others are compared with everything.
+    fn compare(&self, one: usize, other: usize) {
+        let (node, others) = (self.node(one), self.node(other));
+        let larger = if node.count >= others.count { node } else { others };
+        let group = self.most_frequent_group(larger);
+        self.compare_all_but(group, one, other);
+        if one != other {
+            self.compare_all_but(group, other, one);
         }
     }
 
-    /// Compares each code of a bucket with all of another, or of its own.
-    fn compare(&self, one: usize, other: usize) {
+    /// Some code of the group that most codes of a bucket are in, if that is more than half.
+    fn most_frequent_group(&self, node: Node) -> u32 {
+        // One vote for a group outweighs one for another: what is left over has the most.
+        let (mut chosen, mut root, mut votes) = (node.start, self.root(node.start), 0u32);
+        for number in node.start..node.start + node.count {
+            let own = self.root(number);
+            if own == root {
+                votes += 1;
+            } else if votes == 0 {
+                (chosen, root, votes) = (number, own, 1);
+            } else {
+                votes -= 1;
+            }
+        }
+        chosen
+    }
+
+    /// Compares each code of a bucket that is not in a group with all of another bucket.
+    fn compare_all_but(&self, group: u32, one: usize, other: usize) {
         let (node, others) = (self.node(one), self.node(other));
         let (Some(mine), Some(run)) = (self.buckets.run(node), self.buckets.run(others)) else {
             return;
         };
         let layout = self.buckets.layout;
-        let group = self.group(other).filter(|_| one != other);
-        let both_whole = group.is_some() && self.group(one).is_some();
         let mut hits = Vec::new();
         let mut code = vec![0; layout.code_words()];
         for number in 0..node.count {
             let at = node.start + number;
-            if group.is_some_and(|group| self.root(group) == self.root(at)) {
-                if both_whole {
-                    return;
-                }
+            if self.root(at) == self.root(group) && at != group {
                 continue;
             }
             layout.get(mine.words, number as usize, &mut code);

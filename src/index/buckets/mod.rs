@@ -1,22 +1,31 @@
 //! Search within a radius below linear cost: a tree of codes that agree in some bits.
 //!
 //! Codes are split by the bit that parts them most evenly, again and again, down to buckets of some
-//! hundred. Every node knows the bits in which all codes below it agree; a query that differs in
-//! more of them than the radius cannot find anything there. In codes that supervised hashing
-//! makes, most of what is far is in other classes and agrees in many bits that the query has not,
-//! so whole classes fall away at once. In random codes the bits that were split by do the same.
+//! hundred. Every node rules out queries in two ways. It knows the bits in which all codes below it
+//! agree: who differs in more of them than the radius cannot find anything there. And it knows a
+//! code in their middle, and how near and how far from it they are: who is farther from the middle
+//! than the farthest of them by more than the radius, or nearer than the nearest, cannot either.
+//! The first is good for random codes, where it is the bits that were split by; the second for those
+//! that supervised hashing makes, where each class is a ball and whole balls fall away at once. Such
+//! balls are found first, since splitting by bits would scatter each of them over the whole tree.
 
 pub(super) mod groups;
+mod leaders;
 
 use std::sync::OnceLock;
 
+use rayon::prelude::*;
+
+use self::leaders::Leaders;
+use crate::hamming;
 use crate::kernel::{Kernel, Layout, Lines, Run, hit, parts};
 
 pub(super) struct Buckets {
     layout: Layout,
     /// In depth-first order, each before its first child.
     nodes: Vec<Node>,
-    /// For each node the bits in which all its codes agree, and what they are there.
+    /// For each node the bits in which all its codes agree, what they are there, and a code in their
+    /// middle.
     masks: Vec<u64>,
     /// Codes in the order of the buckets, each of which begins a group.
     words: Lines,
@@ -34,10 +43,17 @@ struct Node {
     start: u32,
     /// Where a bucket's codes stand; inner nodes have none.
     group: Option<u32>,
+    /// How near to the middle the nearest is, and how far the farthest.
+    nearest: u16,
+    farthest: u16,
 }
 
-/// Codes a bucket has at most, unless they are all the same.
+/// Codes a bucket has at most, unless they are all the same...
 const BUCKET: usize = 128;
+
+/// ...or so alike that no bit divides them well: then it may have so many, since to split off a
+/// few at a time makes many small buckets and rules out little.
+const ALIKE: usize = 2048;
 
 /// Codes looked at to find the bit to split by.
 const SAMPLE: usize = 256;
@@ -54,14 +70,21 @@ impl Buckets {
     /// What it takes to build, in comparisons per code.
     pub(super) const COST: u64 = 1 << 10;
 
-    pub(super) fn build(layout: Layout, words: &[u64], count: usize) -> Self {
+    pub(super) fn build(kernel: Kernel, layout: Layout, words: &[u64], count: usize) -> Self {
         let width = layout.code_words();
         let mut codes = vec![0; count * width];
         for (at, code) in codes.chunks_exact_mut(width).enumerate() {
             layout.get(words, at, code);
         }
         let mut slots: Vec<u32> = (0..count as u32).collect();
-        let tree = split(&mut codes, &mut slots, width);
+        let tree = match Leaders::find(layout, &codes) {
+            None => split(&mut codes, &mut slots, width),
+            Some(leaders) => {
+                let ends = leaders.sort(kernel, &mut codes, &mut slots);
+                let balls = split_balls(&mut codes, &mut slots, width, &ends);
+                Tree::of_all(balls, layout.bits())
+            }
+        };
         let mut buckets = Buckets {
             layout,
             nodes: Vec::new(),
@@ -87,9 +110,12 @@ impl Buckets {
     /// Appends a tree whose first code is number `start`.
     fn flatten(&mut self, tree: &Tree, codes: &[u64], start: usize) {
         let (at, width) = (self.nodes.len(), self.width());
-        self.nodes.push(Node { skip: 0, count: tree.count as u32, start: start as u32, group: None });
+        let (nearest, farthest) = tree.distances;
+        let (count, start_at) = (tree.count as u32, start as u32);
+        self.nodes.push(Node { skip: 0, count, start: start_at, group: None, nearest, farthest });
         self.masks.extend(tree.all.iter().zip(&tree.any).map(|(all, any)| !(all ^ any)));
         self.masks.extend_from_slice(&tree.all);
+        self.masks.extend_from_slice(&tree.middle);
         match &tree.halves {
             Some(halves) => {
                 self.flatten(&halves[0], codes, start);
@@ -110,15 +136,39 @@ impl Buckets {
         self.nodes[at].skip = self.nodes.len() as u32;
     }
 
-    fn masks(&self, node: usize) -> (&[u64], &[u64]) {
-        self.masks[2 * node * self.width()..][..2 * self.width()].split_at(self.width())
+    /// The bits in which a node's codes agree, what they are there, and the middle.
+    fn masks(&self, node: usize) -> [&[u64]; 3] {
+        let width = self.width();
+        let masks = &self.masks[3 * node * width..][..3 * width];
+        [&masks[..width], &masks[width..2 * width], &masks[2 * width..]]
     }
 
-    /// In how many bits a code differs from all codes of a node.
+    /// How far a code is from all codes of a node at least.
     fn bound(&self, node: usize, code: &[u64]) -> u32 {
-        let (agreed, value) = self.masks(node);
-        let words = code.iter().zip(agreed).zip(value);
-        words.map(|((code, agreed), value)| ((code ^ value) & agreed).count_ones()).sum()
+        let [agreed, value, middle] = self.masks(node);
+        let Node { nearest, farthest, .. } = self.nodes[node];
+        let (mut differ, mut distance) = (0, 0);
+        for (word, code) in code.iter().enumerate() {
+            differ += ((code ^ value[word]) & agreed[word]).count_ones();
+            distance += (code ^ middle[word]).count_ones();
+        }
+        let beyond = distance.saturating_sub(farthest.into());
+        let within = u32::from(nearest).saturating_sub(distance);
+        differ.max(beyond).max(within)
+    }
+
+    /// How far apart the codes of two nodes are at least.
+    fn bound_between(&self, left: usize, right: usize) -> u32 {
+        let ([agreed, value, middle], [other, other_value, other_middle]) =
+            (self.masks(left), self.masks(right));
+        let (mut differ, mut distance) = (0, 0);
+        for word in 0..self.width() {
+            let both = agreed[word] & other[word];
+            differ += (both & (value[word] ^ other_value[word])).count_ones();
+            distance += (middle[word] ^ other_middle[word]).count_ones();
+        }
+        let (one, two) = (self.nodes[left], self.nodes[right]);
+        differ.max(distance.saturating_sub(u32::from(one.farthest) + u32::from(two.farthest)))
     }
 
     /// The codes of a bucket; their numbers are their places in it.
@@ -180,20 +230,80 @@ struct Tree {
     /// The bits that all codes have, and those that any has.
     all: Vec<u64>,
     any: Vec<u64>,
+    middle: Vec<u64>,
+    /// How near to the middle the nearest is, and how far the farthest.
+    distances: (u16, u16),
     halves: Option<Box<[Tree; 2]>>,
+}
+
+impl Tree {
+    /// One tree of several, of which each is a ball and nothing is known together.
+    fn of_all(mut trees: Vec<Tree>, bits: usize) -> Tree {
+        trees.retain(|tree| tree.count > 0);
+        while trees.len() > 1 {
+            let mut joined = Vec::with_capacity(trees.len().div_ceil(2));
+            let mut trees_left = trees.into_iter();
+            while let Some(left) = trees_left.next() {
+                joined.push(match trees_left.next() {
+                    None => left,
+                    Some(right) => Tree {
+                        count: left.count + right.count,
+                        all: both(&left.all, &right.all, |left, right| left & right),
+                        any: both(&left.any, &right.any, |left, right| left | right),
+                        middle: left.middle.clone(),
+                        distances: (0, bits as u16),
+                        halves: Some(Box::new([left, right])),
+                    },
+                });
+            }
+            trees = joined;
+        }
+        let nothing = || Tree {
+            count: 0,
+            all: Vec::new(),
+            any: Vec::new(),
+            middle: Vec::new(),
+            distances: (0, 0),
+            halves: None,
+        };
+        trees.pop().unwrap_or_else(nothing)
+    }
+}
+
+fn both(left: &[u64], right: &[u64], with: fn(u64, u64) -> u64) -> Vec<u64> {
+    left.iter().zip(right).map(|(left, right)| with(*left, *right)).collect()
+}
+
+/// A tree for each ball of codes that stand together.
+fn split_balls(codes: &mut [u64], slots: &mut [u32], width: usize, ends: &[usize]) -> Vec<Tree> {
+    let (mut balls, mut codes, mut slots, mut start) = (Vec::new(), codes, slots, 0);
+    for &end in ends {
+        let (ball, rest) = codes.split_at_mut((end - start) * width);
+        let (ball_slots, rest_slots) = slots.split_at_mut(end - start);
+        balls.push((ball, ball_slots));
+        (codes, slots, start) = (rest, rest_slots, end);
+    }
+    balls.into_par_iter().map(|(codes, slots)| split(codes, slots, width)).collect()
 }
 
 /// Orders codes, and their slots with them, into a tree.
 fn split(codes: &mut [u64], slots: &mut [u32], width: usize) -> Tree {
     let count = slots.len();
-    let bit = if count > BUCKET { dividing_bit(codes, width) } else { None };
+    let sample = Sample::new(codes, width);
+    let middle = sample.middle();
+    let mut distances = (u16::MAX, 0);
+    for code in codes.chunks_exact(width) {
+        let distance = hamming(code, &middle) as u16;
+        distances = (distances.0.min(distance), distances.1.max(distance));
+    }
+    let bit = if count > BUCKET { sample.dividing_bit(codes, width) } else { None };
     let Some(bit) = bit else {
         let (mut all, mut any) = (vec![u64::MAX; width], vec![0; width]);
         for code in codes.chunks_exact(width) {
             all.iter_mut().zip(code).for_each(|(all, code)| *all &= code);
             any.iter_mut().zip(code).for_each(|(any, code)| *any |= code);
         }
-        return Tree { count, all, any, halves: None };
+        return Tree { count, all, any, middle, distances, halves: None };
     };
     let is_set = |codes: &[u64], at: usize| codes[at * width + bit / 64] >> (bit % 64) & 1 == 1;
     let (mut low, mut high) = (0, count);
@@ -213,33 +323,55 @@ fn split(codes: &mut [u64], slots: &mut [u32], width: usize) -> Tree {
     } else {
         (split(left, left_slots, width), split(right, right_slots, width))
     };
-    let both = |of: fn(&Tree) -> &Vec<u64>, with: fn(u64, u64) -> u64| -> Vec<u64> {
-        of(&left).iter().zip(of(&right)).map(|(left, right)| with(*left, *right)).collect()
-    };
-    let all = both(|tree| &tree.all, |left, right| left & right);
-    let any = both(|tree| &tree.any, |left, right| left | right);
-    Tree { count, all, any, halves: Some(Box::new([left, right])) }
+    let all = both(&left.all, &right.all, |left, right| left & right);
+    let any = both(&left.any, &right.any, |left, right| left | right);
+    Tree { count, all, any, middle, distances, halves: Some(Box::new([left, right])) }
 }
 
-/// The bit that parts the codes most evenly; `None` if they are all the same.
-fn dividing_bit(codes: &[u64], width: usize) -> Option<usize> {
-    let count = codes.len() / width;
-    let sample: Vec<&[u64]> =
-        codes.chunks_exact(width).step_by(count.div_ceil(SAMPLE).max(1)).collect();
-    let mut ones = vec![0usize; 64 * width];
-    for code in &sample {
-        for (word, ones) in code.iter().zip(ones.chunks_exact_mut(64)) {
-            ones.iter_mut().enumerate().for_each(|(bit, ones)| *ones += (word >> bit & 1) as usize);
+/// How often each bit is set in some of the codes.
+struct Sample {
+    size: usize,
+    ones: Vec<usize>,
+}
+
+impl Sample {
+    fn new(codes: &[u64], width: usize) -> Self {
+        let step = (codes.len() / width).div_ceil(SAMPLE).max(1);
+        let (mut size, mut ones) = (0, vec![0usize; 64 * width]);
+        for code in codes.chunks_exact(width).step_by(step) {
+            size += 1;
+            for (word, ones) in code.iter().zip(ones.chunks_exact_mut(64)) {
+                let bits = ones.iter_mut().enumerate();
+                bits.for_each(|(bit, ones)| *ones += (word >> bit & 1) as usize);
+            }
         }
+        Sample { size, ones }
     }
-    let evenness = |ones: usize| ones.min(sample.len() - ones);
-    let best = (0..ones.len()).max_by_key(|&bit| (evenness(ones[bit]), usize::MAX - bit))?;
-    if evenness(ones[best]) > 0 {
-        return Some(best);
+
+    /// The code with each bit as most have it.
+    fn middle(&self) -> Vec<u64> {
+        let word = |ones: &[usize]| {
+            let bits = ones.iter().enumerate();
+            bits.fold(0, |word, (bit, &ones)| word | u64::from(2 * ones > self.size) << bit)
+        };
+        self.ones.chunks_exact(64).map(word).collect()
     }
-    // All of the sample are the same; another may not be.
-    let first = &codes[..width];
-    let other = codes.chunks_exact(width).find(|code| *code != first)?;
-    let word = first.iter().zip(other).position(|(first, other)| first != other)?;
-    Some(64 * word + (first[word] ^ other[word]).trailing_zeros() as usize)
+
+    /// The bit that parts the codes most evenly; `None` if they are all the same, or few and alike.
+    fn dividing_bit(&self, codes: &[u64], width: usize) -> Option<usize> {
+        let evenness = |ones: usize| ones.min(self.size - ones);
+        let best = (0..self.ones.len())
+            .max_by_key(|&bit| (evenness(self.ones[bit]), usize::MAX - bit))?;
+        if codes.len() / width <= ALIKE && 8 * evenness(self.ones[best]) < self.size {
+            return None;
+        }
+        if evenness(self.ones[best]) > 0 {
+            return Some(best);
+        }
+        // All of the sample are the same; another may not be.
+        let first = &codes[..width];
+        let other = codes.chunks_exact(width).find(|code| *code != first)?;
+        let word = first.iter().zip(other).position(|(first, other)| first != other)?;
+        Some(64 * word + (first[word] ^ other[word]).trailing_zeros() as usize)
+    }
 }

@@ -1,0 +1,102 @@
+//! Items as commands take them: vectors or codes, with ids and labels.
+
+use anyhow::{Result, bail};
+use clap::ArgAction;
+use hashbrook::dataset::{read_codes, read_ids, read_labels_all};
+use hashbrook::{Codes, Index};
+
+use crate::console::plural;
+use crate::input;
+
+#[derive(clap::Args)]
+pub struct Items {
+    /// Vectors, one per row; several files are read one after the other
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, required_unless_present = "codes", conflicts_with = "codes")]
+    pub data: Vec<String>,
+
+    /// Packed codes, as `encode` writes them: uint8, least significant bit first
+    #[arg(long, value_name = "FILE.npy", action = ArgAction::Append)]
+    pub codes: Vec<String>,
+
+    /// Their ids: an array of whole numbers, or a text with one on each line
+    #[arg(long, value_name = "FILE", action = ArgAction::Append)]
+    pub ids: Vec<String>,
+
+    /// Their labels, to filter by: one per row, a 0/1 matrix, or text separated by commas
+    #[arg(long, value_name = "FILE", action = ArgAction::Append)]
+    pub labels: Vec<String>,
+}
+
+impl Items {
+    /// All files that are read.
+    pub fn files(&self) -> impl Iterator<Item = &String> {
+        [&self.data, &self.codes, &self.ids, &self.labels].into_iter().flatten()
+    }
+
+    /// Puts the items into an index; how many.
+    pub fn put(&self, index: &mut Index, bits: Option<usize>, upsert: bool) -> Result<usize> {
+        let codes = if self.codes.is_empty() {
+            encode(index, &self.data)?
+        } else {
+            read_codes_all(&self.codes, Some(bits.unwrap_or(index.bits())))?
+        };
+        let items = codes.len();
+        let ids = if self.ids.is_empty() {
+            let first = index.ids()?.last().map_or(Some(0), |last| last.checked_add(1));
+            let end = first.and_then(|first| first.checked_add(items as u64));
+            let (Some(first), Some(end)) = (first, end) else {
+                bail!("no ids follow the largest there is; give --ids");
+            };
+            (first..end).collect()
+        } else {
+            let mut ids = Vec::new();
+            for file in &self.ids {
+                ids.extend(read_ids(file)?);
+            }
+            ids
+        };
+        if ids.len() != items {
+            let (of_ids, of_items) = (plural(ids.len() as u64, "id"), plural(items as u64, "item"));
+            bail!("{} has {of_ids} for {of_items}; there must be one per item", self.ids.join(", "));
+        }
+        let mut names = index.label_names().clone();
+        let labels = match self.labels.as_slice() {
+            [] => None,
+            files => Some(read_labels_all(files, &mut names)?),
+        };
+        if let Some(labels) = &labels {
+            let data = if self.codes.is_empty() { &self.data } else { &self.codes };
+            input::check_label_count(&self.labels, labels.len(), data, (items, usize::MAX))?;
+        }
+        index.set_label_names(names)?;
+        let labels = labels.as_ref().map(|labels| labels.view());
+        if upsert {
+            index.upsert_codes(&ids, &codes, labels)?;
+        } else {
+            index.add_codes(&ids, &codes, labels)?;
+        }
+        Ok(items)
+    }
+}
+
+/// The codes of vectors under the function of an index.
+pub fn encode(index: &Index, files: &[String]) -> Result<Codes> {
+    let Some(function) = index.function() else {
+        bail!("the index holds codes without the function that made them; give packed --codes");
+    };
+    let mut reader = input::open_for(function, files)?;
+    input::encode_all("encoding", function, &mut reader)
+}
+
+/// The codes in several files.
+pub fn read_codes_all(files: &[String], bits: Option<usize>) -> Result<Codes> {
+    let mut all: Option<Codes> = None;
+    for file in files {
+        let codes = read_codes(file, bits)?;
+        match &mut all {
+            None => all = Some(codes),
+            Some(all) => all.append(&codes)?,
+        }
+    }
+    all.ok_or_else(|| anyhow::anyhow!("no codes"))
+}

@@ -1,0 +1,277 @@
+//! `hashbrook index`: index files, from vectors or codes.
+
+pub mod items;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use clap::{ArgAction, Subcommand};
+use hashbrook::dataset::read_ids;
+use hashbrook::{Index, Learner, Model, file};
+use serde_json::json;
+
+use self::items::Items;
+use crate::console::{self, count, plural, seconds};
+use crate::{input, interrupt};
+
+/// Makes, changes and checks index files, for `search`
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hashbrook index build   --model digits.model --data x.npy --labels y.npy --out digits.index
+  hashbrook index build   --codes codes.npy --ids ids.npy --out digits.index
+  hashbrook index add     digits.index --data more.npy --ids more-ids.npy
+  hashbrook index remove  digits.index --id 17,18
+  hashbrook index info    digits.index
+  hashbrook index verify  digits.index
+  hashbrook index compact digits.index")]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    Build(Build),
+    Add(Add),
+    Remove(Remove),
+    Info(Named),
+    Verify(Named),
+    Compact(Named),
+}
+
+/// Makes an index of vectors, which a model encodes, or of codes
+///
+/// The file appears whole or not at all. Items have the ids 0, 1, 2 and so on unless --ids says
+/// otherwise.
+#[derive(clap::Args)]
+struct Build {
+    /// The model that encodes vectors, as `learn` wrote it; the index keeps its hash function
+    #[arg(long, value_name = "MODEL")]
+    model: Option<PathBuf>,
+
+    #[command(flatten)]
+    items: Items,
+
+    /// The length of the codes, where their bytes have bits to spare
+    #[arg(long, value_name = "N", requires = "codes")]
+    bits: Option<usize>,
+
+    /// Where to write the index
+    #[arg(long, value_name = "INDEX")]
+    out: PathBuf,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Adds items to an index
+///
+/// All of them are in the file when the command ends, or none: an id that is there already is an
+/// error, unless --upsert replaces its item. Without --ids they count on from the largest there is.
+#[derive(clap::Args)]
+struct Add {
+    /// The index
+    index: PathBuf,
+
+    #[command(flatten)]
+    items: Items,
+
+    /// Replace items whose ids are there
+    #[arg(long)]
+    upsert: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Removes items from an index; ids that are not there do no harm
+#[derive(clap::Args)]
+struct Remove {
+    /// The index
+    index: PathBuf,
+
+    /// The ids
+    #[arg(long, value_name = "ID,...", value_delimiter = ',', required_unless_present = "ids")]
+    id: Vec<u64>,
+
+    /// A file of ids: an array of whole numbers, or a text with one on each line
+    #[arg(long, value_name = "FILE", action = ArgAction::Append)]
+    ids: Vec<String>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// An index
+#[derive(clap::Args)]
+struct Named {
+    /// The index
+    index: PathBuf,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    match &args.action {
+        Action::Build(args) => build(args),
+        Action::Add(args) => add(args),
+        Action::Remove(args) => remove(args),
+        Action::Info(args) => info(args),
+        Action::Verify(args) => verify(args),
+        Action::Compact(args) => compact(args),
+    }
+}
+
+fn build(args: &Build) -> Result<()> {
+    let start = Instant::now();
+    input::check_outputs([args.out.as_path()], args.items.files())?;
+    file::check_writable(&args.out)?;
+    let mut index = match (&args.model, args.items.codes.as_slice()) {
+        (Some(model), []) => Index::new(Model::load(model)?.hash_function()),
+        (None, []) => bail!("vectors need --model to be encoded; or give packed --codes"),
+        (model, codes) => {
+            let codes = items::read_codes_all(codes, args.bits)?;
+            match model {
+                None => Index::of_codes(codes.bits())?,
+                Some(model) => Index::new(Model::load(model)?.hash_function()),
+            }
+        }
+    };
+    args.items.put(&mut index, args.bits, false)?;
+    interrupt::check()?;
+    index.save(&args.out)?;
+    let path = args.out.display();
+    if args.json {
+        return console::line(json!({
+            "items": index.len(),
+            "bits": index.bits(),
+            "seconds": start.elapsed().as_secs_f64(),
+            "out": path.to_string(),
+        }));
+    }
+    console::line(format_args!(
+        "{} of {} written to {path} in {}",
+        plural(index.len() as u64, "item"),
+        plural(index.bits() as u64, "bit"),
+        seconds(start.elapsed())
+    ))
+}
+
+/// Bytes of changes beside which it is time to compact, whatever the size of the index.
+const LITTLE: u64 = 1 << 20;
+
+/// Compacts an index once its changes are a fourth of it: reading them takes time at every start.
+fn tidy(index: &mut Index) -> Result<bool> {
+    let statistics = index.statistics();
+    let due = statistics.log_bytes > LITTLE + statistics.item_bytes as u64 / 4;
+    if due {
+        index.compact()?;
+    }
+    Ok(due)
+}
+
+fn add(args: &Add) -> Result<()> {
+    let start = Instant::now();
+    let mut index = Index::edit(&args.index)?;
+    let added = args.items.put(&mut index, None, args.upsert)?;
+    tidy(&mut index)?;
+    changed(&index, "added", added, start, args.json)
+}
+
+fn remove(args: &Remove) -> Result<()> {
+    let start = Instant::now();
+    let mut ids = args.id.clone();
+    for file in &args.ids {
+        ids.extend(read_ids(file)?);
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    let mut index = Index::edit(&args.index)?;
+    let removed = index.remove(&ids)?;
+    tidy(&mut index)?;
+    changed(&index, "removed", removed, start, args.json)
+}
+
+fn changed(index: &Index, what: &str, items: usize, start: Instant, json: bool) -> Result<()> {
+    if json {
+        return console::line(json!({
+            what: items,
+            "items": index.len(),
+            "seconds": start.elapsed().as_secs_f64(),
+        }));
+    }
+    let (some, all) = (plural(items as u64, "item"), count(index.len() as u64));
+    console::line(format_args!("{some} {what}, {all} there, in {}", seconds(start.elapsed())))
+}
+
+fn info(args: &Named) -> Result<()> {
+    let index = Index::open(&args.index)?;
+    let statistics = index.statistics();
+    let bytes = std::fs::metadata(&args.index)?.len();
+    let dim = index.function().map(hashbrook::HashFunction::dim);
+    if args.json {
+        return console::line(json!({
+            "items": statistics.items,
+            "removed": statistics.removed,
+            "bits": index.bits(),
+            "dim": dim,
+            "labels": index.label_names().iter().collect::<Vec<_>>(),
+            "bytes": bytes,
+            "segments": statistics.segments,
+        }));
+    }
+    console::pairs(&[
+        ("items", count(statistics.items as u64)),
+        ("removed, not yet compacted", count(statistics.removed as u64)),
+        ("codes", plural(index.bits() as u64, "bit")),
+        (
+            "vectors",
+            dim.map_or("none: it takes codes alone".to_owned(), |dim| plural(dim as u64, "dimension")),
+        ),
+        ("labels", count(index.label_names().iter().count() as u64)),
+        ("file", plural(bytes, "byte")),
+    ])
+}
+
+fn verify(args: &Named) -> Result<()> {
+    interrupt::nothing_to_save();
+    let start = Instant::now();
+    let index = Index::open(&args.index)?;
+    index.verify()?;
+    if args.json {
+        let seconds = start.elapsed().as_secs_f64();
+        return console::line(json!({ "sound": true, "items": index.len(), "seconds": seconds }));
+    }
+    let items = plural(index.len() as u64, "item");
+    console::line(format_args!("{items}, all of it sound; read in {}", seconds(start.elapsed())))
+}
+
+fn compact(args: &Named) -> Result<()> {
+    let start = Instant::now();
+    let before = std::fs::metadata(&args.index)?.len();
+    let mut index = Index::edit(&args.index)?;
+    index.compact()?;
+    let after = std::fs::metadata(&args.index)?.len();
+    if args.json {
+        return console::line(json!({
+            "items": index.len(),
+            "bytes_before": before,
+            "bytes": after,
+            "seconds": start.elapsed().as_secs_f64(),
+        }));
+    }
+    console::line(format_args!(
+        "{} in {}, before {}; in {}",
+        plural(index.len() as u64, "item"),
+        plural(after, "byte"),
+        count(before),
+        seconds(start.elapsed())
+    ))
+}

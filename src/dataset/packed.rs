@@ -1,0 +1,157 @@
+//! Packed codes and ids in files, and the results of searches.
+
+use std::io::Write;
+use std::path::Path;
+
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use super::array::Array;
+use super::content::{Content, Purpose};
+use super::extent::shape;
+use super::source::Source;
+use super::text::Lines;
+use crate::file::AtomicFile;
+use crate::{Codes, Error, Result};
+
+/// Reads packed codes: an array of uint8, rows x ceil(bits / 8), least significant bit first, as
+/// `hashbrook encode` and `numpy.packbits(bitorder="little")` make it. `bits` are all of its columns'
+/// unless said.
+///
+/// # Errors
+/// When the file cannot be read, is no such array, or has bits set beyond the last.
+pub fn read_codes(spec: &str, bits: Option<usize>) -> Result<Codes> {
+    let content = Content::open(spec, Purpose::Features)?;
+    let Content::Array(mut array) = content else {
+        return Err(Error::malformed(Path::new(spec), "holds text; packed codes are uint8 arrays"));
+    };
+    let wrong = |array: &Array, problem: String| Error::malformed(array.path(), problem);
+    let [_, columns] = *array.sizes() else {
+        let problem = format!("holds {} numbers, not rows of packed codes", shape(array.sizes()));
+        return Err(wrong(&array, problem));
+    };
+    if array.element().width() != 1 || !array.is_u8() {
+        let problem = format!("holds {}; packed codes are uint8", array.element());
+        return Err(wrong(&array, problem));
+    }
+    let bits = bits.unwrap_or(columns as usize * 8);
+    let mut codes = Codes::new(bits)?;
+    if bits.div_ceil(8) as u64 != columns {
+        let problem = format!("has {columns} bytes a row; codes of {bits} bits have {}", bits.div_ceil(8));
+        return Err(wrong(&array, problem));
+    }
+    while let Some(bytes) = array.next_raw()? {
+        let before = codes.len();
+        let some = Codes::from_bytes(bits, bytes).map_err(|error| match error {
+            Error::PackedCodes { row, bits, problem } => {
+                Error::PackedCodes { row: before + row, bits, problem }
+            }
+            other => other,
+        })?;
+        codes.append(&some)?;
+    }
+    Ok(codes)
+}
+
+/// Reads ids: an array of whole numbers, one per row, or a text with one on each line.
+///
+/// # Errors
+/// When the file cannot be read, or holds something else.
+pub fn read_ids(spec: &str) -> Result<Vec<u64>> {
+    let problem = |row: usize, found: &dyn std::fmt::Display| {
+        format!("row {row} is {found}; ids must be whole numbers from 0 to 2^64 - 1 (rows count from 0)")
+    };
+    let mut ids = Vec::new();
+    match Content::open(spec, Purpose::Labels)? {
+        Content::Array(mut array) => {
+            let (path, element) = (array.path().to_path_buf(), array.element());
+            if !matches!(array.sizes(), [_] | [_, 1]) {
+                let problem = format!("holds {} numbers; ids have one column", shape(array.sizes()));
+                return Err(Error::malformed(&path, problem));
+            }
+            while let Some(bytes) = array.next_raw()? {
+                for bytes in bytes.chunks_exact(element.width()) {
+                    let row = ids.len();
+                    let wrong = |found: &dyn std::fmt::Display| {
+                        Error::malformed(&path, problem(row, found))
+                    };
+                    let id = element.whole(bytes).map_err(|found| wrong(&found))?;
+                    ids.push(u64::try_from(id).map_err(|_| wrong(&id))?);
+                }
+            }
+        }
+        Content::Text(input, None) => {
+            let path = input.path().to_path_buf();
+            let mut lines = Lines::new(input)?;
+            let mut line = Vec::new();
+            while lines.next_line(&mut line)? {
+                let text = String::from_utf8_lossy(&line);
+                let id = text.trim().parse();
+                let wrong = |_| Error::malformed(&path, problem(ids.len(), &format!("{text:?}")));
+                ids.push(id.map_err(wrong)?);
+            }
+        }
+        _ => return Err(Error::malformed(Path::new(spec), "holds texts; ids are whole numbers")),
+    }
+    Ok(ids)
+}
+
+/// An array to be written to an npz file.
+pub enum NpzArray<'a> {
+    /// Numbers of 64 bits.
+    U64(&'a [u64]),
+    /// Numbers of 32 bits.
+    U32(&'a [u32]),
+}
+
+/// Writes an npz file with named arrays, whole or not at all: lists, or matrices with the number of
+/// columns given.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_npz(path: &Path, arrays: &[(&str, Option<usize>, NpzArray<'_>)]) -> Result<()> {
+    let mut target = AtomicFile::create(path)?;
+    let written = (|| -> std::io::Result<()> {
+        let mut zip = ZipWriter::new(std::io::BufWriter::new(target.file()));
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Stored)
+            .large_file(true);
+        for (name, columns, array) in arrays {
+            let (descr, count) = match array {
+                NpzArray::U64(values) => ("<u8", values.len()),
+                NpzArray::U32(values) => ("<u4", values.len()),
+            };
+            let shape = match columns {
+                None => format!("({count},)"),
+                Some(columns) => format!("({}, {columns})", count.checked_div(*columns).unwrap_or(0)),
+            };
+            let mut text =
+                format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+            // Magic, version, length and text take a multiple of 64 bytes.
+            text.extend(std::iter::repeat_n(' ', 63 - (10 + text.len()) % 64));
+            text.push('\n');
+            zip.start_file(format!("{name}.npy"), options).map_err(std::io::Error::other)?;
+            zip.write_all(b"\x93NUMPY\x01\x00")?;
+            zip.write_all(&(text.len() as u16).to_le_bytes())?;
+            zip.write_all(text.as_bytes())?;
+            match array {
+                NpzArray::U64(values) => write_numbers(&mut zip, values, |n| n.to_le_bytes())?,
+                NpzArray::U32(values) => write_numbers(&mut zip, values, |n| n.to_le_bytes())?,
+            }
+        }
+        zip.finish().map_err(std::io::Error::other)?.flush()
+    })();
+    written.map_err(Error::io(path))?;
+    target.commit().map(drop)
+}
+
+fn write_numbers<T: Copy, const N: usize>(
+    out: &mut impl Write,
+    values: &[T],
+    bytes: impl Fn(T) -> [u8; N],
+) -> std::io::Result<()> {
+    for some in values.chunks(1 << 16) {
+        out.write_all(&some.iter().flat_map(|&value| bytes(value)).collect::<Vec<u8>>())?;
+    }
+    Ok(())
+}
