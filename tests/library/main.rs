@@ -14,6 +14,7 @@ mod evaluation;
 mod golden;
 mod hashing;
 mod index;
+mod index_files;
 mod methods;
 mod model;
 mod streams;

@@ -7,7 +7,7 @@ use crate::hamming;
 use crate::kernel::{Kernel, Layout, Lines, Run, parts};
 
 /// Codes looked at to find the balls.
-const SAMPLE: usize = 4096;
+const SAMPLE: usize = 1 << 14;
 
 /// Codes given to a thread at a time.
 const CHUNK: usize = 1 << 14;

@@ -1,0 +1,278 @@
+//! Index files: killed writers, damage, and files of old.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use hashbrook::{
+    Codes, Error, Features, HashFunction, HashParts, Index, LabelNames, Labels, Learner, Method,
+};
+
+/// A sequence of numbers that look random.
+fn mixed(number: u64) -> u64 {
+    let mixed = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+}
+
+/// Does change number `number` of a fixed sequence.
+fn change(index: &mut Index, number: u64) {
+    let ids: Vec<u64> = (0..5).map(|at| mixed(9 * number + at) % 400).collect();
+    let mut once = ids.clone();
+    once.sort_unstable();
+    once.dedup();
+    match number % 7 {
+        3 => {
+            index.remove(&once).unwrap();
+        }
+        6 => index.compact().unwrap(),
+        _ => {
+            let mut codes = Codes::new(70).unwrap();
+            once.iter().for_each(|id| codes.push(&[mixed(id ^ number), number % 64]).unwrap());
+            let labels: Vec<u32> = once.iter().map(|id| *id as u32 % 5).collect();
+            index.upsert_codes(&once, &codes, Some(Labels::single(&labels))).unwrap();
+        }
+    }
+}
+
+/// Everything in an index.
+fn all(index: &Index) -> Vec<(u64, Vec<u64>, Vec<u32>)> {
+    let ids = index.ids().unwrap();
+    let item = |id: u64| {
+        let item = index.get(id).unwrap().unwrap();
+        (id, item.code, item.labels)
+    };
+    ids.into_iter().map(item).collect()
+}
+
+const CHILD: &str = "HASHBROOK_TEST_WRITES_TO";
+
+/// Not a test of its own: what the next one starts, and kills.
+#[test]
+fn a_writer_that_is_killed() {
+    let Ok(given) = std::env::var(CHILD) else { return };
+    let (path, first) = given.rsplit_once(':').unwrap();
+    let mut index = Index::edit(Path::new(path)).unwrap();
+    for number in first.parse().unwrap().. {
+        change(&mut index, number);
+        println!("\ndone {number}");
+        std::io::stdout().flush().unwrap();
+    }
+}
+
+#[test]
+fn whoever_is_killed_leaves_every_acknowledged_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("killed.index");
+    Index::of_codes(70).unwrap().save(&path).unwrap();
+    let mut expected = Index::of_codes(70).unwrap();
+    let mut next = 0;
+    let mut in_flight = 0;
+    for round in 0..60 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["index_files::a_writer_that_is_killed", "--exact", "--nocapture"])
+            .env(CHILD, format!("{}:{next}", path.display()))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (mut acknowledged, stop_after) = (Vec::new(), mixed(round) % 30);
+        for line in lines {
+            let Ok(line) = line else { break };
+            let Some(number) = line.strip_prefix("done ") else { continue };
+            acknowledged.push(number.parse::<u64>().unwrap());
+            if acknowledged.len() as u64 == stop_after + 1 {
+                std::thread::sleep(Duration::from_micros(mixed(round + 1000) % 3000));
+                child.kill().unwrap();
+            }
+        }
+        child.wait().unwrap();
+        for number in acknowledged {
+            assert_eq!(number, next);
+            change(&mut expected, number);
+            next += 1;
+        }
+        let found = Index::open(&path).unwrap();
+        found.verify().unwrap();
+        if all(&found) != all(&expected) {
+            // The change that was under way may be there as well, all of it.
+            change(&mut expected, next);
+            next += 1;
+            in_flight += 1;
+            assert_eq!(all(&found), all(&expected), "round {round}, change {next}");
+        }
+    }
+    assert!(next > 300, "only {next} changes");
+    println!("{next} changes, of which {in_flight} were under way when their writer was killed");
+}
+
+/// An index with everything that a file can hold.
+fn full(path: &Path) {
+    let weights: Vec<f32> = (0..4 * 70).map(|at| (mixed(at) % 1000) as f32 - 499.5).collect();
+    let mut parts = HashParts::linear(4, 70, weights);
+    parts.center = Some(vec![0.5; 4]);
+    parts.offset = Some(vec![0.25; 70]);
+    let mut index = Index::new(HashFunction::new(parts).unwrap());
+    let vectors: Vec<f32> = (0..4 * 3000).map(|at| (mixed(at + 7) % 1000) as f32).collect();
+    let ids: Vec<u64> = (0..3000).map(|at| at * at).collect();
+    let labels: Vec<u32> = (0..3000).map(|at| at % 3).collect();
+    let features = Features::new(&vectors, 4).unwrap();
+    index.add(&ids, features, Some(Labels::single(&labels))).unwrap();
+    let mut names = LabelNames::new();
+    for name in ["bird", "cat", "dog"] {
+        names.id(name);
+    }
+    index.set_label_names(names).unwrap();
+    index.save(path).unwrap();
+    let mut index = Index::edit(path).unwrap();
+    index.remove(&[0, 1, 49]).unwrap();
+    let more = features.slice(0..3);
+    let ends = [2, 2, 3];
+    let labels = Labels::sets(&ends, &[0, 2, 1]).unwrap();
+    index.upsert(&[4, 5, 6], more, Some(labels)).unwrap();
+    let mut names = index.label_names().clone();
+    names.id("fish");
+    index.set_label_names(names).unwrap();
+}
+
+/// What an index answers to all sorts of questions; or an error.
+fn answers(path: &Path) -> Result<String, Error> {
+    let index = Index::open(path)?;
+    let vectors: Vec<f32> = (0..4 * 20).map(|at| (mixed(at + 3) % 1000) as f32).collect();
+    let queries = Features::new(&vectors, 4).unwrap();
+    let nearest = index.search(queries, 50)?;
+    let within = index.within(queries, 20)?;
+    let some = hashbrook::Filter::all().labels(&[2]);
+    let filtered = index.filtered(&some).search(queries, 50)?;
+    let mut items = Vec::new();
+    for id in index.ids()? {
+        items.push(index.get(id)?);
+    }
+    let names: Vec<&str> = index.label_names().iter().collect();
+    Ok(format!("{nearest:?} {within:?} {filtered:?} {items:?} {names:?}"))
+}
+
+#[test]
+fn damage_is_an_error_and_never_a_wrong_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, broken) = (folder.path().join("whole.index"), folder.path().join("broken.index"));
+    full(&path);
+    let bytes = std::fs::read(&path).unwrap();
+    let expected = answers(&path).unwrap();
+    let (mut errors, mut harmless) = (0, 0);
+    let check = |bytes: &[u8]| {
+        std::fs::write(&broken, bytes).unwrap();
+        match answers(&broken) {
+            Ok(found) => {
+                assert_eq!(found, expected);
+                false
+            }
+            Err(Error::Malformed { .. } | Error::NewerVersion { .. }) => true,
+            Err(other) => panic!("{other}"),
+        }
+    };
+    for number in 0..1500 {
+        let mut bytes = bytes.clone();
+        // One in three in the first page, where everything hangs on.
+        let end = if number % 3 == 0 { 2100 } else { bytes.len() };
+        let place = mixed(number) as usize % end;
+        bytes[place] ^= 1 << (mixed(number + 5000) % 8);
+        *(if check(&bytes) { &mut errors } else { &mut harmless }) += 1;
+    }
+    assert!(errors > 900, "{errors} errors, {harmless} in what is not used");
+    for number in 0..300 {
+        let len = mixed(number) as usize % bytes.len();
+        assert!(check(&bytes[..len]), "cut to {len} of {} bytes", bytes.len());
+    }
+    let mut longer = bytes.clone();
+    longer.extend([7; 1000]);
+    assert!(!check(&longer), "what stands behind the log is not part of it");
+}
+
+#[test]
+fn a_file_has_one_writer_and_any_number_of_readers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shared.index");
+    full(&path);
+    let mut writer = Index::edit(&path).unwrap();
+    assert!(matches!(Index::edit(&path), Err(Error::InUse(_))));
+    assert!(matches!(writer.save(&path), Err(Error::InUse(_))));
+    let mut reader = Index::open(&path).unwrap();
+    let before = all(&reader);
+    let refused = reader.remove(&[9]);
+    assert!(matches!(refused, Err(Error::ReadOnly(_))), "{refused:?}");
+    assert!(matches!(reader.compact(), Err(Error::ReadOnly(_))));
+    writer.remove(&[9, 16]).unwrap();
+    writer.compact().unwrap();
+    // It goes on in the new file, and nobody else may.
+    assert!(matches!(Index::edit(&path), Err(Error::InUse(_))));
+    writer.remove(&[25]).unwrap();
+    assert_eq!(all(&reader), before, "a reader sees what it opened");
+    drop(writer);
+    let now = Index::edit(&path).unwrap();
+    assert_eq!(now.len(), before.len() - 3);
+}
+
+#[test]
+fn renewal_takes_all_items_and_no_others() {
+    let digits = hashbrook::dataset::digits();
+    let dim = hashbrook::dataset::Digits::DIM;
+    let features = Features::new(&digits.features, dim).unwrap();
+    let all_rows =
+        hashbrook::Batch::new(features, Labels::single(&digits.labels)).unwrap();
+    let mut model = Method::named("bsodh").unwrap().start(dim, 48, 1).unwrap();
+    model.learn(all_rows.slice(0..500)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("digits.index");
+    let ids: Vec<u64> = (0..1000).rev().collect();
+    let mut index = Index::new(model.hash_function());
+    index.add(&ids, features.slice(0..1000), Some(Labels::single(&digits.labels[..1000]))).unwrap();
+    index.save(&path).unwrap();
+    model.learn(all_rows.slice(500..1500)).unwrap();
+    let newer = model.hash_function();
+    let mut index = Index::edit(&path).unwrap();
+    let before = all(&index);
+    for (ids, rows) in [(&ids[1..], 1..1000), (&ids[..], 0..999)] {
+        assert!(index.renew(newer.clone(), ids, features.slice(rows)).is_err());
+    }
+    let mut others = ids.clone();
+    others[3] = 5000;
+    let refused = index.renew(newer.clone(), &others, features.slice(0..1000));
+    assert!(matches!(refused, Err(Error::NotRenewed { .. })), "{refused:?}");
+    assert_eq!(all(&index), before);
+    index.renew(newer.clone(), &ids, features.slice(0..1000)).unwrap();
+    let codes = newer.encode(features.slice(0..1000)).unwrap();
+    drop(index);
+    let index = Index::open(&path).unwrap();
+    assert_eq!(index.function().unwrap().parts(), newer.parts());
+    for (at, &id) in ids.iter().enumerate() {
+        let item = index.get(id).unwrap().unwrap();
+        assert_eq!((&item.code[..], &item.labels[..]), (codes.code(at), &[digits.labels[at]][..]));
+    }
+}
+
+fn first_version() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/library/version-1.index")
+}
+
+/// Makes the file of the next test. A file of a version is made once, when the version is new.
+#[test]
+#[ignore = "writes a file that is kept"]
+fn make_a_file_of_this_version() {
+    full(&first_version());
+}
+
+#[test]
+fn files_of_the_first_version_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("now.index");
+    full(&path);
+    assert_eq!(answers(&first_version()).unwrap(), answers(&path).unwrap());
+    // It can be changed, too.
+    let copy = folder.path().join("copy.index");
+    std::fs::copy(first_version(), &copy).unwrap();
+    let mut index = Index::edit(&copy).unwrap();
+    index.remove(&[4]).unwrap();
+    index.compact().unwrap();
+    index.verify().unwrap();
+}
