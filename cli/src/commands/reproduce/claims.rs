@@ -119,17 +119,24 @@ const CLAIMS: [(&str, &str, Check); 14] = [
     ),
     (
         "Without balance most codes are the same (four clusters for ten classes), with it every class has its own.",
-        "Holds if without balance there are fewer different codes than classes, and with it as many; in part if with balance there are more.",
+        "Holds if without balance there are fewer different codes than classes, and with it as many; in part if with balance there are more, or without it a quarter of the bits are the same in all codes of B_e.",
         |results| {
             let (unbalanced, balanced) =
                 (collapse(results, UNBALANCED)?, collapse(results, BSODH)?);
             let all = |of: &Collapse| of.distinct >= of.classes;
             let holds = !all(&unbalanced) && all(&balanced);
             let numbers = format!(
-                "{:.1} different codes without balance, {:.1} with it, {} classes",
-                unbalanced.distinct, balanced.distinct, balanced.classes
+                "{:.1} different codes without balance, {:.1} with it, {} classes; {:.1} and {:.1} bits are the same in all of B_e",
+                unbalanced.distinct,
+                balanced.distinct,
+                balanced.classes,
+                unbalanced.same_bits,
+                balanced.same_bits
             );
-            Verdict::new(holds, balanced.distinct > unbalanced.distinct, numbers)
+            let bits = results.plan.experiment("collapse")?.bits[0] as f64;
+            let in_part = balanced.distinct > unbalanced.distinct
+                || (4.0 * unbalanced.same_bits >= bits && 4.0 * balanced.same_bits < bits);
+            Verdict::new(holds, in_part, numbers)
         },
     ),
     (
@@ -316,6 +323,7 @@ struct Collapse {
     map: f64,
     distinct: f64,
     classes: f64,
+    same_bits: f64,
 }
 
 fn collapse(results: &Results<'_>, spec: &str) -> Option<Collapse> {
@@ -326,6 +334,9 @@ fn collapse(results: &Results<'_>, spec: &str) -> Option<Collapse> {
         map: runs.at_end(|point| point.map)?.mean,
         distinct: runs.of_runs(|record| record.classes.distinct as f64)?.mean,
         classes: runs.records.first()?.classes.classes as f64,
+        same_bits: runs
+            .of_runs(|record| record.classes.taught.as_ref().map_or(0.0, |t| t.same_bits as f64))?
+            .mean,
     })
 }
 
