@@ -147,7 +147,11 @@ fn read_rate() -> f64 {
 
 fn ceilings() {
     println!("one thread: XOR and popcount {:.1} G words/s in cache", popcount_peak());
-    println!("            {:.2} G words/s read from memory, {:.1} GB/s", read_rate(), 8.0 * read_rate());
+    println!(
+        "            {:.2} G words/s read from memory, {:.1} GB/s",
+        read_rate(),
+        8.0 * read_rate()
+    );
 }
 
 fn search() {
@@ -162,8 +166,10 @@ fn search() {
             let codes = clustered(bits, 1_000_000, classes, 1);
             let queries = clustered(bits, queries_count, classes, 2);
             let mut index = index_of(&codes);
-            for (threads, kernel) in
-                Kernel::available().into_iter().map(|kernel| (1, kernel)).chain([(2, Kernel::available()[0])])
+            for (threads, kernel) in Kernel::available()
+                .into_iter()
+                .map(|kernel| (1, kernel))
+                .chain([(2, Kernel::available()[0])])
             {
                 index.set_kernel(kernel);
                 let work = codes.len() * queries_count;
@@ -186,9 +192,14 @@ fn search() {
 
 fn radius() {
     println!("1,000,000 codes, 1,000 queries at once, one thread; billions of codes per second");
-    println!("{:>10} {:>5} {:>7} {:>10} {:>10} {:>12}", "codes", "bits", "radius", "scan", "buckets", "hits a query");
+    println!(
+        "{:>10} {:>5} {:>7} {:>10} {:>10} {:>12}",
+        "codes", "bits", "radius", "scan", "buckets", "hits a query"
+    );
     for (name, classes) in [("clustered", 100), ("clustered", 10), ("random", 0)] {
-        for (bits, radius) in [(32, 1), (64, 0), (64, 2), (64, 4), (64, 8), (128, 2), (128, 8), (256, 8)] {
+        for (bits, radius) in
+            [(32, 1), (64, 0), (64, 2), (64, 4), (64, 8), (128, 2), (128, 8), (256, 8)]
+        {
             let codes = clustered(bits, 1_000_000, classes, 1);
             let queries = clustered(bits, 1000, classes, 2);
             let mut index = index_of(&codes);
@@ -196,12 +207,21 @@ fn radius() {
             let mut of = |buckets: bool| {
                 index.allow_buckets(buckets);
                 // Asked often enough, the structure is there if it pays.
-                on_threads(1, || (0..if buckets { 2 } else { 0 }).for_each(|_| drop(index.within_codes(&queries, radius))));
-                let run = || hits = black_box(index.within_codes(&queries, radius)).expect("sound").all().len();
+                on_threads(1, || {
+                    (0..if buckets { 2 } else { 0 })
+                        .for_each(|_| drop(index.within_codes(&queries, radius)))
+                });
+                let run = || {
+                    hits =
+                        black_box(index.within_codes(&queries, radius)).expect("sound").all().len()
+                };
                 rate(codes.len() * queries.len(), on_threads(1, || median(3, run)))
             };
             let (scan, buckets) = (of(false), of(true));
-            println!("{name:>10} {bits:>5} {radius:>7} {scan:>10.2} {buckets:>10.1} {:>12}", hits / 1000);
+            println!(
+                "{name:>10} {bits:>5} {radius:>7} {scan:>10.2} {buckets:>10.1} {:>12}",
+                hits / 1000
+            );
         }
     }
 }
@@ -214,11 +234,15 @@ fn single() {
         let one: Vec<Codes> = (0..queries.len()).map(|at| queries.select(&[at])).collect();
         for threads in [1, 2] {
             let time = on_threads(threads, || {
-                median(9, || one.iter().for_each(|query| drop(black_box(index.search_codes(query, 10)))))
+                median(9, || {
+                    one.iter().for_each(|query| drop(black_box(index.search_codes(query, 10))))
+                })
             });
             let found = rate(count * one.len(), time);
             let micros = time.as_secs_f64() * 1e6 / one.len() as f64;
-            println!("{count:>9} codes of 64 bits, one query at a time, k=10, x{threads}: {micros:.0} us, {found:.2} G codes/s");
+            println!(
+                "{count:>9} codes of 64 bits, one query at a time, k=10, x{threads}: {micros:.0} us, {found:.2} G codes/s"
+            );
         }
     }
     println!("the machine reads {:.2} G words/s on one thread", read_rate());
@@ -230,9 +254,12 @@ fn filters() {
     let one = queries.select(&[0]);
     let mut index = Index::of_codes(64).expect("a length there is");
     let ids: Vec<u64> = (0..codes.len() as u64).collect();
-    let labels: Vec<u32> = ids.iter().map(|id| (id.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as u32 % 1000).collect();
+    let labels: Vec<u32> =
+        ids.iter().map(|id| (id.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as u32 % 1000).collect();
     index.add_codes(&ids, &codes, Some(Labels::single(&labels))).expect("new ids");
-    println!("1,000,000 codes of 64 bits, k=10, one thread: share let through, one query, 200 queries");
+    println!(
+        "1,000,000 codes of 64 bits, k=10, one thread: share let through, one query, 200 queries"
+    );
     for share in [1.0, 0.9, 0.5, 0.1, 0.01, 0.001] {
         let some: Vec<u32> = (0..(1000.0 * share) as u32).collect();
         let filter = if share == 1.0 { Filter::all() } else { Filter::all().labels(&some) };
@@ -256,7 +283,9 @@ fn files() {
         let index = Index::open(&path).expect("an index");
         black_box(index.search_codes(&query, 10)).expect("sound");
     });
-    println!("10,000,000 codes of 64 bits: opened in {opened:.2?}, opened and first answer in {answered:.2?}");
+    println!(
+        "10,000,000 codes of 64 bits: opened in {opened:.2?}, opened and first answer in {answered:.2?}"
+    );
     let small = clustered(64, 2_500_000, 100, 1);
     let mut index = index_of(&small);
     let mut id = 0;
@@ -280,9 +309,12 @@ fn files() {
 }
 
 fn duplicates() {
-    for (name, count, classes) in
-        [("clustered", 1_000_000, 100), ("clustered", 10_000_000, 1000), ("clustered", 10_000_000, 100), ("random", 10_000_000, 0)]
-    {
+    for (name, count, classes) in [
+        ("clustered", 1_000_000, 100),
+        ("clustered", 10_000_000, 1000),
+        ("clustered", 10_000_000, 100),
+        ("random", 1_000_000, 0),
+    ] {
         let codes = clustered(64, count, classes, 1);
         let index = index_of(&codes);
         let clock = Instant::now();
@@ -305,7 +337,9 @@ fn duplicates() {
     // A plain loop, to see that the scan of all pairs is a fair one.
     let codes = clustered(64, 20_000, 100, 1);
     let naive = median(3, || {
-        let near = |at: usize| (0..at).filter(|&other| hamming(codes.code(at), codes.code(other)) <= 3).count();
+        let near = |at: usize| {
+            (0..at).filter(|&other| hamming(codes.code(at), codes.code(other)) <= 3).count()
+        };
         black_box((0..codes.len()).map(near).sum::<usize>());
     });
     println!("a plain loop compares {:.2} G pairs/s", rate(20_000 * 10_000, naive));

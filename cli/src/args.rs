@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
 
 use crate::commands::{
-    compare, dedup, demo, encode, eval, index, info, learn, merge, reproduce, search, split, unlearn,
+    compare, dedup, demo, encode, eval, index, info, learn, merge, reproduce, search, split,
+    unlearn,
 };
 
 /// Learns compact binary codes from a labelled stream of vectors, and measures search by them.

@@ -37,7 +37,8 @@ pub fn read_codes(spec: &str, bits: Option<usize>) -> Result<Codes> {
     let bits = bits.unwrap_or(columns as usize * 8);
     let mut codes = Codes::new(bits)?;
     if bits.div_ceil(8) as u64 != columns {
-        let problem = format!("has {columns} bytes a row; codes of {bits} bits have {}", bits.div_ceil(8));
+        let problem =
+            format!("has {columns} bytes a row; codes of {bits} bits have {}", bits.div_ceil(8));
         return Err(wrong(&array, problem));
     }
     while let Some(bytes) = array.next_raw()? {
@@ -59,14 +60,17 @@ pub fn read_codes(spec: &str, bits: Option<usize>) -> Result<Codes> {
 /// When the file cannot be read, or holds something else.
 pub fn read_ids(spec: &str) -> Result<Vec<u64>> {
     let problem = |row: usize, found: &dyn std::fmt::Display| {
-        format!("row {row} is {found}; ids must be whole numbers from 0 to 2^64 - 1 (rows count from 0)")
+        format!(
+            "row {row} is {found}; ids must be whole numbers from 0 to 2^64 - 1 (rows count from 0)"
+        )
     };
     let mut ids = Vec::new();
     match Content::open(spec, Purpose::Labels)? {
         Content::Array(mut array) => {
             let (path, element) = (array.path().to_path_buf(), array.element());
             if !matches!(array.sizes(), [_] | [_, 1]) {
-                let problem = format!("holds {} numbers; ids have one column", shape(array.sizes()));
+                let problem =
+                    format!("holds {} numbers; ids have one column", shape(array.sizes()));
                 return Err(Error::malformed(&path, problem));
             }
             while let Some(bytes) = array.next_raw()? {
@@ -123,7 +127,9 @@ pub fn write_npz(path: &Path, arrays: &[(&str, Option<usize>, NpzArray<'_>)]) ->
             };
             let shape = match columns {
                 None => format!("({count},)"),
-                Some(columns) => format!("({}, {columns})", count.checked_div(*columns).unwrap_or(0)),
+                Some(columns) => {
+                    format!("({}, {columns})", count.checked_div(*columns).unwrap_or(0))
+                }
             };
             let mut text =
                 format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");

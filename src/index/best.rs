@@ -25,13 +25,31 @@ impl Best {
     /// For the `k` nearest of those below `limit`.
     pub(super) fn nearest(k: usize, limit: u32) -> Self {
         let counts = vec![0; limit as usize];
-        Best { k, limit, hits: Vec::new(), settled: 0, counts, edge: limit, below: 0, guessed: false }
+        Best {
+            k,
+            limit,
+            hits: Vec::new(),
+            settled: 0,
+            counts,
+            edge: limit,
+            below: 0,
+            guessed: false,
+        }
     }
 
     /// For all below `limit`.
     pub(super) fn all(limit: u32) -> Self {
         let counts = vec![0; limit as usize];
-        Best { k: usize::MAX, limit, hits: Vec::new(), settled: 0, counts, edge: limit, below: 0, guessed: false }
+        Best {
+            k: usize::MAX,
+            limit,
+            hits: Vec::new(),
+            settled: 0,
+            counts,
+            edge: limit,
+            below: 0,
+            guessed: false,
+        }
     }
 
     pub(super) fn limit(&self) -> u32 {

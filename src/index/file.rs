@@ -364,9 +364,10 @@ pub(super) fn open(path: &Path, write: bool) -> Result<Index> {
     let count = usize::try_from(header.count).unwrap_or(usize::MAX);
     if count > 0 {
         let segment = mapped_segment(path, &bytes, header, layout, count, sums, &index.sets);
-        index.segments.push(segment.ok_or_else(|| {
-            wrong("is cut short: not all of its items are there".to_owned())
-        })?);
+        index.segments.push(
+            segment
+                .ok_or_else(|| wrong("is cut short: not all of its items are there".to_owned()))?,
+        );
     }
     let (last, end) = replay(&mut index, &bytes, header, path)?;
     index.durable = if write {
@@ -539,12 +540,7 @@ pub(super) fn write(index: &Index, segment: &Segment, last: u64, path: &Path) ->
     target.commit()
 }
 
-fn write_to(
-    file: &mut File,
-    index: &Index,
-    segment: &Segment,
-    last: u64,
-) -> std::io::Result<()> {
+fn write_to(file: &mut File, index: &Index, segment: &Segment, last: u64) -> std::io::Result<()> {
     let text = Text {
         program: concat!("hashbrook ", env!("CARGO_PKG_VERSION")).to_owned(),
         label_sets: (0..index.sets.len()).map(|set| index.sets.labels(set).to_vec()).collect(),
@@ -652,8 +648,8 @@ fn function_bytes(function: &HashFunction) -> std::io::Result<Vec<u8>> {
 }
 
 fn read_function(bytes: &[u8]) -> std::result::Result<HashFunction, String> {
-    let (mut tensors, text) =
-        Tensors::from_bytes(bytes, FUNCTION).map_err(|problem| format!("its function: {problem}"))?;
+    let (mut tensors, text) = Tensors::from_bytes(bytes, FUNCTION)
+        .map_err(|problem| format!("its function: {problem}"))?;
     let text = text.ok_or("its function says nothing of itself")?;
     let FunctionText { dim, bits, unit, mut lift } =
         serde_json::from_str(&text).map_err(|problem| format!("its function: {problem}"))?;

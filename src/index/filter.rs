@@ -70,13 +70,13 @@ impl Filter {
     /// The items of a segment that it lets through; a bitmap for each condition.
     pub(super) fn choose(&self, segment: &Segment, sets: &LabelSets) -> Result<Vec<Arc<Bitmap>>> {
         let bitmap = |condition: &Condition| match condition {
-            Condition::Labels(labels) => {
-                segment.of_sets(&sets.carriers_of_any(labels))
-            }
+            Condition::Labels(labels) => segment.of_sets(&sets.carriers_of_any(labels)),
             Condition::Ids(ids) => by_ids(segment, ids.iter().copied()),
             Condition::Bitmap(words) => {
                 let bits = |(at, &word): (usize, &u64)| {
-                    (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at as u64 * 64 + bit)
+                    (0..64)
+                        .filter(move |bit| word >> bit & 1 == 1)
+                        .map(move |bit| at as u64 * 64 + bit)
                 };
                 by_ids(segment, words.iter().enumerate().flat_map(bits))
             }

@@ -448,12 +448,7 @@ impl Index {
     }
 
     /// Fails if items cannot be put in; else their order by id.
-    fn check(
-        &self,
-        ids: &[u64],
-        codes: &Codes,
-        labels: Option<Labels<'_>>,
-    ) -> Result<Vec<usize>> {
+    fn check(&self, ids: &[u64], codes: &Codes, labels: Option<Labels<'_>>) -> Result<Vec<usize>> {
         codes.expect_bits(self.bits())?;
         if let Some(labels) = labels.filter(|labels| labels.len() != codes.len()) {
             return Err(Error::LabelCount { rows: codes.len(), labels: labels.len() });
@@ -570,9 +565,15 @@ impl Index {
     /// When the file is damaged.
     pub fn duplicates(&self, radius: u32) -> Result<Vec<Vec<u64>>> {
         let merged = self.merged()?;
-        let buckets = Buckets::build(self.kernel, self.layout, merged.codes_from(0), merged.slots());
         let radius = radius.min(self.bits() as u32);
-        let groups = buckets::groups::join(&buckets, self.kernel, radius);
+        let codes = merged.all_codes()?;
+        let groups = match buckets::pieces::join(&codes, self.bits(), radius) {
+            Some(groups) => groups,
+            None => {
+                let buckets = Buckets::build(self.kernel, self.layout, codes);
+                buckets::groups::join(&buckets, self.kernel, radius)
+            }
+        };
         let ids = |group: Vec<u32>| {
             group.into_iter().map(|slot| merged.id(slot as usize)).collect::<Result<Vec<u64>>>()
         };

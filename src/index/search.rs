@@ -35,22 +35,22 @@ pub(super) struct Search<'a> {
 }
 
 /// Bytes of codes that stay in the innermost cache while all queries go over them.
-const TILE_BYTES: usize = 1 << 14;
+const TILE_BYTES: usize = 1 << 15;
 
 /// Queries that go over a tile together.
 const QUERIES: usize = 64;
 
 /// Comparisons of words below which a search is over before another thread is awake.
-const WORTH_A_THREAD: usize = 1 << 20;
+const WORTH_A_THREAD: usize = 1 << 19;
 
 /// What it costs to move a code, in comparisons of a word.
 const MOVE: usize = 64;
 
 /// From which `k` on it pays to guess the distance of the last.
-const GUESSED: usize = 32;
+const GUESSED: usize = 16;
 
 /// Codes after which the first guess is made.
-const FIRST_GUESS: usize = 4096;
+const FIRST_GUESS: usize = 512;
 
 /// A part of a segment, and what of it is let through.
 struct Part<'a> {
@@ -70,7 +70,9 @@ impl Search<'_> {
         } else if queries.len() >= 4 * threads {
             // Small chunks, so that no thread waits long for the last.
             let size = queries.len().div_ceil(4 * threads).clamp(1, QUERIES);
-            all.par_chunks(size).map(|chunk| self.chunk(queries, chunk, 1)).collect::<Result<_>>()?
+            all.par_chunks(size)
+                .map(|chunk| self.chunk(queries, chunk, 1))
+                .collect::<Result<_>>()?
         } else {
             all.chunks(QUERIES)
                 .map(|chunk| self.chunk(queries, chunk, threads))
@@ -200,12 +202,8 @@ impl Search<'_> {
             let end = range.end.min(start + size).min(of_checksum);
             segment.check(Column::Codes, start)?;
             let count = end - start;
-            let mut run = Run {
-                words: segment.codes_from(start),
-                count,
-                first: start as u32,
-                chosen: None,
-            };
+            let mut run =
+                Run { words: segment.codes_from(start), count, first: start as u32, chosen: None };
             let mut left = count;
             if let [first, rest @ ..] = &maps[..] {
                 let words = start / 64..end.div_ceil(64);
@@ -223,9 +221,14 @@ impl Search<'_> {
                 compact.fill(layout, run);
                 for (best, &query) in bests.iter_mut().zip(chunk).filter(|_| left > 0) {
                     let before = best.hits.len();
-                    let run =
-                        Run { words: &compact.words, count: left, first: 0, chosen: None };
-                    self.kernel.scan(layout, queries.code(query), run, best.limit(), &mut best.hits);
+                    let run = Run { words: &compact.words, count: left, first: 0, chosen: None };
+                    self.kernel.scan(
+                        layout,
+                        queries.code(query),
+                        run,
+                        best.limit(),
+                        &mut best.hits,
+                    );
                     for hit in &mut best.hits[before..] {
                         let (distance, number) = parts(*hit);
                         *hit = crate::kernel::hit(distance, compact.slots[number as usize]);
@@ -234,7 +237,13 @@ impl Search<'_> {
                 }
             } else {
                 for (best, &query) in bests.iter_mut().zip(chunk) {
-                    self.kernel.scan(layout, queries.code(query), run, best.limit(), &mut best.hits);
+                    self.kernel.scan(
+                        layout,
+                        queries.code(query),
+                        run,
+                        best.limit(),
+                        &mut best.hits,
+                    );
                     best.settle();
                 }
             }

@@ -40,7 +40,7 @@ pub(super) struct Segment {
     /// The first id, if all others follow it without a gap.
     counted_from: OnceLock<Option<u64>>,
     checksums: Option<Checksums>,
-    buckets: OnceLock<Option<Buckets>>,
+    buckets: OnceLock<Buckets>,
     /// How many codes were scanned for lack of buckets.
     scanned: AtomicU64,
     by_set: Mutex<HashMap<Vec<u32>, Arc<Bitmap>>>,
@@ -245,6 +245,16 @@ impl Segment {
         Ok(())
     }
 
+    /// All codes one after the other, as words.
+    pub(super) fn all_codes(&self) -> Result<Vec<u64>> {
+        let width = self.layout.code_words();
+        let mut codes = vec![0; self.slots() * width];
+        for (slot, code) in codes.chunks_exact_mut(width).enumerate() {
+            self.code(slot, code)?;
+        }
+        Ok(codes)
+    }
+
     /// The words of codes from a slot on, which must be a multiple of the layout's lanes.
     pub(super) fn codes_from(&self, slot: usize) -> &[u64] {
         &self.codes[self.layout.words(slot)..]
@@ -313,17 +323,14 @@ impl Segment {
     /// scanned without it.
     pub(super) fn buckets(&self, kernel: Kernel, work: u64) -> Result<Option<&Buckets>> {
         if let Some(buckets) = self.buckets.get() {
-            return Ok(buckets.as_ref());
+            return Ok(Some(buckets));
         }
         let scanned = self.scanned.fetch_add(work, Ordering::Relaxed) + work;
         if self.slots() < Buckets::LEAST_ITEMS || scanned / Buckets::COST < self.slots() as u64 {
             return Ok(None);
         }
-        for slot in (0..self.slots()).step_by(CHECKED) {
-            self.check(Part::Codes, slot)?;
-        }
-        let build = || Some(Buckets::build(kernel, self.layout, &self.codes, self.slots()));
-        Ok(self.buckets.get_or_init(build).as_ref())
+        let codes = self.all_codes()?;
+        Ok(Some(self.buckets.get_or_init(|| Buckets::build(kernel, self.layout, codes))))
     }
 
     /// Bytes it takes: of ids, codes and labels, and of what came on top.
@@ -340,7 +347,7 @@ impl Segment {
         let live = self.live.as_ref().map_or(0, |live| 8 * live.len());
         let known = self.by_set.lock().unwrap_or_else(PoisonError::into_inner);
         let bitmaps: usize = known.values().map(|bitmap| 8 * bitmap.len()).sum();
-        let buckets = self.buckets.get().and_then(Option::as_ref).map_or(0, Buckets::memory);
+        let buckets = self.buckets.get().map_or(0, Buckets::memory);
         (items, spare(&self.ids) + spare(&self.codes) + live + bitmaps + buckets)
     }
 
@@ -356,8 +363,11 @@ impl Segment {
                 (None, Some(_)) => false,
                 (Some(&i), Some(&j)) => left.id(i)? < right.id(j)?,
             };
-            let (segment, slots) =
-                if from_left { (left, &mut a as &mut dyn Iterator<Item = usize>) } else { (right, &mut b as _) };
+            let (segment, slots) = if from_left {
+                (left, &mut a as &mut dyn Iterator<Item = usize>)
+            } else {
+                (right, &mut b as _)
+            };
             if let Some(slot) = slots.next() {
                 segment.code(slot, &mut code)?;
                 builder.push(segment.id(slot)?, &code, segment.label_set(slot)?);

@@ -484,12 +484,20 @@ mod x86 {
     }
 
     avx512!(
-        Avx512, 8, _mm512_set1_epi64 as i64,
-        _mm512_popcnt_epi64, _mm512_add_epi64, _mm512_cmplt_epu64_mask
+        Avx512,
+        8,
+        _mm512_set1_epi64 as i64,
+        _mm512_popcnt_epi64,
+        _mm512_add_epi64,
+        _mm512_cmplt_epu64_mask
     );
     avx512!(
-        Avx512Narrow, 16, _mm512_set1_epi32 as i32,
-        _mm512_popcnt_epi32, _mm512_add_epi32, _mm512_cmplt_epu32_mask
+        Avx512Narrow,
+        16,
+        _mm512_set1_epi32 as i32,
+        _mm512_popcnt_epi32,
+        _mm512_add_epi32,
+        _mm512_cmplt_epu32_mask
     );
 
     struct Avx2;

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use hashbrook::{
-    Codes, Error, Filter, Hit, Index, Kernel, Labels, hamming,
-};
+use hashbrook::{Codes, Error, Filter, Hit, Index, Kernel, Labels, hamming};
 use proptest::prelude::*;
 
 /// What the index should hold.
@@ -17,9 +15,8 @@ struct Model {
 impl Model {
     fn sorted(&self, query: &[u64], lets_through: &dyn Fn(u64, &[u32]) -> bool) -> Vec<Hit> {
         let some = self.items.iter().filter(|(id, (_, labels))| lets_through(**id, labels));
-        let mut hits: Vec<Hit> = some
-            .map(|(&id, (code, _))| Hit { id, distance: hamming(query, code) })
-            .collect();
+        let mut hits: Vec<Hit> =
+            some.map(|(&id, (code, _))| Hit { id, distance: hamming(query, code) }).collect();
         hits.sort_unstable_by_key(|hit| (hit.distance, hit.id));
         hits
     }
@@ -125,7 +122,11 @@ fn check(index: &mut Index, model: &Model, bits: usize, seed: u64, k: usize, rad
             let within = index.filtered(filter).within_codes(&queries, radius).unwrap();
             for (at, query) in queries.iter().enumerate() {
                 let sorted = model.sorted(query, &**lets_through);
-                assert_eq!(nearest.row(at), &sorted[..k.min(sorted.len())], "{kernel:?} {filter:?}");
+                assert_eq!(
+                    nearest.row(at),
+                    &sorted[..k.min(sorted.len())],
+                    "{kernel:?} {filter:?}"
+                );
                 let near = sorted.iter().take_while(|hit| hit.distance <= radius).count();
                 assert_eq!(within.row(at), &sorted[..near], "{kernel:?} {filter:?}");
             }
@@ -134,7 +135,10 @@ fn check(index: &mut Index, model: &Model, bits: usize, seed: u64, k: usize, rad
     for id in model.items.keys().copied().chain([seed]).take(20) {
         let item = index.get(id).unwrap();
         let expected = model.items.get(&id);
-        assert_eq!(item.as_ref().map(|item| (&item.code, &item.labels)), expected.map(|(c, l)| (c, l)));
+        assert_eq!(
+            item.as_ref().map(|item| (&item.code, &item.labels)),
+            expected.map(|(c, l)| (c, l))
+        );
         assert_eq!(index.contains(id).unwrap(), expected.is_some());
     }
 }
@@ -258,7 +262,9 @@ fn large_indexes_find_the_same_by_every_way() {
         let codes = if seed == 3 {
             // At random, for the ways that are good for those.
             let mut codes = Codes::new(64).unwrap();
-            (0..20_000u64).for_each(|at| codes.push(&[(at + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)]).unwrap());
+            (0..20_000u64).for_each(|at| {
+                codes.push(&[(at + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)]).unwrap()
+            });
             codes
         } else {
             balls(bits, 20_000, seed)

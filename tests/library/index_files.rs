@@ -218,8 +218,7 @@ fn renewal_takes_all_items_and_no_others() {
     let digits = hashbrook::dataset::digits();
     let dim = hashbrook::dataset::Digits::DIM;
     let features = Features::new(&digits.features, dim).unwrap();
-    let all_rows =
-        hashbrook::Batch::new(features, Labels::single(&digits.labels)).unwrap();
+    let all_rows = hashbrook::Batch::new(features, Labels::single(&digits.labels)).unwrap();
     let mut model = Method::named("bsodh").unwrap().start(dim, 48, 1).unwrap();
     model.learn(all_rows.slice(0..500)).unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -230,9 +230,9 @@ fn print(index: &Index, hits: &Hits) -> Result<()> {
         for hit in row.iter().take(SHOWN) {
             let item = index.get(hit.id)?;
             let name = |label: &u32| index.label_names().name(*label).unwrap_or("?").to_owned();
-            let labels: Vec<String> =
-                item.iter().flat_map(|item| &item.labels).map(name).collect();
-            let labels = if labels.is_empty() { String::new() } else { format!(" [{}]", labels.join(",")) };
+            let labels: Vec<String> = item.iter().flat_map(|item| &item.labels).map(name).collect();
+            let labels =
+                if labels.is_empty() { String::new() } else { format!(" [{}]", labels.join(",")) };
             shown.push(format!("{}{labels} at {}", hit.id, hit.distance));
         }
         let more = row.len().saturating_sub(SHOWN);

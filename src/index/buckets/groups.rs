@@ -1,7 +1,8 @@
 //! Groups of near-duplicates: what hangs together when all within a radius are joined.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::union::Union;
 use super::{Buckets, Kernel, Node, parts};
 
 /// Pairs of codes worth a thread of their own.
@@ -14,59 +15,27 @@ pub(in crate::index) fn join(buckets: &Buckets, kernel: Kernel, radius: u32) -> 
         buckets,
         kernel,
         radius,
-        parents: (0..count as u32).map(AtomicU32::new).collect(),
+        union: Union::new(count),
         whole: buckets.nodes.iter().map(|_| AtomicBool::new(false)).collect(),
     };
     if count > 0 {
         joining.within(0);
     }
-    let mut members: Vec<(u32, u32)> = (0..count as u32)
-        .map(|number| (joining.root(number), buckets.slots[number as usize]))
-        .collect();
-    members.sort_unstable();
-    let groups = members.chunk_by(|left, right| left.0 == right.0);
-    let several = groups.filter(|group| group.len() > 1);
-    let mut groups: Vec<Vec<u32>> =
-        several.map(|group| group.iter().map(|&(_, slot)| slot).collect()).collect();
-    groups.sort_unstable();
-    groups
+    joining.union.groups(&buckets.slots)
 }
 
 struct Joining<'a> {
     buckets: &'a Buckets,
     kernel: Kernel,
     radius: u32,
-    /// For each code another of its group, with a smaller number; the smallest has itself.
-    parents: Vec<AtomicU32>,
+    union: Union,
     /// Nodes all of whose codes are known to be in one group.
     whole: Vec<AtomicBool>,
 }
 
 impl Joining<'_> {
-    fn root(&self, mut number: u32) -> u32 {
-        loop {
-            let parent = self.parents[number as usize].load(Ordering::Relaxed);
-            if parent == number {
-                return number;
-            }
-            // Every second look leads twice as far the next time.
-            let above = self.parents[parent as usize].load(Ordering::Relaxed);
-            self.parents[number as usize].fetch_min(above, Ordering::Relaxed);
-            number = above;
-        }
-    }
-
-    fn unite(&self, left: u32, right: u32) {
-        let (mut left, mut right) = (self.root(left), self.root(right));
-        while left != right {
-            let (small, large) = (left.min(right), left.max(right));
-            let parent = &self.parents[large as usize];
-            let swap = parent.compare_exchange(large, small, Ordering::Relaxed, Ordering::Relaxed);
-            if swap.is_ok() {
-                return;
-            }
-            (left, right) = (self.root(small), self.root(large));
-        }
+    fn root(&self, number: u32) -> u32 {
+        self.union.root(number)
     }
 
     fn node(&self, at: usize) -> Node {
@@ -106,7 +75,7 @@ impl Joining<'_> {
             let open: u32 = agreed.iter().map(|word| word.count_zeros()).sum();
             if open <= self.radius {
                 // No two of them can differ by more.
-                (1..node.count).for_each(|number| self.unite(node.start, node.start + number));
+                (1..node.count).for_each(|number| self.union.join(node.start, node.start + number));
             } else {
                 self.compare(at, at);
             }
@@ -158,15 +127,18 @@ impl Joining<'_> {
     fn compare(&self, one: usize, other: usize) {
         let (node, others) = (self.node(one), self.node(other));
         let larger = if node.count >= others.count { node } else { others };
+        if one == other {
+            return self.compare_all_but(Some(node.start), one, one);
+        }
         let group = self.most_frequent_group(larger);
         self.compare_all_but(group, one, other);
-        if one != other {
+        if group.is_some() {
             self.compare_all_but(group, other, one);
         }
     }
 
-    /// Some code of the group that most codes of a bucket are in, if that is more than half.
-    fn most_frequent_group(&self, node: Node) -> u32 {
+    /// Some code of the group that most codes of a bucket are in; `None` if no group has half of them.
+    fn most_frequent_group(&self, node: Node) -> Option<u32> {
         // One vote for a group outweighs one for another: what is left over has the most.
         let (mut chosen, mut root, mut votes) = (node.start, self.root(node.start), 0u32);
         for number in node.start..node.start + node.count {
@@ -179,11 +151,13 @@ impl Joining<'_> {
                 votes -= 1;
             }
         }
-        chosen
+        let members = (node.start..node.start + node.count).filter(|&it| self.root(it) == root);
+        (2 * members.count() >= node.count as usize && node.count > 1).then_some(chosen)
     }
 
-    /// Compares each code of a bucket that is not in a group with all of another bucket.
-    fn compare_all_but(&self, group: u32, one: usize, other: usize) {
+    /// Compares each code of a bucket that is not in a group with all of another bucket, or of its
+    /// own.
+    fn compare_all_but(&self, group: Option<u32>, one: usize, other: usize) {
         let (node, others) = (self.node(one), self.node(other));
         let (Some(mine), Some(run)) = (self.buckets.run(node), self.buckets.run(others)) else {
             return;
@@ -193,7 +167,7 @@ impl Joining<'_> {
         let mut code = vec![0; layout.code_words()];
         for number in 0..node.count {
             let at = node.start + number;
-            if self.root(at) == self.root(group) && at != group {
+            if group.is_some_and(|group| at != group && self.root(at) == self.root(group)) {
                 continue;
             }
             layout.get(mine.words, number as usize, &mut code);
@@ -202,7 +176,7 @@ impl Joining<'_> {
             }
             hits.clear();
             self.kernel.scan(layout, &code, run, self.radius + 1, &mut hits);
-            hits.iter().for_each(|&hit| self.unite(at, others.start + parts(hit).1));
+            hits.iter().for_each(|&hit| self.union.join(at, others.start + parts(hit).1));
         }
     }
 }

@@ -52,7 +52,12 @@ impl Leaders {
     }
 
     /// Puts the codes of each ball together, and their slots with them; where each ball ends.
-    pub(super) fn sort(&self, kernel: Kernel, codes: &mut Vec<u64>, slots: &mut Vec<u32>) -> Vec<usize> {
+    pub(super) fn sort(
+        &self,
+        kernel: Kernel,
+        codes: &mut Vec<u64>,
+        slots: &mut Vec<u32>,
+    ) -> Vec<usize> {
         let width = self.layout.code_words();
         let run = Run { words: &self.words, count: self.count, first: 0, chosen: None };
         let nearest = |hits: &mut Vec<u64>, code: &[u64]| {

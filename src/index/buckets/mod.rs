@@ -11,6 +11,8 @@
 
 pub(super) mod groups;
 mod leaders;
+pub(super) mod pieces;
+mod union;
 
 use std::sync::OnceLock;
 
@@ -70,12 +72,10 @@ impl Buckets {
     /// What it takes to build, in comparisons per code.
     pub(super) const COST: u64 = 1 << 10;
 
-    pub(super) fn build(kernel: Kernel, layout: Layout, words: &[u64], count: usize) -> Self {
+    /// Of codes one after the other, as words.
+    pub(super) fn build(kernel: Kernel, layout: Layout, mut codes: Vec<u64>) -> Self {
         let width = layout.code_words();
-        let mut codes = vec![0; count * width];
-        for (at, code) in codes.chunks_exact_mut(width).enumerate() {
-            layout.get(words, at, code);
-        }
+        let count = codes.len() / width;
         let mut slots: Vec<u32> = (0..count as u32).collect();
         let tree = match Leaders::find(layout, &codes) {
             None => split(&mut codes, &mut slots, width),
@@ -210,7 +210,8 @@ impl Buckets {
     pub(super) fn pay(&self, radius: u32) -> bool {
         let Some(pays) = self.pays.get(radius as usize) else { return false };
         *pays.get_or_init(|| {
-            let leaves: Vec<&Node> = self.nodes.iter().filter(|node| node.group.is_some()).collect();
+            let leaves: Vec<&Node> =
+                self.nodes.iter().filter(|node| node.group.is_some()).collect();
             let (mut seen, mut asked) = (0u64, 0u64);
             let mut code = vec![0; self.width()];
             for node in leaves.iter().step_by(leaves.len().div_ceil(32).max(1)) {
@@ -360,8 +361,10 @@ impl Sample {
     /// The bit that parts the codes most evenly; `None` if they are all the same, or few and alike.
     fn dividing_bit(&self, codes: &[u64], width: usize) -> Option<usize> {
         let evenness = |ones: usize| ones.min(self.size - ones);
-        let best = (0..self.ones.len())
-            .max_by_key(|&bit| (evenness(self.ones[bit]), usize::MAX - bit))?;
+        let most = self.ones.iter().map(|&ones| evenness(ones)).max()?;
+        // The first of those that are about as good: nodes that were split by the same bits can be
+        // told apart by them.
+        let best = self.ones.iter().position(|&ones| 4 * evenness(ones) >= 3 * most)?;
         if codes.len() / width <= ALIKE && 8 * evenness(self.ones[best]) < self.size {
             return None;
         }

@@ -57,7 +57,10 @@ impl Items {
         };
         if ids.len() != items {
             let (of_ids, of_items) = (plural(ids.len() as u64, "id"), plural(items as u64, "item"));
-            bail!("{} has {of_ids} for {of_items}; there must be one per item", self.ids.join(", "));
+            bail!(
+                "{} has {of_ids} for {of_items}; there must be one per item",
+                self.ids.join(", ")
+            );
         }
         let mut names = index.label_names().clone();
         let labels = match self.labels.as_slice() {

@@ -233,7 +233,9 @@ fn info(args: &Named) -> Result<()> {
         ("codes", plural(index.bits() as u64, "bit")),
         (
             "vectors",
-            dim.map_or("none: it takes codes alone".to_owned(), |dim| plural(dim as u64, "dimension")),
+            dim.map_or("none: it takes codes alone".to_owned(), |dim| {
+                plural(dim as u64, "dimension")
+            }),
         ),
         ("labels", count(index.label_names().iter().count() as u64)),
         ("file", plural(bytes, "byte")),

@@ -1,0 +1,55 @@
+//! Near-duplicates among codes that are scattered: whoever differs in `r` bits agrees in one of
+//! `r + 1` pieces.
+
+use rayon::prelude::*;
+
+use super::union::Union;
+use crate::hamming;
+
+/// Comparisons per code and piece up to which this is the best way.
+const FEW: u64 = 1024;
+
+/// The groups of codes that hang together, given as words, each by its numbers; `None` if too many
+/// codes agree in a piece, as those of classes do.
+pub(in crate::index) fn join(codes: &[u64], bits: usize, radius: u32) -> Option<Vec<Vec<u32>>> {
+    let (width, pieces) = (bits.div_ceil(64), radius as usize + 1);
+    let count = codes.len() / width;
+    // Pieces of few bits are shared by many.
+    if bits / pieces < 8 || count < 2 {
+        return None;
+    }
+    let code = |number: u32| &codes[number as usize * width..][..width];
+    let union = Union::new(count);
+    for piece in 0..pieces {
+        let (start, end) = (piece * bits / pieces, (piece + 1) * bits / pieces);
+        let key = |number: u32| bits_of(code(number), start, end.min(start + 64));
+        let mut keys: Vec<(u64, u32)> =
+            (0..count as u32).into_par_iter().map(|number| (key(number), number)).collect();
+        keys.par_sort_unstable();
+        let runs: Vec<&[(u64, u32)]> = keys.chunk_by(|left, right| left.0 == right.0).collect();
+        let compared: u64 = runs.iter().map(|run| (run.len() as u64).pow(2)).sum();
+        if compared > FEW * count as u64 {
+            return None;
+        }
+        runs.par_iter().for_each(|run| {
+            for (at, &(_, one)) in run.iter().enumerate() {
+                for &(_, other) in &run[..at] {
+                    if hamming(code(one), code(other)) <= radius {
+                        union.join(one, other);
+                    }
+                }
+            }
+        });
+    }
+    let all: Vec<u32> = (0..count as u32).collect();
+    Some(union.groups(&all))
+}
+
+/// Some bits of a code, at most 64.
+fn bits_of(code: &[u64], start: usize, end: usize) -> u64 {
+    let (word, shift) = (start / 64, start % 64);
+    let low = code[word] >> shift;
+    let high = if shift > 0 && word + 1 < code.len() { code[word + 1] << (64 - shift) } else { 0 };
+    let mask = if end - start == 64 { u64::MAX } else { (1 << (end - start)) - 1 };
+    (low | high) & mask
+}

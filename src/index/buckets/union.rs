@@ -1,0 +1,55 @@
+//! What hangs together: sets that are joined by many threads at once.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Numbers in sets, each at first alone in its own.
+pub(super) struct Union {
+    /// For each number another of its set, which is smaller; the smallest has itself.
+    parents: Vec<AtomicU32>,
+}
+
+impl Union {
+    pub(super) fn new(count: usize) -> Self {
+        Union { parents: (0..count as u32).map(AtomicU32::new).collect() }
+    }
+
+    /// The smallest number of a set. While others join sets it may be of a set that has grown since.
+    pub(super) fn root(&self, mut number: u32) -> u32 {
+        loop {
+            let parent = self.parents[number as usize].load(Ordering::Relaxed);
+            if parent == number {
+                return number;
+            }
+            // Every second look leads twice as far the next time.
+            let above = self.parents[parent as usize].load(Ordering::Relaxed);
+            self.parents[number as usize].fetch_min(above, Ordering::Relaxed);
+            number = above;
+        }
+    }
+
+    pub(super) fn join(&self, left: u32, right: u32) {
+        let (mut left, mut right) = (self.root(left), self.root(right));
+        while left != right {
+            let (small, large) = (left.min(right), left.max(right));
+            let parent = &self.parents[large as usize];
+            let swap = parent.compare_exchange(large, small, Ordering::Relaxed, Ordering::Relaxed);
+            if swap.is_ok() {
+                return;
+            }
+            (left, right) = (self.root(small), self.root(large));
+        }
+    }
+
+    /// The sets of at least two, as the slots of their numbers, ascending.
+    pub(super) fn groups(&self, slots: &[u32]) -> Vec<Vec<u32>> {
+        let mut members: Vec<(u32, u32)> =
+            (0..).zip(slots).map(|(number, &slot)| (self.root(number), slot)).collect();
+        members.sort_unstable();
+        let sets = members.chunk_by(|left, right| left.0 == right.0);
+        let several = sets.filter(|set| set.len() > 1);
+        let mut groups: Vec<Vec<u32>> =
+            several.map(|set| set.iter().map(|&(_, slot)| slot).collect()).collect();
+        groups.sort_unstable();
+        groups
+    }
+}
