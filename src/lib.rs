@@ -3,8 +3,8 @@
 //! little memory, in little time.
 //!
 //! ```text
-//! Method  ->  Model  ->  HashFunction  ->  Codes
-//! recipe      running    frozen            packed
+//! Method  ->  Model  ->  HashFunction  ->  Codes  ->  Index
+//! recipe      running    frozen            packed     searchable
 //!             learner    x -> bits         bits
 //! ```
 //!
@@ -15,6 +15,7 @@
 //! * A [`HashFunction`] is what a model has learned so far, frozen. Everything done to a vector on
 //!   its way to a code is in it.
 //! * [`Codes`] are what comes out, 64 bits to a word.
+//! * An [`Index`] holds ids with their codes, and finds the nearest: exactly, and very fast.
 //!
 //! # Learn, encode, measure
 //!
@@ -44,6 +45,42 @@
 //! )?;
 //! assert!(found.map > 0.9, "mAP of {:.3}", found.map);
 //! # Ok::<(), hashbrook::Error>(())
+//! ```
+//!
+//! # Search
+//!
+//! An [`Index`] keeps codes under ids of your own, with labels to filter by if you like, in memory or
+//! in a file that processes share. What it finds is exact and complete, in order of distance and id:
+//!
+//! ```
+//! use hashbrook::dataset::{Digits, digits};
+//! use hashbrook::{Batch, Features, Filter, Index, Labels, Learner, Method};
+//!
+//! let Digits { features, labels } = digits();
+//! let all = Batch::new(Features::new(&features, Digits::DIM)?, Labels::single(&labels))?;
+//! let mut model = Method::named("brook")?.start(Digits::DIM, 64, 1)?;
+//! model.learn(all.slice(0..1500))?;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("digits.index");
+//! let mut index = Index::new(model.hash_function());
+//! let ids: Vec<u64> = (0..1500).collect();
+//! index.add(&ids, all.slice(0..1500).features(), all.slice(0..1500).labels())?;
+//! index.save(&path)?;
+//!
+//! // Elsewhere, and in as many processes as you like:
+//! let index = Index::open(&path)?;
+//! let query = all.slice(1600..1601).features();
+//! let nearest = index.search(query, 10)?;
+//! assert_eq!(nearest.row(0).len(), 10);
+//! let near_sevens = index.filtered(&Filter::all().labels(&[7])).within(query, 8)?;
+//! # let _ = near_sevens;
+//!
+//! // Changes are in the file when the call returns.
+//! let mut index = Index::edit(&path)?;
+//! index.remove(&[3, 4])?;
+//! assert_eq!(index.len(), 1498);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! [`Features`], [`Labels`] and [`Batch`] are views of your own memory. They check shape and

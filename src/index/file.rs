@@ -205,7 +205,7 @@ impl Log {
     }
 
     fn append(&mut self, change: &[u8]) -> Result<()> {
-        let next = self.last + 1;
+        let next = self.last.wrapping_add(1);
         let record = record(next, change);
         let end = self.end + record.len() as u64;
         let mut write = |at: u64, bytes: &[u8]| {
@@ -427,7 +427,7 @@ fn replay(index: &mut Index, bytes: &[u8], header: Header, path: &Path) -> Resul
     let (mut at, mut last) = (header.log, header.first);
     while at < valid_end || (places.contains(&None) && last == valid) {
         let record = usize::try_from(at).ok().and_then(|at| read_record(bytes, at));
-        let whole = record.filter(|(number, _)| *number == last + 1);
+        let whole = record.filter(|(number, _)| *number == last.wrapping_add(1));
         let Some((number, change)) = whole else {
             if at >= valid_end {
                 // One of the places is damaged: it may have stood for one record more, which is
@@ -598,7 +598,7 @@ fn write_to(file: &mut File, index: &Index, segment: &Segment, last: u64) -> std
 /// Writes a file anew, in the place of one that is open for changes: with one segment, and what it
 /// is from now on.
 pub(super) fn rewrite(index: &Index, segment: &Segment, log: &Log) -> Result<(Log, Segment)> {
-    let last = log.last + 1;
+    let last = log.last.wrapping_add(1);
     let file = write(index, segment, last, &log.path)?;
     let opened = open_written(&log.path, &file)?;
     Ok((Log { path: log.path.clone(), file, start: opened.1, end: opened.1, last }, opened.0))

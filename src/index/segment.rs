@@ -215,7 +215,7 @@ impl Segment {
     pub(super) fn id(&self, slot: usize) -> Result<u64> {
         // Ids that count up need not be looked up, far away in memory.
         if let Some(Some(first)) = self.counted_from.get() {
-            return Ok(first + slot as u64);
+            return Ok(first.wrapping_add(slot as u64));
         }
         self.check(Part::Ids, slot)?;
         if self.counted_from.get().is_none() {

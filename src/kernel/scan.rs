@@ -212,8 +212,8 @@ unsafe fn distances<L: Lanes, const WORDS: usize>(
     unsafe {
         let from = run.words.as_ptr().add(group * GROUP * words);
         let mut sum = L::distance(L::load(from), L::all(query[0]));
-        for word in 1..words {
-            let next = L::distance(L::load(from.add(word * GROUP)), L::all(query[word]));
+        for (word, &own) in query[..words].iter().enumerate().skip(1) {
+            let next = L::distance(L::load(from.add(word * GROUP)), L::all(own));
             sum = L::add(sum, next);
         }
         sum

@@ -100,7 +100,8 @@ fn check(index: &mut Index, model: &Model, bits: usize, seed: u64, k: usize, rad
     let mut queries = Codes::new(bits).unwrap();
     let count = 1 + seed as usize % 9;
     (0..count).for_each(|at| queries.push(&code(bits, seed.rotate_left(at as u32))).unwrap());
-    let some: Vec<u64> = model.items.keys().copied().filter(|id| (id ^ seed) % 7 == 0).collect();
+    let some: Vec<u64> =
+        model.items.keys().copied().filter(|id| (id ^ seed).is_multiple_of(7)).collect();
     let bitmap: Vec<u64> = (0..4).map(|at| seed.rotate_left(at * 13)).collect();
     type Lets<'a> = Box<dyn Fn(u64, &[u32]) -> bool + 'a>;
     let in_bitmap = |id: u64| id < 256 && bitmap[id as usize / 64] >> (id % 64) & 1 == 1;
@@ -173,7 +174,7 @@ fn follow(bits: usize, changes: &[Change], seed: u64, k: usize, radius: u32, pat
                     Err(Error::IdTaken(_)) => assert!(adds && taken),
                     other => {
                         other.unwrap();
-                        assert!(!twice && !(adds && taken));
+                        assert!(!(twice || adds && taken));
                         for (at, &id) in given.ids.iter().enumerate() {
                             let item = (given.codes.code(at).to_vec(), labels_of(items[at].2));
                             model.items.insert(id, item);

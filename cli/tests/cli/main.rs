@@ -2,5 +2,6 @@
 #![allow(missing_docs)]
 
 mod good;
+mod index;
 mod support;
 mod wrong;

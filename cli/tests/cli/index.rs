@@ -1,0 +1,149 @@
+//! `index`, `search` and `dedup`.
+
+use crate::support::Folder;
+
+/// A folder with digits, a model of them, an index of the database and queries.
+fn with_index() -> Folder {
+    let folder = Folder::new().with_digits();
+    folder.run("learn --bits 48 --data db.npy --labels db-labels.npy --out m.model").ok();
+    folder
+        .run("index build --model m.model --data db.npy --labels db-labels.npy --out i.index")
+        .ok();
+    folder
+}
+
+#[test]
+fn from_vectors_to_neighbours() {
+    let folder = with_index();
+    let info = folder.run("index info i.index --json").json()[0];
+    let items = info["items"].as_u64().unwrap();
+    assert!(items > 1000 && info["bits"] == 48 && info["dim"] == 64, "{info}");
+    assert_eq!(info["labels"].as_array().unwrap().len(), 10);
+
+    // By vectors and by codes the same; an item is its own nearest.
+    folder.run("encode --model m.model --data db.npy --out codes.npy").ok();
+    let by_vector = folder.run("search --index i.index --queries db.npy -k 5 --json").ok();
+    let by_code = folder.run("search --index i.index --codes codes.npy -k 5 --json").ok();
+    let (by_vector, by_code) = (by_vector.json(), by_code.json());
+    let last = by_vector.last().unwrap();
+    assert_eq!(last["queries"], items);
+    assert!(last["seconds"].as_f64().unwrap() > 0.0 && last["codes_per_second"].is_number());
+    assert_eq!(by_vector[..items as usize], by_code[..items as usize]);
+    assert_eq!(by_vector[7]["distances"][0], 0);
+
+    // A filter by label finds that label alone; an npz holds the same.
+    let command = "search --index i.index --codes codes.npy --radius 3 --where label=7 --json";
+    let filtered = folder.run(command).ok().json();
+    let labels = folder.run("index info i.index --json").json()[0];
+    assert!(labels["labels"].as_array().unwrap().iter().any(|label| label == "7"));
+    let all = folder.run("search --index i.index --codes codes.npy --radius 3 --json").ok();
+    assert!(
+        all.json().last().unwrap()["found"].as_u64() > filtered.last().unwrap()["found"].as_u64()
+    );
+    folder.run("search --index i.index --codes codes.npy -k 3 --out r.npz").ok();
+    folder.run("search --index i.index --codes codes.npy --radius 2 --out r2.npz").ok();
+    let shown = folder.run("search --index i.index --queries db.npy -k 2").ok();
+    assert!(shown.out.contains("query 0: ") && shown.out.contains(" at 0"), "{}", shown.out);
+
+    // All kernels that there are.
+    for kernel in ["portable", "avx2", "avx512"] {
+        let found = folder.run(&format!(
+            "search --index i.index --codes codes.npy -k 5 --json --kernel {kernel} --one-by-one"
+        ));
+        if found.status == Some(0) {
+            assert_eq!(found.json()[..items as usize], by_code[..items as usize], "{kernel}");
+        } else {
+            assert!(found.err.contains("there are: "), "{}", found.err);
+        }
+    }
+}
+
+#[test]
+fn indexes_change() {
+    let folder = with_index();
+    let count = || folder.run("index info i.index --json").json()[0]["items"].as_u64().unwrap();
+    let before = count();
+    let removed = folder.run("index remove i.index --id 0,1,999999 --json").json()[0];
+    assert_eq!((removed["removed"].as_u64(), count()), (Some(2), before - 2));
+    folder.write("ids.txt", "5\n6\n");
+    let removed = folder.run("index remove i.index --ids ids.txt --json").json()[0];
+    assert_eq!(removed["removed"], 2);
+    // Without ids they count on.
+    let added =
+        folder.run("index add i.index --data db.npy --labels db-labels.npy --json").json()[0];
+    assert_eq!((added["added"].as_u64(), count()), (Some(before), 2 * before - 4));
+    let text: String = (0..before).map(|id| format!("{id}\n")).collect();
+    folder.write("all.txt", text);
+    folder
+        .run("index add i.index --data db.npy --ids all.txt")
+        .fails_with(&["is there already", "upsert"]);
+    folder.run("index add i.index --data db.npy --ids all.txt --upsert").ok();
+    assert_eq!(count(), 2 * before);
+    folder.run("index verify i.index").ok();
+    let compacted = folder.run("index compact i.index --json").json()[0];
+    assert_eq!(compacted["items"], 2 * before);
+    assert!(folder.names().iter().all(|name| !name.contains(".part")), "{:?}", folder.names());
+}
+
+#[test]
+fn near_duplicates_are_listed() {
+    let folder = with_index();
+    folder.run("index add i.index --data db.npy").ok();
+    let groups = folder.run("dedup --index i.index --radius 0").ok();
+    // Every digit is there twice.
+    assert!(groups.out.lines().all(|line| line.split(' ').count() >= 2), "{}", groups.out);
+    folder.run("encode --model m.model --data db.npy --out codes.npy").ok();
+    let json = folder.run("dedup --codes codes.npy --radius 2 --bits 48 --json").ok();
+    let last = json.json().last().unwrap().clone();
+    assert_eq!(last["groups"].as_u64().unwrap() as usize, json.out.lines().count() - 1);
+    folder.run("dedup --codes codes.npy --radius 2 --out groups.txt").ok();
+    assert!(folder.names().contains(&"groups.txt".to_owned()));
+}
+
+#[test]
+fn what_does_not_fit_is_said() {
+    let folder = with_index();
+    folder.run("encode --model m.model --data db.npy --out codes.npy").ok();
+    folder.write("broken.index", b"no index at all");
+    folder.write("ids.txt", "1\n-2\n");
+    folder.write("few.txt", "1\n");
+    let bytes = std::fs::read(folder.file("i.index")).unwrap();
+    folder.write("short.index", &bytes[..bytes.len() / 2]);
+    let mut flipped = bytes.clone();
+    let middle = bytes.len() / 2;
+    flipped[middle] ^= 4;
+    folder.write("flipped.index", &flipped);
+    for (arguments, status, expected) in [
+        ("search --index none.index --codes codes.npy -k 1", 1, "none.index"),
+        ("search --index broken.index --codes codes.npy -k 1", 1, "is not an index file"),
+        ("search --index short.index --codes codes.npy -k 1", 1, "is cut short"),
+        ("index verify flipped.index", 1, "is damaged"),
+        ("search --index i.index --codes codes.npy", 2, "-k"),
+        ("search --index i.index -k 1", 2, "--queries"),
+        ("search --index i.index --codes codes.npy -k 0", 1, "k must be 1 or more"),
+        ("search --index i.index --codes db-labels.npy -k 1", 1, "db-labels.npy"),
+        ("search --index i.index --queries db-labels.npy -k 1", 1, "64"),
+        (
+            "search --index i.index --codes codes.npy -k 1 --where label=77",
+            1,
+            "no item has the label",
+        ),
+        ("search --index i.index --codes codes.npy -k 1 --where colour=red", 1, "is no condition"),
+        ("search --index i.index --codes codes.npy -k 1 --kernel fast", 1, "there is no kernel"),
+        ("search --index i.index --codes codes.npy -k 1 --out codes.npy", 1, "choose another name"),
+        ("index build --data db.npy --out o.index", 1, "--model"),
+        ("index build --codes codes.npy --bits 40 --out o.index", 1, "48"),
+        ("index build --codes codes.npy --ids few.txt --out o.index", 1, "one per item"),
+        ("index build --codes codes.npy --ids ids.txt --out o.index", 1, "whole numbers"),
+        ("index build --codes codes.npy --labels few.txt --out o.index", 1, "1 label"),
+        ("index add i.index --codes db.npy", 1, "uint8"),
+        ("index remove i.index", 2, "--id"),
+        ("dedup --radius 3", 2, "--index"),
+    ] {
+        let outcome = folder.run(arguments);
+        assert_eq!(outcome.status, Some(status), "{outcome:#?}");
+        assert!(outcome.err.contains(expected), "{outcome:#?}");
+        assert!(!folder.file("o.index").exists(), "{arguments} left something");
+    }
+    assert_eq!(std::fs::read(folder.file("i.index")).unwrap(), bytes);
+}
