@@ -17,9 +17,10 @@ use rand::{RngExt, SeedableRng};
 fn main() {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let benches: [(&str, fn()); 7] = [
+    let benches: [(&str, fn()); 8] = [
         ("ceilings", ceilings),
         ("search", search),
+        ("share", share),
         ("radius", radius),
         ("single", single),
         ("filters", filters),
@@ -188,6 +189,40 @@ fn search() {
     }
     let peak = popcount_peak();
     println!("the machine: XOR and popcount {peak:.1} G words/s");
+}
+
+/// How much of what the machine can do a search does, the two measured in turn.
+fn share() {
+    let words: Vec<u64> = (0..2048u64).map(|at| at.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
+    for bits in [64, 128] {
+        let codes = clustered(bits, 1_000_000, 100, 1);
+        let queries = clustered(bits, 256, 100, 2);
+        let index = index_of(&codes);
+        for k in [1, 10, 100, 1000] {
+            let mut shares: Vec<f64> = (0..15)
+                .map(|_| {
+                    on_threads(1, || {
+                        let clock = Instant::now();
+                        black_box(index.search_codes(&queries, k)).expect("sound");
+                        let search = clock.elapsed();
+                        let clock = Instant::now();
+                        for query in 0..20_000 {
+                            black_box(count(query, black_box(&words)));
+                        }
+                        let peak = rate(words.len() * 20_000, clock.elapsed());
+                        rate(codes.len() * queries.len() * bits / 64, search) / peak
+                    })
+                })
+                .collect();
+            shares.sort_by(f64::total_cmp);
+            println!(
+                "{bits:>4} bits, k={k:<4}: {:.0} % of the rate of XOR and popcount ({:.0} to {:.0})",
+                100.0 * shares[7],
+                100.0 * shares[3],
+                100.0 * shares[11]
+            );
+        }
+    }
 }
 
 fn radius() {

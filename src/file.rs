@@ -18,6 +18,11 @@ pub(crate) struct AtomicFile {
 impl AtomicFile {
     /// Starts a file that is to stand at `path`, replacing what is there.
     pub(crate) fn create(path: &Path) -> Result<Self> {
+        AtomicFile::create_for(path, ".hashbrook-")
+    }
+
+    /// The same, with a temporary name that begins so.
+    pub(crate) fn create_for(path: &Path, prefix: &str) -> Result<Self> {
         // Renaming over a device or a folder would destroy it or fail late: refuse early.
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(Error::malformed(path, "is not a regular file, so it is not replaced"));
@@ -27,7 +32,7 @@ impl AtomicFile {
             return Err(Error::malformed(path, problem));
         }
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".hashbrook-").suffix(".part");
+        builder.prefix(prefix).suffix(".part");
         #[cfg(unix)]
         {
             // Temporary files are private by default; this one becomes the user's own file.

@@ -30,7 +30,7 @@ pub fn read_codes(spec: &str, bits: Option<usize>) -> Result<Codes> {
         let problem = format!("holds {} numbers, not rows of packed codes", shape(array.sizes()));
         return Err(wrong(&array, problem));
     };
-    if array.element().width() != 1 || !array.is_u8() {
+    if array.element().to_string() != "uint8" {
         let problem = format!("holds {}; packed codes are uint8", array.element());
         return Err(wrong(&array, problem));
     }

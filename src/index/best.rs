@@ -61,7 +61,7 @@ impl Best {
     /// Whether it did is known in the end.
     pub(super) fn guess(&mut self, seen: usize, all: usize) {
         let expected = self.k as f64 * seen as f64 / all as f64;
-        let enough = 1.1 * expected + 6.0 * expected.sqrt() + 8.0;
+        let enough = 1.1 * expected + 3.0 * expected.sqrt() + 3.0;
         let mut nearer = 0;
         for (distance, &count) in (0..self.limit).zip(&self.counts) {
             nearer += count as usize;

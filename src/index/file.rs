@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! page 0    magic, version, checksum; where the sections are
-//!           two places that say in turn how far the log is valid
+//! pages 1-2 two places that say in turn how far the log is valid, each on a page of its own
 //! sections  text (JSON), function (safetensors), ids, codes, labels, their checksums
 //! log       records, each a change that is applied wholly or not at all
 //! ```
@@ -15,7 +15,7 @@
 //! those who have it mapped.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -32,10 +32,12 @@ use crate::{Codes, Error, HashFunction, HashParts, LabelNames, Labels, Lift, Res
 const MAGIC: &[u8; 8] = b"HBROOKIX";
 const VERSION: u32 = 1;
 const PAGE: usize = 4096;
+/// What stands before the sections.
+const HEAD: usize = 3 * PAGE;
 /// The numbers of the header, after magic, version and checksum.
 const HEADER: usize = 16;
 /// Where the two places are that say how far the log is valid.
-const PLACES: [usize; 2] = [1024, 2048];
+const PLACES: [usize; 2] = [PAGE, 2 * PAGE];
 const PLACE: usize = 24;
 /// Length, number and checksum of a record.
 const RECORD: usize = 24;
@@ -67,7 +69,7 @@ const NUMBERS: usize = 18;
 
 impl Header {
     fn numbers(&self) -> [u64; NUMBERS] {
-        let sections = [self.text, self.function, self.ids, self.codes, self.labels, self.sums];
+        let sections = self.sections();
         let mut numbers = [0; NUMBERS];
         numbers[..3].copy_from_slice(&[self.bits, self.count, self.labelled]);
         numbers[3..15].copy_from_slice(sections.as_flattened());
@@ -112,15 +114,27 @@ impl Header {
             let path = path.to_path_buf();
             return Err(Error::NewerVersion { path, found, supported: VERSION });
         }
-        if bytes.len() < PAGE {
-            return Err(wrong("is cut short: not even its first page is there"));
+        if bytes.len() < HEAD {
+            return Err(wrong("is cut short: not even its first pages are there"));
         }
         let numbers: [u64; NUMBERS] = std::array::from_fn(|at| number(bytes, HEADER + 8 * at));
         let stored = (number(bytes, 8) >> 32) as u32;
         if stored != crc32fast::hash(&bytes[HEADER..HEADER + 8 * numbers.len()]) {
             return Err(wrong("is damaged: the checksum of its header is wrong"));
         }
-        Ok(Header::from_numbers(numbers))
+        let header = Header::from_numbers(numbers);
+        // What changes stands behind what never does.
+        let before_log = |[start, len]: [u64; 2]| {
+            start >= HEAD as u64 && start.checked_add(len).is_some_and(|end| end <= header.log)
+        };
+        if !header.sections().into_iter().all(before_log) || header.first > u64::MAX / 2 {
+            return Err(wrong("is damaged: its header makes no sense"));
+        }
+        Ok(header)
+    }
+
+    fn sections(&self) -> [[u64; 2]; 6] {
+        [self.text, self.function, self.ids, self.codes, self.labels, self.sums]
     }
 }
 
@@ -147,7 +161,10 @@ pub(super) enum Durable {
     /// In memory alone.
     No,
     /// Not at all: the file was opened for reading.
-    ReadOnly(PathBuf),
+    ReadOnly {
+        path: PathBuf,
+        log_bytes: u64,
+    },
     Log(Log),
 }
 
@@ -160,11 +177,17 @@ pub(super) struct Log {
     end: u64,
     /// The number of the last record.
     last: u64,
+    /// Whether it is not known if the last change counts.
+    in_doubt: bool,
 }
 
 impl Durable {
     pub(super) fn log_bytes(&self) -> u64 {
-        if let Durable::Log(log) = self { log.end - log.start } else { 0 }
+        match self {
+            Durable::No => 0,
+            Durable::ReadOnly { log_bytes, .. } => *log_bytes,
+            Durable::Log(log) => log.end - log.start,
+        }
     }
 
     pub(super) fn put(
@@ -193,7 +216,7 @@ impl Durable {
     fn append(&mut self, change: impl FnOnce() -> Vec<u8>) -> Result<()> {
         match self {
             Durable::No => Ok(()),
-            Durable::ReadOnly(path) => Err(Error::ReadOnly(path.clone())),
+            Durable::ReadOnly { path, .. } => Err(Error::ReadOnly(path.clone())),
             Durable::Log(log) => log.append(&change()),
         }
     }
@@ -205,19 +228,44 @@ impl Log {
     }
 
     fn append(&mut self, change: &[u8]) -> Result<()> {
-        let next = self.last.wrapping_add(1);
+        if self.in_doubt {
+            let problem = "the change before could not be written, and may or may not be there; \
+                           open the file anew to go on";
+            return Err(Error::malformed(&self.path, problem));
+        }
+        let next = self.last + 1;
         let record = record(next, change);
         let end = self.end + record.len() as u64;
-        let mut write = |at: u64, bytes: &[u8]| {
-            self.file.seek(SeekFrom::Start(at))?;
-            self.file.write_all(bytes)?;
-            self.file.sync_data()
-        };
-        write(self.end, &record).map_err(Error::io(&self.path))?;
-        let place = PLACES[(next % 2) as usize] as u64;
-        write(place, &place_bytes(next, end)).map_err(Error::io(&self.path))?;
-        (self.last, self.end) = (next, end);
+        self.write(self.end, &record)?;
+        // From here on the change may count even if what follows fails.
+        self.in_doubt = true;
+        self.write(PLACES[(next % 2) as usize] as u64, &place_bytes(next, end))?;
+        (self.last, self.end, self.in_doubt) = (next, end, false);
         Ok(())
+    }
+
+    fn write(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
+        let file = &mut self.file;
+        let mut write = || {
+            file.seek(SeekFrom::Start(at))?;
+            file.write_all(bytes)?;
+            file.sync_data()
+        };
+        write().map_err(Error::io(&self.path))
+    }
+
+    /// Writes the file anew, in the place of the old one: with one segment, as which it is mapped.
+    pub(super) fn rewrite(&self, index: &Index, segment: &Segment) -> Result<(Log, Segment)> {
+        let last = self.last + 1;
+        let mut target = prepare(index, segment, last, &self.path)?;
+        let (mapped, start) = open_written(&self.path, target.file())?;
+        // Someone may have put another file there, who does not ask for locks.
+        if !is_at(&self.file, &self.path) {
+            return Err(Error::InUse(self.path.clone()));
+        }
+        let file = target.commit()?;
+        let path = self.path.clone();
+        Ok((Log { path, file, start, end: start, last, in_doubt: false }, mapped))
     }
 }
 
@@ -324,12 +372,16 @@ impl Change {
 /// Opens a file, to change it if `write` is set.
 pub(super) fn open(path: &Path, write: bool) -> Result<Index> {
     let wrong = |problem: String| Error::malformed(path, problem);
-    let file = if write { locked(path)? } else { File::open(path).map_err(Error::io(path))? };
-    if file.metadata().map_err(Error::io(path))?.len() == 0 {
+    let mut file = if write { locked(path)? } else { File::open(path).map_err(Error::io(path))? };
+    // Read, not mapped: the places change. What they speak of is in the file before they do, so what
+    // is mapped after this holds it.
+    let mut head = Vec::new();
+    (&mut file).take(HEAD as u64).read_to_end(&mut head).map_err(Error::io(path))?;
+    if head.is_empty() {
         return Err(wrong("is empty, and not an index file".to_owned()));
     }
+    let header = Header::from_bytes(&head, path)?;
     let bytes = map(&file).map_err(Error::io(path))?;
-    let header = Header::from_bytes(&bytes, path)?;
     let section = |[start, len]: [u64; 2]| {
         let end = start.checked_add(len).filter(|&end| end <= bytes.len() as u64);
         end.map(|end| &bytes[start as usize..end as usize])
@@ -369,11 +421,22 @@ pub(super) fn open(path: &Path, write: bool) -> Result<Index> {
                 .ok_or_else(|| wrong("is cut short: not all of its items are there".to_owned()))?,
         );
     }
-    let (last, end) = replay(&mut index, &bytes, header, path)?;
+    let places = PLACES.map(|at| read_place(&head, at));
+    let (last, end) = replay(&mut index, &bytes, header, places, path)?;
     index.durable = if write {
-        Durable::Log(Log { path: path.to_path_buf(), file, start: header.log, end, last })
+        // By its real name: a link to it should go on to be one.
+        let path = fs::canonicalize(path).map_err(Error::io(path))?;
+        let mut log = Log { path, file, start: header.log, end, last, in_doubt: false };
+        if places.contains(&None) {
+            // The other one is all there is, and the next change would write over it.
+            for place in PLACES {
+                log.write(place as u64, &place_bytes(last, end))?;
+            }
+        }
+        remove_leftovers(&log.path);
+        Durable::Log(log)
     } else {
-        Durable::ReadOnly(path.to_path_buf())
+        Durable::ReadOnly { path: path.to_path_buf(), log_bytes: end - header.log }
     };
     Ok(index)
 }
@@ -412,9 +475,14 @@ fn mapped_segment(
 }
 
 /// Applies the records of the log; the number of the last, and where it ends.
-fn replay(index: &mut Index, bytes: &[u8], header: Header, path: &Path) -> Result<(u64, u64)> {
+fn replay(
+    index: &mut Index,
+    bytes: &[u8],
+    header: Header,
+    places: [Option<(u64, u64)>; 2],
+    path: &Path,
+) -> Result<(u64, u64)> {
     let wrong = |problem: &str| Error::malformed(path, problem);
-    let places = PLACES.map(|at| read_place(bytes, at));
     let newest = places.iter().flatten().max().copied();
     let (valid, valid_end) =
         newest.ok_or_else(|| wrong("is damaged: it does not say how far its log goes"))?;
@@ -524,20 +592,58 @@ fn is_at(_: &File, _: &Path) -> bool {
     true
 }
 
-/// Writes a file with one segment and an empty log, whose last record has this number.
-pub(super) fn write(index: &Index, segment: &Segment, last: u64, path: &Path) -> Result<File> {
-    // Someone who is writing what stands there must not lose it.
-    let _guard = if fs::metadata(path).is_ok_and(|found| found.is_file()) && last == 0 {
-        let standing = File::open(path).map_err(Error::io(path))?;
-        lock(&standing, path)?;
-        Some(standing)
-    } else {
-        None
-    };
-    let mut target = AtomicFile::create(path)?;
+/// Writes a file with one segment and no changes, unless someone is writing what stands there.
+pub(super) fn write(index: &Index, segment: &Segment, path: &Path) -> Result<()> {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let stands = || fs::metadata(path).is_ok_and(|found| found.is_file());
+    let guard = if stands() { Some(locked_to_replace(path)?) } else { None };
+    let target = prepare(index, segment, 0, path)?;
+    let as_before = guard.as_ref().map_or(!stands(), |guard| is_at(guard, path));
+    if !as_before {
+        return Err(Error::InUse(path.clone()));
+    }
+    target.commit().map(drop)
+}
+
+/// Locks a file that is to be replaced, whatever it holds.
+fn locked_to_replace(path: &Path) -> Result<File> {
+    loop {
+        let file = File::open(path).map_err(Error::io(path))?;
+        lock(&file, path)?;
+        if is_at(&file, path) {
+            return Ok(file);
+        }
+    }
+}
+
+/// A file with one segment and an empty log, whose last record has this number; to be put in place.
+fn prepare(index: &Index, segment: &Segment, last: u64, path: &Path) -> Result<AtomicFile> {
+    let mut target = AtomicFile::create_for(path, &leftover_prefix(path))?;
+    if let Ok(standing) = fs::metadata(path) {
+        target.file().set_permissions(standing.permissions()).map_err(Error::io(path))?;
+    }
     lock(target.file(), path)?;
     write_to(target.file(), index, segment, last).map_err(Error::io(path))?;
-    target.commit()
+    Ok(target)
+}
+
+/// How the files begin that a writer leaves which is killed while it compacts.
+fn leftover_prefix(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!(".{name}-")
+}
+
+/// Removes what writers of this file left that were killed; those who write still have it locked.
+fn remove_leftovers(path: &Path) {
+    let (Some(folder), prefix) = (path.parent(), leftover_prefix(path)) else { return };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_leftover = name.starts_with(&prefix) && name.ends_with(".part");
+        if is_leftover && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            // What cannot be removed does no harm.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 fn write_to(file: &mut File, index: &Index, segment: &Segment, last: u64) -> std::io::Result<()> {
@@ -562,8 +668,8 @@ fn write_to(file: &mut File, index: &Index, segment: &Segment, last: u64) -> std
     let mut checksum = crc32fast::Hasher::new();
     [&text, &function, &sums].iter().for_each(|section| checksum.update(section));
     let mut out = BufWriter::new(file);
-    let mut at = PAGE as u64;
-    out.write_all(&[0; PAGE])?;
+    let mut at = HEAD as u64;
+    out.write_all(&[0; HEAD])?;
     let mut section = |bytes: &[u8]| -> std::io::Result<[u64; 2]> {
         let start = at.next_multiple_of(ALIGNED as u64);
         out.write_all(&[0; ALIGNED][..(start - at) as usize])?;
@@ -593,15 +699,6 @@ fn write_to(file: &mut File, index: &Index, segment: &Segment, last: u64) -> std
         out.write_all(&place_bytes(last, header.log))?;
     }
     out.flush()
-}
-
-/// Writes a file anew, in the place of one that is open for changes: with one segment, and what it
-/// is from now on.
-pub(super) fn rewrite(index: &Index, segment: &Segment, log: &Log) -> Result<(Log, Segment)> {
-    let last = log.last.wrapping_add(1);
-    let file = write(index, segment, last, &log.path)?;
-    let opened = open_written(&log.path, &file)?;
-    Ok((Log { path: log.path.clone(), file, start: opened.1, end: opened.1, last }, opened.0))
 }
 
 /// The segment of a file that was just written, and where its log begins.

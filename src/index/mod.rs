@@ -148,7 +148,7 @@ impl Index {
     /// When the file cannot be written, or another process is writing it.
     pub fn save(&self, path: &Path) -> Result<()> {
         let merged = self.merged()?;
-        file::write(self, &merged, 0, path).map(drop)
+        file::write(self, &merged, path)
     }
 
     /// The length of its codes.
@@ -243,13 +243,16 @@ impl Index {
     pub fn verify(&self) -> Result<()> {
         let path = match &self.durable {
             Durable::No => return Ok(()),
-            Durable::ReadOnly(path) => path,
+            Durable::ReadOnly { path, .. } => path,
             Durable::Log(log) => log.path(),
         };
         for segment in &self.segments {
             segment.check_all()?;
             if !segment.ids_ascend() {
                 return Err(Error::malformed(path, "its ids are out of order"));
+            }
+            if !segment.codes_fit()? {
+                return Err(Error::malformed(path, "its codes have bits beyond their last"));
             }
             for slot in 0..segment.slots() {
                 if segment.label_set(slot)? as usize >= self.sets.len() {
@@ -258,6 +261,12 @@ impl Index {
             }
         }
         Ok(())
+    }
+
+    /// One more than the largest label that any item ever had; 0 if none had any.
+    pub fn label_bound(&self) -> u32 {
+        let sets = (0..self.sets.len()).flat_map(|set| self.sets.labels(set));
+        sets.max().map_or(0, |label| label.saturating_add(1))
     }
 
     /// All ids, ascending.
@@ -427,9 +436,9 @@ impl Index {
     fn replace(&mut self, segment: Segment) -> Result<()> {
         self.segments = match &self.durable {
             Durable::No => vec![segment],
-            Durable::ReadOnly(path) => return Err(Error::ReadOnly(path.clone())),
+            Durable::ReadOnly { path, .. } => return Err(Error::ReadOnly(path.clone())),
             Durable::Log(log) => {
-                let (log, mapped) = file::rewrite(self, &segment, log)?;
+                let (log, mapped) = log.rewrite(self, &segment)?;
                 self.durable = Durable::Log(log);
                 vec![mapped]
             }

@@ -35,7 +35,7 @@ pub(super) struct Search<'a> {
 }
 
 /// Bytes of codes that stay in the innermost cache while all queries go over them.
-const TILE_BYTES: usize = 1 << 15;
+const TILE_BYTES: usize = 3 << 13;
 
 /// Queries that go over a tile together.
 const QUERIES: usize = 64;
@@ -50,7 +50,7 @@ const MOVE: usize = 64;
 const GUESSED: usize = 16;
 
 /// Codes after which the first guess is made.
-const FIRST_GUESS: usize = 512;
+const FIRST_GUESS: usize = 256;
 
 /// A part of a segment, and what of it is let through.
 struct Part<'a> {

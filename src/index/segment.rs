@@ -41,6 +41,8 @@ pub(super) struct Segment {
     counted_from: OnceLock<Option<u64>>,
     checksums: Option<Checksums>,
     buckets: OnceLock<Buckets>,
+    /// Whether someone is building them, or has.
+    building: AtomicBool,
     /// How many codes were scanned for lack of buckets.
     scanned: AtomicU64,
     by_set: Mutex<HashMap<Vec<u32>, Arc<Bitmap>>>,
@@ -120,6 +122,7 @@ impl Segment {
             counted_from: OnceLock::new(),
             checksums,
             buckets: OnceLock::new(),
+            building: AtomicBool::new(false),
             scanned: AtomicU64::new(0),
             by_set: Mutex::default(),
         }
@@ -228,6 +231,20 @@ impl Segment {
         Ok(self.ids[slot])
     }
 
+    /// Whether no code has bits beyond the last.
+    pub(super) fn codes_fit(&self) -> Result<bool> {
+        let bits = self.layout.bits();
+        let mut code = vec![0; self.layout.code_words()];
+        let beyond = if bits.is_multiple_of(64) { 0 } else { u64::MAX << (bits % 64) };
+        for slot in 0..self.slots() {
+            self.code(slot, &mut code)?;
+            if code.last().is_some_and(|last| last & beyond != 0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     pub(super) fn ids_ascend(&self) -> bool {
         self.ids.is_sorted_by(|left, right| left < right)
     }
@@ -329,8 +346,20 @@ impl Segment {
         if self.slots() < Buckets::LEAST_ITEMS || scanned / Buckets::COST < self.slots() as u64 {
             return Ok(None);
         }
-        let codes = self.all_codes()?;
-        Ok(Some(self.buckets.get_or_init(|| Buckets::build(kernel, self.layout, codes))))
+        // One builds, and nobody waits for it: the threads that it wants to use may be busy here.
+        if self.building.swap(true, Ordering::Relaxed) {
+            return Ok(None);
+        }
+        match self.all_codes() {
+            Ok(codes) => {
+                let built = Buckets::build(kernel, self.layout, codes);
+                Ok(Some(self.buckets.get_or_init(|| built)))
+            }
+            Err(error) => {
+                self.building.store(false, Ordering::Relaxed);
+                Err(error)
+            }
+        }
     }
 
     /// Bytes it takes: of ids, codes and labels, and of what came on top.

@@ -366,3 +366,46 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn many_items_on_many_threads() {
+    // Several checksums, several parts for threads, and searches by threads that do not wait for the
+    // one that builds the structure.
+    let codes = balls(64, 150_000, 5);
+    let ids: Vec<u64> = (0..150_000).collect();
+    let mut index = Index::of_codes(64).unwrap();
+    index.add_codes(&ids, &codes, None).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    index.save(&folder.path().join("many.index")).unwrap();
+    let index = Index::open(&folder.path().join("many.index")).unwrap();
+    let queries = codes.select(&(0..40).map(|at| at * 3700).collect::<Vec<_>>());
+    let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let one = pool(1).install(|| index.search_codes(&queries, 300).unwrap());
+    let single = queries.select(&[7]);
+    for threads in [2, 3, 8] {
+        let found = pool(threads).install(|| {
+            (index.search_codes(&queries, 300).unwrap(), index.search_codes(&single, 300).unwrap())
+        });
+        assert_eq!(found.0, one);
+        assert_eq!(found.1.row(0), one.row(7));
+    }
+    let expected = {
+        let mut scanned = Index::open(&folder.path().join("many.index")).unwrap();
+        scanned.allow_buckets(false);
+        scanned.within_codes(&queries, 3).unwrap()
+    };
+    let threads = pool(3);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..40 {
+                    let found = threads.install(|| index.within_codes(&queries, 3).unwrap());
+                    assert_eq!(found, expected);
+                    assert_eq!(index.within_codes(&single, 3).unwrap().row(0), expected.row(7));
+                }
+            });
+        }
+    });
+    let alone = pool(1).install(|| index.duplicates(1).unwrap());
+    assert_eq!(pool(4).install(|| index.duplicates(1).unwrap()), alone);
+}

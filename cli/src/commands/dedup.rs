@@ -58,7 +58,10 @@ pub fn run(args: &Args) -> Result<()> {
     interrupt::nothing_to_save();
     if let Some(out) = &args.out {
         let index = args.index.as_deref();
-        input::check_outputs(index.into_iter().chain([out.as_path()]), &args.codes)?;
+        input::check_outputs(
+            index.into_iter().chain([out.as_path()]),
+            args.codes.iter().chain(&args.ids),
+        )?;
         hashbrook::file::check_writable(out)?;
     }
     let index = match &args.index {

@@ -78,7 +78,12 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     interrupt::nothing_to_save();
     if let Some(out) = &args.out {
-        let inputs = args.queries.iter().chain(&args.codes);
+        let id_files: Vec<String> = args
+            .conditions
+            .iter()
+            .filter_map(|condition| condition.strip_prefix("id=").map(str::to_owned))
+            .collect();
+        let inputs = args.queries.iter().chain(&args.codes).chain(&id_files);
         input::check_outputs([out.as_path(), &args.index], inputs)?;
         hashbrook::file::check_writable(out)?;
     }

@@ -15,7 +15,7 @@ fn with_index() -> Folder {
 #[test]
 fn from_vectors_to_neighbours() {
     let folder = with_index();
-    let info = folder.run("index info i.index --json").json()[0];
+    let info = folder.run("index info i.index --json").json()[0].clone();
     let items = info["items"].as_u64().unwrap();
     assert!(items > 1000 && info["bits"] == 48 && info["dim"] == 64, "{info}");
     assert_eq!(info["labels"].as_array().unwrap().len(), 10);
@@ -34,7 +34,7 @@ fn from_vectors_to_neighbours() {
     // A filter by label finds that label alone; an npz holds the same.
     let command = "search --index i.index --codes codes.npy --radius 3 --where label=7 --json";
     let filtered = folder.run(command).ok().json();
-    let labels = folder.run("index info i.index --json").json()[0];
+    let labels = folder.run("index info i.index --json").json()[0].clone();
     assert!(labels["labels"].as_array().unwrap().iter().any(|label| label == "7"));
     let all = folder.run("search --index i.index --codes codes.npy --radius 3 --json").ok();
     assert!(
@@ -63,14 +63,15 @@ fn indexes_change() {
     let folder = with_index();
     let count = || folder.run("index info i.index --json").json()[0]["items"].as_u64().unwrap();
     let before = count();
-    let removed = folder.run("index remove i.index --id 0,1,999999 --json").json()[0];
+    let removed = folder.run("index remove i.index --id 0,1,999999 --json").json()[0].clone();
     assert_eq!((removed["removed"].as_u64(), count()), (Some(2), before - 2));
     folder.write("ids.txt", "5\n6\n");
-    let removed = folder.run("index remove i.index --ids ids.txt --json").json()[0];
+    let removed = folder.run("index remove i.index --ids ids.txt --json").json()[0].clone();
     assert_eq!(removed["removed"], 2);
     // Without ids they count on.
-    let added =
-        folder.run("index add i.index --data db.npy --labels db-labels.npy --json").json()[0];
+    let added = folder.run("index add i.index --data db.npy --labels db-labels.npy --json").json()
+        [0]
+    .clone();
     assert_eq!((added["added"].as_u64(), count()), (Some(before), 2 * before - 4));
     let text: String = (0..before).map(|id| format!("{id}\n")).collect();
     folder.write("all.txt", text);
@@ -80,7 +81,7 @@ fn indexes_change() {
     folder.run("index add i.index --data db.npy --ids all.txt --upsert").ok();
     assert_eq!(count(), 2 * before);
     folder.run("index verify i.index").ok();
-    let compacted = folder.run("index compact i.index --json").json()[0];
+    let compacted = folder.run("index compact i.index --json").json()[0].clone();
     assert_eq!(compacted["items"], 2 * before);
     assert!(folder.names().iter().all(|name| !name.contains(".part")), "{:?}", folder.names());
 }
@@ -132,7 +133,7 @@ fn what_does_not_fit_is_said() {
         ("search --index i.index --codes codes.npy -k 1 --kernel fast", 1, "there is no kernel"),
         ("search --index i.index --codes codes.npy -k 1 --out codes.npy", 1, "choose another name"),
         ("index build --data db.npy --out o.index", 1, "--model"),
-        ("index build --codes codes.npy --bits 40 --out o.index", 1, "48"),
+        ("index build --codes codes.npy --bits 40 --out o.index", 1, "6 bytes a row"),
         ("index build --codes codes.npy --ids few.txt --out o.index", 1, "one per item"),
         ("index build --codes codes.npy --ids ids.txt --out o.index", 1, "whole numbers"),
         ("index build --codes codes.npy --labels few.txt --out o.index", 1, "1 label"),

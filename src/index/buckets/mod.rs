@@ -57,6 +57,9 @@ const BUCKET: usize = 128;
 /// few at a time makes many small buckets and rules out little.
 const ALIKE: usize = 2048;
 
+/// How often codes are split at most, where only a few fall away each time.
+const DEEPEST: usize = 128;
+
 /// Codes looked at to find the bit to split by.
 const SAMPLE: usize = 256;
 
@@ -78,7 +81,7 @@ impl Buckets {
         let count = codes.len() / width;
         let mut slots: Vec<u32> = (0..count as u32).collect();
         let tree = match Leaders::find(layout, &codes) {
-            None => split(&mut codes, &mut slots, width),
+            None => split(&mut codes, &mut slots, width, 0),
             Some(leaders) => {
                 let ends = leaders.sort(kernel, &mut codes, &mut slots);
                 let balls = split_balls(&mut codes, &mut slots, width, &ends);
@@ -284,11 +287,11 @@ fn split_balls(codes: &mut [u64], slots: &mut [u32], width: usize, ends: &[usize
         balls.push((ball, ball_slots));
         (codes, slots, start) = (rest, rest_slots, end);
     }
-    balls.into_par_iter().map(|(codes, slots)| split(codes, slots, width)).collect()
+    balls.into_par_iter().map(|(codes, slots)| split(codes, slots, width, 0)).collect()
 }
 
 /// Orders codes, and their slots with them, into a tree.
-fn split(codes: &mut [u64], slots: &mut [u32], width: usize) -> Tree {
+fn split(codes: &mut [u64], slots: &mut [u32], width: usize, depth: usize) -> Tree {
     let count = slots.len();
     let sample = Sample::new(codes, width);
     let middle = sample.middle();
@@ -297,7 +300,8 @@ fn split(codes: &mut [u64], slots: &mut [u32], width: usize) -> Tree {
         let distance = hamming(code, &middle) as u16;
         distances = (distances.0.min(distance), distances.1.max(distance));
     }
-    let bit = if count > BUCKET { sample.dividing_bit(codes, width) } else { None };
+    let divisible = count > BUCKET && depth < DEEPEST;
+    let bit = if divisible { sample.dividing_bit(codes, width) } else { None };
     let Some(bit) = bit else {
         let (mut all, mut any) = (vec![u64::MAX; width], vec![0; width]);
         for code in codes.chunks_exact(width) {
@@ -320,9 +324,12 @@ fn split(codes: &mut [u64], slots: &mut [u32], width: usize) -> Tree {
     let (left, right) = codes.split_at_mut(low * width);
     let (left_slots, right_slots) = slots.split_at_mut(low);
     let (left, right) = if count > WORTH_A_THREAD {
-        rayon::join(|| split(left, left_slots, width), || split(right, right_slots, width))
+        rayon::join(
+            || split(left, left_slots, width, depth + 1),
+            || split(right, right_slots, width, depth + 1),
+        )
     } else {
-        (split(left, left_slots, width), split(right, right_slots, width))
+        (split(left, left_slots, width, depth + 1), split(right, right_slots, width, depth + 1))
     };
     let all = both(&left.all, &right.all, |left, right| left & right);
     let any = both(&left.any, &right.any, |left, right| left | right);

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use clap::ArgAction;
 use hashbrook::dataset::{read_codes, read_ids, read_labels_all};
-use hashbrook::{Codes, Index};
+use hashbrook::{Codes, Error, Index};
 
 use crate::console::plural;
 use crate::input;
@@ -33,12 +33,12 @@ impl Items {
         [&self.data, &self.codes, &self.ids, &self.labels].into_iter().flatten()
     }
 
-    /// Puts the items into an index; how many.
-    pub fn put(&self, index: &mut Index, bits: Option<usize>, upsert: bool) -> Result<usize> {
-        let codes = if self.codes.is_empty() {
-            encode(index, &self.data)?
-        } else {
-            read_codes_all(&self.codes, Some(bits.unwrap_or(index.bits())))?
+    /// Puts the items into an index, with their codes if these are read already; how many.
+    pub fn put(&self, index: &mut Index, codes: Option<Codes>, upsert: bool) -> Result<usize> {
+        let codes = match codes {
+            Some(codes) => codes,
+            None if self.codes.is_empty() => encode(index, &self.data)?,
+            None => read_codes_all(&self.codes, Some(index.bits()))?,
         };
         let items = codes.len();
         let ids = if self.ids.is_empty() {
@@ -63,6 +63,16 @@ impl Items {
             );
         }
         let mut names = index.label_names().clone();
+        let (named, used) = (names.iter().count(), index.label_bound() as usize);
+        if !self.labels.is_empty() && used > named {
+            if named > 0 {
+                bail!("the index has {used} labels and {named} names; name them all first");
+            }
+            // Labels that were given as numbers go by these.
+            for label in 0..used {
+                names.id(&label.to_string());
+            }
+        }
         let labels = match self.labels.as_slice() {
             [] => None,
             files => Some(read_labels_all(files, &mut names)?),
@@ -70,6 +80,14 @@ impl Items {
         if let Some(labels) = &labels {
             let data = if self.codes.is_empty() { &self.data } else { &self.codes };
             input::check_label_count(&self.labels, labels.len(), data, (items, usize::MAX))?;
+        }
+        if !upsert {
+            // Before names are written, so that it is all or nothing.
+            for &id in &ids {
+                if index.contains(id)? {
+                    return Err(Error::IdTaken(id).into());
+                }
+            }
         }
         index.set_label_names(names)?;
         let labels = labels.as_ref().map(|labels| labels.view());

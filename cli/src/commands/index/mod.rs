@@ -131,20 +131,23 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn build(args: &Build) -> Result<()> {
     let start = Instant::now();
-    input::check_outputs([args.out.as_path()], args.items.files())?;
+    let outputs = args.model.as_deref().into_iter().chain([args.out.as_path()]);
+    input::check_outputs(outputs, args.items.files())?;
     file::check_writable(&args.out)?;
-    let mut index = match (&args.model, args.items.codes.as_slice()) {
-        (Some(model), []) => Index::new(Model::load(model)?.hash_function()),
-        (None, []) => bail!("vectors need --model to be encoded; or give packed --codes"),
-        (model, codes) => {
-            let codes = items::read_codes_all(codes, args.bits)?;
-            match model {
-                None => Index::of_codes(codes.bits())?,
-                Some(model) => Index::new(Model::load(model)?.hash_function()),
-            }
+    let model = args.model.as_ref().map(|model| Model::load(model)).transpose()?;
+    let codes = match args.items.codes.as_slice() {
+        [] => None,
+        codes => {
+            let bits = args.bits.or(model.as_ref().map(Model::bits));
+            Some(items::read_codes_all(codes, bits)?)
         }
     };
-    args.items.put(&mut index, args.bits, false)?;
+    let mut index = match (&model, &codes) {
+        (Some(model), _) => Index::new(model.hash_function()),
+        (None, Some(codes)) => Index::of_codes(codes.bits())?,
+        (None, None) => bail!("vectors need --model to be encoded; or give packed --codes"),
+    };
+    args.items.put(&mut index, codes, false)?;
     interrupt::check()?;
     index.save(&args.out)?;
     let path = args.out.display();
@@ -168,20 +171,19 @@ fn build(args: &Build) -> Result<()> {
 const LITTLE: u64 = 1 << 20;
 
 /// Compacts an index once its changes are a fourth of it: reading them takes time at every start.
-fn tidy(index: &mut Index) -> Result<bool> {
+fn tidy(index: &mut Index) {
     let statistics = index.statistics();
     let due = statistics.log_bytes > LITTLE + statistics.item_bytes as u64 / 4;
-    if due {
-        index.compact()?;
+    if due && let Err(error) = index.compact() {
+        console::note(format_args!("the change is made, but not compacted: {error}"));
     }
-    Ok(due)
 }
 
 fn add(args: &Add) -> Result<()> {
     let start = Instant::now();
     let mut index = Index::edit(&args.index)?;
     let added = args.items.put(&mut index, None, args.upsert)?;
-    tidy(&mut index)?;
+    tidy(&mut index);
     changed(&index, "added", added, start, args.json)
 }
 
@@ -195,7 +197,7 @@ fn remove(args: &Remove) -> Result<()> {
     ids.dedup();
     let mut index = Index::edit(&args.index)?;
     let removed = index.remove(&ids)?;
-    tidy(&mut index)?;
+    tidy(&mut index);
     changed(&index, "removed", removed, start, args.json)
 }
 
