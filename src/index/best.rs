@@ -83,6 +83,9 @@ impl Best {
     /// Slots only ascend: once there are `k` hits, another as far as the farthest of them would
     /// come after it, and only nearer ones are wanted.
     pub(super) fn settle(&mut self) {
+        if self.settled == self.hits.len() {
+            return;
+        }
         for &hit in &self.hits[self.settled..] {
             let distance = parts(hit).0;
             self.counts[distance as usize] += 1;

@@ -50,7 +50,7 @@ const MOVE: usize = 64;
 const GUESSED: usize = 16;
 
 /// Codes after which the first guess is made.
-const FIRST_GUESS: usize = 256;
+const FIRST_GUESS: usize = 128;
 
 /// A part of a segment, and what of it is let through.
 struct Part<'a> {
@@ -252,7 +252,7 @@ impl Search<'_> {
             let seen = start - range.start;
             if guess && seen >= next_guess {
                 bests.iter_mut().for_each(|best| best.guess(seen, range.len()));
-                next_guess = seen * 5 / 4;
+                next_guess = seen * 9 / 8;
             }
         }
         Ok(())

@@ -4,7 +4,7 @@
 //! words, and so on; codes of up to 32 bits stand sixteen to a group. So one vector instruction
 //! works on one word of as many codes, and nothing has to be added up across a vector.
 //!
-//! Most codes are far. Hence the smallest distance of 128 codes is all that is looked at, and
+//! Most codes are far. Hence the smallest distance of 256 codes is all that is looked at, and
 //! single distances only where that is below the limit.
 
 use serde::{Deserialize, Serialize};
@@ -62,11 +62,6 @@ impl Layout {
         self.bits <= 32
     }
 
-    /// How many codes share a group.
-    pub(crate) fn lanes(self) -> usize {
-        if self.is_narrow() { 16 } else { 8 }
-    }
-
     /// How many words a code has when it stands alone.
     pub(crate) fn code_words(self) -> usize {
         self.bits.div_ceil(64)
@@ -74,7 +69,9 @@ impl Layout {
 
     /// How many words so many codes take, with what is left free in the last group.
     pub(crate) fn words(self, codes: usize) -> usize {
-        codes.div_ceil(self.lanes()) * GROUP * self.code_words()
+        // No division by what is not known when compiled: this is asked for every tile.
+        let groups = if self.is_narrow() { codes.div_ceil(16) } else { codes.div_ceil(8) };
+        groups * GROUP * self.code_words()
     }
 
     /// Where the word of a code stands, and by how many bits it is shifted.
@@ -194,7 +191,10 @@ unsafe fn scan<W: Lanes, N: Lanes>(
 }
 
 /// Codes whose smallest distance is looked at together.
-const BLOCK: usize = 128;
+const BLOCK: usize = 256;
+
+/// Parts of a block whose smallest distances are known apart.
+const PARTS: usize = 8;
 
 /// The distances of a group of codes. `WORDS` is the number of words of a code, 0 if it is not known
 /// to the compiler.
@@ -262,7 +262,7 @@ unsafe fn append(distances: &[u32; 16], mut near: u32, first: u32, mut to: *mut 
     }
 }
 
-/// The smallest distances of a quarter of a block.
+/// The smallest distances of a part of a block.
 #[inline(always)]
 unsafe fn least<L: Lanes, const WORDS: usize>(
     query: &[u64],
@@ -271,26 +271,11 @@ unsafe fn least<L: Lanes, const WORDS: usize>(
     bound: L::Group,
 ) -> L::Group {
     let mut least = bound;
-    for group in start..start + BLOCK / L::CODES / 4 {
+    for group in start..start + BLOCK / L::CODES / PARTS {
         // SAFETY: the caller's.
         least = unsafe { L::min(least, distances::<L, WORDS>(query, run, group)) };
     }
     least
-}
-
-#[inline(always)]
-unsafe fn emit_quarter<L: Lanes, const WORDS: usize>(
-    query: &[u64],
-    run: &Run<'_>,
-    start: usize,
-    bound: L::Group,
-    hits: &mut Vec<u64>,
-) {
-    hits.reserve(BLOCK);
-    for group in start..start + BLOCK / L::CODES / 4 {
-        // SAFETY: the caller's; there is room for all of the block.
-        unsafe { emit::<L, WORDS>(query, run, group, bound, hits) };
-    }
 }
 
 #[inline(always)]
@@ -302,7 +287,7 @@ unsafe fn scan_words<L: Lanes, const WORDS: usize>(
 ) {
     let query = if WORDS == 0 { query } else { &query[..WORDS] };
     let groups_per_block = BLOCK / L::CODES;
-    let quarter = groups_per_block / 4;
+    let part = groups_per_block / PARTS;
     let blocks = run.count / BLOCK;
     // SAFETY: the caller's.
     unsafe {
@@ -313,26 +298,35 @@ unsafe fn scan_words<L: Lanes, const WORDS: usize>(
             {
                 continue;
             }
-            let starts = [0, 1, 2, 3].map(|part| block * groups_per_block + part * quarter);
-            let first = least::<L, WORDS>(query, &run, starts[0], bound);
-            let second = least::<L, WORDS>(query, &run, starts[1], bound);
-            let third = least::<L, WORDS>(query, &run, starts[2], bound);
-            let fourth = least::<L, WORDS>(query, &run, starts[3], bound);
-            if L::below(L::min(L::min(first, second), L::min(third, fourth)), bound) == 0 {
+            let start = block * groups_per_block;
+            // Eight variables: an array of vectors would have to go through memory.
+            let a = least::<L, WORDS>(query, &run, start, bound);
+            let b = least::<L, WORDS>(query, &run, start + part, bound);
+            let c = least::<L, WORDS>(query, &run, start + 2 * part, bound);
+            let d = least::<L, WORDS>(query, &run, start + 3 * part, bound);
+            let e = least::<L, WORDS>(query, &run, start + 4 * part, bound);
+            let f = least::<L, WORDS>(query, &run, start + 5 * part, bound);
+            let g = least::<L, WORDS>(query, &run, start + 6 * part, bound);
+            let h = least::<L, WORDS>(query, &run, start + 7 * part, bound);
+            let (ab, cd, ef, gh) = (L::min(a, b), L::min(c, d), L::min(e, f), L::min(g, h));
+            if L::below(L::min(L::min(ab, cd), L::min(ef, gh)), bound) == 0 {
                 continue;
             }
-            // One by one: an array of vectors would have to go through memory.
-            if L::below(first, bound) != 0 {
-                emit_quarter::<L, WORDS>(query, &run, starts[0], bound, hits);
-            }
-            if L::below(second, bound) != 0 {
-                emit_quarter::<L, WORDS>(query, &run, starts[1], bound, hits);
-            }
-            if L::below(third, bound) != 0 {
-                emit_quarter::<L, WORDS>(query, &run, starts[2], bound, hits);
-            }
-            if L::below(fourth, bound) != 0 {
-                emit_quarter::<L, WORDS>(query, &run, starts[3], bound, hits);
+            let mut parts = u32::from(L::below(a, bound) != 0)
+                | u32::from(L::below(b, bound) != 0) << 1
+                | u32::from(L::below(c, bound) != 0) << 2
+                | u32::from(L::below(d, bound) != 0) << 3
+                | u32::from(L::below(e, bound) != 0) << 4
+                | u32::from(L::below(f, bound) != 0) << 5
+                | u32::from(L::below(g, bound) != 0) << 6
+                | u32::from(L::below(h, bound) != 0) << 7;
+            hits.reserve(BLOCK);
+            while parts != 0 {
+                let first = start + parts.trailing_zeros() as usize * part;
+                for group in first..first + part {
+                    emit::<L, WORDS>(query, &run, group, bound, hits);
+                }
+                parts &= parts - 1;
             }
         }
         hits.reserve(BLOCK);
