@@ -9,7 +9,7 @@ use super::best::Best;
 use super::filter::Filter;
 use super::segment::{Bitmap, CHECKED, Part as Column, Segment};
 use super::{Hit, Hits};
-use crate::kernel::{Kernel, Layout, Lines, Run, parts};
+use crate::kernel::{Kernel, Layout, Lines, Run, count_bits, parts};
 use crate::similarity::LabelSets;
 use crate::{Codes, Result};
 
@@ -207,13 +207,19 @@ impl Search<'_> {
             let mut left = count;
             if let [first, rest @ ..] = &maps[..] {
                 let words = start / 64..end.div_ceil(64);
-                bits.clear();
-                bits.extend_from_slice(&first[words.clone()]);
-                for map in rest {
-                    bits.iter_mut().zip(&map[words.clone()]).for_each(|(bits, map)| *bits &= map);
+                let mut chosen = &first[words.clone()];
+                if !rest.is_empty() {
+                    bits.clear();
+                    bits.extend_from_slice(chosen);
+                    for map in rest {
+                        let map = &map[words.clone()];
+                        bits.iter_mut().zip(map).for_each(|(bits, map)| *bits &= map);
+                    }
+                    chosen = &bits;
                 }
-                left = bits.iter().map(|word| word.count_ones() as usize).sum();
-                run.chosen = (left < count).then_some(&bits[..]);
+                left = 0;
+                count_bits(chosen, &mut left);
+                run.chosen = (left < count).then_some(chosen);
             }
             // Few codes are moved together if that takes less than to scan them where they are.
             let many = chunk.len();

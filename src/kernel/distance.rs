@@ -1,4 +1,4 @@
-//! Hamming distances of one code to many.
+//! Hamming distances of one code to many, and bits counted.
 
 dispatched! {
     /// The Hamming distances of a code to many, all given as words, into `out`.
@@ -26,5 +26,13 @@ dispatched! {
                 }
             }
         }
+    }
+}
+
+dispatched! {
+    /// Adds up how many bits of some words are set.
+    ["avx512f,avx512vpopcntdq,popcnt" if "avx512f", "avx512vpopcntdq", "popcnt"; "popcnt" if "popcnt"]
+    fn count_bits(words: &[u64], sum: &mut usize) {
+        *sum += words.iter().map(|word| word.count_ones() as usize).sum::<usize>();
     }
 }

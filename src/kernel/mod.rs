@@ -45,7 +45,7 @@ mod product;
 mod rows;
 mod scan;
 
-pub(crate) use distance::distances;
+pub(crate) use distance::{count_bits, distances};
 pub(crate) use exponential::{exp_in_place, sigmoid_in_place};
 pub(crate) use gram::{Gram, LARGEST};
 pub(crate) use map::{Column, Lines, map};
