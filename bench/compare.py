@@ -127,7 +127,10 @@ def ceilings():
     command = ["cargo", "bench", "--bench", "index", "--", "ceilings"]
     text = subprocess.run(command, check=True, capture_output=True, text=True, cwd=HERE.parent).stdout
     peak, read = re.findall(r"([\d.]+) G words/s", text)[:2]
-    return {"popcount": float(peak), "read": float(read)}
+    text = subprocess.run([*command[:-1], "share"], check=True, capture_output=True, text=True,
+                          cwd=HERE.parent).stdout
+    shares = [" ".join(line.split()) for line in text.splitlines() if "% of the rate" in line]
+    return {"popcount": float(peak), "read": float(read), "shares": shares}
 
 
 def tasks(quick, bits, count):

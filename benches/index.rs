@@ -223,6 +223,33 @@ fn share() {
             );
         }
     }
+    share_of_reading();
+}
+
+/// How much of what the machine can read from memory a single query does, the two in turn.
+fn share_of_reading() {
+    let codes = clustered(64, 10_000_000, 100, 1);
+    let query = clustered(64, 1, 100, 2);
+    let index = index_of(&codes);
+    let mut shares: Vec<f64> = (0..31)
+        .map(|_| {
+            on_threads(1, || {
+                let clock = Instant::now();
+                black_box(index.search_codes(&query, 10)).expect("sound");
+                let search = clock.elapsed();
+                let clock = Instant::now();
+                black_box(count(5, black_box(codes.words())));
+                clock.elapsed().as_secs_f64() / search.as_secs_f64()
+            })
+        })
+        .collect();
+    shares.sort_by(f64::total_cmp);
+    println!(
+        "  64 bits, one query over 10,000,000 codes: {:.0} % of the rate of reading ({:.0} to {:.0})",
+        100.0 * shares[15],
+        100.0 * shares[7],
+        100.0 * shares[23]
+    );
 }
 
 fn radius() {
