@@ -39,17 +39,7 @@ impl Best {
 
     /// For all below `limit`.
     pub(super) fn all(limit: u32) -> Self {
-        let counts = vec![0; limit as usize];
-        Best {
-            k: usize::MAX,
-            limit,
-            hits: Vec::new(),
-            settled: 0,
-            counts,
-            edge: limit,
-            below: 0,
-            guessed: false,
-        }
+        Best::nearest(usize::MAX, limit)
     }
 
     pub(super) fn limit(&self) -> u32 {

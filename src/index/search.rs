@@ -9,7 +9,7 @@ use super::best::Best;
 use super::filter::Filter;
 use super::segment::{Bitmap, CHECKED, Part as Column, Segment};
 use super::{Hit, Hits};
-use crate::kernel::{Kernel, Layout, Lines, Run, count_bits, parts};
+use crate::kernel::{Kernel, Layout, Lines, Run, count_bits, hit, parts};
 use crate::similarity::LabelSets;
 use crate::{Codes, Result};
 
@@ -223,35 +223,19 @@ impl Search<'_> {
             }
             // Few codes are moved together if that takes less than to scan them where they are.
             let many = chunk.len();
-            if left * (MOVE + many) < many * count {
+            let moved = left * (MOVE + many) < many * count;
+            if moved {
                 compact.fill(layout, run);
-                for (best, &query) in bests.iter_mut().zip(chunk).filter(|_| left > 0) {
-                    let before = best.hits.len();
-                    let run = Run { words: &compact.words, count: left, first: 0, chosen: None };
-                    self.kernel.scan(
-                        layout,
-                        queries.code(query),
-                        run,
-                        best.limit(),
-                        &mut best.hits,
-                    );
-                    for hit in &mut best.hits[before..] {
-                        let (distance, number) = parts(*hit);
-                        *hit = crate::kernel::hit(distance, compact.slots[number as usize]);
-                    }
-                    best.settle();
+                run = Run { words: &compact.words, count: left, first: 0, chosen: None };
+            }
+            for (best, &query) in bests.iter_mut().zip(chunk).filter(|_| left > 0) {
+                let (code, before) = (queries.code(query), best.hits.len());
+                self.kernel.scan(layout, code, run, best.limit(), &mut best.hits);
+                for found in best.hits[before..].iter_mut().filter(|_| moved) {
+                    let (distance, number) = parts(*found);
+                    *found = hit(distance, compact.slots[number as usize]);
                 }
-            } else {
-                for (best, &query) in bests.iter_mut().zip(chunk) {
-                    self.kernel.scan(
-                        layout,
-                        queries.code(query),
-                        run,
-                        best.limit(),
-                        &mut best.hits,
-                    );
-                    best.settle();
-                }
+                best.settle();
             }
             start = end;
             size = (2 * size).min(tile);
