@@ -69,7 +69,11 @@ pub fn plural(number: u64, one: &str) -> String {
 /// Seconds, as precise as one wants to know.
 pub fn seconds(time: Duration) -> String {
     let seconds = time.as_secs_f64();
-    if seconds < 10.0 { format!("{seconds:.2} s") } else { format!("{seconds:.1} s") }
+    match seconds {
+        ..0.01 => format!("{:.2} ms", 1000.0 * seconds),
+        ..10.0 => format!("{seconds:.2} s"),
+        _ => format!("{seconds:.1} s"),
+    }
 }
 
 /// A bar over rows, on a terminal; nothing elsewhere.

@@ -89,6 +89,11 @@ impl Model {
     /// As for [`load`](Model::load).
     pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Model> {
         let wrong = |problem: String| Error::malformed(path, problem);
+        if bytes.starts_with(crate::index::MAGIC) {
+            return Err(wrong(
+                "is an index, not a model; `hashbrook index info` tells of it".to_owned(),
+            ));
+        }
         let (mut state, text) = Tensors::from_bytes(bytes, KEY).map_err(|problem| {
             wrong(format!("is not a model file, or was cut short: {problem}"))
         })?;

@@ -117,6 +117,8 @@ fn what_does_not_fit_is_said() {
     for (arguments, status, expected) in [
         ("search --index none.index --codes codes.npy -k 1", 1, "none.index"),
         ("search --index broken.index --codes codes.npy -k 1", 1, "is not an index file"),
+        ("info i.index", 1, "is an index, not a model"),
+        ("index info m.model", 1, "it may be a model"),
         ("search --index short.index --codes codes.npy -k 1", 1, "is cut short"),
         ("index verify flipped.index", 1, "is damaged"),
         ("search --index i.index --codes codes.npy", 2, "-k"),

@@ -1,0 +1,100 @@
+//! Changes, as they stand in records.
+
+use super::Index;
+use super::header::number;
+use crate::index::changes::check_ids;
+use crate::{Codes, LabelNames, Labels, Result};
+
+/// A change, as it stands in a record.
+pub(super) enum Change {
+    Names(LabelNames),
+    Put { ids: Vec<u64>, codes: Codes, ends: Option<Vec<usize>>, labels: Vec<u32> },
+    Remove(Vec<u64>),
+}
+
+const PUT: u64 = 1;
+const REMOVE: u64 = 2;
+const NAMES: u64 = 3;
+
+impl Change {
+    pub(super) fn encode_put(ids: &[u64], codes: &Codes, labels: Option<Labels<'_>>) -> Vec<u8> {
+        let mut numbers = vec![PUT, ids.len() as u64, u64::from(labels.is_some())];
+        numbers.extend_from_slice(ids);
+        numbers.extend_from_slice(codes.words());
+        let mut values = Vec::new();
+        if let Some(labels) = labels {
+            for row in 0..labels.len() {
+                values.extend_from_slice(labels.row(row));
+                numbers.push(values.len() as u64);
+            }
+        }
+        let values = values.iter().flat_map(|value| value.to_le_bytes());
+        numbers.iter().flat_map(|number| number.to_le_bytes()).chain(values).collect()
+    }
+
+    pub(super) fn encode_remove(ids: &[u64]) -> Vec<u8> {
+        let numbers = [REMOVE, ids.len() as u64];
+        numbers.iter().chain(ids).flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    pub(super) fn encode_names(names: &LabelNames) -> Vec<u8> {
+        let mut bytes = NAMES.to_le_bytes().to_vec();
+        bytes.extend(serde_json::to_vec(names).unwrap_or_default());
+        bytes
+    }
+
+    pub(super) fn decode(bits: usize, bytes: &[u8]) -> Option<Change> {
+        if number(bytes, 0) == NAMES {
+            return serde_json::from_slice(bytes.get(8..)?).ok().map(Change::Names);
+        }
+        let count = usize::try_from(number(bytes, 8)).ok()?;
+        let mut rest = bytes;
+        let mut take = |numbers: usize| -> Option<Vec<u64>> {
+            let size = numbers.checked_mul(8).filter(|&size| size <= rest.len())?;
+            let (head, tail) = rest.split_at(size);
+            rest = tail;
+            Some(head.chunks_exact(8).map(|bytes| number(bytes, 0)).collect())
+        };
+        match number(bytes, 0) {
+            REMOVE => {
+                take(2)?;
+                Some(Change::Remove(take(count)?))
+            }
+            PUT => {
+                let labelled = take(3)?[2] == 1;
+                let ids = take(count)?;
+                let mut codes = Codes::new(bits).ok()?;
+                let words = take(count.checked_mul(bits.div_ceil(64))?)?;
+                for code in words.chunks_exact(bits.div_ceil(64)) {
+                    codes.push(code).ok()?;
+                }
+                let ends = if labelled { Some(take(count)?) } else { None };
+                let ends = ends.map(|ends| ends.iter().map(|&end| end as usize).collect());
+                let value = |bytes: &[u8]| number(bytes, 0) as u32;
+                let labels = rest.chunks_exact(4).map(value).collect();
+                Some(Change::Put { ids, codes, ends, labels })
+            }
+            _ => None,
+        }
+    }
+
+    /// Makes the change in an index, in memory alone.
+    pub(super) fn apply(self, index: &mut Index) -> Result<()> {
+        match self {
+            Change::Names(names) => {
+                index.names = names;
+                Ok(())
+            }
+            Change::Remove(ids) => index.take_out(&ids).map(drop),
+            Change::Put { ids, codes, ends, labels } => {
+                let labels = match &ends {
+                    Some(ends) => Some(Labels::sets(ends, &labels)?),
+                    None => None,
+                };
+                let order = check_ids(&ids, codes.len())?;
+                index.take_out(&ids)?;
+                index.put(&ids, &codes, labels, &order)
+            }
+        }
+    }
+}

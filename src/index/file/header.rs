@@ -1,0 +1,121 @@
+//! The first page of an index file.
+
+use std::path::Path;
+
+use crate::{Error, Result};
+
+pub(crate) const MAGIC: &[u8; 8] = b"HBROOKIX";
+const VERSION: u32 = 1;
+pub(super) const PAGE: usize = 4096;
+/// What stands before the sections.
+pub(super) const HEAD: usize = 3 * PAGE;
+/// Where the numbers begin, after magic, version and checksum.
+const HEADER: usize = 16;
+
+/// The numbers of the header.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Header {
+    pub(super) bits: u64,
+    pub(super) count: u64,
+    pub(super) labelled: u64,
+    /// Where each section begins, and how long it is.
+    pub(super) text: [u64; 2],
+    pub(super) function: [u64; 2],
+    pub(super) ids: [u64; 2],
+    pub(super) codes: [u64; 2],
+    pub(super) labels: [u64; 2],
+    pub(super) sums: [u64; 2],
+    /// Of text, function and sums together.
+    pub(super) checksum: u64,
+    /// Where the log begins, and after which number.
+    pub(super) log: u64,
+    pub(super) first: u64,
+}
+
+/// How many numbers that is.
+const NUMBERS: usize = 18;
+
+impl Header {
+    fn numbers(&self) -> [u64; NUMBERS] {
+        let sections = self.sections();
+        let mut numbers = [0; NUMBERS];
+        numbers[..3].copy_from_slice(&[self.bits, self.count, self.labelled]);
+        numbers[3..15].copy_from_slice(sections.as_flattened());
+        numbers[15..].copy_from_slice(&[self.checksum, self.log, self.first]);
+        numbers
+    }
+
+    fn from_numbers(n: [u64; NUMBERS]) -> Self {
+        let pair = |at: usize| [n[at], n[at + 1]];
+        Header {
+            bits: n[0],
+            count: n[1],
+            labelled: n[2],
+            text: pair(3),
+            function: pair(5),
+            ids: pair(7),
+            codes: pair(9),
+            labels: pair(11),
+            sums: pair(13),
+            checksum: n[15],
+            log: n[16],
+            first: n[17],
+        }
+    }
+
+    pub(super) fn to_bytes(self) -> Vec<u8> {
+        let numbers: Vec<u8> = self.numbers().iter().flat_map(|n| n.to_le_bytes()).collect();
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(crc32fast::hash(&numbers).to_le_bytes());
+        bytes.extend(numbers);
+        bytes
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8], path: &Path) -> Result<Header> {
+        let wrong = |problem: &str| Error::malformed(path, problem);
+        if !bytes.starts_with(MAGIC) {
+            // Models are safetensors: a length, and then JSON.
+            return Err(wrong(match bytes.get(8) {
+                Some(b'{') => "is not an index file; it may be a model, which `index build` takes",
+                _ => "is not an index file",
+            }));
+        }
+        let found = number(bytes, 8) as u32;
+        if found > VERSION {
+            let path = path.to_path_buf();
+            return Err(Error::NewerVersion { path, found, supported: VERSION });
+        }
+        if bytes.len() < HEAD {
+            return Err(wrong("is cut short: not even its first pages are there"));
+        }
+        let numbers: [u64; NUMBERS] = std::array::from_fn(|at| number(bytes, HEADER + 8 * at));
+        let stored = (number(bytes, 8) >> 32) as u32;
+        if stored != crc32fast::hash(&bytes[HEADER..HEADER + 8 * numbers.len()]) {
+            return Err(wrong("is damaged: the checksum of its header is wrong"));
+        }
+        let header = Header::from_numbers(numbers);
+        // What changes stands behind what never does.
+        let before_log = |[start, len]: [u64; 2]| {
+            start >= HEAD as u64 && start.checked_add(len).is_some_and(|end| end <= header.log)
+        };
+        if !header.sections().into_iter().all(before_log) || header.first > u64::MAX / 2 {
+            return Err(wrong("is damaged: its header makes no sense"));
+        }
+        Ok(header)
+    }
+
+    fn sections(&self) -> [[u64; 2]; 6] {
+        [self.text, self.function, self.ids, self.codes, self.labels, self.sums]
+    }
+}
+
+/// Eight bytes as a number; zero beyond the end.
+pub(super) fn number(bytes: &[u8], at: usize) -> u64 {
+    let mut le = [0; 8];
+    let end = bytes.len().min(at + 8);
+    if at < end {
+        le[..end - at].copy_from_slice(&bytes[at..end]);
+    }
+    u64::from_le_bytes(le)
+}

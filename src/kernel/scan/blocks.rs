@@ -1,0 +1,188 @@
+//! The scan of blocks of codes, whatever the instructions.
+
+use super::layout::GROUP;
+use super::{Layout, Run, hit};
+
+/// A group of codes at once.
+pub(super) trait Lanes {
+    type Group: Copy;
+    /// How many codes.
+    const CODES: usize;
+    /// The same number for every code.
+    unsafe fn all(value: u64) -> Self::Group;
+    unsafe fn load(from: *const u64) -> Self::Group;
+    /// In how many bits two words differ.
+    unsafe fn distance(left: Self::Group, right: Self::Group) -> Self::Group;
+    unsafe fn add(left: Self::Group, right: Self::Group) -> Self::Group;
+    unsafe fn min(left: Self::Group, right: Self::Group) -> Self::Group;
+    /// A bit for each code that is below the limit.
+    unsafe fn below(group: Self::Group, limit: Self::Group) -> u32;
+    /// Writes the hits among them, which `near` has a bit for. There must be room for sixteen.
+    unsafe fn append(distances: Self::Group, near: u32, first: u32, to: *mut u64);
+}
+
+#[inline(always)]
+pub(super) unsafe fn scan<W: Lanes, N: Lanes>(
+    layout: Layout,
+    query: &[u64],
+    run: Run<'_>,
+    limit: u32,
+    hits: &mut Vec<u64>,
+) {
+    // SAFETY: as the caller's.
+    unsafe {
+        match layout.code_words() {
+            _ if layout.is_narrow() => scan_words::<N, 1>(query, run, limit, hits),
+            1 => scan_words::<W, 1>(query, run, limit, hits),
+            2 => scan_words::<W, 2>(query, run, limit, hits),
+            4 => scan_words::<W, 4>(query, run, limit, hits),
+            _ => scan_words::<W, 0>(query, run, limit, hits),
+        }
+    }
+}
+
+/// Codes whose smallest distance is looked at together.
+const BLOCK: usize = 256;
+
+/// Parts of a block whose smallest distances are known apart.
+const PARTS: usize = 8;
+
+/// The distances of a group of codes. `WORDS` is the number of words of a code, 0 if it is not known
+/// to the compiler.
+///
+/// A function and not a closure, as are all that work on vectors: closures are not inlined into what
+/// is compiled for more instructions.
+#[inline(always)]
+unsafe fn distances<L: Lanes, const WORDS: usize>(
+    query: &[u64],
+    run: &Run<'_>,
+    group: usize,
+) -> L::Group {
+    let words = if WORDS == 0 { query.len() } else { WORDS };
+    // SAFETY: `run.words` holds all groups that are asked for.
+    unsafe {
+        let from = run.words.as_ptr().add(group * GROUP * words);
+        let mut sum = L::distance(L::load(from), L::all(query[0]));
+        for (word, &own) in query[..words].iter().enumerate().skip(1) {
+            let next = L::distance(L::load(from.add(word * GROUP)), L::all(own));
+            sum = L::add(sum, next);
+        }
+        sum
+    }
+}
+
+/// Appends the hits of a group. There must be room for sixteen.
+#[inline(always)]
+unsafe fn emit<L: Lanes, const WORDS: usize>(
+    query: &[u64],
+    run: &Run<'_>,
+    group: usize,
+    bound: L::Group,
+    hits: &mut Vec<u64>,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        let found = distances::<L, WORDS>(query, run, group);
+        let mut near = L::below(found, bound);
+        let code = group * L::CODES;
+        if let Some(chosen) = run.chosen {
+            near &= (chosen[code / 64] >> (code % 64)) as u32;
+        }
+        let left = run.count - code;
+        if left < L::CODES {
+            near &= (1 << left) - 1;
+        }
+        // No question whether there is any: where hits are, a wrong guess costs more than writing.
+        let end = hits.as_mut_ptr().add(hits.len());
+        L::append(found, near, run.first + code as u32, end);
+        hits.set_len(hits.len() + near.count_ones() as usize);
+    }
+}
+
+/// Writes hits one by one.
+#[inline(always)]
+pub(super) unsafe fn append(distances: &[u32; 16], mut near: u32, first: u32, mut to: *mut u64) {
+    while near != 0 {
+        let lane = near.trailing_zeros();
+        // SAFETY: the caller's, of [`Lanes::append`].
+        unsafe {
+            to.write(hit(distances[lane as usize], first + lane));
+            to = to.add(1);
+        }
+        near &= near - 1;
+    }
+}
+
+/// The smallest distances of a part of a block.
+#[inline(always)]
+unsafe fn least<L: Lanes, const WORDS: usize>(
+    query: &[u64],
+    run: &Run<'_>,
+    start: usize,
+    bound: L::Group,
+) -> L::Group {
+    let mut least = bound;
+    for group in start..start + BLOCK / L::CODES / PARTS {
+        // SAFETY: the caller's.
+        least = unsafe { L::min(least, distances::<L, WORDS>(query, run, group)) };
+    }
+    least
+}
+
+#[inline(always)]
+unsafe fn scan_words<L: Lanes, const WORDS: usize>(
+    query: &[u64],
+    run: Run<'_>,
+    limit: u32,
+    hits: &mut Vec<u64>,
+) {
+    let query = if WORDS == 0 { query } else { &query[..WORDS] };
+    let groups_per_block = BLOCK / L::CODES;
+    let part = groups_per_block / PARTS;
+    let blocks = run.count / BLOCK;
+    // SAFETY: the caller's.
+    unsafe {
+        let bound = L::all(u64::from(limit));
+        for block in 0..blocks {
+            if let Some(chosen) = run.chosen
+                && chosen[block * BLOCK / 64..][..BLOCK / 64].iter().all(|&word| word == 0)
+            {
+                continue;
+            }
+            let start = block * groups_per_block;
+            // Eight variables: an array of vectors would have to go through memory.
+            let a = least::<L, WORDS>(query, &run, start, bound);
+            let b = least::<L, WORDS>(query, &run, start + part, bound);
+            let c = least::<L, WORDS>(query, &run, start + 2 * part, bound);
+            let d = least::<L, WORDS>(query, &run, start + 3 * part, bound);
+            let e = least::<L, WORDS>(query, &run, start + 4 * part, bound);
+            let f = least::<L, WORDS>(query, &run, start + 5 * part, bound);
+            let g = least::<L, WORDS>(query, &run, start + 6 * part, bound);
+            let h = least::<L, WORDS>(query, &run, start + 7 * part, bound);
+            let (ab, cd, ef, gh) = (L::min(a, b), L::min(c, d), L::min(e, f), L::min(g, h));
+            if L::below(L::min(L::min(ab, cd), L::min(ef, gh)), bound) == 0 {
+                continue;
+            }
+            let mut parts = u32::from(L::below(a, bound) != 0)
+                | u32::from(L::below(b, bound) != 0) << 1
+                | u32::from(L::below(c, bound) != 0) << 2
+                | u32::from(L::below(d, bound) != 0) << 3
+                | u32::from(L::below(e, bound) != 0) << 4
+                | u32::from(L::below(f, bound) != 0) << 5
+                | u32::from(L::below(g, bound) != 0) << 6
+                | u32::from(L::below(h, bound) != 0) << 7;
+            hits.reserve(BLOCK);
+            while parts != 0 {
+                let first = start + parts.trailing_zeros() as usize * part;
+                for group in first..first + part {
+                    emit::<L, WORDS>(query, &run, group, bound, hits);
+                }
+                parts &= parts - 1;
+            }
+        }
+        hits.reserve(BLOCK);
+        for group in blocks * groups_per_block..run.count.div_ceil(L::CODES) {
+            emit::<L, WORDS>(query, &run, group, bound, hits);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The scan: which of many codes are near a query.
+//!
+//! Codes stand in groups of 64 bytes per word: the first words of eight codes, then their second
+//! words, and so on; codes of up to 32 bits stand sixteen to a group. So one vector instruction
+//! works on one word of as many codes, and nothing has to be added up across a vector.
+//!
+//! Most codes are far. Hence the smallest distance of 256 codes is all that is looked at, and
+//! single distances only where that is below the limit.
+
+mod blocks;
+mod layout;
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::layout::Layout;
+
+/// The instructions that searches are done with. The fastest that the machine has is taken unless
+/// another is asked for, which is for tests and comparisons: results are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kernel {
+    /// 512 bits at a time, with an instruction that counts bits (VPOPCNTDQ).
+    Avx512,
+    /// 256 bits at a time.
+    Avx2,
+    /// Whatever the compiler makes of plain Rust; on ARM that is NEON.
+    Portable,
+}
+
+impl Kernel {
+    /// Those that this machine can run, the fastest first.
+    pub fn available() -> Vec<Kernel> {
+        let mut found = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq") {
+                found.push(Kernel::Avx512);
+            }
+            if is_x86_feature_detected!("avx2") {
+                found.push(Kernel::Avx2);
+            }
+        }
+        found.push(Kernel::Portable);
+        found
+    }
+}
+
+/// Codes in a row, as many as `count`, of which the first is number `first`.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a> {
+    pub(crate) words: &'a [u64],
+    pub(crate) count: usize,
+    pub(crate) first: u32,
+    /// A bit for each code, if not all of them are to be looked at.
+    pub(crate) chosen: Option<&'a [u64]>,
+}
+
+/// A code that is near: its distance above its number, so that hits sort by both.
+pub(crate) fn hit(distance: u32, number: u32) -> u64 {
+    u64::from(distance) << 32 | u64::from(number)
+}
+
+/// The distance and the number of a hit.
+pub(crate) fn parts(hit: u64) -> (u32, u32) {
+    ((hit >> 32) as u32, hit as u32)
+}
+
+impl Kernel {
+    /// Appends all codes nearer than `limit`, in order of their number.
+    pub(crate) fn scan(
+        self,
+        layout: Layout,
+        query: &[u64],
+        run: Run<'_>,
+        limit: u32,
+        hits: &mut Vec<u64>,
+    ) {
+        assert_eq!(query.len(), layout.code_words());
+        assert!(run.words.len() >= layout.words(run.count));
+        assert!(run.chosen.is_none_or(|chosen| chosen.len() * 64 >= run.count));
+        match self {
+            // SAFETY, here and below: the lengths were checked. That the machine has the
+            // instructions is asked again, as a caller may name any kernel.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512
+                if is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512vpopcntdq") =>
+            unsafe { x86::scan_avx512(layout, query, run, limit, hits) },
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 if is_x86_feature_detected!("avx2") => unsafe {
+                x86::scan_avx2(layout, query, run, limit, hits);
+            },
+            _ => unsafe {
+                blocks::scan::<portable::Wide, portable::Narrow>(layout, query, run, limit, hits)
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Codes, hamming};
+    use proptest::prelude::*;
+
+    /// Codes near one another, so that some are below any limit.
+    fn codes(bits: usize, count: usize, seed: u64) -> Codes {
+        let mut state = seed | 1;
+        let mut random = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        let mut codes = Codes::new(bits).unwrap();
+        let words = bits.div_ceil(64);
+        let last = if bits.is_multiple_of(64) { u64::MAX } else { (1 << (bits % 64)) - 1 };
+        for _ in 0..count {
+            let mut code: Vec<u64> = (0..words).map(|_| random() & random() & random()).collect();
+            code[words - 1] &= last;
+            codes.push(&code).unwrap();
+        }
+        codes
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        #[test]
+        fn every_kernel_finds_what_a_plain_loop_finds(
+            bits in prop_oneof![1..=1024usize, Just(32), Just(64), Just(128), Just(256)],
+            count in 0..700usize,
+            limit in 0..80u32,
+            seed: u64,
+            some: bool,
+        ) {
+            let codes = codes(bits, count + 1, seed);
+            let query = codes.code(count);
+            let layout = Layout::new(bits);
+            let mut words = vec![0; layout.words(count)];
+            (0..count).for_each(|at| layout.put(&mut words, at, codes.code(at)));
+            let mut out = vec![0; layout.code_words()];
+            for at in 0..count {
+                layout.get(&words, at, &mut out);
+                prop_assert_eq!(&out, codes.code(at));
+            }
+            let mut chosen = vec![u64::MAX; count.div_ceil(64)];
+            if some {
+                let pick = |at: usize| seed.rotate_left(at as u32 % 61) ^ at as u64;
+                chosen = (0..chosen.len()).map(|at| if at % 3 == 0 { 0 } else { pick(at) }).collect();
+            }
+            let mut expected = Vec::new();
+            for at in 0..count {
+                let distance = hamming(query, codes.code(at));
+                if distance < limit && chosen[at / 64] >> (at % 64) & 1 == 1 {
+                    expected.push(hit(distance, 7 + at as u32));
+                }
+            }
+            for kernel in Kernel::available() {
+                let mut hits = Vec::new();
+                let chosen = some.then_some(&chosen[..]);
+                let run = Run { words: &words, count, first: 7, chosen };
+                kernel.scan(layout, query, run, limit, &mut hits);
+                prop_assert_eq!(&hits, &expected, "{:?}", kernel);
+            }
+        }
+    }
+}
