@@ -159,30 +159,38 @@ fn search() {
     let queries_count = 1000;
     println!("1,000,000 codes, 1,000 queries at once; billions of codes compared per second");
     println!(
-        "{:>10} {:>5} {:>11} {:>8} {:>8} {:>8} {:>8}",
-        "codes", "bits", "kernel", "k=1", "k=10", "k=100", "k=1000"
+        "{:>10} {:>5} {:>19} {:>8} {:>8} {:>8} {:>8}",
+        "codes", "bits", "kernel and threads", "k=1", "k=10", "k=100", "k=1000"
     );
     for (name, classes) in [("clustered", 100), ("random", 0)] {
         for bits in [32, 64, 128, 256] {
             let codes = clustered(bits, 1_000_000, classes, 1);
             let queries = clustered(bits, queries_count, classes, 2);
             let mut index = index_of(&codes);
-            for (threads, kernel) in Kernel::available()
-                .into_iter()
-                .map(|kernel| (1, kernel))
-                .chain([(2, Kernel::available()[0])])
-            {
+            let kernels = Kernel::available();
+            let scans = kernels.iter().map(|&kernel| (1, kernel, false));
+            let fastest = [(2, kernels[0], false), (1, kernels[0], true), (2, kernels[0], true)];
+            for (threads, kernel, structures) in scans.chain(fastest) {
                 index.set_kernel(kernel);
+                index.allow_structures(structures);
+                if structures {
+                    // Asked often enough, the structure is there if it pays.
+                    (0..2).for_each(|_| drop(index.search_codes(&queries, 1)));
+                }
                 let work = codes.len() * queries_count;
                 let of_k = |k: usize| {
                     let run = || drop(black_box(index.search_codes(&queries, k)));
                     rate(work, on_threads(threads, || median(3, run)))
                 };
                 let found = [1, 10, 100, 1000].map(of_k);
-                let kernel = format!("{kernel:?} x{threads}");
+                let way = if structures { "any way" } else { "scan" };
                 println!(
-                    "{name:>10} {bits:>5} {kernel:>11} {:>8.2} {:>8.2} {:>8.2} {:>8.2}",
-                    found[0], found[1], found[2], found[3]
+                    "{name:>10} {bits:>5} {:>19} {:>8.2} {:>8.2} {:>8.2} {:>8.2}",
+                    format!("{kernel:?} x{threads} {way}"),
+                    found[0],
+                    found[1],
+                    found[2],
+                    found[3]
                 );
             }
         }
@@ -191,14 +199,20 @@ fn search() {
     println!("the machine: XOR and popcount {peak:.1} G words/s");
 }
 
-/// How much of what the machine can do a search does, the two measured in turn.
+/// How much of what the machine can do a search does, the two measured in turn: by a scan, and by the
+/// structure that the index builds, which does not look at all codes.
 fn share() {
     let words: Vec<u64> = (0..2048u64).map(|at| at.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
     for bits in [64, 128] {
         let codes = clustered(bits, 1_000_000, 100, 1);
         let queries = clustered(bits, 256, 100, 2);
-        let index = index_of(&codes);
-        for k in [1, 10, 100, 1000] {
+        let mut index = index_of(&codes);
+        for (k, structures) in [1, 10, 100, 1000].into_iter().flat_map(|k| [(k, false), (k, true)])
+        {
+            index.allow_structures(structures);
+            if structures {
+                (0..5).for_each(|_| drop(index.search_codes(&queries, k)));
+            }
             let mut shares: Vec<f64> = (0..15)
                 .map(|_| {
                     on_threads(1, || {
@@ -216,7 +230,8 @@ fn share() {
                 .collect();
             shares.sort_by(f64::total_cmp);
             println!(
-                "{bits:>4} bits, k={k:<4}: {:.0} % of the rate of XOR and popcount ({:.0} to {:.0})",
+                "{bits:>4} bits, k={k:<4}, {:>16}: {:.0} % of the rate of XOR and popcount ({:.0} to {:.0})",
+                if structures { "by the structure" } else { "by a scan" },
                 100.0 * shares[7],
                 100.0 * shares[3],
                 100.0 * shares[11]
@@ -230,7 +245,8 @@ fn share() {
 fn share_of_reading() {
     let codes = clustered(64, 10_000_000, 100, 1);
     let query = clustered(64, 1, 100, 2);
-    let index = index_of(&codes);
+    let mut index = index_of(&codes);
+    index.allow_structures(false);
     let mut shares: Vec<f64> = (0..31)
         .map(|_| {
             on_threads(1, || {
@@ -267,7 +283,7 @@ fn radius() {
             let mut index = index_of(&codes);
             let mut hits = 0;
             let mut of = |buckets: bool| {
-                index.allow_buckets(buckets);
+                index.allow_structures(buckets);
                 // Asked often enough, the structure is there if it pays.
                 on_threads(1, || {
                     (0..if buckets { 2 } else { 0 })
@@ -292,9 +308,13 @@ fn single() {
     for count in [1_000_000, 10_000_000] {
         let codes = clustered(64, count, 100, 1);
         let queries = clustered(64, 20, 100, 2);
-        let index = index_of(&codes);
+        let mut index = index_of(&codes);
         let one: Vec<Codes> = (0..queries.len()).map(|at| queries.select(&[at])).collect();
-        for threads in [1, 2] {
+        for (threads, structures) in [(1, false), (2, false), (1, true)] {
+            index.allow_structures(structures);
+            if structures {
+                (0..70).for_each(|_| drop(index.search_codes(&queries, 10)));
+            }
             let time = on_threads(threads, || {
                 median(9, || {
                     one.iter().for_each(|query| drop(black_box(index.search_codes(query, 10))))
@@ -303,7 +323,8 @@ fn single() {
             let found = rate(count * one.len(), time);
             let micros = time.as_secs_f64() * 1e6 / one.len() as f64;
             println!(
-                "{count:>9} codes of 64 bits, one query at a time, k=10, x{threads}: {micros:.0} us, {found:.2} G codes/s"
+                "{count:>9} codes of 64 bits, one query at a time, k=10, x{threads}, {}: {micros:.1} us, {found:.2} G codes/s",
+                if structures { "by the structure" } else { "by a scan" },
             );
         }
     }
@@ -322,14 +343,21 @@ fn filters() {
     println!(
         "1,000,000 codes of 64 bits, k=10, one thread: share let through, one query, 200 queries"
     );
-    for share in [1.0, 0.9, 0.5, 0.1, 0.01, 0.001] {
-        let some: Vec<u32> = (0..(1000.0 * share) as u32).collect();
-        let filter = if share == 1.0 { Filter::all() } else { Filter::all().labels(&some) };
-        let of = |codes: &Codes| {
-            let run = || drop(black_box(index.filtered(&filter).search_codes(codes, 10)));
-            on_threads(1, || median(9, run)).as_secs_f64()
-        };
-        println!("{share:>6} {:>9.1} us {:>9.2} ms", of(&one) * 1e6, of(&queries) * 1e3);
+    for structures in [false, true] {
+        index.allow_structures(structures);
+        if structures {
+            (0..7).for_each(|_| drop(index.search_codes(&queries, 10)));
+        }
+        println!("{}", if structures { "by the structure" } else { "by a scan" });
+        for share in [1.0, 0.9, 0.5, 0.1, 0.01, 0.001] {
+            let some: Vec<u32> = (0..(1000.0 * share) as u32).collect();
+            let filter = if share == 1.0 { Filter::all() } else { Filter::all().labels(&some) };
+            let of = |codes: &Codes| {
+                let run = || drop(black_box(index.filtered(&filter).search_codes(codes, 10)));
+                on_threads(1, || median(99, run)).as_secs_f64()
+            };
+            println!("{share:>6} {:>9.1} us {:>9.2} ms", of(&one) * 1e6, of(&queries) * 1e3);
+        }
     }
 }
 
@@ -385,7 +413,7 @@ fn duplicates() {
         // All pairs, estimated from some of them: each code with all after it.
         let some = codes.select(&(0..200).map(|at| at * (count / 200)).collect::<Vec<_>>());
         let mut scanned = index_of(&codes);
-        scanned.allow_buckets(false);
+        scanned.allow_structures(false);
         let scan = median(3, || drop(black_box(scanned.within_codes(&some, 3))));
         let pairs = scan.as_secs_f64() / 200.0 * count as f64 / 2.0;
         let items: usize = groups.iter().map(Vec::len).sum();

@@ -16,6 +16,8 @@ pub(super) struct Best {
     edge: u32,
     below: usize,
     guessed: bool,
+    /// Whether hits come in order of their slots.
+    ordered: bool,
 }
 
 /// Hits beyond `k` that may be held before those that fell behind are dropped.
@@ -34,12 +36,20 @@ impl Best {
             edge: limit,
             below: 0,
             guessed: false,
+            ordered: true,
         }
     }
 
     /// For all below `limit`.
     pub(super) fn all(limit: u32) -> Self {
         Best::nearest(usize::MAX, limit)
+    }
+
+    /// From now on hits come that may stand before those found so far: of those as far as the
+    /// farthest, all are wanted.
+    pub(super) fn start_anew(&mut self) {
+        self.ordered = false;
+        self.limit = self.edge;
     }
 
     pub(super) fn limit(&self) -> u32 {
@@ -70,7 +80,7 @@ impl Best {
 
     /// Takes note of the hits that came since.
     ///
-    /// Slots only ascend: once there are `k` hits, another as far as the farthest of them would
+    /// Where slots ascend, once there are `k` hits, another as far as the farthest of them would
     /// come after it, and only nearer ones are wanted.
     pub(super) fn settle(&mut self) {
         if self.settled == self.hits.len() {
@@ -93,12 +103,23 @@ impl Best {
             self.below -= farthest;
             self.edge -= 1;
         }
-        self.limit = self.edge.saturating_sub(1);
+        self.limit = self.edge.saturating_sub(u32::from(self.ordered));
         if self.hits.len() > 2 * self.k + SPARE {
             let edge = self.edge;
             self.hits.retain(|&hit| parts(hit).0 < edge);
             self.settled = self.hits.len();
         }
+    }
+
+    /// Drops those of the last hits, from a place on, whose number is not to be kept. They must not
+    /// be settled yet.
+    pub(super) fn retain(&mut self, from: usize, keep: impl Fn(u32) -> bool) {
+        let mut kept = from;
+        for at in from..self.hits.len() {
+            self.hits[kept] = self.hits[at];
+            kept += usize::from(keep(parts(self.hits[at]).1));
+        }
+        self.hits.truncate(kept);
     }
 
     /// What was found, nearest first and then by slot.
@@ -119,6 +140,9 @@ impl Best {
                 sorted[places[distance]] = hit;
                 places[distance] += 1;
             }
+        }
+        if !self.ordered && !sorted.is_sorted() {
+            sorted.sort_unstable();
         }
         sorted.truncate(self.k);
         sorted

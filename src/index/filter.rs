@@ -1,8 +1,7 @@
 //! Which items a search may find.
 
-use std::sync::Arc;
-
-use super::segment::{Bitmap, Segment};
+use super::chosen::Chosen;
+use super::segment::Segment;
 use crate::Result;
 use crate::similarity::LabelSets;
 
@@ -67,28 +66,32 @@ impl Filter {
         self.conditions.is_empty()
     }
 
-    /// The items of a segment that it lets through; a bitmap for each condition.
-    pub(super) fn choose(&self, segment: &Segment, sets: &LabelSets) -> Result<Vec<Arc<Bitmap>>> {
-        let bitmap = |condition: &Condition| match condition {
-            Condition::Labels(labels) => segment.of_sets(&sets.carriers_of_any(labels)),
-            Condition::Ids(ids) => by_ids(segment, ids.iter().copied()),
-            Condition::Bitmap(words) => {
-                let bits = |(at, &word): (usize, &u64)| {
-                    (0..64)
-                        .filter(move |bit| word >> bit & 1 == 1)
-                        .map(move |bit| at as u64 * 64 + bit)
-                };
-                by_ids(segment, words.iter().enumerate().flat_map(bits))
-            }
-        };
-        self.conditions.iter().map(bitmap).collect()
+    /// The items of a segment that it lets through.
+    pub(super) fn choose(&self, segment: &Segment, sets: &LabelSets) -> Result<Chosen> {
+        let mut chosen = Chosen::All;
+        for condition in &self.conditions {
+            let of_condition = match condition {
+                Condition::Labels(labels) => segment.of_sets(&sets.carriers_of_any(labels)),
+                Condition::Ids(ids) => by_ids(segment, ids.iter().copied()),
+                Condition::Bitmap(words) => {
+                    let bits = |(at, &word): (usize, &u64)| {
+                        (0..64)
+                            .filter(move |bit| word >> bit & 1 == 1)
+                            .map(move |bit| at as u64 * 64 + bit)
+                    };
+                    by_ids(segment, words.iter().enumerate().flat_map(bits))
+                }
+            };
+            chosen = chosen.and(segment, of_condition?)?;
+        }
+        Ok(chosen)
     }
 }
 
 /// The items with these ids, which ascend.
-fn by_ids(segment: &Segment, ids: impl Iterator<Item = u64>) -> Result<Arc<Bitmap>> {
+fn by_ids(segment: &Segment, ids: impl Iterator<Item = u64>) -> Result<Chosen> {
     let slots = segment.slots();
-    let mut bitmap = vec![0u64; slots.div_ceil(64)];
+    let mut found = Vec::new();
     let mut next = 0;
     for id in ids {
         // Neighbours are near one another: look ahead in growing steps before halving.
@@ -107,8 +110,8 @@ fn by_ids(segment: &Segment, ids: impl Iterator<Item = u64>) -> Result<Arc<Bitma
             break;
         }
         if segment.id(next)? == id {
-            bitmap[next / 64] |= 1 << (next % 64);
+            found.push(next as u32);
         }
     }
-    Ok(Arc::new(bitmap))
+    Chosen::of_slots(segment, found)
 }

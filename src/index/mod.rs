@@ -1,14 +1,20 @@
 //! [`Index`]: exact search by Hamming distance.
 
+mod balls;
 mod best;
 mod buckets;
 mod changes;
+mod chosen;
 mod file;
 mod filter;
 mod hits;
+mod leaders;
 mod queries;
 mod search;
 mod segment;
+mod shortcuts;
+mod structure;
+mod tiles;
 
 use std::path::Path;
 
@@ -65,7 +71,7 @@ pub struct Index {
     /// The first may be mapped from a file. An item that is there is in one of them.
     segments: Vec<Segment>,
     kernel: Kernel,
-    buckets: bool,
+    structures: bool,
     durable: Durable,
 }
 
@@ -122,7 +128,7 @@ impl Index {
             names: LabelNames::default(),
             segments: Vec::new(),
             kernel: Kernel::available()[0],
-            buckets: true,
+            structures: true,
             durable: Durable::No,
         }
     }
@@ -198,8 +204,8 @@ impl Index {
     /// Whether searches within a radius may build a structure in memory that makes them faster, of
     /// about the size of the codes and half the ids. They do unless told otherwise, once enough of
     /// them have come that it pays.
-    pub fn allow_buckets(&mut self, allow: bool) {
-        self.buckets = allow;
+    pub fn allow_structures(&mut self, allow: bool) {
+        self.structures = allow;
     }
 
     /// What it holds, in numbers.

@@ -1,6 +1,7 @@
 //! What an index is asked.
 
 use super::buckets::{self, Buckets};
+use super::leaders::Leaders;
 use super::search::{Search, Want};
 use super::{Filter, Hits, Index};
 use crate::{Codes, Error, Features, Result};
@@ -57,7 +58,8 @@ impl Index {
         let groups = match buckets::pieces::join(&codes, self.bits(), radius) {
             Some(groups) => groups,
             None => {
-                let buckets = Buckets::build(self.kernel, self.layout, codes);
+                let leaders = Leaders::find(self.layout, &codes);
+                let buckets = Buckets::build(self.kernel, self.layout, codes, leaders);
                 buckets::groups::join(&buckets, self.kernel, radius)
             }
         };
@@ -112,7 +114,7 @@ impl Filtered<'_> {
     }
 
     fn run(&self, codes: &Codes, want: Want) -> Result<Hits> {
-        let Index { layout, segments, sets, kernel, buckets, .. } = self.index;
+        let Index { layout, segments, sets, kernel, structures, .. } = self.index;
         codes.expect_bits(layout.bits())?;
         let search = Search {
             segments,
@@ -121,7 +123,7 @@ impl Filtered<'_> {
             kernel: *kernel,
             want,
             bits: layout.bits(),
-            buckets: *buckets,
+            structures: *structures,
         };
         search.run(codes)
     }

@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::buckets::Buckets;
+use super::chosen::Chosen;
+use super::search::Want;
+use super::structure::Structure;
+use super::tiles::is_set;
 use crate::kernel::{Column, Layout, Lines};
 use crate::{Error, Kernel, Result};
 
@@ -15,8 +18,11 @@ pub(super) const CHECKED: usize = 1 << 16;
 /// A bit for each item.
 pub(super) type Bitmap = Vec<u64>;
 
-/// How many bitmaps of labels are kept.
-const KEPT_BITMAPS: usize = 64;
+/// What part of the items' memory may be taken by what is kept of filters by label...
+const KEPT_PART: usize = 4;
+
+/// ...and how many bytes in any case.
+const KEPT_AT_LEAST: usize = 1 << 20;
 
 /// What an item has.
 #[derive(Clone, Copy, Debug)]
@@ -40,12 +46,14 @@ pub(super) struct Segment {
     /// The first id, if all others follow it without a gap.
     counted_from: OnceLock<Option<u64>>,
     checksums: Option<Checksums>,
-    buckets: OnceLock<Buckets>,
-    /// Whether someone is building them, or has.
+    structure: OnceLock<Structure>,
+    /// Whether someone is building it, or has.
     building: AtomicBool,
-    /// How many codes were scanned for lack of buckets.
+    /// Whether it is known that the codes do not lie in balls.
+    scattered: AtomicBool,
+    /// How many codes were scanned for lack of it.
     scanned: AtomicU64,
-    by_set: Mutex<HashMap<Vec<u32>, Arc<Bitmap>>>,
+    by_set: Mutex<HashMap<Vec<u32>, Chosen>>,
 }
 
 /// The checksums of a mapped segment, each looked at when its items first are.
@@ -121,8 +129,9 @@ impl Segment {
             dead: 0,
             counted_from: OnceLock::new(),
             checksums,
-            buckets: OnceLock::new(),
+            structure: OnceLock::new(),
             building: AtomicBool::new(false),
+            scattered: AtomicBool::new(false),
             scanned: AtomicU64::new(0),
             by_set: Mutex::default(),
         }
@@ -278,7 +287,7 @@ impl Segment {
     }
 
     pub(super) fn is_live(&self, slot: usize) -> bool {
-        self.live.as_ref().is_none_or(|live| live[slot / 64] >> (slot % 64) & 1 == 1)
+        self.live.as_ref().is_none_or(|live| is_set(live, slot))
     }
 
     /// The first slot whose id is not below this one.
@@ -307,7 +316,7 @@ impl Segment {
     }
 
     /// The items whose label set is one of these.
-    pub(super) fn of_sets(&self, sets: &[u32]) -> Result<Arc<Bitmap>> {
+    pub(super) fn of_sets(&self, sets: &[u32]) -> Result<Chosen> {
         let lock = || self.by_set.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().get(sets) {
             return Ok(known.clone());
@@ -327,47 +336,62 @@ impl Segment {
         } else if sets.contains(&0) {
             bitmap = ones(self.slots());
         }
-        let bitmap = Arc::new(bitmap);
+        let chosen = Chosen::of_bitmap(self, bitmap)?;
         let mut known = lock();
-        if known.len() >= KEPT_BITMAPS {
+        let room = (self.memory_of_items() / KEPT_PART).max(KEPT_AT_LEAST);
+        let taken: usize = known.values().map(Chosen::memory).sum();
+        if taken + chosen.memory() > room {
             known.clear();
         }
-        known.insert(sets.to_vec(), bitmap.clone());
-        Ok(bitmap)
+        known.insert(sets.to_vec(), chosen.clone());
+        Ok(chosen)
     }
 
-    /// The structure for search within a radius, once it pays: `work` codes are about to be
-    /// scanned without it.
-    pub(super) fn buckets(&self, kernel: Kernel, work: u64) -> Result<Option<&Buckets>> {
-        if let Some(buckets) = self.buckets.get() {
-            return Ok(Some(buckets));
+    /// What makes searches faster than a scan, once it pays: `work` codes are about to be scanned
+    /// without it.
+    pub(super) fn structure(
+        &self,
+        want: Want,
+        kernel: Kernel,
+        work: u64,
+    ) -> Result<Option<&Structure>> {
+        if let Some(structure) = self.structure.get() {
+            return Ok(Some(structure));
+        }
+        // Without balls there is nothing for the nearest.
+        let of_balls_alone = matches!(want, Want::Nearest(_));
+        if of_balls_alone && self.scattered.load(Ordering::Relaxed) {
+            return Ok(None);
         }
         let scanned = self.scanned.fetch_add(work, Ordering::Relaxed) + work;
-        if self.slots() < Buckets::LEAST_ITEMS || scanned / Buckets::COST < self.slots() as u64 {
+        if self.codes.len() < Structure::LEAST_WORDS
+            || scanned / Structure::COST < self.slots() as u64
+        {
             return Ok(None);
         }
         // One builds, and nobody waits for it: the threads that it wants to use may be busy here.
         if self.building.swap(true, Ordering::Relaxed) {
             return Ok(None);
         }
-        match self.all_codes() {
-            Ok(codes) => {
-                let built = Buckets::build(kernel, self.layout, codes);
-                Ok(Some(self.buckets.get_or_init(|| built)))
-            }
-            Err(error) => {
-                self.building.store(false, Ordering::Relaxed);
-                Err(error)
-            }
+        let built = self
+            .all_codes()
+            .map(|codes| Structure::build(kernel, self.layout, codes, of_balls_alone));
+        if let Ok(Some(built)) = built {
+            return Ok(Some(self.structure.get_or_init(|| built)));
         }
+        self.scattered.store(built.is_ok(), Ordering::Relaxed);
+        self.building.store(false, Ordering::Relaxed);
+        built.map(|_| None)
+    }
+
+    fn memory_of_items(&self) -> usize {
+        self.ids.bytes().len()
+            + self.codes.bytes().len()
+            + self.labels.as_ref().map_or(0, |labels| labels.bytes().len())
     }
 
     /// Bytes it takes: of ids, codes and labels, and of what came on top.
     pub(super) fn memory(&self) -> (usize, usize) {
-        let column = |bytes: &[u8]| bytes.len();
-        let items = column(self.ids.bytes())
-            + column(self.codes.bytes())
-            + self.labels.as_ref().map_or(0, |labels| column(labels.bytes()));
         let spare = |column: &Column<u64>| match column {
             Column::Owned(numbers) => 8 * (numbers.capacity() - numbers.len()),
             Column::Lines(words) => 8 * (words.capacity() - words.len()),
@@ -375,9 +399,10 @@ impl Segment {
         };
         let live = self.live.as_ref().map_or(0, |live| 8 * live.len());
         let known = self.by_set.lock().unwrap_or_else(PoisonError::into_inner);
-        let bitmaps: usize = known.values().map(|bitmap| 8 * bitmap.len()).sum();
-        let buckets = self.buckets.get().map_or(0, Buckets::memory);
-        (items, spare(&self.ids) + spare(&self.codes) + live + bitmaps + buckets)
+        let chosen: usize = known.values().map(Chosen::memory).sum();
+        let structure = self.structure.get().map_or(0, Structure::memory);
+        let extra = spare(&self.ids) + spare(&self.codes) + live + chosen + structure;
+        (self.memory_of_items(), extra)
     }
 
     /// One segment of what is left of two, in order of ids; an id is in one of them at most.

@@ -48,7 +48,11 @@ fn change() -> impl Strategy<Value = Change> {
 
 /// A code that is one of a few with some bits changed, as those of classes are.
 fn code(bits: usize, seed: u64) -> Vec<u64> {
-    let mut state = (seed % 3 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    code_of_class(bits, seed % 3, seed)
+}
+
+fn code_of_class(bits: usize, class: u64, seed: u64) -> Vec<u64> {
+    let mut state = (class + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mut random = || {
         state ^= state << 13;
         state ^= state >> 7;
@@ -246,34 +250,84 @@ proptest! {
 }
 
 /// Codes in balls around a few, those of one ball together, so that no part is like the whole.
-fn balls(bits: usize, count: usize, seed: u64) -> Codes {
+fn balls(bits: usize, count: usize, classes: usize, seed: u64) -> Codes {
     let mut codes = Codes::new(bits).unwrap();
     for at in 0..count {
-        let ball = (at * 5 / count) as u64;
+        let class = at * (classes + 2) / count % classes;
         let turned = (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ seed;
-        // `code` takes the ball from the remainder by three, and what to turn from the bytes above.
-        codes.push(&code(bits, turned / 3 * 3 + ball % 3)).unwrap();
+        codes.push(&code_of_class(bits, class as u64, turned)).unwrap();
     }
     codes
 }
 
+fn scattered(count: u64) -> Codes {
+    let mut codes = Codes::new(64).unwrap();
+    (1..=count).for_each(|at| codes.push(&[at.wrapping_mul(0x9E37_79B9_7F4A_7C15)]).unwrap());
+    codes
+}
+
+/// Compares what some queries find, with filters and without, with what is so by the model.
+fn compare(index: &Index, model: &Model, queries: &Codes, ks: &[usize], radii: &[u32]) {
+    let half: Vec<u64> = model.items.keys().copied().filter(|id| id % 4 < 2).collect();
+    let some: Vec<u64> = half.iter().copied().filter(|id| id % 31 == 0).collect();
+    let top = model.items.keys().last().map_or(0, |&last| last as usize / 64 + 1);
+    let thirds: Vec<u64> = (0..top).map(|_| 0x9249_2492_4924_9249).collect();
+    let in_thirds = |id: u64| thirds[id as usize / 64] >> (id % 64) & 1 == 1;
+    type Lets<'a> = Box<dyn Fn(u64, &[u32]) -> bool + 'a>;
+    let filters: Vec<(Filter, Lets<'_>)> = vec![
+        (Filter::all(), Box::new(|_, _| true)),
+        (Filter::all().labels(&[2]), Box::new(|_, labels| labels == [2])),
+        (Filter::all().labels(&[7]), Box::new(|_, labels| labels == [7])),
+        (Filter::all().ids(&half), Box::new(|id, _| id % 4 < 2)),
+        (Filter::all().ids(&some), Box::new(|id, _| id % 4 < 2 && id % 31 == 0)),
+        (Filter::all().ids(&half).bitmap(&thirds), Box::new(|id, _| id % 4 < 2 && in_thirds(id))),
+        (
+            Filter::all().labels(&[2]).ids(&some),
+            Box::new(|id, labels| id % 4 < 2 && id % 31 == 0 && labels == [2]),
+        ),
+    ];
+    let asked: Vec<usize> = (0..queries.len()).step_by(7).collect();
+    let sorted: Vec<Vec<Hit>> =
+        asked.iter().map(|&at| model.sorted(queries.code(at), &|_, _| true)).collect();
+    for (filter, lets_through) in &filters {
+        let mut passing = vec![false; 64 * top];
+        for (&id, (_, labels)) in &model.items {
+            passing[id as usize] = lets_through(id, labels);
+        }
+        let index = index.filtered(filter);
+        let nearest: Vec<_> = ks.iter().map(|&k| index.search_codes(queries, k).unwrap()).collect();
+        let within: Vec<_> =
+            radii.iter().map(|&radius| index.within_codes(queries, radius).unwrap()).collect();
+        for (&at, sorted) in asked.iter().zip(&sorted) {
+            let passes = |hit: &&Hit| passing[hit.id as usize];
+            let sorted: Vec<Hit> = sorted.iter().filter(passes).copied().collect();
+            for (&k, found) in ks.iter().zip(&nearest) {
+                assert_eq!(found.row(at), &sorted[..k.min(sorted.len())], "{k} {at} {filter:?}");
+            }
+            for (&radius, found) in radii.iter().zip(&within) {
+                let near = sorted.iter().take_while(|hit| hit.distance <= radius);
+                assert!(found.row(at).iter().eq(near), "within {radius} {at} {filter:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn large_indexes_find_the_same_by_every_way() {
-    for (bits, seed) in [(24, 1), (64, 2), (64, 3), (200, 4)] {
-        let codes = if seed == 3 {
-            // At random, for the ways that are good for those.
-            let mut codes = Codes::new(64).unwrap();
-            (0..20_000u64).for_each(|at| {
-                codes.push(&[(at + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)]).unwrap()
-            });
-            codes
-        } else {
-            balls(bits, 20_000, seed)
+    for (bits, classes) in [(24, 50), (64, 3), (64, 0), (64, 50), (128, 20), (200, 3), (200, 50)] {
+        // So many that structures are built.
+        let count = match bits {
+            ..33 => 140_000,
+            ..129 => 70_000,
+            _ => 20_000,
         };
+        let codes =
+            if classes == 0 { scattered(count) } else { balls(bits, count as usize, classes, 2) };
         let mut index = Index::of_codes(bits).unwrap();
-        // Ids with gaps; labels that cut across the balls.
-        let ids: Vec<u64> = (0..20_000).map(|at| 3 * at + at % 2).collect();
-        let labels: Vec<u32> = (0..20_000).map(|at| at % 7).collect();
+        // Ids with gaps; labels that cut across the balls, one of which few have.
+        let ids: Vec<u64> = (0..count).map(|at| 3 * at + at % 2).collect();
+        let label = |at: u64| if at % 50 == 9 { 7 } else { at as u32 % 7 };
+        let labels: Vec<u32> = (0..count).map(label).collect();
         index.add_codes(&ids, &codes, Some(Labels::single(&labels))).unwrap();
         let gone: Vec<u64> = ids.iter().copied().step_by(11).collect();
         index.remove(&gone).unwrap();
@@ -281,37 +335,41 @@ fn large_indexes_find_the_same_by_every_way() {
         for (at, &id) in ids.iter().enumerate().filter(|(at, _)| at % 11 != 0) {
             model.items.insert(id, (codes.code(at).to_vec(), vec![labels[at]]));
         }
-        let queries = codes.select(&(0..80).map(|at| at * 249).collect::<Vec<_>>());
-        let some = Filter::all().labels(&[2]);
-        for k in [1, 10, 40, 700, 5000, 30_000] {
-            let found = index.search_codes(&queries, k).unwrap();
-            let filtered = index.filtered(&some).search_codes(&queries, k).unwrap();
-            for at in (0..queries.len()).step_by(7) {
-                let sorted = model.sorted(queries.code(at), &|_, _| true);
-                assert_eq!(found.row(at), &sorted[..k.min(sorted.len())], "{bits} {k} {at}");
-                let sorted = model.sorted(queries.code(at), &|_, labels| labels == [2]);
-                assert_eq!(filtered.row(at), &sorted[..k.min(sorted.len())]);
+        // Some that are there, and some that are far from everything.
+        let step = count as usize / 80;
+        let mut queries = codes.select(&(0..80).map(|at| at * step).collect::<Vec<_>>());
+        (0..8).for_each(|at| queries.push(&code_of_class(bits, 1000 + at, 5)).unwrap());
+        let (ks, radii) = ([1, 10, 40, 700], [0, 2, 8]);
+        index.allow_structures(false);
+        compare(&index, &model, &queries, &ks, &radii);
+        let few = index.statistics().extra_bytes;
+        index.allow_structures(true);
+        // Often enough for the structure to be built.
+        for _ in 0..40 {
+            index.search_codes(&queries, 10).unwrap();
+            if classes == 0 {
+                index.within_codes(&queries, 2).unwrap();
             }
         }
-        for radius in [0, 1, 2, 3, 8] {
-            index.allow_buckets(false);
-            let scanned = index.within_codes(&queries, radius).unwrap();
-            index.allow_buckets(true);
-            // Often enough for the structure to be built.
-            for _ in 0..40 {
-                assert_eq!(index.within_codes(&queries, radius).unwrap(), scanned);
-            }
-            let filtered = index.filtered(&some).within_codes(&queries, radius).unwrap();
-            for at in (0..queries.len()).step_by(7) {
-                let near = |hit: &Hit| hit.distance <= radius;
-                let sorted = model.sorted(queries.code(at), &|_, _| true);
-                assert!(scanned.row(at).iter().eq(sorted.iter().take_while(|hit| near(hit))));
-                let sorted = model.sorted(queries.code(at), &|_, labels| labels == [2]);
-                assert!(filtered.row(at).iter().eq(sorted.iter().take_while(|hit| near(hit))));
-            }
+        assert!(index.statistics().extra_bytes > few + 7 * count as usize, "it was never built");
+        for kernel in Kernel::available() {
+            index.set_kernel(kernel);
+            compare(&index, &model, &queries, &ks, &radii);
         }
-        let before = index.statistics();
-        assert!(before.extra_bytes > before.item_bytes / 2, "the structure was never built");
+        index.set_kernel(Kernel::available()[0]);
+        compare(&index, &model, &queries.select(&[3]), &[5000, 200_000], &[bits as u32 / 2]);
+        // More items, and a whole ball that is gone.
+        let more = balls(bits, 3000, classes.max(1), 77);
+        let ids: Vec<u64> = (0..3000).map(|at| 3 * at + 2).collect();
+        index.add_codes(&ids, &more, None).unwrap();
+        ids.iter().zip(more.iter()).for_each(|(&id, code)| {
+            model.items.insert(id, (code.to_vec(), vec![]));
+        });
+        let near = index.within_codes(&queries.select(&[0]), bits as u32 / 5).unwrap();
+        let gone: Vec<u64> = near.row(0).iter().map(|hit| hit.id).collect();
+        index.remove(&gone).unwrap();
+        gone.iter().for_each(|id| drop(model.items.remove(id)));
+        compare(&index, &model, &queries, &ks, &radii);
     }
 }
 
@@ -371,7 +429,7 @@ proptest! {
 fn many_items_on_many_threads() {
     // Several checksums, several parts for threads, and searches by threads that do not wait for the
     // one that builds the structure.
-    let codes = balls(64, 150_000, 5);
+    let codes = balls(64, 150_000, 3, 5);
     let ids: Vec<u64> = (0..150_000).collect();
     let mut index = Index::of_codes(64).unwrap();
     index.add_codes(&ids, &codes, None).unwrap();
@@ -391,7 +449,7 @@ fn many_items_on_many_threads() {
     }
     let expected = {
         let mut scanned = Index::open(&folder.path().join("many.index")).unwrap();
-        scanned.allow_buckets(false);
+        scanned.allow_structures(false);
         scanned.within_codes(&queries, 3).unwrap()
     };
     let threads = pool(3);

@@ -53,7 +53,7 @@ impl Joining<'_> {
         if self.whole[at].load(Ordering::Relaxed) {
             return Some(root());
         }
-        let whole = if node.group.is_some() {
+        let whole = if node.is_bucket {
             let root = root();
             (node.start..node.start + node.count).all(|number| self.root(number) == root)
         } else {
@@ -70,7 +70,7 @@ impl Joining<'_> {
     /// Joins what is near among the codes of a node.
     fn within(&self, at: usize) {
         let node = self.node(at);
-        if node.group.is_some() {
+        if node.is_bucket {
             let [agreed, ..] = self.buckets.masks(at);
             let open: u32 = agreed.iter().map(|word| word.count_zeros()).sum();
             if open <= self.radius {
@@ -103,7 +103,7 @@ impl Joining<'_> {
             return;
         }
         let (one, other) = (self.node(left), self.node(right));
-        let inner = |node: Node| node.group.is_none();
+        let inner = |node: Node| !node.is_bucket;
         // The larger of the two is halved, if it can be.
         let (whole, halved) = match (inner(one), inner(other)) {
             (false, false) => return self.compare(left, right),
@@ -159,24 +159,23 @@ impl Joining<'_> {
     /// own.
     fn compare_all_but(&self, group: Option<u32>, one: usize, other: usize) {
         let (node, others) = (self.node(one), self.node(other));
-        let (Some(mine), Some(run)) = (self.buckets.run(node), self.buckets.run(others)) else {
-            return;
-        };
         let layout = self.buckets.layout;
+        // Whatever comes along before the first is as good to join, if it is near.
+        let run = self.buckets.run(others.numbers());
         let mut hits = Vec::new();
         let mut code = vec![0; layout.code_words()];
-        for number in 0..node.count {
-            let at = node.start + number;
+        for number in node.numbers() {
+            let at = number as u32;
             if group.is_some_and(|group| at != group && self.root(at) == self.root(group)) {
                 continue;
             }
-            layout.get(mine.words, number as usize, &mut code);
+            layout.get(&self.buckets.words, number, &mut code);
             if self.buckets.bound(other, &code) > self.radius {
                 continue;
             }
             hits.clear();
             self.kernel.scan(layout, &code, run, self.radius + 1, &mut hits);
-            hits.iter().for_each(|&hit| self.union.join(at, others.start + parts(hit).1));
+            hits.iter().for_each(|&hit| self.union.join(at, parts(hit).1));
         }
     }
 }

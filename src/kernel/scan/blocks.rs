@@ -119,14 +119,15 @@ unsafe fn least<L: Lanes, const WORDS: usize>(
     query: &[u64],
     run: &Run<'_>,
     start: usize,
-    bound: L::Group,
 ) -> L::Group {
-    let mut least = bound;
-    for group in start..start + BLOCK / L::CODES / PARTS {
-        // SAFETY: the caller's.
-        least = unsafe { L::min(least, distances::<L, WORDS>(query, run, group)) };
+    // SAFETY: the caller's.
+    unsafe {
+        let mut least = distances::<L, WORDS>(query, run, start);
+        for group in start + 1..start + BLOCK / L::CODES / PARTS {
+            least = L::min(least, distances::<L, WORDS>(query, run, group));
+        }
+        least
     }
-    least
 }
 
 #[inline(always)]
@@ -151,14 +152,14 @@ unsafe fn scan_words<L: Lanes, const WORDS: usize>(
             }
             let start = block * groups_per_block;
             // Eight variables: an array of vectors would have to go through memory.
-            let a = least::<L, WORDS>(query, &run, start, bound);
-            let b = least::<L, WORDS>(query, &run, start + part, bound);
-            let c = least::<L, WORDS>(query, &run, start + 2 * part, bound);
-            let d = least::<L, WORDS>(query, &run, start + 3 * part, bound);
-            let e = least::<L, WORDS>(query, &run, start + 4 * part, bound);
-            let f = least::<L, WORDS>(query, &run, start + 5 * part, bound);
-            let g = least::<L, WORDS>(query, &run, start + 6 * part, bound);
-            let h = least::<L, WORDS>(query, &run, start + 7 * part, bound);
+            let a = least::<L, WORDS>(query, &run, start);
+            let b = least::<L, WORDS>(query, &run, start + part);
+            let c = least::<L, WORDS>(query, &run, start + 2 * part);
+            let d = least::<L, WORDS>(query, &run, start + 3 * part);
+            let e = least::<L, WORDS>(query, &run, start + 4 * part);
+            let f = least::<L, WORDS>(query, &run, start + 5 * part);
+            let g = least::<L, WORDS>(query, &run, start + 6 * part);
+            let h = least::<L, WORDS>(query, &run, start + 7 * part);
             let (ab, cd, ef, gh) = (L::min(a, b), L::min(c, d), L::min(e, f), L::min(g, h));
             if L::below(L::min(L::min(ab, cd), L::min(ef, gh)), bound) == 0 {
                 continue;

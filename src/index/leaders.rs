@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::Sample;
+use super::buckets::Sample;
 use crate::hamming;
 use crate::kernel::{Kernel, Layout, Lines, Run, parts};
 

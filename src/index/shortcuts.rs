@@ -1,0 +1,126 @@
+//! Searching a segment by its structure, where that is faster than to scan everything.
+
+use super::balls::Balls;
+use super::best::Best;
+use super::buckets::Buckets;
+use super::chosen::Chosen;
+use super::search::{Asked, GUESSED, Search, Want};
+use super::segment::Bitmap;
+use super::structure::Structure;
+use super::tiles::Queries;
+use crate::Result;
+use crate::kernel::parts;
+
+/// What part of the cost of a scan a search by balls may have; beyond it, the scan is faster, since
+/// many queries share it.
+const PART: usize = 4;
+
+impl Search<'_> {
+    /// What queries find by the structure of a segment, if it has one and that is faster. Those that
+    /// are still to be asked stay.
+    pub(super) fn by_structure(&self, asked: &mut Asked<'_>) -> Result<Vec<(usize, Vec<u64>)>> {
+        let (segment, many) = (asked.segment, asked.chunk.len());
+        if !self.structures || matches!(asked.chosen, Chosen::Few(_)) {
+            return Ok(Vec::new());
+        }
+        let work = (segment.slots() * many) as u64;
+        let Some(structure) = segment.structure(self.want, self.kernel, work)? else {
+            return Ok(Vec::new());
+        };
+        let in_order = match (structure, asked.chosen) {
+            (Structure::Balls(balls), Chosen::Many(chosen)) => match chosen.in_order(balls, many) {
+                None => return Ok(Vec::new()),
+                bits => bits,
+            },
+            _ => None,
+        };
+        let (mut found, mut left) = (Vec::with_capacity(many), Vec::new());
+        for (&query, &limit) in asked.chunk.iter().zip(&asked.limits) {
+            let mut limit = limit;
+            let hits = match structure {
+                Structure::Balls(balls) => {
+                    self.by_balls(asked, balls, in_order, query, &mut limit)?
+                }
+                Structure::Buckets(buckets) => self.by_buckets(asked, buckets, query),
+            };
+            match hits {
+                Some(hits) => found.push((query, hits)),
+                None => left.push((query, limit)),
+            }
+        }
+        (asked.chunk, asked.limits) = left.into_iter().unzip();
+        Ok(found)
+    }
+
+    fn by_buckets(&self, asked: &Asked<'_>, buckets: &Buckets, query: usize) -> Option<Vec<u64>> {
+        let Asked { codes, segment, chosen, .. } = asked;
+        let Want::Within(radius) = self.want else { return None };
+        if !buckets.pay(radius) {
+            return None;
+        }
+        let mut hits = Vec::new();
+        buckets.within(self.kernel, codes.code(query), radius, &mut hits);
+        if segment.live().is_some() || !matches!(chosen, Chosen::All) {
+            hits.retain(|&hit| {
+                let slot = parts(hit).1 as usize;
+                segment.is_live(slot) && chosen.contains(slot)
+            });
+        }
+        hits.sort_unstable();
+        Some(hits)
+    }
+
+    /// What a query finds by balls, of those that have a bit. If that takes too long it is given up;
+    /// then the limit may have fallen.
+    fn by_balls(
+        &self,
+        asked: &Asked<'_>,
+        balls: &Balls,
+        in_order: Option<&Bitmap>,
+        query: usize,
+        limit: &mut u32,
+    ) -> Result<Option<Vec<u64>>> {
+        let (kernel, codes, segment) = (self.kernel, asked.codes, asked.segment);
+        let code = codes.code(query);
+        let most = segment.slots() / PART;
+        let scan = |ball: usize, best: &mut Best, guess: bool| {
+            let queries = Queries { kernel, codes, chunk: &[query], guess };
+            balls.source(segment, ball, in_order).scan(&queries, std::slice::from_mut(best))
+        };
+        let mut best = self.best(*limit);
+        let Want::Nearest(k) = self.want else {
+            let near = balls.below(kernel, code, *limit);
+            if near.iter().map(|&(_, ball)| balls.cost(ball)).sum::<usize>() > most {
+                return Ok(None);
+            }
+            for &(_, ball) in &near {
+                scan(ball, &mut best, false)?;
+                best.start_anew();
+            }
+            return Ok(Some(best.finish()));
+        };
+        // The nearest ball first: most that is wanted is there, and makes the limit fall.
+        let Some(first) = balls.nearest(kernel, code).filter(|_| balls.pay(k)) else {
+            return Ok(None);
+        };
+        scan(first, &mut best, k >= GUESSED)?;
+        if best.failed() {
+            best = self.best(*limit);
+            scan(first, &mut best, false)?;
+        }
+        best.start_anew();
+        let mut cost = balls.cost(first);
+        for (bound, ball) in balls.below(kernel, code, best.limit()) {
+            if bound >= best.limit() || cost > most {
+                break;
+            }
+            if ball != first {
+                scan(ball, &mut best, false)?;
+                cost += balls.cost(ball);
+            }
+        }
+        balls.note(k, cost > most);
+        *limit = best.limit();
+        Ok((cost <= most).then(|| best.finish()))
+    }
+}
