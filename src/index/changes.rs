@@ -111,6 +111,21 @@ impl Index {
         features: Features<'_>,
     ) -> Result<()> {
         let codes = function.encode(features)?;
+        self.renew_codes(function, ids, &codes)
+    }
+
+    /// Like [`renew`](Index::renew), with codes that the newer function has made already: vectors
+    /// that do not fit in memory can be encoded in parts.
+    ///
+    /// # Errors
+    /// As for [`renew`](Index::renew), and when the codes have another length than the function's.
+    pub fn renew_codes(
+        &mut self,
+        function: HashFunction,
+        ids: &[u64],
+        codes: &Codes,
+    ) -> Result<()> {
+        codes.expect_bits(function.bits())?;
         let layout = Layout::new(function.bits());
         let order = check_ids(ids, codes.len())?;
         if ids.len() != self.len() {

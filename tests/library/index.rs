@@ -317,8 +317,8 @@ fn large_indexes_find_the_same_by_every_way() {
     for (bits, classes) in [(24, 50), (64, 3), (64, 0), (64, 50), (128, 20), (200, 3), (200, 50)] {
         // So many that structures are built.
         let count = match bits {
-            ..33 => 140_000,
-            ..129 => 70_000,
+            ..=32 => 140_000,
+            33..=128 => 70_000,
             _ => 20_000,
         };
         let codes =

@@ -62,9 +62,15 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// The instructions to search with: avx512, avx2 or portable; the fastest unless said
+    /// The instructions to search with: avx512, avx2, neon or portable; the fastest that
+    /// the machine has unless said
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
+
+    /// Compare each query with every code. Otherwise, once there were about a thousand queries, the
+    /// codes may be put in an order that lets most of them be passed over: as exact, and faster
+    #[arg(long)]
+    scan: bool,
 
     /// Search so many times, and tell the median of the times
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
@@ -91,6 +97,7 @@ pub fn run(args: &Args) -> Result<()> {
     if let Some(name) = &args.kernel {
         index.set_kernel(kernel(name)?);
     }
+    index.allow_structures(!args.scan);
     let codes = if args.codes.is_empty() {
         encode(&index, &args.queries)?
     } else {

@@ -48,7 +48,7 @@ fn from_vectors_to_neighbours() {
     // All kernels that there are.
     for kernel in ["portable", "avx2", "avx512"] {
         let found = folder.run(&format!(
-            "search --index i.index --codes codes.npy -k 5 --json --kernel {kernel} --one-by-one"
+            "search --index i.index --codes codes.npy -k 5 --json --kernel {kernel} --one-by-one --scan"
         ));
         if found.status == Some(0) {
             assert_eq!(found.json()[..items as usize], by_code[..items as usize], "{kernel}");
@@ -84,6 +84,35 @@ fn indexes_change() {
     let compacted = folder.run("index compact i.index --json").json()[0].clone();
     assert_eq!(compacted["items"], 2 * before);
     assert!(folder.names().iter().all(|name| !name.contains(".part")), "{:?}", folder.names());
+}
+
+#[test]
+fn items_are_encoded_anew() {
+    let folder = with_index();
+    folder.run("learn --bits 32 --data db.npy --labels db-labels.npy --out newer.model").ok();
+    folder.run("index build --model newer.model --data db.npy --out expected.index").ok();
+    let found = |index: &str| {
+        let mut lines =
+            folder.run(&format!("search --index {index} --queries db.npy -k 4 --json")).ok().json();
+        lines.pop();
+        lines
+    };
+    let before = found("i.index");
+    let renew = "index renew i.index --model newer.model --data db.npy";
+    folder.write("few.txt", "1\n2\n");
+    folder.run(&format!("{renew} --ids few.txt")).fails_with(&["2 ids", "one per item"]);
+    let items = before.len();
+    let others: String = (1..=items).map(|id| format!("{id}\n")).collect();
+    folder.write("others.txt", others);
+    folder.run(&format!("{renew} --ids others.txt")).fails_with(&["no item"]);
+    folder.run(&format!("{renew} --data db.npy")).fails_with(&["one row for each item"]);
+    assert_eq!(found("i.index"), before);
+    let renewed = folder.run(&format!("{renew} --json")).ok().json()[0].clone();
+    assert_eq!(renewed["renewed"], items);
+    assert_eq!(found("i.index"), found("expected.index"));
+    folder.run("index verify i.index").ok();
+    let labels = folder.run("index info i.index --json").json()[0]["labels"].clone();
+    assert_eq!(labels.as_array().unwrap().len(), 10);
 }
 
 #[test]

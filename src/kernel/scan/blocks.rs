@@ -5,14 +5,19 @@ use super::{Layout, Run, hit};
 
 /// A group of codes at once.
 pub(super) trait Lanes {
+    /// A word of every code.
+    type Words: Copy;
+    /// A distance for every code.
     type Group: Copy;
     /// How many codes.
     const CODES: usize;
-    /// The same number for every code.
-    unsafe fn all(value: u64) -> Self::Group;
-    unsafe fn load(from: *const u64) -> Self::Group;
-    /// In how many bits two words differ.
-    unsafe fn distance(left: Self::Group, right: Self::Group) -> Self::Group;
+    /// The same word for every code.
+    unsafe fn word(value: u64) -> Self::Words;
+    unsafe fn load(from: *const u64) -> Self::Words;
+    /// In how many bits words differ.
+    unsafe fn distance(left: Self::Words, right: Self::Words) -> Self::Group;
+    /// The same distance for every code, at most one more than a code has bits.
+    unsafe fn all(value: u32) -> Self::Group;
     unsafe fn add(left: Self::Group, right: Self::Group) -> Self::Group;
     unsafe fn min(left: Self::Group, right: Self::Group) -> Self::Group;
     /// A bit for each code that is below the limit.
@@ -62,9 +67,9 @@ unsafe fn distances<L: Lanes, const WORDS: usize>(
     // SAFETY: `run.words` holds all groups that are asked for.
     unsafe {
         let from = run.words.as_ptr().add(group * GROUP * words);
-        let mut sum = L::distance(L::load(from), L::all(query[0]));
+        let mut sum = L::distance(L::load(from), L::word(query[0]));
         for (word, &own) in query[..words].iter().enumerate().skip(1) {
-            let next = L::distance(L::load(from.add(word * GROUP)), L::all(own));
+            let next = L::distance(L::load(from.add(word * GROUP)), L::word(own));
             sum = L::add(sum, next);
         }
         sum
@@ -143,7 +148,7 @@ unsafe fn scan_words<L: Lanes, const WORDS: usize>(
     let blocks = run.count / BLOCK;
     // SAFETY: the caller's.
     unsafe {
-        let bound = L::all(u64::from(limit));
+        let bound = L::all(limit);
         for block in 0..blocks {
             if let Some(chosen) = run.chosen
                 && chosen[block * BLOCK / 64..][..BLOCK / 64].iter().all(|&word| word == 0)

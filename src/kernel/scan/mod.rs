@@ -9,6 +9,8 @@
 
 mod blocks;
 mod layout;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -26,7 +28,9 @@ pub enum Kernel {
     Avx512,
     /// 256 bits at a time.
     Avx2,
-    /// Whatever the compiler makes of plain Rust; on ARM that is NEON.
+    /// 128 bits at a time, on ARM.
+    Neon,
+    /// Whatever the compiler makes of plain Rust.
     Portable,
 }
 
@@ -43,6 +47,8 @@ impl Kernel {
                 found.push(Kernel::Avx2);
             }
         }
+        #[cfg(target_arch = "aarch64")]
+        found.push(Kernel::Neon);
         found.push(Kernel::Portable);
         found
     }
@@ -81,6 +87,8 @@ impl Kernel {
         assert_eq!(query.len(), layout.code_words());
         assert!(run.words.len() >= layout.words(run.count));
         assert!(run.chosen.is_none_or(|chosen| chosen.len() * 64 >= run.count));
+        // All distances are below this one.
+        let limit = limit.min(layout.bits() as u32 + 1);
         match self {
             // SAFETY, here and below: the lengths were checked. That the machine has the
             // instructions is asked again, as a caller may name any kernel.
@@ -93,6 +101,8 @@ impl Kernel {
             Kernel::Avx2 if is_x86_feature_detected!("avx2") => unsafe {
                 x86::scan_avx2(layout, query, run, limit, hits);
             },
+            #[cfg(target_arch = "aarch64")]
+            Kernel::Neon => unsafe { neon::scan_neon(layout, query, run, limit, hits) },
             _ => unsafe {
                 blocks::scan::<portable::Wide, portable::Narrow>(layout, query, run, limit, hits)
             },
@@ -132,7 +142,7 @@ mod tests {
         fn every_kernel_finds_what_a_plain_loop_finds(
             bits in prop_oneof![1..=1024usize, Just(32), Just(64), Just(128), Just(256)],
             count in 0..700usize,
-            limit in 0..80u32,
+            limit in prop_oneof![8 => 0..80u32, 1 => Just(u32::MAX)],
             seed: u64,
             some: bool,
         ) {

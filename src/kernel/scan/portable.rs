@@ -7,11 +7,16 @@ macro_rules! portable {
         pub(super) struct $name;
 
         impl Lanes for $name {
+            type Words = [$number; $count];
             type Group = [$number; $count];
             const CODES: usize = $count;
             #[inline(always)]
-            unsafe fn all(value: u64) -> Self::Group {
+            unsafe fn word(value: u64) -> Self::Words {
                 [value as $number; $count]
+            }
+            #[inline(always)]
+            unsafe fn all(value: u32) -> Self::Group {
+                [<$number>::from(value); $count]
             }
             #[inline(always)]
             unsafe fn load(from: *const u64) -> Self::Group {

@@ -47,10 +47,15 @@ unsafe fn append_words(distances: __m512i, near: u8, first: u32, to: *mut u64) {
 macro_rules! avx512 {
     ($name:ident, $codes:literal, $all:ident as $number:ty, $count:ident, $add:ident, $below:ident) => {
         impl Lanes for $name {
+            type Words = __m512i;
             type Group = __m512i;
             const CODES: usize = $codes;
             #[inline(always)]
-            unsafe fn all(value: u64) -> __m512i {
+            unsafe fn word(value: u64) -> __m512i {
+                unsafe { $all(value as $number) }
+            }
+            #[inline(always)]
+            unsafe fn all(value: u32) -> __m512i {
                 unsafe { $all(value as $number) }
             }
             #[inline(always)]
@@ -160,10 +165,15 @@ unsafe fn below_halves(value: __m256i, limit: __m256i) -> u32 {
 macro_rules! avx2 {
     ($name:ident, $codes:literal, $all:ident as $number:ty, $count:ident, $add:ident, $below:ident) => {
         impl Lanes for $name {
+            type Words = [__m256i; 2];
             type Group = [__m256i; 2];
             const CODES: usize = $codes;
             #[inline(always)]
-            unsafe fn all(value: u64) -> Self::Group {
+            unsafe fn word(value: u64) -> Self::Words {
+                unsafe { [$all(value as $number); 2] }
+            }
+            #[inline(always)]
+            unsafe fn all(value: u32) -> Self::Group {
                 unsafe { [$all(value as $number); 2] }
             }
             #[inline(always)]

@@ -42,26 +42,15 @@ impl Items {
         };
         let items = codes.len();
         let ids = if self.ids.is_empty() {
-            let first = index.ids()?.last().map_or(Some(0), |last| last.checked_add(1));
+            let first = index.last_id()?.map_or(Some(0), |last| last.checked_add(1));
             let end = first.and_then(|first| first.checked_add(items as u64));
             let (Some(first), Some(end)) = (first, end) else {
                 bail!("no ids follow the largest there is; give --ids");
             };
             (first..end).collect()
         } else {
-            let mut ids = Vec::new();
-            for file in &self.ids {
-                ids.extend(read_ids(file)?);
-            }
-            ids
+            read_ids_all(&self.ids, items)?
         };
-        if ids.len() != items {
-            let (of_ids, of_items) = (plural(ids.len() as u64, "id"), plural(items as u64, "item"));
-            bail!(
-                "{} has {of_ids} for {of_items}; there must be one per item",
-                self.ids.join(", ")
-            );
-        }
         let mut names = index.label_names().clone();
         let (named, used) = (names.iter().count(), index.label_bound() as usize);
         if !self.labels.is_empty() && used > named {
@@ -107,6 +96,19 @@ pub fn encode(index: &Index, files: &[String]) -> Result<Codes> {
     };
     let mut reader = input::open_for(function, files)?;
     input::encode_all("encoding", function, &mut reader)
+}
+
+/// The ids in several files, which must be as many as the items.
+pub fn read_ids_all(files: &[String], items: usize) -> Result<Vec<u64>> {
+    let mut ids = Vec::new();
+    for file in files {
+        ids.extend(read_ids(file)?);
+    }
+    if ids.len() != items {
+        let (of_ids, of_items) = (plural(ids.len() as u64, "id"), plural(items as u64, "item"));
+        bail!("{} has {of_ids} for {of_items}; there must be one per item", files.join(", "));
+    }
+    Ok(ids)
 }
 
 /// The codes in several files.

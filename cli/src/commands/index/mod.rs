@@ -23,6 +23,7 @@ Examples:
   hashbrook index build   --codes codes.npy --ids ids.npy --out digits.index
   hashbrook index add     digits.index --data more.npy --ids more-ids.npy
   hashbrook index remove  digits.index --id 17,18
+  hashbrook index renew   digits.index --model newer.model --data x.npy
   hashbrook index info    digits.index
   hashbrook index verify  digits.index
   hashbrook index compact digits.index")]
@@ -36,6 +37,7 @@ enum Action {
     Build(Build),
     Add(Add),
     Remove(Remove),
+    Renew(Renew),
     Info(Named),
     Verify(Named),
     Compact(Named),
@@ -107,6 +109,33 @@ struct Remove {
     json: bool,
 }
 
+/// Encodes all items anew, with a newer model
+///
+/// For when the model has learned on, or for another one. The new codes take the place of the old
+/// ones at once; whoever searches sees either. Ids and labels stay.
+#[derive(clap::Args)]
+struct Renew {
+    /// The index
+    index: PathBuf,
+
+    /// The newer model
+    #[arg(long, value_name = "MODEL")]
+    model: PathBuf,
+
+    /// The vectors of all items: one row for each, in the order of their ids unless --ids says
+    /// otherwise
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, required = true)]
+    data: Vec<String>,
+
+    /// The id of each row
+    #[arg(long, value_name = "FILE", action = ArgAction::Append)]
+    ids: Vec<String>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
 /// An index
 #[derive(clap::Args)]
 struct Named {
@@ -123,6 +152,7 @@ pub fn run(args: &Args) -> Result<()> {
         Action::Build(args) => build(args),
         Action::Add(args) => add(args),
         Action::Remove(args) => remove(args),
+        Action::Renew(args) => renew(args),
         Action::Info(args) => info(args),
         Action::Verify(args) => verify(args),
         Action::Compact(args) => compact(args),
@@ -199,6 +229,29 @@ fn remove(args: &Remove) -> Result<()> {
     let removed = index.remove(&ids)?;
     tidy(&mut index);
     changed(&index, "removed", removed, start, args.json)
+}
+
+fn renew(args: &Renew) -> Result<()> {
+    let start = Instant::now();
+    let mut index = Index::edit(&args.index)?;
+    let function = Model::load(&args.model)?.hash_function();
+    let mut reader = input::open_for(&function, &args.data)?;
+    let codes = input::encode_all("encoding", &function, &mut reader)?;
+    let ids = if args.ids.is_empty() {
+        index.ids()?
+    } else {
+        items::read_ids_all(&args.ids, codes.len())?
+    };
+    if ids.len() != codes.len() {
+        let (rows, items) = (plural(codes.len() as u64, "row"), plural(ids.len() as u64, "item"));
+        bail!(
+            "{} has {rows}, the index {items}; there must be one row for each item",
+            args.data.join(", ")
+        );
+    }
+    interrupt::check()?;
+    index.renew_codes(function, &ids, &codes)?;
+    changed(&index, "renewed", codes.len(), start, args.json)
 }
 
 fn changed(index: &Index, what: &str, items: usize, start: Instant, json: bool) -> Result<()> {
