@@ -42,13 +42,13 @@ def clocked(work):
 
 
 class Hashbrook:
-    """The program, on an index file."""
+    """The program, on an index file: as it is, or by a scan alone, by certain instructions."""
 
-    def __init__(self, database, kernel=None):
-        self.name = "hashbrook" + (f" {kernel}" if kernel else "")
-        self.kernel = kernel
+    def __init__(self, database, scan=False, kernel=None):
+        self.name = " ".join(["hashbrook", *(["scan"] if scan else []), *([kernel] if kernel else [])])
+        self.scan, self.kernel = scan, kernel
         self.index, self.queries, self.out = WORK / "it.index", WORK / "queries.npy", WORK / "out.npz"
-        if not kernel:
+        if not scan and not kernel:
             np.save(WORK / "codes.npy", database)
             build = [PROGRAM, "index", "build", "--codes", WORK / "codes.npy", "--out", self.index]
             subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
@@ -58,8 +58,8 @@ class Hashbrook:
         what = ["-k", str(task["k"])] if "k" in task else ["--radius", str(task["radius"])]
         command = [PROGRAM, "search", "--index", self.index, "--codes", self.queries, *what]
         command += ["--json", "--out", self.out, "--threads", str(threads)]
-        # For radii often enough that the structure is there which the index builds once it pays.
-        command += ["--repeat", "25" if "radius" in task else "5"]
+        # Often enough that the structure is there which the index builds once it pays.
+        command += ["--scan", "--repeat", "5"] if self.scan else ["--repeat", str(1 + 10_000 // len(queries))]
         command += ["--one-by-one"] if task["single"] else []
         command += ["--kernel", self.kernel] if self.kernel else []
         printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -217,8 +217,9 @@ def main():
             results["machine"] = line.split(":")[1].strip()
     for kind, bits, count in grid:
         database, queries = codes_of(kind, bits, count, 1), codes_of(kind, bits, 300, 2)
-        exact = [Hashbrook(database), Faiss("FAISS Flat", faiss.IndexBinaryFlat(bits), database, True)]
-        avx2 = Hashbrook(database, "avx2")
+        exact = [Hashbrook(database), Hashbrook(database, scan=True),
+                 Faiss("FAISS Flat", faiss.IndexBinaryFlat(bits), database, True)]
+        avx2 = [Hashbrook(database, kernel="avx2"), Hashbrook(database, scan=True, kernel="avx2")]
         naive = [Usearch(database), Numpy(database)]
         others = []
         if (kind, bits, count) == ("clustered", 64, 1_000_000):
@@ -228,7 +229,7 @@ def main():
                 continue
             contenders = list(exact)
             if task["threads"] == 1 and not task["single"]:
-                contenders.append(avx2)
+                contenders += avx2
                 if "k" in task and count == 1_000_000 and task["k"] in (10, 100):
                     contenders += naive
             if task["threads"] == 1 and task.get("k") == 10:

@@ -4,7 +4,9 @@ import html
 
 COLOURS = {
     "hashbrook": "#d55e00",
-    "hashbrook avx2": "#e69f00",
+    "hashbrook scan": "#e69f00",
+    "hashbrook avx2": "#d5a080",
+    "hashbrook scan avx2": "#e6c88c",
     "FAISS Flat": "#0072b2",
     "USearch exact": "#009e73",
     "numpy": "#777777",

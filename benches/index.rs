@@ -173,10 +173,7 @@ fn search() {
             for (threads, kernel, structures) in scans.chain(fastest) {
                 index.set_kernel(kernel);
                 index.allow_structures(structures);
-                if structures {
-                    // Asked often enough, the structure is there if it pays.
-                    (0..2).for_each(|_| drop(index.search_codes(&queries, 1)));
-                }
+                index.prepare().expect("sound");
                 let work = codes.len() * queries_count;
                 let of_k = |k: usize| {
                     let run = || drop(black_box(index.search_codes(&queries, k)));
@@ -210,9 +207,7 @@ fn share() {
         for (k, structures) in [1, 10, 100, 1000].into_iter().flat_map(|k| [(k, false), (k, true)])
         {
             index.allow_structures(structures);
-            if structures {
-                (0..5).for_each(|_| drop(index.search_codes(&queries, k)));
-            }
+            index.prepare().expect("sound");
             let mut shares: Vec<f64> = (0..15)
                 .map(|_| {
                     on_threads(1, || {
@@ -312,9 +307,7 @@ fn single() {
         let one: Vec<Codes> = (0..queries.len()).map(|at| queries.select(&[at])).collect();
         for (threads, structures) in [(1, false), (2, false), (1, true)] {
             index.allow_structures(structures);
-            if structures {
-                (0..70).for_each(|_| drop(index.search_codes(&queries, 10)));
-            }
+            index.prepare().expect("sound");
             let time = on_threads(threads, || {
                 median(9, || {
                     one.iter().for_each(|query| drop(black_box(index.search_codes(query, 10))))
@@ -345,9 +338,7 @@ fn filters() {
     );
     for structures in [false, true] {
         index.allow_structures(structures);
-        if structures {
-            (0..7).for_each(|_| drop(index.search_codes(&queries, 10)));
-        }
+        index.prepare().expect("sound");
         println!("{}", if structures { "by the structure" } else { "by a scan" });
         for share in [1.0, 0.9, 0.5, 0.1, 0.01, 0.001] {
             let some: Vec<u32> = (0..(1000.0 * share) as u32).collect();

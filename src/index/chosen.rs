@@ -1,7 +1,8 @@
 //! The items of a segment that a filter lets through.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::balls::Balls;
 use super::segment::{Bitmap, Segment};
@@ -108,6 +109,45 @@ impl Chosen {
             Chosen::Few(few) => 4 * few.slots.capacity() + 8 * few.words.capacity(),
             Chosen::Many(many) => 2 * 8 * many.by_slot.capacity(),
         }
+    }
+}
+
+/// What filters by label let through, kept for the next that ask for the same.
+#[derive(Default)]
+pub(super) struct Kept(Mutex<HashMap<Vec<u32>, Chosen>>);
+
+/// What part of the items' memory may be taken by what is kept...
+const KEPT_PART: usize = 4;
+
+/// ...and how many bytes in any case.
+const KEPT_AT_LEAST: usize = 1 << 20;
+
+impl Kept {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u32>, Chosen>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was kept of these label sets, or else what is found and then kept.
+    pub(super) fn get(
+        &self,
+        sets: &[u32],
+        memory_of_items: usize,
+        find: impl FnOnce() -> Result<Chosen>,
+    ) -> Result<Chosen> {
+        if let Some(known) = self.lock().get(sets) {
+            return Ok(known.clone());
+        }
+        let chosen = find()?;
+        let room = (memory_of_items / KEPT_PART).max(KEPT_AT_LEAST);
+        if self.memory() + chosen.memory() > room {
+            self.lock().clear();
+        }
+        self.lock().insert(sets.to_vec(), chosen.clone());
+        Ok(chosen)
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.lock().values().map(Chosen::memory).sum()
     }
 }
 

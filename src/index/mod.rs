@@ -212,6 +212,19 @@ impl Index {
         self.structures = allow;
     }
 
+    /// Builds the structure that makes searches faster now, where the codes are such that it helps
+    /// the search for the nearest, so that no query has to wait for it. Items that are added later
+    /// are not in it until it is called again or has paid by itself.
+    ///
+    /// # Errors
+    /// When the file is damaged.
+    pub fn prepare(&self) -> Result<()> {
+        for segment in self.segments.iter().filter(|_| self.structures) {
+            segment.shortcut.build(segment, self.kernel, true)?;
+        }
+        Ok(())
+    }
+
     /// What it holds, in numbers.
     pub fn statistics(&self) -> Statistics {
         let memory: Vec<(usize, usize)> = self.segments.iter().map(Segment::memory).collect();

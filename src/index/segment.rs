@@ -1,28 +1,20 @@
 //! A part of an index: items in ascending order of their ids, in memory or in a mapped file.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::chosen::Chosen;
-use super::search::Want;
-use super::structure::Structure;
+use super::chosen::{Chosen, Kept};
+use super::structure::Shortcut;
 use super::tiles::is_set;
 use crate::kernel::{Column, Layout, Lines};
-use crate::{Error, Kernel, Result};
+use crate::{Error, Result};
 
 /// Items whose checksum is taken together.
 pub(super) const CHECKED: usize = 1 << 16;
 
 /// A bit for each item.
 pub(super) type Bitmap = Vec<u64>;
-
-/// What part of the items' memory may be taken by what is kept of filters by label...
-const KEPT_PART: usize = 4;
-
-/// ...and how many bytes in any case.
-const KEPT_AT_LEAST: usize = 1 << 20;
 
 /// What an item has.
 #[derive(Clone, Copy, Debug)]
@@ -46,14 +38,8 @@ pub(super) struct Segment {
     /// The first id, if all others follow it without a gap.
     counted_from: OnceLock<Option<u64>>,
     checksums: Option<Checksums>,
-    structure: OnceLock<Structure>,
-    /// Whether someone is building it, or has.
-    building: AtomicBool,
-    /// Whether it is known that the codes do not lie in balls.
-    scattered: AtomicBool,
-    /// How many codes were scanned for lack of it.
-    scanned: AtomicU64,
-    by_set: Mutex<HashMap<Vec<u32>, Chosen>>,
+    pub(super) shortcut: Shortcut,
+    kept: Kept,
 }
 
 /// The checksums of a mapped segment, each looked at when its items first are.
@@ -129,11 +115,8 @@ impl Segment {
             dead: 0,
             counted_from: OnceLock::new(),
             checksums,
-            structure: OnceLock::new(),
-            building: AtomicBool::new(false),
-            scattered: AtomicBool::new(false),
-            scanned: AtomicU64::new(0),
-            by_set: Mutex::default(),
+            shortcut: Shortcut::default(),
+            kept: Kept::default(),
         }
     }
 
@@ -315,73 +298,23 @@ impl Segment {
         self.dead += 1;
     }
 
-    /// The items whose label set is one of these.
+    /// The items whose label set is one of these, which ascend.
     pub(super) fn of_sets(&self, sets: &[u32]) -> Result<Chosen> {
-        let lock = || self.by_set.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = lock().get(sets) {
-            return Ok(known.clone());
-        }
-        let mut bitmap = vec![0u64; self.slots().div_ceil(64)];
-        if let Some(labels) = &self.labels {
+        self.kept.get(sets, self.memory_of_items(), || {
+            let Some(labels) = &self.labels else {
+                let all = sets.contains(&0);
+                return Ok(if all { Chosen::All } else { Chosen::of_slots(self, Vec::new())? });
+            };
             for slot in (0..self.slots()).step_by(CHECKED) {
                 self.check(Part::Labels, slot)?;
             }
             let of = |set: &u32| u64::from(sets.binary_search(set).is_ok());
-            for (word, labels) in bitmap.iter_mut().zip(labels.chunks(64)) {
-                *word = match sets {
-                    [one] => bits_of(labels, |set| u64::from(set == one)),
-                    _ => bits_of(labels, of),
-                };
-            }
-        } else if sets.contains(&0) {
-            bitmap = ones(self.slots());
-        }
-        let chosen = Chosen::of_bitmap(self, bitmap)?;
-        let mut known = lock();
-        let room = (self.memory_of_items() / KEPT_PART).max(KEPT_AT_LEAST);
-        let taken: usize = known.values().map(Chosen::memory).sum();
-        if taken + chosen.memory() > room {
-            known.clear();
-        }
-        known.insert(sets.to_vec(), chosen.clone());
-        Ok(chosen)
-    }
-
-    /// What makes searches faster than a scan, once it pays: `work` codes are about to be scanned
-    /// without it.
-    pub(super) fn structure(
-        &self,
-        want: Want,
-        kernel: Kernel,
-        work: u64,
-    ) -> Result<Option<&Structure>> {
-        if let Some(structure) = self.structure.get() {
-            return Ok(Some(structure));
-        }
-        // Without balls there is nothing for the nearest.
-        let of_balls_alone = matches!(want, Want::Nearest(_));
-        if of_balls_alone && self.scattered.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let scanned = self.scanned.fetch_add(work, Ordering::Relaxed) + work;
-        if self.codes.len() < Structure::LEAST_WORDS
-            || scanned / Structure::COST < self.slots() as u64
-        {
-            return Ok(None);
-        }
-        // One builds, and nobody waits for it: the threads that it wants to use may be busy here.
-        if self.building.swap(true, Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let built = self
-            .all_codes()
-            .map(|codes| Structure::build(kernel, self.layout, codes, of_balls_alone));
-        if let Ok(Some(built)) = built {
-            return Ok(Some(self.structure.get_or_init(|| built)));
-        }
-        self.scattered.store(built.is_ok(), Ordering::Relaxed);
-        self.building.store(false, Ordering::Relaxed);
-        built.map(|_| None)
+            let word = |labels: &[u32]| match sets {
+                [one] => bits_of(labels, |set| u64::from(set == one)),
+                _ => bits_of(labels, of),
+            };
+            Chosen::of_bitmap(self, labels.chunks(64).map(word).collect())
+        })
     }
 
     fn memory_of_items(&self) -> usize {
@@ -398,10 +331,8 @@ impl Segment {
             Column::Mapped { .. } => 0,
         };
         let live = self.live.as_ref().map_or(0, |live| 8 * live.len());
-        let known = self.by_set.lock().unwrap_or_else(PoisonError::into_inner);
-        let chosen: usize = known.values().map(Chosen::memory).sum();
-        let structure = self.structure.get().map_or(0, Structure::memory);
-        let extra = spare(&self.ids) + spare(&self.codes) + live + chosen + structure;
+        let built = self.kept.memory() + self.shortcut.memory();
+        let extra = spare(&self.ids) + spare(&self.codes) + live + built;
         (self.memory_of_items(), extra)
     }
 

@@ -24,7 +24,7 @@ impl Search<'_> {
             return Ok(Vec::new());
         }
         let work = (segment.slots() * many) as u64;
-        let Some(structure) = segment.structure(self.want, self.kernel, work)? else {
+        let Some(structure) = segment.shortcut.get(segment, self.want, self.kernel, work)? else {
             return Ok(Vec::new());
         };
         let in_order = match (structure, asked.chosen) {

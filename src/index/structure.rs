@@ -1,10 +1,15 @@
 //! What makes searches faster than a scan of everything.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
 use super::balls::Balls;
 use super::buckets::Buckets;
 use super::leaders::Leaders;
-use crate::Kernel;
+use super::search::Want;
+use super::segment::{Part, Segment};
 use crate::kernel::Layout;
+use crate::{Kernel, Result};
 
 /// What makes searches faster than a scan of everything; in memory alone, and built once it pays.
 pub(super) enum Structure {
@@ -14,15 +19,16 @@ pub(super) enum Structure {
     Buckets(Buckets),
 }
 
-impl Structure {
-    /// Segments with fewer words of codes are scanned in no time.
-    pub(super) const LEAST_WORDS: usize = 1 << 16;
-    /// What it takes to build, in comparisons per code.
-    pub(super) const COST: u64 = 1 << 10;
+/// Segments with fewer words of codes are scanned in no time.
+const LEAST_WORDS: usize = 1 << 16;
 
+/// What it takes to build, in comparisons per code.
+const COST: u64 = 1 << 10;
+
+impl Structure {
     /// Of codes one after the other, as words. `None` if they do not lie in balls, and other than by
     /// balls is not asked for.
-    pub(super) fn build(
+    fn build(
         kernel: Kernel,
         layout: Layout,
         codes: Vec<u64>,
@@ -35,10 +41,75 @@ impl Structure {
         }
     }
 
-    pub(super) fn memory(&self) -> usize {
+    fn memory(&self) -> usize {
         match self {
             Structure::Balls(balls) => balls.memory(),
             Structure::Buckets(buckets) => buckets.memory(),
         }
+    }
+}
+
+/// The structure of a segment, when it has one.
+#[derive(Default)]
+pub(super) struct Shortcut {
+    built: OnceLock<Structure>,
+    /// Whether someone is building it, or has.
+    building: AtomicBool,
+    /// Whether it is known that the codes do not lie in balls.
+    scattered: AtomicBool,
+    /// How many codes were scanned for lack of it.
+    scanned: AtomicU64,
+}
+
+impl Shortcut {
+    /// The structure, once it pays: `work` codes of the segment are about to be scanned without it.
+    pub(super) fn get(
+        &self,
+        segment: &Segment,
+        want: Want,
+        kernel: Kernel,
+        work: u64,
+    ) -> Result<Option<&Structure>> {
+        if let Some(built) = self.built.get() {
+            return Ok(Some(built));
+        }
+        // Without balls there is nothing for the nearest.
+        let of_balls_alone = matches!(want, Want::Nearest(_));
+        if of_balls_alone && self.scattered.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let scanned = self.scanned.fetch_add(work, Ordering::Relaxed) + work;
+        if scanned / COST < segment.slots() as u64 {
+            return Ok(None);
+        }
+        self.build(segment, kernel, of_balls_alone)
+    }
+
+    /// Builds it now, unless there are too few codes, or they do not lie in balls and other than by
+    /// balls is not asked for. One builds, and nobody waits for it: the threads that it wants to use
+    /// may be busy here.
+    pub(super) fn build(
+        &self,
+        segment: &Segment,
+        kernel: Kernel,
+        of_balls_alone: bool,
+    ) -> Result<Option<&Structure>> {
+        let few = segment.bytes(Part::Codes).len() < 8 * LEAST_WORDS;
+        if few || self.building.swap(true, Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let built = segment
+            .all_codes()
+            .map(|codes| Structure::build(kernel, segment.layout(), codes, of_balls_alone));
+        if let Ok(Some(built)) = built {
+            return Ok(Some(self.built.get_or_init(|| built)));
+        }
+        self.scattered.store(built.is_ok(), Ordering::Relaxed);
+        self.building.store(false, Ordering::Relaxed);
+        built.map(|_| None)
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.built.get().map_or(0, Structure::memory)
     }
 }

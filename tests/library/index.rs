@@ -464,6 +464,14 @@ fn many_items_on_many_threads() {
             });
         }
     });
+    // A structure that was built by threads, used by threads.
+    let index = Index::open(&folder.path().join("many.index")).unwrap();
+    pool(3).install(|| index.prepare().unwrap());
+    assert!(index.statistics().extra_bytes > 12 * 150_000);
+    for threads in [1, 3] {
+        let found = pool(threads).install(|| index.search_codes(&queries, 300).unwrap());
+        assert_eq!(found, one);
+    }
     let alone = pool(1).install(|| index.duplicates(1).unwrap());
     assert_eq!(pool(4).install(|| index.duplicates(1).unwrap()), alone);
 }
