@@ -1,20 +1,76 @@
-//! Any bytes are opened as an index or refused; what is opened can be searched.
+//! An index file with some bytes changed is opened or refused; what is opened can be searched and
+//! changed. Checksums are not compared when fuzzing, or hardly anything would get past them.
 
 #![no_main]
 
-use hashbrook::{Codes, Filter, Index};
+use std::sync::LazyLock;
+
+use hashbrook::{Codes, Filter, Index, LabelNames, Labels};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+const BITS: usize = 70;
+
+fn codes(count: u8) -> Codes {
+    let bytes: Vec<u8> = (0..count).flat_map(|at| [at, 255, at, 0, 7, at, 1, 9, at & 63]).collect();
+    Codes::from_bytes(BITS, &bytes).expect("whole codes")
+}
+
+/// A file with everything in it: items, labels, names, and changes since.
+static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("sound.index");
+    let mut index = Index::of_codes(BITS).expect("a length there is");
+    let ids: Vec<u64> = (0..40).map(|at| 3 * at).collect();
+    let labels: Vec<u32> = (0..40).map(|at| at % 3).collect();
+    index.add_codes(&ids, &codes(40), Some(Labels::single(&labels))).expect("new ids");
+    index.save(&path).expect("room for a file");
+    let mut index = Index::edit(&path).expect("a sound file");
+    let mut names = LabelNames::default();
+    names.id("cat");
+    index.set_label_names(names).expect("room for a change");
+    index.remove(&[3, 6]).expect("removable");
+    index.upsert_codes(&[1, 9], &codes(2), Some(Labels::single(&[1, 7]))).expect("replaceable");
+    drop(index);
+    std::fs::read(&path).expect("a file")
+});
+
+/// Each four bytes are a change: where, of the header or anywhere, and to what, a byte or a number.
+fn changed(changes: &[u8]) -> Vec<u8> {
+    let mut bytes = SOUND.clone();
+    for change in changes.chunks_exact(4) {
+        let [low, high, kind, value] = *change else { continue };
+        let at = usize::from(u16::from_le_bytes([low, high]));
+        let at = if kind & 1 == 0 { at % bytes.len().min(256) } else { at % bytes.len() };
+        match kind >> 1 & 3 {
+            0 => bytes[at] = value,
+            1 => bytes[at] ^= 1 << (value & 7),
+            2 => {
+                let at = (at & !7).min(bytes.len() - 8);
+                let number = (1u64 << (value & 63)).wrapping_sub(u64::from(value >> 6));
+                bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+            }
+            _ if value == 0 => bytes.truncate(at.max(8)),
+            _ => bytes.extend_from_slice(&vec![value; at % 64]),
+        }
+    }
+    bytes
+}
+
+fuzz_target!(|changes: &[u8]| {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("fuzz.index");
-    std::fs::write(&path, bytes).expect("room for a file");
-    let Ok(index) = Index::open(&path) else { return };
+    std::fs::write(&path, changed(changes)).expect("room for a file");
+    let Ok(mut index) = Index::edit(&path) else { return };
     let _ = index.verify();
     let Ok(ids) = index.ids() else { return };
     let _ = ids.first().map(|&id| index.get(id));
-    let query = Codes::from_bytes(index.bits(), &vec![0; index.bits().div_ceil(8)]).expect("a code");
+    let query =
+        Codes::from_bytes(index.bits(), &vec![0; index.bits().div_ceil(8)]).expect("a code");
     let _ = index.search_codes(&query, 5);
     let _ = index.filtered(&Filter::all().labels(&[1])).within_codes(&query, 3);
+    let _ = index.filtered(&Filter::all().ids(&ids)).search_codes(&query, 30);
     let _ = index.duplicates(1);
+    let _ = index.remove(&[9, 12]);
+    let _ = index.upsert_codes(&[5], &query, None);
+    let _ = index.compact();
 });

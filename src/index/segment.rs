@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::chosen::{Chosen, Kept};
+use super::file::agree;
 use super::structure::Shortcut;
 use super::tiles::is_set;
 use crate::kernel::{Column, Layout, Lines};
@@ -179,7 +180,7 @@ impl Segment {
             checksums.sums[part as usize][number],
             crc32fast::hash(self.checked_bytes(part, number)),
         );
-        if stored != found {
+        if !agree(stored, found) {
             let what = format!("{part:?}").to_lowercase();
             let first = number * CHECKED;
             return Err(Error::malformed(

@@ -5,7 +5,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::change::Change;
-use super::header::{Header, PAGE, number};
+use super::header::{Header, PAGE, agree, number};
 use super::lock::is_at;
 use super::{Index, open_written, prepare};
 use crate::index::segment::Segment;
@@ -156,7 +156,7 @@ pub(super) fn place_bytes(number: u64, end: u64) -> Vec<u8> {
 /// The last record's number and the end of the log, if the place is sound.
 pub(super) fn read_place(bytes: &[u8], at: usize) -> Option<(u64, u64)> {
     let place = bytes.get(at..at + PLACE)?;
-    let sound = u64::from(crc32fast::hash(&place[..16])) == number(place, 16);
+    let sound = agree(number(place, 16) as u32, crc32fast::hash(&place[..16]));
     sound.then(|| (number(place, 0), number(place, 8)))
 }
 
@@ -217,6 +217,6 @@ fn read_record(bytes: &[u8], at: usize) -> Option<(u64, &[u8])> {
     let mut sum = crc32fast::Hasher::new();
     sum.update(&head[..16]);
     sum.update(change);
-    let sound = u64::from(sum.finalize()) == number(head, 16);
+    let sound = agree(number(head, 16) as u32, sum.finalize());
     sound.then(|| (number(head, 8), change))
 }

@@ -27,6 +27,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::header::MAGIC;
+pub(super) use self::header::agree;
 use self::header::{HEAD, Header, number};
 pub(super) use self::log::Durable;
 use self::log::{Log, PLACES, place_bytes, read_place, replay};
@@ -75,7 +76,7 @@ pub(super) fn open(path: &Path, write: bool) -> Result<Index> {
         (section(header.text)?, section(header.function)?, section(header.sums)?);
     let mut sum = crc32fast::Hasher::new();
     [text, function, sums].iter().for_each(|section| sum.update(section));
-    if u64::from(sum.finalize()) != header.checksum {
+    if !agree(header.checksum as u32, sum.finalize()) {
         return Err(wrong("is damaged: the checksum of its description is wrong".to_owned()));
     }
     let text: Text = serde_json::from_slice(text)
