@@ -24,7 +24,8 @@ pub(super) struct Balls {
     slots: Vec<u32>,
     /// How far from its middle a code is at most.
     reach: u32,
-    tries: [Tries; CLASSES],
+    /// Without filters, and with them.
+    tries: [[Tries; CLASSES]; 2],
 }
 
 #[derive(Clone, Copy)]
@@ -35,6 +36,24 @@ struct Ball {
     /// How near to the middle the nearest is, and how far the farthest.
     nearest: u32,
     farthest: u32,
+}
+
+impl Ball {
+    /// Finds the middle of its codes, and takes note of how near to it and how far they are.
+    fn measure(&mut self, layout: Layout, words: &[u64]) -> Vec<u64> {
+        let width = layout.code_words();
+        let mut codes = vec![0; self.count * width];
+        for (number, code) in (self.start..).zip(codes.chunks_exact_mut(width)) {
+            layout.get(words, number, code);
+        }
+        let middle = Sample::new(&codes, width).middle();
+        for code in codes.chunks_exact(width) {
+            let distance = hamming(code, &middle);
+            self.nearest = self.nearest.min(distance);
+            self.farthest = self.farthest.max(distance);
+        }
+        middle
+    }
 }
 
 /// How many searches for the nearest were made by balls, how many of them in vain, and how many not
@@ -53,6 +72,9 @@ const CLASSES: usize = 16;
 /// One in so many searches is tried where most were in vain.
 const STILL_TRIED: u32 = 32;
 
+/// Searches after which what was noted counts half, so that what comes now weighs more.
+const REMEMBERED: u32 = 1 << 10;
+
 /// What it takes to look into a ball at all, in words compared.
 const LOOK: usize = 1 << 12;
 
@@ -60,55 +82,47 @@ const LOOK: usize = 1 << 12;
 const ALIGNED: usize = 64;
 
 impl Balls {
-    /// Of codes one after the other, as words.
+    /// Of so many codes as they stand in a segment.
     pub(super) fn build(
         kernel: Kernel,
         layout: Layout,
-        mut codes: Vec<u64>,
+        codes: &[u64],
+        count: usize,
         leaders: &Leaders,
     ) -> Self {
         let width = layout.code_words();
-        let mut sorted: Vec<u32> = (0..(codes.len() / width) as u32).collect();
-        let ends = leaders.sort(kernel, &mut codes, &mut sorted);
-        let starts = std::iter::once(0).chain(ends.iter().copied());
-        let ranges: Vec<_> =
-            starts.zip(&ends).map(|(start, &end)| start..end).filter(|it| !it.is_empty()).collect();
-        let measured: Vec<(Vec<u64>, u32, u32)> = ranges
-            .par_iter()
-            .map(|range| {
-                let codes = &codes[range.start * width..range.end * width];
-                let middle = Sample::new(codes, width).middle();
-                let distances = codes.chunks_exact(width).map(|code| hamming(code, &middle));
-                let (nearest, farthest) = distances
-                    .fold((u32::MAX, 0), |(least, most), it| (least.min(it), most.max(it)));
-                (middle, nearest, farthest)
-            })
-            .collect();
-        let places = ranges.iter().map(|range| range.len().next_multiple_of(ALIGNED)).sum();
-        let mut made = Balls {
-            layout,
-            balls: Vec::with_capacity(ranges.len()),
-            middles: Lines::with_capacity(layout.words(ranges.len())),
-            words: Lines::with_capacity(layout.words(places)),
-            slots: Vec::with_capacity(places),
-            reach: 0,
-            tries: Default::default(),
-        };
-        made.middles.resize(layout.words(ranges.len()));
-        made.words.resize(layout.words(places));
-        for (range, (middle, nearest, farthest)) in ranges.into_iter().zip(measured) {
-            let (start, count) = (made.slots.len(), range.len());
-            layout.put(&mut made.middles, made.balls.len(), &middle);
-            made.balls.push(Ball { start, count, nearest, farthest });
-            made.reach = made.reach.max(farthest);
-            let codes = codes[range.start * width..range.end * width].chunks_exact(width);
-            for (number, code) in (start..).zip(codes) {
-                layout.put(&mut made.words, number, code);
+        let ball_of = leaders.balls_of(kernel, count, |at, out| layout.get(codes, at, out));
+        let counts = leaders.counts(&ball_of);
+        let mut places = Vec::with_capacity(counts.len());
+        let mut balls = Vec::with_capacity(counts.len());
+        let mut total = 0;
+        for count in counts {
+            places.push(total);
+            if count > 0 {
+                balls.push(Ball { start: total, count, nearest: u32::MAX, farthest: 0 });
             }
-            made.slots.extend_from_slice(&sorted[range]);
-            made.slots.resize(start + count.next_multiple_of(ALIGNED), u32::MAX);
+            total += count.next_multiple_of(ALIGNED);
         }
-        made
+        let mut words = Lines::with_capacity(layout.words(total));
+        words.resize(layout.words(total));
+        let mut slots = vec![u32::MAX; total];
+        let mut code = vec![0; width];
+        for (slot, &ball) in ball_of.iter().enumerate() {
+            let place = &mut places[ball as usize];
+            layout.get(codes, slot, &mut code);
+            layout.put(&mut words, *place, &code);
+            slots[*place] = slot as u32;
+            *place += 1;
+        }
+        let middles_of: Vec<Vec<u64>> =
+            balls.par_iter_mut().map(|ball| ball.measure(layout, &words)).collect();
+        let mut middles = Lines::with_capacity(layout.words(balls.len()));
+        middles.resize(layout.words(balls.len()));
+        for (number, middle) in middles_of.iter().enumerate() {
+            layout.put(&mut middles, number, middle);
+        }
+        let reach = balls.iter().map(|ball| ball.farthest).max().unwrap_or(0);
+        Balls { layout, balls, middles, words, slots, reach, tries: Default::default() }
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -189,8 +203,8 @@ impl Balls {
 
     /// Whether to look for the `k` nearest by balls: unless most such searches were in vain, and now
     /// and then even so.
-    pub(super) fn pay(&self, k: usize) -> bool {
-        let Tries { made, vain, left } = self.tries(k);
+    pub(super) fn pay(&self, k: usize, filtered: bool) -> bool {
+        let Tries { made, vain, left } = self.tries(k, filtered);
         let (made, vain) = (made.load(Ordering::Relaxed), vain.load(Ordering::Relaxed));
         made < STILL_TRIED
             || vain < made / 2
@@ -198,13 +212,17 @@ impl Balls {
     }
 
     /// Takes note of how a search for the `k` nearest went.
-    pub(super) fn note(&self, k: usize, in_vain: bool) {
-        let Tries { made, vain, .. } = self.tries(k);
-        made.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn note(&self, k: usize, filtered: bool, in_vain: bool) {
+        let Tries { made, vain, .. } = self.tries(k, filtered);
         vain.fetch_add(u32::from(in_vain), Ordering::Relaxed);
+        if made.fetch_add(1, Ordering::Relaxed) > REMEMBERED {
+            // That another thread may do the same just now does no harm.
+            made.store(made.load(Ordering::Relaxed) / 2, Ordering::Relaxed);
+            vain.store(vain.load(Ordering::Relaxed) / 2, Ordering::Relaxed);
+        }
     }
 
-    fn tries(&self, k: usize) -> &Tries {
-        &self.tries[(k.ilog2() as usize).min(CLASSES - 1)]
+    fn tries(&self, k: usize, filtered: bool) -> &Tries {
+        &self.tries[usize::from(filtered)][(k.ilog2() as usize).min(CLASSES - 1)]
     }
 }

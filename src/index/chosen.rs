@@ -107,14 +107,21 @@ impl Chosen {
         match self {
             Chosen::All => 0,
             Chosen::Few(few) => 4 * few.slots.capacity() + 8 * few.words.capacity(),
-            Chosen::Many(many) => 2 * 8 * many.by_slot.capacity(),
+            // In the order of balls it is longer, by some bits for each ball.
+            Chosen::Many(many) => 3 * 8 * many.by_slot.capacity(),
         }
     }
 }
 
 /// What filters by label let through, kept for the next that ask for the same.
 #[derive(Default)]
-pub(super) struct Kept(Mutex<HashMap<Vec<u32>, Chosen>>);
+pub(super) struct Kept(Mutex<KeptSets>);
+
+#[derive(Default)]
+struct KeptSets {
+    by_sets: HashMap<Vec<u32>, Chosen>,
+    bytes: usize,
+}
 
 /// What part of the items' memory may be taken by what is kept...
 const KEPT_PART: usize = 4;
@@ -122,8 +129,11 @@ const KEPT_PART: usize = 4;
 /// ...and how many bytes in any case.
 const KEPT_AT_LEAST: usize = 1 << 20;
 
+/// Bytes that it takes to keep anything.
+const ENTRY: usize = 128;
+
 impl Kept {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u32>, Chosen>> {
+    fn lock(&self) -> MutexGuard<'_, KeptSets> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -134,20 +144,23 @@ impl Kept {
         memory_of_items: usize,
         find: impl FnOnce() -> Result<Chosen>,
     ) -> Result<Chosen> {
-        if let Some(known) = self.lock().get(sets) {
+        if let Some(known) = self.lock().by_sets.get(sets) {
             return Ok(known.clone());
         }
         let chosen = find()?;
-        let room = (memory_of_items / KEPT_PART).max(KEPT_AT_LEAST);
-        if self.memory() + chosen.memory() > room {
-            self.lock().clear();
+        let bytes = ENTRY + size_of_val(sets) + chosen.memory();
+        let mut kept = self.lock();
+        if kept.bytes + bytes > (memory_of_items / KEPT_PART).max(KEPT_AT_LEAST) {
+            *kept = KeptSets::default();
         }
-        self.lock().insert(sets.to_vec(), chosen.clone());
+        if kept.by_sets.insert(sets.to_vec(), chosen.clone()).is_none() {
+            kept.bytes += bytes;
+        }
         Ok(chosen)
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.lock().values().map(Chosen::memory).sum()
+        self.lock().bytes
     }
 }
 

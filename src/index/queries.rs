@@ -58,7 +58,10 @@ impl Index {
         let groups = match buckets::pieces::join(&codes, self.bits(), radius) {
             Some(groups) => groups,
             None => {
-                let leaders = Leaders::find(self.layout, &codes);
+                let width = self.layout.code_words();
+                let leaders = Leaders::find(self.layout, codes.len() / width, |at, out| {
+                    out.copy_from_slice(&codes[at * width..][..width])
+                });
                 let buckets = Buckets::build(self.kernel, self.layout, codes, leaders);
                 buckets::groups::join(&buckets, self.kernel, radius)
             }

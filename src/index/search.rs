@@ -99,7 +99,7 @@ impl Search<'_> {
             }
             let limits = found.iter().map(|found| self.limit(found)).collect();
             let mut asked = Asked { codes, chunk: chunk.to_vec(), limits, segment, chosen };
-            for (query, hits) in self.by_structure(&mut asked)? {
+            for (query, hits) in self.by_structure(&mut asked, threads)? {
                 self.take(segment, &hits, &mut found[query - chunk[0]])?;
             }
             if asked.chunk.is_empty() {

@@ -1,5 +1,7 @@
 //! Searching a segment by its structure, where that is faster than to scan everything.
 
+use rayon::prelude::*;
+
 use super::balls::Balls;
 use super::best::Best;
 use super::buckets::Buckets;
@@ -12,13 +14,27 @@ use crate::Result;
 use crate::kernel::parts;
 
 /// What part of the cost of a scan a search by balls may have; beyond it, the scan is faster, since
-/// many queries share it.
-const PART: usize = 4;
+/// many queries share what it reads.
+const PART: usize = 2;
+
+/// A search by balls.
+struct ByBalls<'a> {
+    asked: &'a Asked<'a>,
+    balls: &'a Balls,
+    /// A bit for each code that may be found, if not all may.
+    in_order: Option<&'a Bitmap>,
+    /// What it may cost.
+    most: usize,
+}
 
 impl Search<'_> {
     /// What queries find by the structure of a segment, if it has one and that is faster. Those that
     /// are still to be asked stay.
-    pub(super) fn by_structure(&self, asked: &mut Asked<'_>) -> Result<Vec<(usize, Vec<u64>)>> {
+    pub(super) fn by_structure(
+        &self,
+        asked: &mut Asked<'_>,
+        threads: usize,
+    ) -> Result<Vec<(usize, Vec<u64>)>> {
         let (segment, many) = (asked.segment, asked.chunk.len());
         if !self.structures || matches!(asked.chosen, Chosen::Few(_)) {
             return Ok(Vec::new());
@@ -34,15 +50,26 @@ impl Search<'_> {
             },
             _ => None,
         };
-        let (mut found, mut left) = (Vec::with_capacity(many), Vec::new());
-        for (&query, &limit) in asked.chunk.iter().zip(&asked.limits) {
+        // A scan of few queries is shared by the threads.
+        let most = segment.slots() / if many < threads { PART.max(threads) } else { PART };
+        let one = |(&query, &limit): (&usize, &u32)| {
             let mut limit = limit;
             let hits = match structure {
                 Structure::Balls(balls) => {
-                    self.by_balls(asked, balls, in_order, query, &mut limit)?
+                    let search = ByBalls { asked, balls, in_order, most };
+                    self.by_balls(&search, query, &mut limit)?
                 }
                 Structure::Buckets(buckets) => self.by_buckets(asked, buckets, query),
             };
+            Ok((query, limit, hits))
+        };
+        let queries = (&asked.chunk, &asked.limits);
+        let answers: Vec<(usize, u32, Option<Vec<u64>>)> = match threads {
+            1 => queries.0.iter().zip(queries.1).map(one).collect::<Result<_>>()?,
+            _ => queries.into_par_iter().map(one).collect::<Result<_>>()?,
+        };
+        let (mut found, mut left) = (Vec::with_capacity(many), Vec::new());
+        for (query, limit, hits) in answers {
             match hits {
                 Some(hits) => found.push((query, hits)),
                 None => left.push((query, limit)),
@@ -70,19 +97,17 @@ impl Search<'_> {
         Some(hits)
     }
 
-    /// What a query finds by balls, of those that have a bit. If that takes too long it is given up;
-    /// then the limit may have fallen.
+    /// What a query finds by balls. If that takes too long it is given up; then the limit may have
+    /// fallen.
     fn by_balls(
         &self,
-        asked: &Asked<'_>,
-        balls: &Balls,
-        in_order: Option<&Bitmap>,
+        search: &ByBalls<'_>,
         query: usize,
         limit: &mut u32,
     ) -> Result<Option<Vec<u64>>> {
+        let &ByBalls { asked, balls, in_order, most } = search;
         let (kernel, codes, segment) = (self.kernel, asked.codes, asked.segment);
         let code = codes.code(query);
-        let most = segment.slots() / PART;
         let scan = |ball: usize, best: &mut Best, guess: bool| {
             let queries = Queries { kernel, codes, chunk: &[query], guess };
             balls.source(segment, ball, in_order).scan(&queries, std::slice::from_mut(best))
@@ -99,27 +124,35 @@ impl Search<'_> {
             }
             return Ok(Some(best.finish()));
         };
-        // The nearest ball first: most that is wanted is there, and makes the limit fall.
-        let Some(first) = balls.nearest(kernel, code).filter(|_| balls.pay(k)) else {
+        let filtered = in_order.is_some();
+        if !balls.pay(k, filtered) {
             return Ok(None);
-        };
-        scan(first, &mut best, k >= GUESSED)?;
-        if best.failed() {
-            best = self.best(*limit);
-            scan(first, &mut best, false)?;
         }
-        best.start_anew();
+        // The nearest ball first: most that is wanted is there, and makes the limit fall.
+        let Some(first) = balls.nearest(kernel, code) else { return Ok(None) };
         let mut cost = balls.cost(first);
-        for (bound, ball) in balls.below(kernel, code, best.limit()) {
-            if bound >= best.limit() || cost > most {
-                break;
+        if cost <= most {
+            scan(first, &mut best, k >= GUESSED)?;
+            if best.failed() {
+                best = self.best(*limit);
+                scan(first, &mut best, false)?;
             }
-            if ball != first {
-                scan(ball, &mut best, false)?;
+            best.start_anew();
+            for (bound, ball) in balls.below(kernel, code, best.limit()) {
+                if bound >= best.limit() {
+                    break;
+                }
+                if ball == first {
+                    continue;
+                }
                 cost += balls.cost(ball);
+                if cost > most {
+                    break;
+                }
+                scan(ball, &mut best, false)?;
             }
         }
-        balls.note(k, cost > most);
+        balls.note(k, filtered, cost > most);
         *limit = best.limit();
         Ok((cost <= most).then(|| best.finish()))
     }

@@ -7,14 +7,13 @@ use super::balls::Balls;
 use super::buckets::Buckets;
 use super::leaders::Leaders;
 use super::search::Want;
-use super::segment::{Part, Segment};
-use crate::kernel::Layout;
+use super::segment::{CHECKED, Part, Segment};
 use crate::{Kernel, Result};
 
 /// What makes searches faster than a scan of everything; in memory alone, and built once it pays.
 pub(super) enum Structure {
     /// For codes that lie in balls: the nearest, and all within a radius.
-    Balls(Balls),
+    Balls(Box<Balls>),
     /// For others: all within a small radius.
     Buckets(Buckets),
 }
@@ -26,19 +25,25 @@ const LEAST_WORDS: usize = 1 << 16;
 const COST: u64 = 1 << 10;
 
 impl Structure {
-    /// Of codes one after the other, as words. `None` if they do not lie in balls, and other than by
-    /// balls is not asked for.
-    fn build(
-        kernel: Kernel,
-        layout: Layout,
-        codes: Vec<u64>,
-        of_balls_alone: bool,
-    ) -> Option<Structure> {
-        match Leaders::find(layout, &codes) {
-            Some(leaders) => Some(Structure::Balls(Balls::build(kernel, layout, codes, &leaders))),
-            None if of_balls_alone => None,
-            None => Some(Structure::Buckets(Buckets::build(kernel, layout, codes, None))),
+    /// For the codes of a segment. `None` if they do not lie in balls, and other than by balls is not
+    /// asked for.
+    fn build(kernel: Kernel, segment: &Segment, of_balls_alone: bool) -> Result<Option<Structure>> {
+        let (layout, count) = (segment.layout(), segment.slots());
+        for slot in (0..count).step_by(CHECKED) {
+            segment.check(Part::Codes, slot)?;
         }
+        let codes = segment.codes_from(0);
+        Ok(match Leaders::find(layout, count, |at, out| layout.get(codes, at, out)) {
+            Some(leaders) => {
+                let balls = Balls::build(kernel, layout, codes, count, &leaders);
+                Some(Structure::Balls(Box::new(balls)))
+            }
+            None if of_balls_alone => None,
+            None => {
+                let codes = segment.all_codes()?;
+                Some(Structure::Buckets(Buckets::build(kernel, layout, codes, None)))
+            }
+        })
     }
 
     fn memory(&self) -> usize {
@@ -73,8 +78,11 @@ impl Shortcut {
         if let Some(built) = self.built.get() {
             return Ok(Some(built));
         }
-        // Without balls there is nothing for the nearest.
-        let of_balls_alone = matches!(want, Want::Nearest(_));
+        // Without balls there is nothing for the nearest, nor for large radii.
+        let of_balls_alone = match want {
+            Want::Nearest(_) => true,
+            Want::Within(radius) => radius as usize >= Buckets::RADII,
+        };
         if of_balls_alone && self.scattered.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -95,16 +103,16 @@ impl Shortcut {
         of_balls_alone: bool,
     ) -> Result<Option<&Structure>> {
         let few = segment.bytes(Part::Codes).len() < 8 * LEAST_WORDS;
-        if few || self.building.swap(true, Ordering::Relaxed) {
+        let in_vain = of_balls_alone && self.scattered.load(Ordering::Relaxed);
+        if few || in_vain || self.building.swap(true, Ordering::Relaxed) {
             return Ok(None);
         }
-        let built = segment
-            .all_codes()
-            .map(|codes| Structure::build(kernel, segment.layout(), codes, of_balls_alone));
+        let built = Structure::build(kernel, segment, of_balls_alone);
         if let Ok(Some(built)) = built {
             return Ok(Some(self.built.get_or_init(|| built)));
         }
         self.scattered.store(built.is_ok(), Ordering::Relaxed);
+        self.scanned.store(0, Ordering::Relaxed);
         self.building.store(false, Ordering::Relaxed);
         built.map(|_| None)
     }

@@ -314,7 +314,7 @@ fn compare(index: &Index, model: &Model, queries: &Codes, ks: &[usize], radii: &
 
 #[test]
 fn large_indexes_find_the_same_by_every_way() {
-    for (bits, classes) in [(24, 50), (64, 3), (64, 0), (64, 50), (128, 20), (200, 3), (200, 50)] {
+    for (bits, classes) in [(24, 6), (64, 3), (64, 0), (64, 50), (128, 20), (200, 3), (200, 50)] {
         // So many that structures are built.
         let count = match bits {
             ..=32 => 140_000,

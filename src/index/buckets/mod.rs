@@ -55,10 +55,10 @@ impl Node {
     }
 }
 
-/// Up to which radius it is asked whether the structure pays.
-const RADII: usize = 33;
-
 impl Buckets {
+    /// From this radius on it is not even asked whether the structure pays.
+    pub(super) const RADII: usize = 33;
+
     /// Of codes one after the other, as words.
     ///
     /// Where there are balls, they are found first, since splitting by bits would scatter each of
@@ -86,7 +86,7 @@ impl Buckets {
             masks: Vec::new(),
             words: Lines::with_capacity(layout.words(count)),
             slots,
-            pays: (0..RADII).map(|_| OnceLock::new()).collect(),
+            pays: (0..Self::RADII).map(|_| OnceLock::new()).collect(),
         };
         buckets.flatten(&tree, 0);
         drop(tree);
