@@ -248,8 +248,9 @@ def main():
             ours = rows["hashbrook"]
             print(f"{kind} {bits} bits, {count:,} codes, {title(task)}: "
                   f"{ours['codes_per_second'] / 1e9:.2f} G codes/s, {ours['ratio']:.1f} x FAISS Flat", flush=True)
-    (options.out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-    report.write(results, options.out)
+        # After each set of codes, so that a run that is stopped leaves what it has measured.
+        (options.out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+        report.write(results, options.out)
 
 
 if __name__ == "__main__":

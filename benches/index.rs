@@ -267,7 +267,7 @@ fn radius() {
     println!("1,000,000 codes, 1,000 queries at once, one thread; billions of codes per second");
     println!(
         "{:>10} {:>5} {:>7} {:>10} {:>10} {:>12}",
-        "codes", "bits", "radius", "scan", "buckets", "hits a query"
+        "codes", "bits", "radius", "scan", "any way", "hits a query"
     );
     for (name, classes) in [("clustered", 100), ("clustered", 10), ("random", 0)] {
         for (bits, radius) in
@@ -277,11 +277,11 @@ fn radius() {
             let queries = clustered(bits, 1000, classes, 2);
             let mut index = index_of(&codes);
             let mut hits = 0;
-            let mut of = |buckets: bool| {
-                index.allow_structures(buckets);
+            let mut of = |structures: bool| {
+                index.allow_structures(structures);
                 // Asked often enough, the structure is there if it pays.
                 on_threads(1, || {
-                    (0..if buckets { 2 } else { 0 })
+                    (0..if structures { 2 } else { 0 })
                         .for_each(|_| drop(index.within_codes(&queries, radius)))
                 });
                 let run = || {
@@ -290,9 +290,9 @@ fn radius() {
                 };
                 rate(codes.len() * queries.len(), on_threads(1, || median(3, run)))
             };
-            let (scan, buckets) = (of(false), of(true));
+            let (scan, any_way) = (of(false), of(true));
             println!(
-                "{name:>10} {bits:>5} {radius:>7} {scan:>10.2} {buckets:>10.1} {:>12}",
+                "{name:>10} {bits:>5} {radius:>7} {scan:>10.2} {any_way:>10.1} {:>12}",
                 hits / 1000
             );
         }

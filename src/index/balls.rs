@@ -173,12 +173,12 @@ impl Balls {
         self.balls[ball].count + LOOK / self.layout.code_words()
     }
 
-    /// The codes of a ball, of which those may be found whose numbers have a bit.
+    /// The codes of a ball, of which those may be found whose numbers have a bit in all bitmaps.
     pub(super) fn source<'a>(
         &'a self,
         segment: &'a Segment,
         ball: usize,
-        chosen: Option<&'a Bitmap>,
+        chosen: &[&'a Bitmap],
     ) -> Source<'a> {
         let Ball { start, count, .. } = self.balls[ball];
         Source {
@@ -186,7 +186,7 @@ impl Balls {
             words: &self.words[self.layout.words(start)..],
             count,
             slots: Slots::These(&self.slots[start..]),
-            chosen: chosen.map(|chosen| &chosen[start / 64..]).into_iter().collect(),
+            chosen: chosen.iter().map(|chosen| &chosen[start / 64..]).collect(),
         }
     }
 

@@ -95,8 +95,8 @@ pub struct Statistics {
     pub segments: usize,
     /// Bytes of ids, codes and labels, in memory or mapped.
     pub item_bytes: usize,
-    /// Bytes on top of that: what marks removed items, structures for filters and radii, spare
-    /// room.
+    /// Bytes on top of that: what marks removed items, what filters let through, structures that
+    /// make searches faster, spare room.
     pub extra_bytes: usize,
     /// Bytes of changes in the file that are not yet compacted.
     pub log_bytes: u64,
@@ -202,19 +202,24 @@ impl Index {
     }
 
     /// Whether searches may build a structure in memory that makes further ones faster: the codes
-    /// once more, in an order that lets a query pass most of them over, and 4 bytes an item. They do
-    /// unless told otherwise, once so many have come (about a thousand queries) that they have
-    /// taken longer than building it. What they find is the same.
+    /// once more, in an order that lets a query pass most of them over, and 4 bytes an item (8 while
+    /// it is built). They do unless told otherwise, once so many have come (about a thousand
+    /// queries) that they have taken longer than building it. What they find is the same. If it is
+    /// no longer allowed, what there is of it is dropped.
     ///
-    /// Codes of supervised hashing lie in balls, one for each class; for them, all searches get
-    /// faster, for scattered codes those within a small radius.
+    /// Codes of supervised hashing lie in balls, one for each class: a query looks into its own and
+    /// few others, whatever it asks for. For scattered codes it helps within a small radius.
     pub fn allow_structures(&mut self, allow: bool) {
         self.structures = allow;
+        for segment in self.segments.iter_mut().filter(|_| !allow) {
+            segment.shortcut = Default::default();
+        }
     }
 
-    /// Builds the structure that makes searches faster now, where the codes are such that it helps
-    /// the search for the nearest, so that no query has to wait for it. Items that are added later
-    /// are not in it until it is called again or has paid by itself.
+    /// Builds now what makes searches faster (see [`allow_structures`](Index::allow_structures)),
+    /// where the codes lie in balls, so that no query has to wait for it. It is lost when items are
+    /// put together anew, as in [`compact`](Index::compact), [`renew`](Index::renew) and where many
+    /// are added.
     ///
     /// # Errors
     /// When the file is damaged.

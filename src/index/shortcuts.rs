@@ -21,8 +21,8 @@ const PART: usize = 2;
 struct ByBalls<'a> {
     asked: &'a Asked<'a>,
     balls: &'a Balls,
-    /// A bit for each code that may be found, if not all may.
-    in_order: Option<&'a Bitmap>,
+    /// Bitmaps of codes that may be found, in the order of balls.
+    chosen: &'a [&'a Bitmap],
     /// What it may cost.
     most: usize,
 }
@@ -43,20 +43,25 @@ impl Search<'_> {
         let Some(structure) = segment.shortcut.get(segment, self.want, self.kernel, work)? else {
             return Ok(Vec::new());
         };
-        let in_order = match (structure, asked.chosen) {
-            (Structure::Balls(balls), Chosen::Many(chosen)) => match chosen.in_order(balls, many) {
-                None => return Ok(Vec::new()),
-                bits => bits,
-            },
-            _ => None,
-        };
+        let mut live = None;
+        let mut chosen: Vec<&Bitmap> = Vec::new();
+        if let Structure::Balls(balls) = structure {
+            if let Chosen::Many(some) = asked.chosen {
+                match some.in_order(balls, many) {
+                    Some(bits) => chosen.push(bits),
+                    None => return Ok(Vec::new()),
+                }
+            }
+            live = segment.shortcut.live_in_order(segment, balls);
+        }
+        chosen.extend(live.as_deref());
         // A scan of few queries is shared by the threads.
         let most = segment.slots() / if many < threads { PART.max(threads) } else { PART };
         let one = |(&query, &limit): (&usize, &u32)| {
             let mut limit = limit;
             let hits = match structure {
                 Structure::Balls(balls) => {
-                    let search = ByBalls { asked, balls, in_order, most };
+                    let search = ByBalls { asked, balls, chosen: &chosen, most };
                     self.by_balls(&search, query, &mut limit)?
                 }
                 Structure::Buckets(buckets) => self.by_buckets(asked, buckets, query),
@@ -105,12 +110,12 @@ impl Search<'_> {
         query: usize,
         limit: &mut u32,
     ) -> Result<Option<Vec<u64>>> {
-        let &ByBalls { asked, balls, in_order, most } = search;
+        let &ByBalls { asked, balls, chosen, most } = search;
         let (kernel, codes, segment) = (self.kernel, asked.codes, asked.segment);
         let code = codes.code(query);
         let scan = |ball: usize, best: &mut Best, guess: bool| {
             let queries = Queries { kernel, codes, chunk: &[query], guess };
-            balls.source(segment, ball, in_order).scan(&queries, std::slice::from_mut(best))
+            balls.source(segment, ball, chosen).scan(&queries, std::slice::from_mut(best))
         };
         let mut best = self.best(*limit);
         let Want::Nearest(k) = self.want else {
@@ -124,7 +129,7 @@ impl Search<'_> {
             }
             return Ok(Some(best.finish()));
         };
-        let filtered = in_order.is_some();
+        let filtered = !matches!(asked.chosen, Chosen::All);
         if !balls.pay(k, filtered) {
             return Ok(None);
         }

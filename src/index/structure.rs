@@ -1,13 +1,13 @@
 //! What makes searches faster than a scan of everything.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::balls::Balls;
 use super::buckets::Buckets;
 use super::leaders::Leaders;
 use super::search::Want;
-use super::segment::{CHECKED, Part, Segment};
+use super::segment::{Bitmap, CHECKED, Part, Segment};
 use crate::{Kernel, Result};
 
 /// What makes searches faster than a scan of everything; in memory alone, and built once it pays.
@@ -64,7 +64,18 @@ pub(super) struct Shortcut {
     scattered: AtomicBool,
     /// How many codes were scanned for lack of it.
     scanned: AtomicU64,
+    live: Mutex<Live>,
 }
+
+/// Which items were there when so many had been removed, in the order of balls.
+#[derive(Default)]
+struct Live {
+    removed: usize,
+    in_order: Option<Arc<Bitmap>>,
+}
+
+/// When so many of all items have been removed since, it is time to look again which are there.
+const REMOVED_PART: usize = 64;
 
 impl Shortcut {
     /// The structure, once it pays: `work` codes of the segment are about to be scanned without it.
@@ -117,7 +128,21 @@ impl Shortcut {
         built.map(|_| None)
     }
 
+    /// Which items are there, in the order of balls, if many have been removed; some that it has may
+    /// have been removed since.
+    pub(super) fn live_in_order(&self, segment: &Segment, balls: &Balls) -> Option<Arc<Bitmap>> {
+        let by_slot = segment.live()?;
+        let removed = segment.slots() - segment.len();
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        if removed - live.removed > segment.slots() / REMOVED_PART {
+            *live = Live { removed, in_order: Some(Arc::new(balls.in_order(by_slot))) };
+        }
+        live.in_order.clone()
+    }
+
     pub(super) fn memory(&self) -> usize {
-        self.built.get().map_or(0, Structure::memory)
+        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let live = live.in_order.as_ref().map_or(0, |bitmap| 8 * bitmap.len());
+        live + self.built.get().map_or(0, Structure::memory)
     }
 }

@@ -46,7 +46,7 @@ fn from_vectors_to_neighbours() {
     assert!(shown.out.contains("query 0: ") && shown.out.contains(" at 0"), "{}", shown.out);
 
     // All kernels that there are.
-    for kernel in ["portable", "avx2", "avx512"] {
+    for kernel in ["portable", "avx2", "avx512", "neon"] {
         let found = folder.run(&format!(
             "search --index i.index --codes codes.npy -k 5 --json --kernel {kernel} --one-by-one --scan"
         ));

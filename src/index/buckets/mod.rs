@@ -217,7 +217,7 @@ impl Buckets {
     }
 
     /// Whether a search by buckets is faster than a scan, judged by some of the codes themselves:
-    /// a code in a bucket costs about four times one of a scan, and a node as much as 64.
+    /// a code in a bucket costs about eight times one of a scan, and a node as much as 64.
     pub(super) fn pay(&self, radius: u32) -> bool {
         let Some(pays) = self.pays.get(radius as usize) else { return false };
         *pays.get_or_init(|| {
@@ -229,7 +229,7 @@ impl Buckets {
                 scanned += self.slots.len() as u64;
                 nodes += self.visit(&code, radius, |numbers| seen += numbers.len() as u64);
             }
-            4 * seen + 64 * nodes < scanned
+            8 * seen + 64 * nodes < scanned
         })
     }
 }

@@ -186,8 +186,18 @@ unsafe fn scan_words<L: Lanes, const WORDS: usize>(
                 parts &= parts - 1;
             }
         }
+        // What is left is less than a block.
         hits.reserve(BLOCK);
-        for group in blocks * groups_per_block..run.count.div_ceil(L::CODES) {
+        let (mut group, whole) = (blocks * groups_per_block, run.count / L::CODES);
+        while group + part <= whole {
+            if L::below(least::<L, WORDS>(query, &run, group), bound) != 0 {
+                for group in group..group + part {
+                    emit::<L, WORDS>(query, &run, group, bound, hits);
+                }
+            }
+            group += part;
+        }
+        for group in group..run.count.div_ceil(L::CODES) {
             emit::<L, WORDS>(query, &run, group, bound, hits);
         }
     }
