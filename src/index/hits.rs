@@ -17,6 +17,10 @@ pub struct Hits {
 }
 
 impl Hits {
+    pub(super) fn with_capacity(queries: usize, hits: usize) -> Self {
+        Hits { ends: Vec::with_capacity(queries), hits: Vec::with_capacity(hits) }
+    }
+
     pub(super) fn push(&mut self, row: Vec<Hit>) {
         self.hits.extend(row);
         self.ends.push(self.hits.len());

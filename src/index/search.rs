@@ -77,7 +77,8 @@ impl Search<'_> {
                 .map(|chunk| self.chunk(queries, chunk, &chosen, threads))
                 .collect::<Result<_>>()?
         };
-        let mut hits = Hits::default();
+        let total = found.iter().flatten().map(Vec::len).sum();
+        let mut hits = Hits::with_capacity(queries.len(), total);
         for row in found.into_iter().flatten() {
             hits.push(row);
         }
