@@ -17,11 +17,12 @@ use rand::{RngExt, SeedableRng};
 fn main() {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let benches: [(&str, fn()); 8] = [
+    let benches: [(&str, fn()); 9] = [
         ("ceilings", ceilings),
         ("search", search),
         ("share", share),
         ("radius", radius),
+        ("threads", threads),
         ("single", single),
         ("filters", filters),
         ("files", files),
@@ -294,6 +295,31 @@ fn radius() {
             println!(
                 "{name:>10} {bits:>5} {radius:>7} {scan:>10.2} {any_way:>10.1} {:>12}",
                 hits / 1000
+            );
+        }
+    }
+}
+
+/// How much two threads gain, measured in turn with one.
+fn threads() {
+    for bits in [64, 128] {
+        let mut index = index_of(&clustered(bits, 1_000_000, 100, 1));
+        let queries = clustered(bits, 10_000, 100, 2);
+        for (structures, k) in [(false, 10), (false, 100), (true, 10), (true, 100)] {
+            index.allow_structures(structures);
+            index.prepare().expect("sound");
+            let of = |threads: usize| {
+                let run = || drop(black_box(index.search_codes(&queries, k)));
+                on_threads(threads, || median(if structures { 9 } else { 1 }, run)).as_secs_f64()
+            };
+            let mut gains: Vec<f64> = (0..7).map(|_| of(1) / of(2)).collect();
+            gains.sort_by(f64::total_cmp);
+            println!(
+                "{bits:>4} bits, k={k:<4}, {:>16}, 10,000 queries: {:.2} times as fast on two threads ({:.2} to {:.2})",
+                if structures { "by the structure" } else { "by a scan" },
+                gains[3],
+                gains[1],
+                gains[5]
             );
         }
     }

@@ -103,8 +103,7 @@ impl Balls {
             }
             total += count.next_multiple_of(ALIGNED);
         }
-        let mut words = Lines::with_capacity(layout.words(total));
-        words.resize(layout.words(total));
+        let mut words = Lines::zeros(layout.words(total));
         let mut slots = vec![u32::MAX; total];
         let mut code = vec![0; width];
         for (slot, &ball) in ball_of.iter().enumerate() {
@@ -116,8 +115,7 @@ impl Balls {
         }
         let middles_of: Vec<Vec<u64>> =
             balls.par_iter_mut().map(|ball| ball.measure(layout, &words)).collect();
-        let mut middles = Lines::with_capacity(layout.words(balls.len()));
-        middles.resize(layout.words(balls.len()));
+        let mut middles = Lines::zeros(layout.words(balls.len()));
         for (number, middle) in middles_of.iter().enumerate() {
             layout.put(&mut middles, number, middle);
         }

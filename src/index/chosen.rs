@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::balls::Balls;
 use super::segment::{Bitmap, Segment};
-use super::tiles::{Slots, Source, is_set};
+use super::tiles::{Slots, Source, is_set, set_bits};
 use crate::Result;
 use crate::kernel::Lines;
 
@@ -47,8 +47,7 @@ impl Chosen {
             return Ok(Chosen::many(by_slot));
         }
         let layout = segment.layout();
-        let mut words = Lines::with_capacity(layout.words(slots.len()));
-        words.resize(layout.words(slots.len()));
+        let mut words = Lines::zeros(layout.words(slots.len()));
         let mut code = vec![0; layout.code_words()];
         for (number, &slot) in slots.iter().enumerate() {
             segment.code(slot as usize, &mut code)?;
@@ -64,13 +63,7 @@ impl Chosen {
             return Ok(Chosen::many(by_slot));
         }
         let mut slots = Vec::with_capacity(count);
-        for (at, &word) in by_slot.iter().enumerate() {
-            let mut word = word;
-            while word != 0 {
-                slots.push(at as u32 * 64 + word.trailing_zeros());
-                word &= word - 1;
-            }
-        }
+        slots.extend(set_bits(&by_slot).map(|slot| slot as u32));
         Chosen::of_slots(segment, slots)
     }
 

@@ -2,6 +2,7 @@
 
 use super::chosen::Chosen;
 use super::segment::Segment;
+use super::tiles::set_bits;
 use crate::Result;
 use crate::similarity::LabelSets;
 
@@ -73,14 +74,7 @@ impl Filter {
             let of_condition = match condition {
                 Condition::Labels(labels) => segment.of_sets(&sets.carriers_of_any(labels)),
                 Condition::Ids(ids) => by_ids(segment, ids.iter().copied()),
-                Condition::Bitmap(words) => {
-                    let bits = |(at, &word): (usize, &u64)| {
-                        (0..64)
-                            .filter(move |bit| word >> bit & 1 == 1)
-                            .map(move |bit| at as u64 * 64 + bit)
-                    };
-                    by_ids(segment, words.iter().enumerate().flat_map(bits))
-                }
+                Condition::Bitmap(words) => by_ids(segment, set_bits(words).map(|id| id as u64)),
             };
             chosen = chosen.and(segment, of_condition?)?;
         }

@@ -62,8 +62,7 @@ impl Leaders {
         if middles.len() < 2 || !are_apart(layout, &middles, &sample) {
             return None;
         }
-        let mut words = Lines::with_capacity(layout.words(middles.len()));
-        words.resize(layout.words(middles.len()));
+        let mut words = Lines::zeros(layout.words(middles.len()));
         for (number, middle) in middles.iter().enumerate() {
             layout.put(&mut words, number, middle);
         }

@@ -3,6 +3,7 @@
 mod balls;
 mod best;
 mod buckets;
+mod by_structure;
 mod changes;
 mod chosen;
 mod file;
@@ -12,7 +13,7 @@ mod leaders;
 mod queries;
 mod search;
 mod segment;
-mod shortcuts;
+
 mod structure;
 mod tiles;
 
@@ -212,7 +213,7 @@ impl Index {
     pub fn allow_structures(&mut self, allow: bool) {
         self.structures = allow;
         for segment in self.segments.iter_mut().filter(|_| !allow) {
-            segment.shortcut = Default::default();
+            segment.structure = Default::default();
         }
     }
 
@@ -225,7 +226,7 @@ impl Index {
     /// When the file is damaged.
     pub fn prepare(&self) -> Result<()> {
         for segment in self.segments.iter().filter(|_| self.structures) {
-            segment.shortcut.build(segment, self.kernel, true)?;
+            segment.structure.build(segment, self.kernel, true)?;
         }
         Ok(())
     }

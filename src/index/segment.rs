@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::chosen::{Chosen, Kept};
 use super::file::agree;
-use super::structure::Shortcut;
+use super::structure::LazyStructure;
 use super::tiles::is_set;
 use crate::kernel::{Column, Layout, Lines};
 use crate::{Error, Result};
@@ -39,7 +39,7 @@ pub(super) struct Segment {
     /// The first id, if all others follow it without a gap.
     counted_from: OnceLock<Option<u64>>,
     checksums: Option<Checksums>,
-    pub(super) shortcut: Shortcut,
+    pub(super) structure: LazyStructure,
     kept: Kept,
 }
 
@@ -116,7 +116,7 @@ impl Segment {
             dead: 0,
             counted_from: OnceLock::new(),
             checksums,
-            shortcut: Shortcut::default(),
+            structure: LazyStructure::default(),
             kept: Kept::default(),
         }
     }
@@ -332,7 +332,7 @@ impl Segment {
             Column::Mapped { .. } => 0,
         };
         let live = self.live.as_ref().map_or(0, |live| 8 * live.len());
-        let built = self.kept.memory() + self.shortcut.memory();
+        let built = self.kept.memory() + self.structure.memory();
         let extra = spare(&self.ids) + spare(&self.codes) + live + built;
         (self.memory_of_items(), extra)
     }

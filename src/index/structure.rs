@@ -56,7 +56,7 @@ impl Structure {
 
 /// The structure of a segment, when it has one.
 #[derive(Default)]
-pub(super) struct Shortcut {
+pub(super) struct LazyStructure {
     built: OnceLock<Structure>,
     /// Whether someone is building it, or has.
     building: AtomicBool,
@@ -77,7 +77,7 @@ struct Live {
 /// When so many of all items have been removed since, it is time to look again which are there.
 const REMOVED_PART: usize = 64;
 
-impl Shortcut {
+impl LazyStructure {
     /// The structure, once it pays: `work` codes of the segment are about to be scanned without it.
     pub(super) fn get(
         &self,

@@ -129,6 +129,15 @@ pub(super) fn is_set(map: &Bitmap, slot: usize) -> bool {
     map[slot / 64] >> (slot % 64) & 1 == 1
 }
 
+/// The places of all bits that are set, ascending.
+pub(super) fn set_bits(map: &[u64]) -> impl Iterator<Item = usize> + '_ {
+    map.iter().enumerate().flat_map(|(at, &word)| {
+        let without_lowest = |&word: &u64| Some(word & (word - 1)).filter(|&left| left != 0);
+        std::iter::successors(Some(word).filter(|&word| word != 0), without_lowest)
+            .map(move |word| 64 * at + word.trailing_zeros() as usize)
+    })
+}
+
 fn renumber(hits: &mut [u64], number: impl Fn(usize) -> u32) {
     for found in hits {
         let (distance, old) = parts(*found);
@@ -149,17 +158,12 @@ impl Compact {
         self.words.clear();
         let mut code = [0; crate::MAX_BITS / 64];
         let code = &mut code[..layout.code_words()];
-        for (at, &word) in run.chosen.unwrap_or_default().iter().enumerate() {
-            let mut word = word;
-            while word != 0 {
-                let number = at * 64 + word.trailing_zeros() as usize;
-                layout.get(run.words, number, code);
-                let place = self.numbers.len();
-                self.words.resize(layout.words(place + 1));
-                layout.put(&mut self.words, place, code);
-                self.numbers.push(run.first + number as u32);
-                word &= word - 1;
-            }
+        for number in set_bits(run.chosen.unwrap_or_default()) {
+            layout.get(run.words, number, code);
+            let place = self.numbers.len();
+            self.words.resize(layout.words(place + 1));
+            layout.put(&mut self.words, place, code);
+            self.numbers.push(run.first + number as u32);
         }
     }
 }

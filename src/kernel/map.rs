@@ -35,6 +35,13 @@ impl Lines {
         Lines(Vec::with_capacity(words.div_ceil(8)))
     }
 
+    /// So many words, which are whole lines, all zero.
+    pub(crate) fn zeros(words: usize) -> Self {
+        let mut lines = Lines::with_capacity(words);
+        lines.resize(words);
+        lines
+    }
+
     /// Appends zeros, or drops words, up to so many, which are whole lines.
     pub(crate) fn resize(&mut self, words: usize) {
         self.0.resize(words.div_ceil(8), Line([0; 8]));

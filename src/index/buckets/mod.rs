@@ -84,13 +84,12 @@ impl Buckets {
             layout,
             nodes: Vec::new(),
             masks: Vec::new(),
-            words: Lines::with_capacity(layout.words(count)),
+            words: Lines::zeros(layout.words(count)),
             slots,
             pays: (0..Self::RADII).map(|_| OnceLock::new()).collect(),
         };
         buckets.flatten(&tree, 0);
         drop(tree);
-        buckets.words.resize(layout.words(count));
         for (number, code) in codes.chunks_exact(width).enumerate() {
             layout.put(&mut buckets.words, number, code);
         }

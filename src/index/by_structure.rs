@@ -40,7 +40,7 @@ impl Search<'_> {
             return Ok(Vec::new());
         }
         let work = (segment.slots() * many) as u64;
-        let Some(structure) = segment.shortcut.get(segment, self.want, self.kernel, work)? else {
+        let Some(structure) = segment.structure.get(segment, self.want, self.kernel, work)? else {
             return Ok(Vec::new());
         };
         let mut live = None;
@@ -52,7 +52,7 @@ impl Search<'_> {
                     None => return Ok(Vec::new()),
                 }
             }
-            live = segment.shortcut.live_in_order(segment, balls);
+            live = segment.structure.live_in_order(segment, balls);
         }
         chosen.extend(live.as_deref());
         // A scan of few queries is shared by the threads.
