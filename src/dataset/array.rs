@@ -148,6 +148,11 @@ impl Records {
     pub(super) fn new(input: Input, extent: Extent) -> Records {
         Records { input, extent, row: 0 }
     }
+
+    /// How many rows the file says it has.
+    pub(super) fn rows(&self) -> usize {
+        self.extent.rows
+    }
 }
 
 impl RawRows for Records {

@@ -1,9 +1,12 @@
 //! From what a user wrote to what a file holds.
 
+use std::path::Path;
+
 use super::array::Array;
 use super::format::Format;
 use super::input::Input;
 use super::npy::{self, Strings};
+use super::source::Source;
 use super::spec::Spec;
 use super::{idx, mat, npz, vecs};
 use crate::{Error, Result};
@@ -42,6 +45,15 @@ impl Content {
             Format::Idx => idx::open(input).map(Content::Array),
             Format::Vecs(kind) => vecs::open(input, kind).map(Content::Array),
             Format::Text => Ok(Content::Text(input, name)),
+        }
+    }
+
+    /// The file, as messages call it.
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Content::Array(array) => array.path(),
+            Content::Strings(strings) => strings.path(),
+            Content::Text(input, _) => input.path(),
         }
     }
 }

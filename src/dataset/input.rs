@@ -16,6 +16,9 @@ pub(super) const CHUNK: usize = 1 << 18;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
+/// What stands for the standard input in place of a file.
+pub(super) const STANDARD_INPUT: &str = "-";
+
 /// A file, or a part of one, that is read from front to back.
 pub(super) struct Input {
     path: PathBuf,
@@ -37,8 +40,12 @@ enum Rest {
 }
 
 impl Input {
-    /// Opens a file and looks at its first bytes.
+    /// Opens a file, or the standard input for `-`, and looks at its first bytes.
     pub(super) fn open(path: &Path) -> Result<Input> {
+        if path == Path::new(STANDARD_INPUT) {
+            let plain = Input::stream(Path::new("standard input"), std::io::stdin(), None)?;
+            return plain.decompressed();
+        }
         let file = File::open(path).map_err(Error::io(path))?;
         let found = file.metadata().map_err(Error::io(path))?;
         if found.is_dir() {
@@ -50,17 +57,22 @@ impl Input {
             (Rest::Stream(Box::new(file)), None)
         };
         let plain = Input { path: path.to_path_buf(), head: Vec::new(), rest, position: 0, len };
-        let plain = plain.read_head()?;
-        if plain.head.is_empty() {
-            return Err(Error::malformed(path, "is empty"));
+        plain.read_head()?.decompressed()
+    }
+
+    /// What a gzipped file holds; any other as it is.
+    fn decompressed(self) -> Result<Input> {
+        if self.head.is_empty() {
+            return Err(Error::malformed(&self.path, "is empty"));
         }
-        if !plain.head.starts_with(&GZIP) {
-            return Ok(plain);
+        if !self.head.starts_with(&GZIP) {
+            return Ok(self);
         }
-        let packed = BufReader::with_capacity(CHUNK, plain);
-        let input = Input::stream(path, MultiGzDecoder::new(packed), None)?;
+        let path = self.path.clone();
+        let packed = BufReader::with_capacity(CHUNK, self);
+        let input = Input::stream(&path, MultiGzDecoder::new(packed), None)?;
         if input.head.is_empty() {
-            return Err(Error::malformed(path, "is empty once decompressed"));
+            return Err(Error::malformed(&path, "is empty once decompressed"));
         }
         Ok(input)
     }

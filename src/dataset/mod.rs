@@ -59,9 +59,12 @@ mod vecs;
 
 pub use data::Data;
 pub use digits::{Digits, digits};
-pub use labels::{LabelList, LabelNames, read_labels, read_labels_all, write_labels};
+pub use labels::{
+    LabelList, LabelNames, LabelsRead, read_labels, read_labels_all, read_labels_for, split_labels,
+    write_labels,
+};
 pub use npy::{NpyElement, NpyWriter};
-pub use packed::{NpzArray, read_codes, read_ids, write_npz};
+pub use packed::{NpzArray, read_codes, read_ids, read_ids_for, write_npz};
 pub use reader::Reader;
 pub use spec::file_of;
 pub use split::Split;

@@ -59,45 +59,77 @@ pub fn read_codes(spec: &str, bits: Option<usize>) -> Result<Codes> {
 /// # Errors
 /// When the file cannot be read, or holds something else.
 pub fn read_ids(spec: &str) -> Result<Vec<u64>> {
-    let problem = |row: usize, found: &dyn std::fmt::Display| {
-        format!(
-            "row {row} is {found}; ids must be whole numbers from 0 to 2^64 - 1 (rows count from 0)"
-        )
-    };
     let mut ids = Vec::new();
-    match Content::open(spec, Purpose::Labels)? {
+    append_ids(spec, &mut ids, usize::MAX)?;
+    Ok(ids)
+}
+
+/// Reads the ids of so many items from several files, one after the other.
+///
+/// # Errors
+/// As for [`read_ids`], and when there are not as many ids as items. Files that hold more are not
+/// read to their end.
+pub fn read_ids_for<S: AsRef<str>>(specs: &[S], items: usize) -> Result<Vec<u64>> {
+    let mut ids = Vec::new();
+    for spec in specs {
+        append_ids(spec.as_ref(), &mut ids, items)?;
+    }
+    match ids.len() == items {
+        true => Ok(ids),
+        false => Err(Error::IdCount { ids: ids.len(), items }),
+    }
+}
+
+/// Appends the ids in a file, up to so many in all.
+fn append_ids(spec: &str, ids: &mut Vec<u64>, most: usize) -> Result<()> {
+    let before = ids.len();
+    let wrong = |path: &Path, row: usize, found: &dyn std::fmt::Display| {
+        let problem = format!(
+            "row {row} is {found}; ids must be whole numbers from 0 to 2^64 - 1 (rows count from 0)"
+        );
+        Error::malformed(path, problem)
+    };
+    let check = |path: &Path, count: usize| match count <= most {
+        true => Ok(()),
+        false => {
+            let problem = format!("has more than {most} ids, which is the number of items");
+            Err(Error::malformed(path, problem + "; there must be one per item"))
+        }
+    };
+    let content = Content::open(spec, Purpose::Labels)?;
+    let path = content.path().to_path_buf();
+    match content {
         Content::Array(mut array) => {
-            let (path, element) = (array.path().to_path_buf(), array.element());
+            let element = array.element();
             if !matches!(array.sizes(), [_] | [_, 1]) {
                 let problem =
                     format!("holds {} numbers; ids have one column", shape(array.sizes()));
                 return Err(Error::malformed(&path, problem));
             }
+            check(&path, before.saturating_add(array.rows().unwrap_or(0)))?;
             while let Some(bytes) = array.next_raw()? {
                 for bytes in bytes.chunks_exact(element.width()) {
-                    let row = ids.len();
-                    let wrong = |found: &dyn std::fmt::Display| {
-                        Error::malformed(&path, problem(row, found))
-                    };
-                    let id = element.whole(bytes).map_err(|found| wrong(&found))?;
-                    ids.push(u64::try_from(id).map_err(|_| wrong(&id))?);
+                    let row = ids.len() - before;
+                    let id = element.whole(bytes).map_err(|found| wrong(&path, row, &found))?;
+                    ids.push(u64::try_from(id).map_err(|_| wrong(&path, row, &id))?);
                 }
+                check(&path, ids.len())?;
             }
         }
         Content::Text(input, None) => {
-            let path = input.path().to_path_buf();
             let mut lines = Lines::new(input)?;
             let mut line = Vec::new();
             while lines.next_line(&mut line)? {
                 let text = String::from_utf8_lossy(&line);
+                let row = ids.len() - before;
                 let id = text.trim().parse();
-                let wrong = |_| Error::malformed(&path, problem(ids.len(), &format!("{text:?}")));
-                ids.push(id.map_err(wrong)?);
+                ids.push(id.map_err(|_| wrong(&path, row, &format!("{text:?}")))?);
+                check(&path, ids.len())?;
             }
         }
-        _ => return Err(Error::malformed(Path::new(spec), "holds texts; ids are whole numbers")),
+        _ => return Err(Error::malformed(&path, "holds texts; ids are whole numbers")),
     }
-    Ok(ids)
+    Ok(())
 }
 
 /// An array to be written to an npz file.

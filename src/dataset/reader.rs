@@ -23,6 +23,8 @@ pub struct Reader {
     /// Rows read of the first source.
     row: usize,
     values: Vec<f32>,
+    /// Of sources that were read to their end.
+    remarks: Vec<String>,
     /// Whether an error came up: nothing may look like the end of the data after one.
     failed: bool,
 }
@@ -68,7 +70,8 @@ impl Reader {
         }
         let rows = sources.iter().try_fold(0usize, |sum, source| sum.checked_add(source.rows()?));
         let is_u8 = sources.iter().all(|source| source.is_u8());
-        Ok(Reader { dim, rows, is_u8, paths, sources, row: 0, values: Vec::new(), failed: false })
+        let (values, remarks) = (Vec::new(), Vec::new());
+        Ok(Reader { dim, rows, is_u8, paths, sources, row: 0, values, remarks, failed: false })
     }
 
     /// How many rows some files have; where they do not say, by reading them.
@@ -103,6 +106,13 @@ impl Reader {
         self.is_u8
     }
 
+    /// What a person should know about the files, as far as they have been read: which line was
+    /// taken for a header, which column looks like row numbers.
+    pub fn remarks(&self) -> Vec<String> {
+        let open = self.sources.iter().flat_map(|source| source.remarks());
+        self.remarks.iter().cloned().chain(open).collect()
+    }
+
     /// The next rows, at most `max_rows`; `None` at the end. There are fewer than `max_rows` only
     /// at the end: rows of several files come together.
     ///
@@ -135,7 +145,8 @@ impl Reader {
             let came = source.read(max_rows - rows, &mut self.values)?;
             let file = self.paths.len() - self.sources.len();
             if came == 0 {
-                self.sources.pop_front();
+                let ended = self.sources.pop_front();
+                self.remarks.extend(ended.into_iter().flat_map(|source| source.remarks()));
                 self.row = 0;
                 continue;
             }

@@ -18,6 +18,11 @@ pub(super) trait Source: Send {
     /// Whether the type of the numbers is such that all are whole and from 0 to 255.
     fn is_u8(&self) -> bool;
 
+    /// What a person should know about the file, as far as it has been read.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Appends the next rows to `values`, at most `max_rows` and perhaps fewer; returns how many,
     /// 0 at the end. Values need not be finite.
     fn read(&mut self, max_rows: usize, values: &mut Vec<f32>) -> Result<usize>;

@@ -1,7 +1,7 @@
 //! Labels in files of all kinds.
 
 use hashbrook::Labels;
-use hashbrook::dataset::{LabelNames, read_labels, read_labels_all};
+use hashbrook::dataset::{LabelNames, read_ids_for, read_labels, read_labels_all, read_labels_for};
 
 use crate::support::{AS_DOUBLE, DOUBLE, Files, Mat, gz, labels, labels_error, npy, single_labels};
 
@@ -14,10 +14,75 @@ fn text_with_one_label_per_line() {
         let spec = files.write("a.txt.gz", gz(content.as_bytes()));
         assert_eq!(single_labels(&spec), ["cat", "dog", "cat"], "{content:?}");
     }
-    let spec = files.write("a.txt", "7\n007\n-1\n7.0\n7.000e+00\n7.5\n");
-    assert_eq!(single_labels(&spec), ["7", "007", "-1", "7", "7", "7.5"]);
-    let spec = files.write("a.txt", "cat\ndog\n\n\n");
-    assert_eq!(single_labels(&spec), ["cat", "dog"], "blank lines at the end are none");
+}
+
+#[test]
+fn text_is_text() {
+    let files = Files::new();
+    let texts = ["1e2", "100", "7E1", "70", "7", "007", "-1", "7.0", "7.000e+00", "+7", "-0", "0"];
+    let spec = files.write("a.txt", texts.join("\n"));
+    assert_eq!(single_labels(&spec), texts);
+    let mut names = LabelNames::new();
+    read_labels(&spec, &mut names).unwrap();
+    assert_eq!(names.len(), texts.len(), "each is a label of its own");
+    let column = files.write("a.csv", format!("x,y\n1,{}\n", texts.join("\n1,"))) + ":y";
+    assert_eq!(single_labels(&column), texts);
+}
+
+#[test]
+fn blank_lines_at_the_end_are_rows_where_there_are_rows() {
+    let files = Files::new();
+    let text = files.write("a.txt", "cat\ndog\n\n\n");
+    let other = files.write("b.txt", "cow\n\n");
+    let rows = |specs: &[&str], rows: Option<usize>| {
+        let read = read_labels_for(specs, &mut LabelNames::new(), rows).unwrap();
+        let labels = read.labels.view();
+        (0..labels.len()).map(|row| labels.row(row).len()).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&[&text], None), [1, 1, 0, 0], "a line each");
+    assert_eq!(rows(&[&text], Some(4)), [1, 1, 0, 0]);
+    assert_eq!(rows(&[&text], Some(3)), [1, 1, 0]);
+    assert_eq!(rows(&[&text], Some(2)), [1, 1]);
+    assert_eq!(rows(&[&text], Some(1)), [1, 1], "one too many, which the caller sees");
+    assert_eq!(rows(&[&text, &other], Some(3)), [1, 1, 1]);
+    assert_eq!(rows(&[&text, &other], Some(5)), [1, 1, 0, 0, 1]);
+    assert_eq!(rows(&[&text, &other], Some(6)), [1, 1, 0, 0, 1, 0]);
+}
+
+#[test]
+fn labels_are_not_read_far_beyond_the_rows() {
+    let files = Files::new();
+    // More lines than memory could hold, as few bytes.
+    let many = gz(&b"7\n".repeat(3 << 20));
+    let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (4294967296,), }";
+    let mut npy = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    npy.extend(format!("{header:<117}\n").bytes());
+    for spec in [files.write("a.txt.gz", many), files.write("a.npy.gz", gz(&npy))] {
+        let error = read_labels_for(&[&spec], &mut LabelNames::new(), Some(10)).unwrap_err();
+        assert!(error.to_string().contains("more than 1048576 labels for 10 rows"), "{error}");
+        let error = read_ids_for(&[&spec], 10).unwrap_err();
+        assert!(error.to_string().contains("more than 10 ids"), "{error}");
+    }
+    // Blank lines alone take no memory, and do no harm.
+    let blank = files.write("b.txt.gz", gz(&[b"cat\n", &b"\n".repeat(3 << 20)[..]].concat()));
+    let read = read_labels_for(&[&blank], &mut LabelNames::new(), Some(1)).unwrap();
+    assert_eq!(read.labels.len(), 1);
+}
+
+#[test]
+fn tables_of_numbers_are_no_labels() {
+    let files = Files::new();
+    let error = labels_error(&files.write("x.csv", "a,b\n1.5,2\n3,4.25\n"));
+    assert!(error.contains("2 numbers on each line") && error.contains("FILE:COLUMN"), "{error}");
+    let remarks = |spec: &str| {
+        read_labels_for(&[spec], &mut LabelNames::new(), None).unwrap().remarks.join("; ")
+    };
+    assert!(remarks(&files.write("y.csv", "1,2\n3,4\n")).contains("taken for 2 labels"));
+    assert_eq!(remarks(&files.write("y.txt", "1,2\n3\n")), "");
+    assert_eq!(remarks(&files.write("y.txt", "red,2\nred,4\n")), "");
+    let picked = remarks(&(files.write("z.csv", "id,kind\n3,dog\n") + ":1"));
+    assert!(picked.contains("taken for a header: id, kind"), "{picked}");
+    assert_eq!(remarks(&(files.write("z.csv", "id,kind\n3,dog\n") + ":kind")), "");
 }
 
 #[test]

@@ -9,5 +9,6 @@ mod mutation;
 mod real_data;
 mod streaming;
 mod support;
+mod tables;
 mod writer;
 mod wrong;

@@ -104,18 +104,6 @@ impl LabelList {
         ends.push(self.values.len());
     }
 
-    /// Without the empty sets at the end, if all others have exactly one label: blank lines at the
-    /// end of a file.
-    pub(super) fn without_blank_end(mut self) -> LabelList {
-        if let Some(ends) = &mut self.ends {
-            let single = ends.iter().zip(1..).take_while(|(end, number)| *end == number).count();
-            if single > 0 && ends[single..].iter().all(|&end| end == single) {
-                ends.truncate(single);
-            }
-        }
-        self
-    }
-
     /// One label per row after all, if every set has exactly one.
     pub(super) fn simplified(self) -> LabelList {
         let single = self.ends.as_ref().is_some_and(|ends| ends.iter().copied().eq(1..=ends.len()));
@@ -157,12 +145,6 @@ mod tests {
         assert_eq!(sets.clone().simplified(), LabelList::from_single(vec![1]));
         list.push_set(&[]);
         assert_eq!(list.clone().simplified(), list);
-        assert_eq!(list.clone().without_blank_end(), sets);
-        let mut middle = LabelList::new_sets();
-        for set in [&[1][..], &[], &[2], &[]] {
-            middle.push_set(set);
-        }
-        assert_eq!(middle.clone().without_blank_end(), middle, "not only at the end");
         let single = LabelList::from_single(vec![1, 2]);
         assert_eq!(single.select(&[1, 0]), LabelList::from_single(vec![2, 1]));
     }

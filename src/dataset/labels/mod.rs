@@ -7,5 +7,5 @@ mod write;
 
 pub use list::LabelList;
 pub use names::LabelNames;
-pub use read::{read_labels, read_labels_all};
+pub use read::{LabelsRead, read_labels, read_labels_all, read_labels_for, split_labels};
 pub use write::write_labels;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::super::array::Array;
 use super::super::content::{Content, Purpose};
@@ -13,20 +13,31 @@ use super::super::text::{Lines, Table};
 use super::{LabelList, LabelNames};
 use crate::{Error, Result};
 
+/// Labels that were read for a number of rows; see [`read_labels_for`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LabelsRead {
+    /// The labels.
+    pub labels: LabelList,
+    /// What a person should know about the files: which line was taken for a header, say.
+    pub remarks: Vec<String>,
+}
+
 /// Reads the labels in a file: `FILE`, or `FILE:NAME` for an array inside of an npz or MATLAB file,
 /// or `FILE:COLUMNS` for columns of a CSV file.
 ///
-/// Names that did not come up before are added to `names`. Whole numbers go by their decimal text,
-/// so that 7 in an npy file, 7.0 in a MATLAB file and `7` in a text are the same label.
+/// Names that did not come up before are added to `names`. Whole numbers of arrays go by their
+/// decimal text, so that 7 in an npy file, 7.0 in a MATLAB file and `7` in a text are the same label.
+/// A text is taken as it is: `7.0`, `007` and `7e0` are labels of their own.
 ///
 /// * An array of one column is one label per row: whole numbers or texts. A row with an empty text
 ///   has no label.
 /// * An array of several columns is a set of labels per row. It must be of zeros and ones, and the
 ///   labels are the numbers of the columns, `0` and so on.
 /// * A text file has a line per row, with its labels separated by commas. An empty line is a row
-///   without labels. The texts are taken as they are, without the space around them; a text
-///   with a comma is put in quotes, and `7.0` is 7. If all lines have one label, but for empty ones
-///   at the end, it is one label per row, else a set.
+///   without labels. The space around a label does not belong to it; a label with a comma is put in
+///   quotes. If all lines have one label, it is one label per row, else a set. A file whose
+///   lines are rows of numbers with decimal points is refused: it holds features.
 /// * `FILE:COLUMNS` takes the texts of columns of a CSV file, as [`Reader`](crate::dataset::Reader)
 ///   picks them. Blank lines are passed over, and empty fields are no labels. The first line is a
 ///   header if a column is picked by name, or if it has text above a number in any column. (A
@@ -35,34 +46,7 @@ use crate::{Error, Result};
 /// # Errors
 /// When the file cannot be read, is in no known format, or does not hold labels.
 pub fn read_labels(spec: &str, names: &mut LabelNames) -> Result<LabelList> {
-    match Content::open(spec, Purpose::Labels)? {
-        Content::Array(array) => match array.sizes() {
-            [_] | [_, 1] => read_column(array, names),
-            [_, _] => read_indicators(array, names),
-            sizes => {
-                let problem = format!(
-                    "holds {} numbers; labels have a column, or a column each for zeros and ones",
-                    shape(sizes)
-                );
-                Err(Error::malformed(array.path(), problem))
-            }
-        },
-        Content::Strings(strings) => {
-            let mut list = LabelList::new_sets();
-            strings.for_each(|text| push_names(&mut list, names, [text]))?;
-            Ok(list.simplified())
-        }
-        Content::Text(input, None) => read_lines(input, names),
-        Content::Text(input, Some(columns)) => {
-            let mut table = Table::open(input, Some(&columns), Purpose::Labels)?;
-            let mut list = LabelList::new_sets();
-            while table.advance()? {
-                let texts = table.texts().collect::<Result<Vec<_>>>()?;
-                push_names(&mut list, names, texts);
-            }
-            Ok(list.simplified())
-        }
-    }
+    read_labels_all(&[spec], names)
 }
 
 /// Reads the labels in several files one after the other, as if they were one.
@@ -70,42 +54,185 @@ pub fn read_labels(spec: &str, names: &mut LabelNames) -> Result<LabelList> {
 /// # Errors
 /// As for [`read_labels`], and when there are no files.
 pub fn read_labels_all<S: AsRef<str>>(specs: &[S], names: &mut LabelNames) -> Result<LabelList> {
+    Ok(read_labels_for(specs, names, None)?.labels)
+}
+
+/// Reads the labels in several files for a number of rows, where that is known.
+///
+/// Blank lines at the end of a text may be rows without labels, or nothing: as many of them count as
+/// there are rows. Files that hold far more labels than that are not read to their end. Whether there
+/// are as many labels as rows is left to the caller, who knows what the rows are from.
+///
+/// # Errors
+/// As for [`read_labels_all`], and when there are far more labels than rows.
+pub fn read_labels_for<S: AsRef<str>>(
+    specs: &[S],
+    names: &mut LabelNames,
+    rows: Option<usize>,
+) -> Result<LabelsRead> {
     if specs.is_empty() {
         return Err(Error::parameter("label files", "at least one", "none"));
     }
-    let mut all = LabelList::default();
+    let limit = Limit::for_rows(rows);
+    let mut remarks = Vec::new();
+    let mut parts = Vec::new();
     for spec in specs {
-        all.append(&read_labels(spec.as_ref(), names)?);
+        parts.push(Part::read(spec.as_ref(), names, limit, &mut remarks)?);
     }
-    Ok(all)
+    let blank: usize = parts.iter().map(|part| part.blank_end).sum();
+    let total = blank + parts.iter().map(|part| part.list.len()).sum::<usize>();
+    let excess = rows.map_or(0, |rows| total.saturating_sub(rows));
+    let last = parts.len() - 1;
+    let mut labels = LabelList::default();
+    for (at, mut part) in parts.into_iter().enumerate() {
+        // Blank lines between two files can only be all rows, or none.
+        let dropped = match excess {
+            excess if excess == blank => part.blank_end,
+            excess if at == last => excess.min(part.blank_end),
+            _ => 0,
+        };
+        limit.check(&part.path, labels.len() + part.list.len() + part.blank_end - dropped)?;
+        (dropped..part.blank_end).for_each(|_| part.list.push_set(&[]));
+        labels.append(&part.list);
+    }
+    Ok(LabelsRead { labels, remarks })
 }
 
-/// Adds a row with those of the texts that are not empty.
-fn push_names<'a>(
-    list: &mut LabelList,
-    names: &mut LabelNames,
-    texts: impl IntoIterator<Item = &'a str>,
-) {
-    let texts = texts.into_iter().filter(|text| !text.is_empty());
-    list.push_set(&texts.map(|text| names.id(&canonical(text))).collect::<Vec<_>>());
+/// How many labels are read before the files are found to be the wrong ones.
+#[derive(Clone, Copy)]
+struct Limit {
+    rows: usize,
+    most: usize,
 }
 
-/// A whole number that is written like a float, as numpy.savetxt does, is that number.
-fn canonical(text: &str) -> Cow<'_, str> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if !text.contains(['.', 'e', 'E']) {
-        return text.into();
+impl Limit {
+    /// Small files are always read to their end, so that messages can tell how many labels there are.
+    const FEW: usize = 1 << 20;
+
+    fn for_rows(rows: Option<usize>) -> Limit {
+        let rows = rows.unwrap_or(usize::MAX);
+        Limit { rows, most: rows.saturating_mul(2).max(Limit::FEW) }
     }
-    match text.parse::<f64>() {
-        Ok(value) if value.fract() == 0.0 && value.abs() <= EXACT => {
-            format!("{:.0}", value + 0.0).into()
+
+    fn check(self, path: &Path, labels: usize) -> Result<()> {
+        if labels <= self.most {
+            return Ok(());
         }
-        _ => text.into(),
+        let problem = format!(
+            "has more than {} labels for {} rows; there must be one label, or one set of labels, \
+             per row",
+            self.most, self.rows
+        );
+        Err(Error::malformed(path, problem))
+    }
+}
+
+/// The labels of one file.
+struct Part {
+    path: PathBuf,
+    list: LabelList,
+    /// Blank lines at the end of a text, which may be rows without labels or nothing.
+    blank_end: usize,
+}
+
+impl Part {
+    fn read(
+        spec: &str,
+        names: &mut LabelNames,
+        limit: Limit,
+        remarks: &mut Vec<String>,
+    ) -> Result<Part> {
+        let content = Content::open(spec, Purpose::Labels)?;
+        let path = content.path().to_path_buf();
+        let mut rows = Rows { path: &path, list: LabelList::new_sets(), blank: 0, limit };
+        let blank_end = match content {
+            Content::Array(array) => {
+                limit.check(&path, array.rows().unwrap_or(0))?;
+                match array.sizes() {
+                    [_] | [_, 1] => rows.list = read_column(array, names, limit)?,
+                    [_, _] => read_indicators(array, names, &mut rows)?,
+                    sizes => {
+                        let problem = format!(
+                            "holds {} numbers; labels have a column, or a column each for zeros \
+                             and ones",
+                            shape(sizes)
+                        );
+                        return Err(Error::malformed(&path, problem));
+                    }
+                }
+                rows.keep_blank_end()?;
+                return Ok(Part { list: rows.list, path, blank_end: 0 });
+            }
+            Content::Strings(strings) => {
+                limit.check(&path, strings.rows())?;
+                strings.for_each(|text| rows.push_names(names, [text]))?;
+                rows.keep_blank_end()?;
+                0
+            }
+            Content::Text(input, None) => {
+                remarks.extend(read_lines(input, names, &mut rows)?);
+                rows.blank
+            }
+            Content::Text(input, Some(columns)) => {
+                let mut table = Table::open(input, Some(&columns), Purpose::Labels)?;
+                remarks.extend(table.header_remark());
+                while table.advance()? {
+                    let texts = table.texts().collect::<Result<Vec<_>>>()?;
+                    rows.push_names(names, texts)?;
+                }
+                rows.keep_blank_end()?;
+                0
+            }
+        };
+        Ok(Part { list: rows.list.simplified(), blank_end, path })
+    }
+}
+
+/// Rows as they come. Those without labels are only counted until one with labels follows, so that
+/// endless blank lines take no memory.
+struct Rows<'a> {
+    path: &'a Path,
+    list: LabelList,
+    blank: usize,
+    limit: Limit,
+}
+
+impl Rows<'_> {
+    fn push(&mut self, labels: &[u32]) -> Result<()> {
+        if labels.is_empty() {
+            self.blank += 1;
+            return Ok(());
+        }
+        self.keep_blank_end()?;
+        self.limit.check(self.path, self.list.len() + 1)?;
+        self.list.push_set(labels);
+        Ok(())
+    }
+
+    fn keep_blank_end(&mut self) -> Result<()> {
+        self.limit.check(self.path, self.list.len() + self.blank)?;
+        (0..std::mem::take(&mut self.blank)).for_each(|_| self.list.push_set(&[]));
+        Ok(())
+    }
+
+    /// Adds a row with those of the texts that are not empty.
+    fn push_names<'t>(
+        &mut self,
+        names: &mut LabelNames,
+        texts: impl IntoIterator<Item = &'t str>,
+    ) -> Result<()> {
+        let texts = texts.into_iter().filter(|text| !text.is_empty());
+        self.push(&texts.map(|text| names.id(text)).collect::<Vec<_>>())
+    }
+
+    /// How many rows have come.
+    fn count(&self) -> usize {
+        self.list.len() + self.blank
     }
 }
 
 /// One whole number per row.
-fn read_column(mut array: Array, names: &mut LabelNames) -> Result<LabelList> {
+fn read_column(mut array: Array, names: &mut LabelNames, limit: Limit) -> Result<LabelList> {
     let (path, element) = (array.path().to_path_buf(), array.element());
     let mut labels = Vec::new();
     let mut ids = HashMap::new();
@@ -118,15 +245,15 @@ fn read_column(mut array: Array, names: &mut LabelNames) -> Result<LabelList> {
             })?;
             labels.push(*ids.entry(label).or_insert_with(|| names.id(&label.to_string())));
         }
+        limit.check(&path, labels.len())?;
     }
     Ok(LabelList::from_single(labels))
 }
 
 /// A column of zeros and ones per label.
-fn read_indicators(mut array: Array, names: &mut LabelNames) -> Result<LabelList> {
+fn read_indicators(mut array: Array, names: &mut LabelNames, rows: &mut Rows<'_>) -> Result<()> {
     let (path, element, dim) = (array.path().to_path_buf(), array.element(), array.dim());
     let mut ids = Vec::new();
-    let mut list = LabelList::new_sets();
     let mut set = Vec::new();
     while let Some(bytes) = array.next_raw()? {
         // Now that a row is there, its header's word for the number of columns can be taken.
@@ -137,45 +264,93 @@ fn read_indicators(mut array: Array, names: &mut LabelNames) -> Result<LabelList
                 match element.whole(bytes) {
                     Ok(0) => {}
                     Ok(1) => set.push(ids[column]),
-                    Ok(found) => return Err(not_indicator(&path, list.len(), column, found)),
-                    Err(found) => return Err(not_indicator(&path, list.len(), column, found)),
+                    Ok(found) => return Err(not_indicator(&path, rows.count(), column, found)),
+                    Err(found) => return Err(not_indicator(&path, rows.count(), column, found)),
                 }
             }
-            list.push_set(&set);
+            rows.push(&set)?;
         }
     }
-    Ok(list)
+    Ok(())
 }
 
 fn not_indicator(path: &Path, row: usize, column: usize, found: impl std::fmt::Display) -> Error {
     let problem = format!(
         "row {row}, column {column} is {found}; labels in several columns must be 0 or 1 \
-         (rows and columns count from 0)"
+         (rows and columns count from 0); is this the file of features?"
     );
     Error::malformed(path, problem)
 }
 
-/// A line of text per row.
-fn read_lines(input: Input, names: &mut LabelNames) -> Result<LabelList> {
+/// A line of text per row; gives what should be remarked on.
+fn read_lines(input: Input, names: &mut LabelNames, rows: &mut Rows<'_>) -> Result<Option<String>> {
     let path = input.path().to_path_buf();
     let mut lines = Lines::new(input)?;
-    let mut list = LabelList::new_sets();
     let mut line = Vec::new();
+    let mut look = Numbers::default();
     while lines.next_line(&mut line)? {
         let text = std::str::from_utf8(&line).map_err(|_| {
             let problem = format!("line {} is not UTF-8 text (lines count from 1)", lines.number());
             Error::malformed(&path, problem)
         })?;
-        push_names(&mut list, names, fields(text).iter().map(|field| field.trim()));
+        let fields = split_labels(text);
+        look.at(&fields);
+        rows.push_names(names, fields.iter().map(|field| field.as_ref()))?;
     }
-    Ok(list.without_blank_end().simplified())
+    look.judge(&path)
 }
 
-/// What commas separate in a line. A comma between quotes separates nothing, and two quotes there
-/// stand for one; unlike in CSV, there may be space before a quote.
-fn fields(line: &str) -> Vec<Cow<'_, str>> {
+/// Whether all lines of a text are rows of equally many numbers: then it is hardly one of labels.
+#[derive(Default)]
+struct Numbers {
+    lines: usize,
+    /// Fields of each line, if all have as many and they are numbers; a header may come first.
+    fields: usize,
+    differ: bool,
+    fractions: bool,
+}
+
+impl Numbers {
+    fn at(&mut self, fields: &[Cow<'_, str>]) {
+        if self.differ || fields.iter().all(|field| field.is_empty()) {
+            return;
+        }
+        self.lines += 1;
+        let number = |field: &Cow<'_, str>| field.parse::<f64>().is_ok();
+        self.differ = match self.lines {
+            1 => fields.len() < 2,
+            _ => fields.len() != self.fields || !fields.iter().all(number),
+        };
+        self.fields = fields.len();
+        self.fractions |= fields.iter().any(|field| number(field) && field.contains('.'));
+    }
+
+    fn judge(self, path: &Path) -> Result<Option<String>> {
+        let Numbers { lines, fields, differ, fractions } = self;
+        if differ || lines < 2 {
+            return Ok(None);
+        }
+        if fractions {
+            let problem = format!(
+                "has {fields} numbers on each line, as features have, and not labels; a column of \
+                 it is picked as FILE:COLUMN"
+            );
+            return Err(Error::malformed(path, problem));
+        }
+        Ok(Some(format!(
+            "{}: the {fields} numbers on each line were taken for {fields} labels; a column of it is \
+             picked as FILE:COLUMN",
+            path.display()
+        )))
+    }
+}
+
+/// The labels in a line of text: what commas separate, without the space around it. A comma between
+/// quotes separates nothing, and two quotes there stand for one; unlike in CSV, there may be space
+/// before a quote.
+pub fn split_labels(line: &str) -> Vec<Cow<'_, str>> {
     if !line.contains('"') {
-        return line.split(',').map(Cow::Borrowed).collect();
+        return line.split(',').map(|field| Cow::Borrowed(field.trim())).collect();
     }
     let mut fields = Vec::new();
     let mut field = String::new();
@@ -186,12 +361,12 @@ fn fields(line: &str) -> Vec<Cow<'_, str>> {
             '"' if quoted && characters.next_if_eq(&'"').is_some() => field.push('"'),
             '"' if quoted => quoted = false,
             '"' if field.trim().is_empty() => quoted = true,
-            ',' if !quoted => fields.push(Cow::Owned(std::mem::take(&mut field))),
+            ',' if !quoted => fields.push(std::mem::take(&mut field)),
             other => field.push(other),
         }
     }
-    fields.push(Cow::Owned(field));
-    fields
+    fields.push(field);
+    fields.iter().map(|field| Cow::Owned(field.trim().to_owned())).collect()
 }
 
 #[cfg(test)]
@@ -199,20 +374,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_written_like_floats() {
-        assert_eq!(canonical("5.0"), "5");
-        assert_eq!(canonical("5.000000000000000000e+00"), "5");
-        assert_eq!(canonical("-0.0"), "0");
-        for text in ["5", "007", "5.5", "1e400", "e", "v1.0", "."] {
-            assert_eq!(canonical(text), text);
-        }
-    }
-
-    #[test]
     fn commas_and_quotes() {
-        assert_eq!(fields("a, b,"), ["a", " b", ""]);
-        assert_eq!(fields(r#""a,b" , "c""d",e"f"#), ["a,b ", r#" c"d"#, r#"e"f"#]);
-        assert_eq!(fields(r#""open, to the end"#), ["open, to the end"]);
-        assert_eq!(fields(r#""""#), [""]);
+        assert_eq!(split_labels("a, b,"), ["a", "b", ""]);
+        assert_eq!(split_labels(r#""a,b" , "c""d",e"f"#), ["a,b", r#"c"d"#, r#"e"f"#]);
+        assert_eq!(split_labels(r#""open, to the end"#), ["open, to the end"]);
+        assert_eq!(split_labels(r#""""#), [""]);
     }
 }

@@ -55,15 +55,20 @@ impl Strings {
         &self.path
     }
 
-    /// Calls `each` with every text in turn.
-    pub(super) fn for_each(mut self, mut each: impl FnMut(&str)) -> Result<()> {
+    /// How many texts the file says it has.
+    pub(super) fn rows(&self) -> usize {
+        self.records.rows()
+    }
+
+    /// Calls `each` with every text in turn, until one fails.
+    pub(super) fn for_each(mut self, mut each: impl FnMut(&str) -> Result<()>) -> Result<()> {
         while self.records.read(usize::MAX, &mut self.bytes)? > 0 {
             for bytes in self.bytes.chunks_exact(self.item.width()) {
                 let text = decode(self.item, bytes).ok_or_else(|| {
                     let problem = format!("the text of row {} is not Unicode", self.row);
                     Error::malformed(&self.path, problem + " (rows count from 0)")
                 })?;
-                each(&text);
+                each(&text)?;
                 self.row += 1;
             }
         }

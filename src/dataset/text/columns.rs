@@ -69,12 +69,18 @@ fn no_such_place(column: i64, count: usize) -> String {
 }
 
 fn no_such_column(name: &str, first_line: &[String]) -> String {
+    format!("has no column {name:?}; its first line is: {}", shown(first_line))
+}
+
+/// Titles as messages show them.
+pub(super) fn shown(titles: &[String]) -> String {
     const SHOWN: usize = 20;
-    let mut titles = first_line.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    if first_line.len() > SHOWN {
-        titles += ", ...";
+    let title = |title: &String| if title.is_empty() { "\"\"".to_owned() } else { title.clone() };
+    let mut text = titles.iter().take(SHOWN).map(title).collect::<Vec<_>>().join(", ");
+    if titles.len() > SHOWN {
+        text += ", ...";
     }
-    format!("has no column {name:?}; its first line is: {titles}")
+    text
 }
 
 #[cfg(test)]

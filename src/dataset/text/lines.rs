@@ -2,12 +2,17 @@
 
 use std::io::{BufRead, BufReader, Error, Read};
 
+use super::super::extent::MAX_DIM;
 use super::super::input::{CHUNK, Input};
 use crate::Result;
 
 /// The longest line or CSV record, in bytes: what a row of the largest dimension may take. It
 /// keeps a missing quote, or a file that is not text after all, from filling the memory.
 const LONGEST: usize = 1 << 26;
+
+/// The most separators that a CSV record may have, those in quotes included: what is made of a record
+/// takes many times its bytes if most of them are separators.
+pub(super) const MOST_SEPARATORS: usize = 2 * MAX_DIM;
 
 /// Reads text and counts its lines.
 ///
@@ -19,8 +24,11 @@ pub(in crate::dataset) struct Lines {
     /// The line that was read last, counted from 1.
     line: u64,
     ended: bool,
-    /// Bytes since the last [`Lines::begin_record`].
+    /// What separates the fields of records, if that is known.
+    separator: Option<u8>,
+    /// Bytes since the last [`Lines::begin_record`], and separators among them.
     taken: usize,
+    separators: usize,
 }
 
 impl Lines {
@@ -30,7 +38,12 @@ impl Lines {
             input.header::<3>()?;
         }
         let input = BufReader::with_capacity(CHUNK, input);
-        Ok(Lines { input, line: 0, ended: true, taken: 0 })
+        Ok(Lines { input, line: 0, ended: true, separator: None, taken: 0, separators: 0 })
+    }
+
+    /// Lines that are records of fields, with this between them.
+    pub(super) fn separated_by(self, separator: Option<u8>) -> Lines {
+        Lines { separator, ..self }
     }
 
     /// The number of the line that was read last, counted from 1.
@@ -45,7 +58,7 @@ impl Lines {
 
     /// Allows the next record its length.
     pub(super) fn begin_record(&mut self) {
-        self.taken = 0;
+        (self.taken, self.separators) = (0, 0);
     }
 
     /// Replaces `line` by the next line, without what ends it; returns whether there was one.
@@ -78,12 +91,22 @@ impl Read for Lines {
         if self.taken > LONGEST {
             return Err(too_long(self.line));
         }
+        if let Some(separator) = self.separator {
+            self.separators += buffer[..count].iter().filter(|byte| **byte == separator).count();
+            if self.separators > MOST_SEPARATORS {
+                return Err(too_wide(self.line));
+            }
+        }
         Ok(count)
     }
 }
 
 fn too_long(line: u64) -> Error {
     Error::other(format!("what ends at line {line} is longer than {LONGEST} bytes"))
+}
+
+pub(super) fn too_wide(line: u64) -> Error {
+    Error::other(format!("what ends at line {line} has more than {MAX_DIM} columns"))
 }
 
 #[cfg(test)]

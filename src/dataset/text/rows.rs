@@ -13,12 +13,49 @@ pub(in crate::dataset) struct NumberTable {
     table: Table,
     /// Rows handed out so far.
     row: usize,
+    /// What the first column begins with, if it counts up by one from row to row.
+    counts_from: Option<f32>,
 }
 
 impl NumberTable {
     /// Opens a table and picks `columns` of it, or all.
     pub(in crate::dataset) fn open(input: Input, columns: Option<&str>) -> Result<NumberTable> {
-        Ok(NumberTable { table: Table::open(input, columns, Purpose::Features)?, row: 0 })
+        let table = Table::open(input, columns, Purpose::Features)?;
+        Ok(NumberTable { table, row: 0, counts_from: None })
+    }
+
+    /// Notes whether the first column still counts rows.
+    fn look_at_first(&mut self, value: f32) {
+        let row = self.row as f32;
+        match self.counts_from {
+            None if self.row == 0 && (value == 0.0 || value == 1.0) => {
+                self.counts_from = Some(value)
+            }
+            Some(start) if value != start + row => self.counts_from = None,
+            _ => {}
+        }
+    }
+
+    /// What looks like row numbers that are read as a feature.
+    fn index_remark(&self) -> Option<String> {
+        /// Fewer rows than that may count up by chance.
+        const ENOUGH: usize = 10;
+        let first = self.table.columns()[0];
+        let counted = self.counts_from.filter(|_| self.row >= ENOUGH);
+        let is = match (counted, self.table.has_nameless_first()) {
+            (Some(start), false) => format!("counts up from {start}"),
+            (Some(start), true) => format!("has no name and counts up from {start}"),
+            (None, true) => "has no name".to_owned(),
+            (None, false) => return None,
+        };
+        (self.dim() > 1).then(|| {
+            let path = self.table.path().display();
+            format!(
+                "{path}: column {first} {is}, as an index does that pandas writes; it is read as a \
+                 feature. {path}:{}--1 leaves it out",
+                first + 1
+            )
+        })
     }
 
     /// What is wrong with the field `text` of the current row.
@@ -64,15 +101,23 @@ impl Source for NumberTable {
         false
     }
 
+    fn remarks(&self) -> Vec<String> {
+        self.table.header_remark().into_iter().chain(self.index_remark()).collect()
+    }
+
     fn read(&mut self, max_rows: usize, values: &mut Vec<f32>) -> Result<usize> {
         let mut rows = 0;
         while rows < max_rows && self.table.advance()? {
+            let start = values.len();
             for (&column, text) in self.table.columns().iter().zip(self.table.texts()) {
                 let text = text?;
                 match text.parse::<f32>() {
                     Ok(value) if value.is_finite() => values.push(value),
                     _ => return Err(self.wrong_field(column, text)),
                 }
+            }
+            if let Some(&first) = values.get(start) {
+                self.look_at_first(first);
             }
             self.row += 1;
             rows += 1;

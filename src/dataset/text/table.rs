@@ -8,7 +8,7 @@ use super::super::content::Purpose;
 use super::super::extent::MAX_DIM;
 use super::super::input::Input;
 use super::columns::{self, Columns};
-use super::lines::Lines;
+use super::lines::{Lines, MOST_SEPARATORS, too_wide};
 use crate::{Error, Result};
 
 /// A table, read record by record.
@@ -21,6 +21,8 @@ pub(in crate::dataset) struct Table {
     fields: usize,
     /// The columns asked for.
     columns: Vec<usize>,
+    /// The first line, if it was found to be a header though no column was asked for by name.
+    header: Option<Vec<String>>,
     /// Records that were read to tell whether there is a header; the next is the last.
     ahead: Vec<Record>,
     current: Record,
@@ -51,13 +53,14 @@ impl Table {
             .has_headers(false)
             .flexible(true)
             .delimiter(delimiter.unwrap_or(b','))
-            .from_reader(Lines::new(input)?);
+            .from_reader(Lines::new(input)?.separated_by(delimiter));
         let mut table = Table {
             path,
             reader,
             spaced: delimiter.is_none(),
             fields: 0,
             columns: Vec::new(),
+            header: None,
             ahead: Vec::new(),
             current: Record::default(),
         };
@@ -70,8 +73,12 @@ impl Table {
         let wrong = |path: &Path, problem: String| Error::malformed(path, problem);
         let first = self.read()?.ok_or_else(|| wrong(&self.path, "has no rows".to_owned()))?;
         let second = self.read()?;
+        self.fields = first.fields.len();
+        if self.fields > MAX_DIM {
+            let problem = format!("has {} columns; at most {MAX_DIM} are read", self.fields);
+            return Err(wrong(&self.path, problem));
+        }
         let titles = texts(&first.fields);
-        self.fields = titles.len();
         let columns = columns.unwrap_or_else(|| vec![Columns::Range(0, -1)]);
         for columns in &columns {
             let places = columns.resolve(self.fields, &titles);
@@ -85,8 +92,10 @@ impl Table {
         let below = second.as_ref().map(|second| texts(&second.fields)).unwrap_or_default();
         let numbers: &[usize] = if purpose == Purpose::Features { &self.columns } else { &[] };
         self.ahead.extend(second);
-        if !named && !is_header(&titles, &below, numbers) {
-            self.ahead.push(first);
+        match named {
+            true => {}
+            false if is_header(&titles, &below, numbers) => self.header = Some(titles),
+            false => self.ahead.push(first),
         }
         if self.ahead.is_empty() {
             return Err(wrong(&self.path, "has a header line and no rows".to_owned()));
@@ -102,6 +111,18 @@ impl Table {
     /// The columns asked for.
     pub(super) fn columns(&self) -> &[usize] {
         &self.columns
+    }
+
+    /// Which line was taken for a header, if no column was asked for by name.
+    pub(in crate::dataset) fn header_remark(&self) -> Option<String> {
+        let titles = columns::shown(self.header.as_ref()?);
+        Some(format!("{}: the first line was taken for a header: {titles}", self.path.display()))
+    }
+
+    /// Whether the first column is read and has no name, though others have.
+    pub(super) fn has_nameless_first(&self) -> bool {
+        let nameless = |header: &Vec<String>| header.len() > 1 && header[0].is_empty();
+        self.header.as_ref().is_some_and(nameless) && self.columns.first() == Some(&0)
     }
 
     /// The line at which the current record ends, counted from 1.
@@ -150,6 +171,11 @@ impl Table {
                 true => {
                     let mut line = Vec::new();
                     let found = self.reader.get_mut().next_line(&mut line)?;
+                    let spaces = line.iter().filter(|byte| byte.is_ascii_whitespace()).count();
+                    if spaces > MOST_SEPARATORS {
+                        let lines = self.reader.get_ref();
+                        return Err(lines.failure(too_wide(lines.number())));
+                    }
                     let parts = line.split(u8::is_ascii_whitespace).filter(|part| !part.is_empty());
                     fields = ByteRecord::from_iter(parts);
                     if found && fields.is_empty() {
