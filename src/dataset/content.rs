@@ -8,8 +8,23 @@ use super::input::Input;
 use super::npy::{self, Strings};
 use super::source::Source;
 use super::spec::Spec;
+use super::text::Table;
 use super::{idx, mat, npz, vecs};
 use crate::{Error, Result};
+
+/// The fields of the first line of a table, be it a header or not, for messages that name columns;
+/// `None` for files that are no text.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn first_line(spec: &str) -> Result<Option<Vec<String>>> {
+    match Content::open(spec, Purpose::Labels)? {
+        Content::Text(input, _) => {
+            Ok(Some(Table::open(input, None, Purpose::Labels)?.first_line().to_vec()))
+        }
+        _ => Ok(None),
+    }
+}
 
 /// What the content is wanted for. It matters where a file holds several arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -57,6 +57,7 @@ mod split;
 mod text;
 mod vecs;
 
+pub use content::first_line;
 pub use data::Data;
 pub use digits::{Digits, digits};
 pub use labels::{
@@ -67,4 +68,4 @@ pub use npy::{NpyElement, NpyWriter};
 pub use packed::{NpzArray, read_codes, read_ids, read_ids_for, write_npz};
 pub use reader::Reader;
 pub use spec::file_of;
-pub use split::Split;
+pub use split::{Queries, Split};

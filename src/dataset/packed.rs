@@ -1,6 +1,6 @@
 //! Packed codes and ids in files, and the results of searches.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use zip::write::SimpleFileOptions;
@@ -9,6 +9,7 @@ use zip::{CompressionMethod, ZipWriter};
 use super::array::Array;
 use super::content::{Content, Purpose};
 use super::extent::shape;
+use super::npy::{NpyElement, header, text_bytes};
 use super::source::Source;
 use super::text::Lines;
 use crate::file::AtomicFile;
@@ -133,63 +134,57 @@ fn append_ids(spec: &str, ids: &mut Vec<u64>, most: usize) -> Result<()> {
 }
 
 /// An array to be written to an npz file.
-pub enum NpzArray<'a> {
-    /// Numbers of 64 bits.
-    U64(&'a [u64]),
-    /// Numbers of 32 bits.
-    U32(&'a [u32]),
+pub struct NpzArray<'a> {
+    name: &'a str,
+    descr: String,
+    item_bytes: usize,
+    sizes: Vec<usize>,
+    bytes: Box<dyn Read + 'a>,
 }
 
-/// Writes an npz file with named arrays, whole or not at all: lists, or matrices with the number of
-/// columns given.
+impl<'a> NpzArray<'a> {
+    /// Numbers of a type, of which there are as many as the product of the sizes; their bytes,
+    /// little-endian, are read from anywhere.
+    pub fn numbers<T: NpyElement>(name: &'a str, sizes: &[usize], bytes: impl Read + 'a) -> Self {
+        let (descr, item_bytes) = (T::DESCR.to_owned(), size_of::<T>());
+        NpzArray { name, descr, item_bytes, sizes: sizes.to_vec(), bytes: Box::new(bytes) }
+    }
+
+    /// A list of texts.
+    pub fn texts<S: AsRef<str>>(name: &'a str, texts: &[S]) -> Self {
+        let longest = texts.iter().map(|text| text.as_ref().chars().count()).max();
+        let longest = longest.unwrap_or(0).max(1);
+        let bytes: Vec<u8> =
+            texts.iter().flat_map(|text| text_bytes(text.as_ref(), longest)).collect();
+        let (descr, sizes) = (format!("<U{longest}"), vec![texts.len()]);
+        let bytes = Box::new(std::io::Cursor::new(bytes));
+        NpzArray { name, descr, item_bytes: 4 * longest, sizes, bytes }
+    }
+}
+
+/// Writes an npz file with named arrays, whole or not at all.
 ///
 /// # Errors
-/// When the file cannot be written.
-pub fn write_npz(path: &Path, arrays: &[(&str, Option<usize>, NpzArray<'_>)]) -> Result<()> {
+/// When the file cannot be written, or an array has fewer or more bytes than its sizes say.
+pub fn write_npz(path: &Path, arrays: Vec<NpzArray<'_>>) -> Result<()> {
     let mut target = AtomicFile::create(path)?;
     let written = (|| -> std::io::Result<()> {
         let mut zip = ZipWriter::new(std::io::BufWriter::new(target.file()));
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Stored)
             .large_file(true);
-        for (name, columns, array) in arrays {
-            let (descr, count) = match array {
-                NpzArray::U64(values) => ("<u8", values.len()),
-                NpzArray::U32(values) => ("<u4", values.len()),
-            };
-            let shape = match columns {
-                None => format!("({count},)"),
-                Some(columns) => {
-                    format!("({}, {columns})", count.checked_div(*columns).unwrap_or(0))
-                }
-            };
-            let mut text =
-                format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
-            // Magic, version, length and text take a multiple of 64 bytes.
-            text.extend(std::iter::repeat_n(' ', 63 - (10 + text.len()) % 64));
-            text.push('\n');
+        for NpzArray { name, descr, item_bytes, sizes, mut bytes } in arrays {
             zip.start_file(format!("{name}.npy"), options).map_err(std::io::Error::other)?;
-            zip.write_all(b"\x93NUMPY\x01\x00")?;
-            zip.write_all(&(text.len() as u16).to_le_bytes())?;
-            zip.write_all(text.as_bytes())?;
-            match array {
-                NpzArray::U64(values) => write_numbers(&mut zip, values, |n| n.to_le_bytes())?,
-                NpzArray::U32(values) => write_numbers(&mut zip, values, |n| n.to_le_bytes())?,
+            zip.write_all(&header(&descr, &sizes))?;
+            let copied = std::io::copy(&mut bytes, &mut zip)?;
+            let expected = sizes.iter().product::<usize>() * item_bytes;
+            if copied != expected as u64 {
+                let problem = format!("{name} is {sizes:?} of {descr}, and {copied} bytes came");
+                return Err(std::io::Error::other(problem));
             }
         }
         zip.finish().map_err(std::io::Error::other)?.flush()
     })();
     written.map_err(Error::io(path))?;
     target.commit().map(drop)
-}
-
-fn write_numbers<T: Copy, const N: usize>(
-    out: &mut impl Write,
-    values: &[T],
-    bytes: impl Fn(T) -> [u8; N],
-) -> std::io::Result<()> {
-    for some in values.chunks(1 << 16) {
-        out.write_all(&some.iter().flat_map(|&value| bytes(value)).collect::<Vec<u8>>())?;
-    }
-    Ok(())
 }

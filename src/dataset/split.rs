@@ -18,6 +18,34 @@ pub struct Split {
     pub queries: Vec<usize>,
 }
 
+/// How many queries are drawn of each label.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Queries {
+    /// So many.
+    PerClass(usize),
+    /// This share of its rows, above 0 and below 1: rounded, and at least one.
+    Share(f64),
+}
+
+impl Queries {
+    fn check(self) -> Result<()> {
+        match self {
+            Queries::PerClass(0) => Err(Error::parameter("queries per class", "at least 1", 0)),
+            Queries::Share(share) if !(share > 0.0 && share < 1.0) => {
+                Err(Error::parameter("the share of queries", "above 0 and below 1", share))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn of(self, rows: usize) -> usize {
+        match self {
+            Queries::PerClass(count) => count,
+            Queries::Share(share) => ((share * rows as f64).round() as usize).max(1),
+        }
+    }
+}
+
 impl Split {
     /// Draws `per_class` queries for each label, in the order of the labels' numbers, from those
     /// of its rows that are not queries yet. All other rows are the database. The same `seed`
@@ -33,28 +61,51 @@ impl Split {
         per_class: usize,
         seed: u64,
     ) -> Result<Split> {
-        if per_class == 0 {
-            return Err(Error::parameter("queries per class", "at least 1", per_class));
-        }
+        Split::draw(labels, names, Queries::PerClass(per_class), 0, seed)
+    }
+
+    /// Like [`per_class`](Split::per_class), with as many queries as `queries` says. Labels with
+    /// fewer than `min_per_class` rows have none: their rows stay in the database.
+    ///
+    /// # Errors
+    /// As for [`per_class`](Split::per_class), and when no label is left to draw from.
+    pub fn draw(
+        labels: Labels<'_>,
+        names: Option<&LabelNames>,
+        queries: Queries,
+        min_per_class: usize,
+        seed: u64,
+    ) -> Result<Split> {
+        queries.check()?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut is_query = vec![false; labels.len()];
-        let mut queries = Vec::new();
+        let mut drawn = Vec::new();
+        let mut most = 0;
         for (label, mut rows) in rows_by_label(labels) {
+            most = most.max(rows.len());
+            if rows.len() < min_per_class {
+                continue;
+            }
+            let asked = queries.of(rows.len());
             rows.retain(|&row| !is_query[row]);
-            if rows.len() <= per_class {
+            if rows.len() <= asked {
                 let name = names.and_then(|names| names.name(label)).map(str::to_owned);
                 let label = name.unwrap_or_else(|| label.to_string());
-                return Err(Error::ClassTooSmall { label, items: rows.len(), asked: per_class });
+                return Err(Error::ClassTooSmall { label, items: rows.len(), asked });
             }
-            let (drawn, _) = rows.partial_shuffle(&mut rng, per_class);
-            for &mut row in drawn {
+            let (of_label, _) = rows.partial_shuffle(&mut rng, asked);
+            for &mut row in of_label {
                 is_query[row] = true;
-                queries.push(row);
+                drawn.push(row);
             }
+        }
+        if drawn.is_empty() {
+            let expected = format!("at most {most}, the rows of the most frequent label");
+            return Err(Error::parameter("the least rows of a label", expected, min_per_class));
         }
         let mut database: Vec<usize> = (0..labels.len()).filter(|&row| !is_query[row]).collect();
         database.shuffle(&mut rng);
-        Ok(Split { database, queries })
+        Ok(Split { database, queries: drawn })
     }
 }
 
@@ -124,6 +175,27 @@ mod tests {
         assert!(split.database.contains(&4), "a row without labels is never a query");
         let error = Split::per_class(labels, None, 2, 3).unwrap_err().to_string();
         assert!(error.contains("\"1\" has 2 items, too few for 2 queries"), "{error}");
+    }
+
+    #[test]
+    fn a_share_of_each_class_and_rare_ones_left_out() {
+        // 40 rows of label 0, 20 of 1, 3 of 2 and one of 3.
+        let labels: Vec<u32> = [[0; 40].as_slice(), &[1; 20], &[2; 3], &[3]].concat();
+        let draw = |queries, least| {
+            let split = Split::draw(Labels::single(&labels), None, queries, least, 1)?;
+            let of = |label| split.queries.iter().filter(|&&row| labels[row] == label).count();
+            assert_eq!(split.queries.len() + split.database.len(), labels.len());
+            Ok::<_, Error>([of(0), of(1), of(2), of(3)])
+        };
+        assert_eq!(draw(Queries::Share(0.1), 2).unwrap(), [4, 2, 1, 0]);
+        assert_eq!(draw(Queries::Share(0.5), 20).unwrap(), [20, 10, 0, 0]);
+        assert_eq!(draw(Queries::PerClass(5), 6).unwrap(), [5, 5, 0, 0]);
+        let error = |queries, least| draw(queries, least).unwrap_err().to_string();
+        assert!(error(Queries::Share(0.1), 0).contains("\"3\" has 1 item"));
+        assert!(error(Queries::PerClass(1), 41).contains("at most 40"));
+        for share in [0.0, 1.0, -0.1, f64::NAN] {
+            assert!(error(Queries::Share(share), 0).contains("above 0 and below 1"));
+        }
     }
 
     #[test]

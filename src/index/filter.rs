@@ -25,6 +25,8 @@ pub struct Filter {
 enum Condition {
     /// One of these labels.
     Labels(Vec<u32>),
+    /// None of these labels.
+    WithoutLabels(Vec<u32>),
     /// One of these ids, ascending.
     Ids(Vec<u64>),
     /// An id whose bit is set.
@@ -41,6 +43,13 @@ impl Filter {
     #[must_use]
     pub fn labels(mut self, labels: &[u32]) -> Self {
         self.conditions.push(Condition::Labels(labels.to_vec()));
+        self
+    }
+
+    /// Items with none of these labels, those without any label among them.
+    #[must_use]
+    pub fn without_labels(mut self, labels: &[u32]) -> Self {
+        self.conditions.push(Condition::WithoutLabels(labels.to_vec()));
         self
     }
 
@@ -73,6 +82,13 @@ impl Filter {
         for condition in &self.conditions {
             let of_condition = match condition {
                 Condition::Labels(labels) => segment.of_sets(&sets.carriers_of_any(labels)),
+                Condition::WithoutLabels(labels) => {
+                    let carriers = sets.carriers_of_any(labels);
+                    let others = 0..sets.len() as u32;
+                    let others: Vec<u32> =
+                        others.filter(|set| carriers.binary_search(set).is_err()).collect();
+                    segment.of_sets(&others)
+                }
                 Condition::Ids(ids) => by_ids(segment, ids.iter().copied()),
                 Condition::Bitmap(words) => by_ids(segment, set_bits(words).map(|id| id as u64)),
             };

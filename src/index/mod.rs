@@ -261,10 +261,23 @@ impl Index {
         let mut code = vec![0; self.layout.code_words()];
         let segment = &self.segments[segment];
         segment.code(slot, &mut code)?;
-        let set = segment.label_set(slot)? as usize;
+        let labels = self.labels_of_set(segment.label_set(slot)?).to_vec();
+        Ok(Some(Item { code, labels }))
+    }
+
+    /// The labels of an item, ascending, if it is there.
+    ///
+    /// # Errors
+    /// When the file it is in is damaged.
+    pub fn labels(&self, id: u64) -> Result<Option<&[u32]>> {
+        let Some((segment, slot)) = self.find(id)? else { return Ok(None) };
+        Ok(Some(self.labels_of_set(self.segments[segment].label_set(slot)?)))
+    }
+
+    fn labels_of_set(&self, set: u32) -> &[u32] {
         // A set that is not there is one of a file that was tampered with; see `verify`.
-        let labels = if set < self.sets.len() { self.sets.labels(set) } else { &[] };
-        Ok(Some(Item { code, labels: labels.to_vec() }))
+        let set = set as usize;
+        if set < self.sets.len() { self.sets.labels(set) } else { &[] }
     }
 
     /// Checks everything that an opened file holds, and not only what is looked at.

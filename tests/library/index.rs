@@ -113,6 +113,11 @@ fn check(index: &mut Index, model: &Model, bits: usize, seed: u64, k: usize, rad
         (Filter::all(), Box::new(|_, _| true)),
         (Filter::all().labels(&[1, 4]), Box::new(|_, l| l.contains(&1) || l.contains(&4))),
         (Filter::all().labels(&[99]), Box::new(|_, _| false)),
+        (
+            Filter::all().without_labels(&[1, 4]),
+            Box::new(|_, l| !l.contains(&1) && !l.contains(&4)),
+        ),
+        (Filter::all().without_labels(&[99]), Box::new(|_, _| true)),
         (Filter::all().ids(&some), Box::new(|id, _| some.contains(&id))),
         (Filter::all().bitmap(&bitmap), Box::new(|id, _| in_bitmap(id))),
         (

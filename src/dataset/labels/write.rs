@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::super::npy::{NpyWriter, RawWriter};
+use super::super::npy::{NpyWriter, RawWriter, text_bytes};
 use super::{LabelList, LabelNames};
 use crate::{Error, Labels, Result, file};
 
@@ -87,10 +87,7 @@ fn write_texts(path: &Path, texts: &[&str]) -> Result<()> {
     let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1);
     let mut file = RawWriter::create(path, &format!("<U{longest}"), 4 * longest, None)?;
     for text in texts {
-        file.append(1, |bytes| {
-            let filled = text.chars().map(u32::from).chain(std::iter::repeat(0)).take(longest);
-            bytes.extend(filled.flat_map(u32::to_le_bytes));
-        })?;
+        file.append(1, |bytes| bytes.extend(text_bytes(text, longest)))?;
     }
     file.finish()
 }

@@ -10,8 +10,8 @@ use super::content::Content;
 use super::extent::{Extent, shape};
 use super::input::Input;
 pub(super) use header::{Header, Item, TextItem};
-pub(super) use writer::RawWriter;
 pub use writer::{NpyElement, NpyWriter};
+pub(super) use writer::{RawWriter, header, text_bytes};
 
 use crate::{Error, Result};
 

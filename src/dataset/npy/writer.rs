@@ -13,12 +13,8 @@ use crate::{Error, Result};
 /// multiple of 64; the longest header possible fits.
 const HEADER: usize = 128;
 
-/// A type of which [`NpyWriter`] writes arrays: `u8`, `i64` or `f32`.
+/// A type of which [`NpyWriter`] writes arrays: `u8`, `u32`, `u64`, `i32`, `i64` or `f32`.
 pub trait NpyElement: sealed::Element {}
-
-impl NpyElement for u8 {}
-impl NpyElement for i64 {}
-impl NpyElement for f32 {}
 
 mod sealed {
     /// What an element must tell; nothing outside of this file can.
@@ -35,20 +31,20 @@ mod sealed {
             bytes.extend_from_slice(values);
         }
     }
+    impl super::NpyElement for u8 {}
 
-    impl Element for i64 {
-        const DESCR: &'static str = "<i8";
-        fn encode(values: &[i64], bytes: &mut Vec<u8>) {
-            bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-        }
+    macro_rules! elements {
+        ($($number:ty => $descr:literal),*) => {$(
+            impl Element for $number {
+                const DESCR: &'static str = $descr;
+                fn encode(values: &[$number], bytes: &mut Vec<u8>) {
+                    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+                }
+            }
+            impl super::NpyElement for $number {}
+        )*};
     }
-
-    impl Element for f32 {
-        const DESCR: &'static str = "<f4";
-        fn encode(values: &[f32], bytes: &mut Vec<u8>) {
-            bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-        }
-    }
+    elements!(u32 => "<u4", u64 => "<u8", i32 => "<i4", i64 => "<i8", f32 => "<f4");
 }
 
 /// Writes an npy file that appears whole or not at all: nothing is at its path before
@@ -192,15 +188,21 @@ impl RawWriter {
             return Err(Error::malformed(self.target.path(), problem));
         }
         let file = self.target.file();
-        let header = header(&self.descr, self.end, self.columns);
+        let sizes: Vec<usize> = [self.end].into_iter().chain(self.columns).collect();
+        let header = header(&self.descr, &sizes);
         let written = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(&header));
         written.map_err(Error::io(self.target.path()))?;
         self.target.commit().map(drop)
     }
 }
 
-fn header(descr: &str, rows: usize, columns: Option<usize>) -> Vec<u8> {
-    let shape = columns.map_or(format!("({rows},)"), |columns| format!("({rows}, {columns})"));
+/// What an npy file of this type and these sizes begins with.
+pub(in crate::dataset) fn header(descr: &str, sizes: &[usize]) -> Vec<u8> {
+    let sizes: String = sizes.iter().map(|size| format!("{size}, ")).collect();
+    // A tuple of one has a comma at its end, one of several has none.
+    let sizes =
+        if sizes.matches(',').count() == 1 { sizes.trim_end() } else { &sizes[..sizes.len() - 2] };
+    let shape = format!("({sizes})");
     let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
     let mut header = b"\x93NUMPY\x01\x00".to_vec();
     header.extend((HEADER as u16 - 10).to_le_bytes());
@@ -210,13 +212,19 @@ fn header(descr: &str, rows: usize, columns: Option<usize>) -> Vec<u8> {
     header
 }
 
+/// A text of so many characters, four bytes each, as it stands in an array of texts.
+pub(in crate::dataset) fn text_bytes(text: &str, length: usize) -> impl Iterator<Item = u8> + '_ {
+    let filled = text.chars().map(u32::from).chain(std::iter::repeat(0)).take(length);
+    filled.flat_map(u32::to_le_bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_longest_header_fits() {
-        let longest = header("<U1048576", usize::MAX, Some(usize::MAX));
+        let longest = header("<U1048576", &[usize::MAX, usize::MAX]);
         assert_eq!(longest.len(), HEADER);
         assert!(longest.ends_with(b"} \n") || longest.ends_with(b"  \n"));
     }

@@ -21,8 +21,10 @@ pub(in crate::dataset) struct Table {
     fields: usize,
     /// The columns asked for.
     columns: Vec<usize>,
-    /// The first line, if it was found to be a header though no column was asked for by name.
-    header: Option<Vec<String>>,
+    /// The fields of the first line.
+    first_line: Vec<String>,
+    /// Whether that was found to be a header, though no column was asked for by name.
+    found_header: bool,
     /// Records that were read to tell whether there is a header; the next is the last.
     ahead: Vec<Record>,
     current: Record,
@@ -60,7 +62,8 @@ impl Table {
             spaced: delimiter.is_none(),
             fields: 0,
             columns: Vec::new(),
-            header: None,
+            first_line: Vec::new(),
+            found_header: false,
             ahead: Vec::new(),
             current: Record::default(),
         };
@@ -94,9 +97,10 @@ impl Table {
         self.ahead.extend(second);
         match named {
             true => {}
-            false if is_header(&titles, &below, numbers) => self.header = Some(titles),
+            false if is_header(&titles, &below, numbers) => self.found_header = true,
             false => self.ahead.push(first),
         }
+        self.first_line = titles;
         if self.ahead.is_empty() {
             return Err(wrong(&self.path, "has a header line and no rows".to_owned()));
         }
@@ -115,14 +119,21 @@ impl Table {
 
     /// Which line was taken for a header, if no column was asked for by name.
     pub(in crate::dataset) fn header_remark(&self) -> Option<String> {
-        let titles = columns::shown(self.header.as_ref()?);
-        Some(format!("{}: the first line was taken for a header: {titles}", self.path.display()))
+        self.found_header.then(|| {
+            let (path, titles) = (self.path.display(), columns::shown(&self.first_line));
+            format!("{path}: the first line was taken for a header: {titles}")
+        })
+    }
+
+    /// The fields of the first line, be it a header or not.
+    pub(in crate::dataset) fn first_line(&self) -> &[String] {
+        &self.first_line
     }
 
     /// Whether the first column is read and has no name, though others have.
     pub(super) fn has_nameless_first(&self) -> bool {
-        let nameless = |header: &Vec<String>| header.len() > 1 && header[0].is_empty();
-        self.header.as_ref().is_some_and(nameless) && self.columns.first() == Some(&0)
+        let nameless = self.first_line.len() > 1 && self.first_line[0].is_empty();
+        self.found_header && nameless && self.columns.first() == Some(&0)
     }
 
     /// The line at which the current record ends, counted from 1.
