@@ -1,7 +1,7 @@
 //! Files that appear whole or not at all.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -74,6 +74,16 @@ impl AtomicFile {
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut target = AtomicFile::create(path)?;
     target.file().write_all(bytes).map_err(Error::io(path))?;
+    target.commit().map(drop)
+}
+
+/// Like [`write`], of bytes that are read from elsewhere.
+///
+/// # Errors
+/// As for [`write`], and when they cannot be read.
+pub fn write_from(path: &Path, bytes: &mut impl Read) -> Result<()> {
+    let mut target = AtomicFile::create(path)?;
+    std::io::copy(bytes, target.file()).map_err(Error::io(path))?;
     target.commit().map(drop)
 }
 

@@ -1,6 +1,7 @@
 //! The command line: one struct per command.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
 
@@ -76,6 +77,24 @@ pub enum Command {
 pub struct Completions {
     /// bash, zsh, fish, elvish or powershell
     pub shell: clap_complete::Shell,
+}
+
+/// Reads a whole number, and says so where it is none.
+pub fn whole<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| match text.parse::<i128>() {
+        Ok(number) if number < 0 => "a whole number of 0 or more was expected".to_owned(),
+        Ok(_) => "the number is too large".to_owned(),
+        Err(_) => "a whole number was expected".to_owned(),
+    })
+}
+
+/// Like [`whole`], of 1 or more.
+pub fn positive<T: FromStr + PartialEq + From<u8>>(text: &str) -> Result<T, String> {
+    match whole(text) {
+        Ok(number) if number != T::from(0) => Ok(number),
+        Err(problem) if text.parse::<i128>().is_err() => Err(problem),
+        _ => Err("a whole number of 1 or more was expected".to_owned()),
+    }
 }
 
 /// Vectors and their labels.

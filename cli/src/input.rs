@@ -1,9 +1,11 @@
 //! Files of vectors and labels, as commands take them.
 
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Result, bail};
-use hashbrook::dataset::{Reader, file_of, read_labels_all};
+use anyhow::{Context, Result, bail};
+use hashbrook::dataset::{LabelsRead, Reader, file_of, first_line, read_labels_for};
 use hashbrook::{Codes, Features, HashFunction, LabelList, LabelNames};
 
 use crate::console::{self, plural};
@@ -25,6 +27,7 @@ pub fn for_each_rows(
         bar.inc(rows.len() as u64);
     }
     bar.finish_and_clear();
+    remark(reader.remarks());
     Ok(())
 }
 
@@ -64,18 +67,85 @@ pub fn are_regular(files: &[String]) -> bool {
     files.iter().all(|file| file_of(file).is_ok_and(|path| path.is_file()))
 }
 
-/// The labels of some rows, of which `rows` is the number if it is known.
+/// Says what a reader or a list of labels remarks on, each thing once.
+pub fn remark(remarks: impl IntoIterator<Item = String>) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    for remark in remarks {
+        let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.insert(remark.clone()) {
+            console::note(remark);
+        }
+    }
+}
+
+/// The labels of some rows, whose shape is known as far as the files tell it.
 pub fn labels_for(
     files: &[String],
     names: &mut LabelNames,
     data: &[String],
-    shape: (Option<usize>, usize),
+    (rows, dim): (Option<usize>, usize),
 ) -> Result<LabelList> {
-    let labels = read_labels_all(files, names)?;
-    if let (Some(rows), dim) = shape {
+    check_parts(data, files)?;
+    let read = read_labels_for(files, names, rows);
+    let read = match dim {
+        1 => read.with_context(|| {
+            let (data, labels) = (data.join(", "), files.join(", "));
+            format!("{data} has one number a row; are {data} and {labels} swapped?")
+        }),
+        _ => read.map_err(Into::into),
+    };
+    let LabelsRead { labels, remarks, .. } = read?;
+    remark(remarks);
+    if let Some(rows) = rows {
         check_label_count(files, labels.len(), data, (rows, dim))?;
     }
+    remark(all_differ(files, &labels));
     Ok(labels)
+}
+
+/// A remark on labels that tell every row from every other.
+fn all_differ(files: &[String], labels: &LabelList) -> Option<String> {
+    /// Fewer rows may well be of as many labels.
+    const ENOUGH: usize = 10;
+    let labels = labels.view().as_single().filter(|labels| labels.len() >= ENOUGH)?;
+    let different = labels.iter().collect::<HashSet<_>>().len();
+    (different == labels.len()).then(|| {
+        format!(
+            "{}: each of the {} rows has a label of its own; are these row numbers or ids, and no \
+             labels?",
+            files.join(", "),
+            console::count(labels.len() as u64)
+        )
+    })
+}
+
+/// Fails if a table is given as data and as labels, without saying which columns are which.
+fn check_parts(data: &[String], labels: &[String]) -> Result<()> {
+    for label_spec in labels {
+        let file = file_of(label_spec)?;
+        for data_spec in data {
+            let whole = |spec: &str| Path::new(spec) == file;
+            if file_of(data_spec)? != file || !whole(data_spec) || !file.is_file() {
+                continue;
+            }
+            let Some(columns) = first_line(&file.to_string_lossy())? else { continue };
+            let last = columns.len() - 1;
+            let file = file.display();
+            let fix = format!("--data {file}:0-{} --labels {file}:{last}", last.saturating_sub(1));
+            if whole(label_spec) {
+                bail!(
+                    "{file} is given as data and as labels; say which of its {} columns are which, \
+                     as in {fix}",
+                    columns.len()
+                );
+            }
+            remark([format!(
+                "the column of {label_spec} is read as a feature, too, as --data {file} takes all \
+                 columns; name those of the features, as in {fix}"
+            )]);
+        }
+    }
+    Ok(())
 }
 
 /// Fails unless there are as many labels as rows.
@@ -89,11 +159,11 @@ pub fn check_label_count(
         return Ok(());
     }
     let hint = if labels == dim {
-        "; is the data the wrong way round? It should have a row for each item"
+        "; is the data the wrong way round? It should have a row for each item".to_owned()
     } else if labels == rows + 1 {
-        "; is the first line of the labels a header, or the last one blank? FILE:0 reads a column"
+        header_hint(files)
     } else {
-        ""
+        String::new()
     };
     bail!(
         "{} has {}, {} has {}; there must be one label, or one set of labels, per row{hint}",
@@ -104,6 +174,28 @@ pub fn check_label_count(
     )
 }
 
+/// What to do about one label too many.
+fn header_hint(files: &[String]) -> String {
+    let (Some(file), true) = (files.first(), are_regular(files)) else { return String::new() };
+    match first_line(file) {
+        Ok(Some(titles)) => match &titles[..] {
+            [title] => {
+                format!("; is the first line a header? {file}:{title} reads what is below it")
+            }
+            titles => {
+                let last = titles.last().map(String::as_str).unwrap_or_default();
+                let titles = titles.iter().map(|title| format!("{title:?}")).collect::<Vec<_>>();
+                format!(
+                    "; is the first line a header? Its columns are {}, and {file}:{last} reads the \
+                     last",
+                    titles.join(", ")
+                )
+            }
+        },
+        _ => String::new(),
+    }
+}
+
 /// A matrix small enough for memory, with its width.
 pub fn read_matrix(file: &str) -> Result<(Vec<f32>, usize)> {
     let mut reader = Reader::open(file)?;
@@ -112,26 +204,4 @@ pub fn read_matrix(file: &str) -> Result<(Vec<f32>, usize)> {
         values.extend_from_slice(rows.values());
     }
     Ok((values, reader.dim()))
-}
-
-/// Fails if an output would replace one of the inputs, or another output.
-pub fn check_outputs<'a>(
-    outputs: impl IntoIterator<Item = &'a Path>,
-    inputs: impl IntoIterator<Item = &'a String>,
-) -> Result<()> {
-    let found = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let mut taken: Vec<PathBuf> = Vec::new();
-    for input in inputs {
-        taken.push(found(&file_of(input)?));
-    }
-    for output in outputs {
-        if taken.contains(&found(output)) {
-            bail!(
-                "{} is read or written by this very command; choose another name for the output",
-                output.display()
-            );
-        }
-        taken.push(found(output));
-    }
-    Ok(())
 }

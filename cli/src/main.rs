@@ -5,6 +5,7 @@ mod commands;
 mod console;
 mod input;
 mod interrupt;
+mod output;
 
 use std::process::ExitCode;
 

@@ -1,15 +1,18 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{ArgAction, ArgGroup};
 use hashbrook::Index;
-use hashbrook::dataset::read_ids;
+use hashbrook::dataset::read_ids_for;
 use serde_json::json;
 
 use super::index::items::read_codes_all;
+use super::search::results::label_names;
+use crate::args::whole;
 use crate::console::{self, count, plural, seconds};
-use crate::{input, interrupt};
+use crate::output::Output;
+use crate::{interrupt, output};
 
 /// Lists groups of near-duplicates
 ///
@@ -22,6 +25,7 @@ use crate::{input, interrupt};
     after_help = "\
 Examples:
   hashbrook dedup --index photos.index --radius 3 > groups.txt
+  hashbrook dedup --index photos.index --radius 3 --out groups.csv
   hashbrook dedup --codes codes.npy --radius 3 --json"
 )]
 pub struct Args {
@@ -42,43 +46,39 @@ pub struct Args {
     bits: Option<usize>,
 
     /// How far near-duplicates may be apart
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", value_parser = whole::<u32>, allow_negative_numbers = true)]
     radius: u32,
 
-    /// Write the groups to a file, in place of printing them
+    /// Write the groups to a file, in place of printing them: a line of ids each, or as its name says:
+    /// .csv (a line for each item, with the number of its group) or .jsonl (an object a line)
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Print a JSON object for each group, unless there is --out, and one for all at the end
+    /// Print a JSON object for each group, with the labels of its items, unless there is --out, and one for all at the end
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: &Args) -> Result<()> {
     interrupt::nothing_to_save();
-    if let Some(out) = &args.out {
-        let index = args.index.as_deref();
-        input::check_outputs(
-            index.into_iter().chain([out.as_path()]),
-            args.codes.iter().chain(&args.ids),
-        )?;
-        hashbrook::file::check_writable(out)?;
-    }
+    let outputs = [args.index.as_deref(), args.out.as_deref()].into_iter().flatten();
+    output::check_outputs(outputs, args.codes.iter().chain(&args.ids))?;
+    let out = match &args.out {
+        Some(out) => {
+            output::check_name(out, "groups", &["txt", "csv", "jsonl"])?;
+            output::check_json(out, args.json)?;
+            Some(Output::new(out)?)
+        }
+        None => None,
+    };
     let index = match &args.index {
         Some(path) => Index::open(path)?,
         None => {
             let codes = read_codes_all(&args.codes, args.bits)?;
             let ids = match &args.ids {
-                Some(file) => read_ids(file)?,
+                Some(file) => read_ids_for(&[file], codes.len())?,
                 None => (0..codes.len() as u64).collect(),
             };
-            if ids.len() != codes.len() {
-                bail!(
-                    "{} for {}; there must be one per code",
-                    plural(ids.len() as u64, "id"),
-                    plural(codes.len() as u64, "code")
-                );
-            }
             let mut index = Index::of_codes(codes.bits())?;
             index.add_codes(&ids, &codes, None)?;
             index
@@ -88,21 +88,24 @@ pub fn run(args: &Args) -> Result<()> {
     let groups = index.duplicates(args.radius)?;
     let time = clock.elapsed();
     let items: usize = groups.iter().map(Vec::len).sum();
-    let line = |group: &Vec<u64>| {
-        let ids: Vec<String> = group.iter().map(u64::to_string).collect();
-        ids.join(" ")
+    let form = match args.out.as_deref().and_then(Path::extension) {
+        Some(ending) if ending.eq_ignore_ascii_case("csv") => Form::Csv,
+        Some(ending) if ending.eq_ignore_ascii_case("jsonl") => Form::Json,
+        None if args.json && args.out.is_none() => Form::Json,
+        _ => Form::Ids,
     };
-    match &args.out {
+    match &out {
         Some(out) => {
-            let text: String = groups.iter().map(|group| line(group) + "\n").collect();
-            hashbrook::file::write(out, text.as_bytes())?;
+            let mut text = if form == Form::Csv { "id,group\n".to_owned() } else { String::new() };
+            for (number, group) in groups.iter().enumerate() {
+                text += &(form.of(&index, number, group)? + "\n");
+            }
+            hashbrook::file::write(out.path(), text.as_bytes())?;
+            out.finish()?;
         }
         None => {
-            for group in &groups {
-                match args.json {
-                    true => console::line(json!({ "ids": group }))?,
-                    false => console::line(line(group))?,
-                }
+            for (number, group) in groups.iter().enumerate() {
+                console::line(form.of(&index, number, group)?)?;
             }
         }
     }
@@ -115,7 +118,7 @@ pub fn run(args: &Args) -> Result<()> {
             "seconds": time.as_secs_f64(),
         }));
     }
-    // Not to the standard output, where groups are.
+    // Not to the standard output, where groups may be.
     console::note(format_args!(
         "{} of {} are in {} of near-duplicates, found in {}",
         count(items as u64),
@@ -123,5 +126,36 @@ pub fn run(args: &Args) -> Result<()> {
         plural(groups.len() as u64, "group"),
         seconds(time)
     ));
+    // Near-duplicates come in twos and threes; what comes in hundreds is a class.
+    if 2 * items > index.len() && items > 20 * groups.len() {
+        console::note(
+            "most items share few codes: these tell labels apart, and hardly the items of one label, so \
+             the groups are classes rather than near-duplicates. For those, encode with a method that \
+             keeps neighbours (learn --method frosh, sketchhash or lsh)",
+        );
+    }
     Ok(())
+}
+
+/// How groups are written.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Ids,
+    Csv,
+    Json,
+}
+
+impl Form {
+    fn of(self, index: &Index, number: usize, group: &[u64]) -> Result<String> {
+        let ids = |line: &dyn Fn(&u64) -> String| group.iter().map(line).collect::<Vec<_>>();
+        Ok(match self {
+            Form::Ids => ids(&u64::to_string).join(" "),
+            Form::Csv => ids(&|id| format!("{id},{number}")).join("\n"),
+            Form::Json if index.label_bound() == 0 => json!({ "ids": group }).to_string(),
+            Form::Json => {
+                let labels = group.iter().map(|&id| label_names(index, id));
+                json!({ "ids": group, "labels": labels.collect::<Result<Vec<_>>>()? }).to_string()
+            }
+        })
+    }
 }

@@ -1,31 +1,40 @@
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use hashbrook::LabelNames;
-use hashbrook::dataset::{NpyWriter, Reader, Split, write_labels};
+use anyhow::{Context, Result, anyhow, bail};
+use hashbrook::dataset::{NpyWriter, Queries, Reader, Split, write_labels};
+use hashbrook::{Error, LabelNames};
 use serde_json::json;
 
-use crate::args::LabelledData;
-use crate::{console, input};
+use crate::args::{LabelledData, whole};
+use crate::{console, input, output};
 
 /// Divides labelled vectors into queries and a database to search
 ///
 /// Draws the queries of each class at random and puts all other rows, in random order, into the
-/// database. Writes db.npy, db-labels.npy, queries.npy and query-labels.npy. Labels keep their names:
-/// several numbers per row become a 0/1 matrix, several texts db-labels.txt and query-labels.txt.
+/// database. Writes db.npy, db-labels.npy, queries.npy and query-labels.npy, and which rows of the data
+/// they are, counted from 0, to db-rows.npy and query-rows.npy. Labels keep their names: several numbers
+/// per row become a 0/1 matrix, several texts db-labels.txt and query-labels.txt.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example, the split of the papers on MNIST:
   hashbrook split --data train-images-idx3-ubyte.gz --data t10k-images-idx3-ubyte.gz \\
                   --labels train-labels-idx1-ubyte.gz --labels t10k-labels-idx1-ubyte.gz \\
-                  --queries-per-class 100 --seed 1 --out mnist/")]
+                  --queries 100 --seed 1 --out mnist/
+
+A tenth of each class, but of classes with fewer than 20 rows none:
+  hashbrook split --data birds.csv:0-511 --labels birds.csv:species \\
+                  --queries 0.1 --min-per-class 20 --out birds/")]
 pub struct Args {
     #[command(flatten)]
     input: LabelledData,
 
-    /// How many queries to draw of each class
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    queries_per_class: usize,
+    /// How many queries to draw of each class: a number such as 100, or a share such as 0.1
+    #[arg(long, alias = "queries-per-class", value_name = "N|SHARE", default_value = "100", value_parser = queries, allow_negative_numbers = true)]
+    queries: Queries,
+
+    /// Draw no queries of classes with fewer rows: they stay in the database
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<usize>, allow_negative_numbers = true)]
+    min_per_class: usize,
 
     /// What the draw depends on
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -34,6 +43,10 @@ pub struct Args {
     /// The folder to write to; it is made if it is not there
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+
+    /// Replace files of another split that stand there
+    #[arg(long)]
+    force: bool,
 
     /// Print one JSON object
     #[arg(long)]
@@ -45,16 +58,23 @@ pub fn run(args: &Args) -> Result<()> {
     if label_files.is_empty() {
         bail!("the queries are drawn class by class: give the labels with --labels");
     }
+    let places = WRITTEN.map(|name| args.out.join(name));
+    output::check_outputs(places.iter().map(PathBuf::as_path), data.iter().chain(label_files))?;
+    output::check_free(places.iter().map(PathBuf::as_path), args.force)?;
     let mut reader = Reader::open_all(data)?;
     let mut names = LabelNames::new();
     let shape = (input::count_rows(data, &reader)?, reader.dim());
     let labels = input::labels_for(label_files, &mut names, data, shape)?;
-    let split = Split::per_class(labels.view(), Some(&names), args.queries_per_class, args.seed)?;
+    let (least, seed) = (args.min_per_class, args.seed);
+    let split = Split::draw(labels.view(), Some(&names), args.queries, least, seed);
+    let split = split.map_err(|error| match error {
+        Error::ClassTooSmall { .. } => {
+            anyhow!("{error}, or leave the rarest in the database whole with --min-per-class")
+        }
+        other => other.into(),
+    })?;
     std::fs::create_dir_all(&args.out)
         .with_context(|| format!("{} cannot be made", args.out.display()))?;
-    let places = ["db.npy", "queries.npy", "db-labels.npy", "query-labels.npy"];
-    let places = places.map(|name| args.out.join(name));
-    input::check_outputs(places.iter().map(PathBuf::as_path), data.iter().chain(label_files))?;
 
     // Where each row goes: rows arrive in order and are written to their places.
     let mut targets = vec![(false, 0); labels.len()];
@@ -82,6 +102,8 @@ pub fn run(args: &Args) -> Result<()> {
     write_labels(&args.out, "query-labels", &labels.select(&split.queries), &names)?;
     database.finish()?;
     queries.finish()?;
+    write_rows(&places[2], &split.database)?;
+    write_rows(&places[3], &split.queries)?;
 
     let (database, queries) = (split.database.len() as u64, split.queries.len() as u64);
     let out = args.out.display();
@@ -99,6 +121,36 @@ pub fn run(args: &Args) -> Result<()> {
         console::plural(database, "row"),
         console::plural(names.len() as u64, "label"),
     ))
+}
+
+/// All files that may be written.
+const WRITTEN: [&str; 8] = [
+    "db.npy",
+    "queries.npy",
+    "db-rows.npy",
+    "query-rows.npy",
+    "db-labels.npy",
+    "db-labels.txt",
+    "query-labels.npy",
+    "query-labels.txt",
+];
+
+/// Reads a number of queries, or a share.
+fn queries(text: &str) -> Result<Queries, String> {
+    let count = whole::<usize>(text).ok().filter(|&count| count > 0);
+    let share = || text.parse().ok().filter(|&share: &f64| share > 0.0 && share < 1.0);
+    let queries = count.map(Queries::PerClass).or_else(|| share().map(Queries::Share));
+    queries.ok_or_else(|| {
+        "a number of 1 or more, or a share above 0 and below 1, was expected".to_owned()
+    })
+}
+
+/// Writes which rows of the data these are.
+fn write_rows(path: &Path, rows: &[usize]) -> Result<()> {
+    let mut out = NpyWriter::<i64>::create(path, None)?;
+    let rows: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
+    out.write(&rows)?;
+    Ok(out.finish()?)
 }
 
 /// Rows written in any order, in bytes where the values are such.

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::args::LabelledData;
 use crate::console::{self, plural};
-use crate::input;
+use crate::{input, output};
 
 /// Takes rows out of a model, as if it had never seen them
 ///
@@ -40,7 +40,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<()> {
     let (data, files) = (&args.input.data, &args.input.labels);
-    input::check_outputs([args.out.as_path()], data.iter().chain(files))?;
+    output::check_outputs([args.out.as_path()], data.iter().chain(files))?;
     file::check_writable(&args.out)?;
     let mut model = Model::load(&args.model)?;
     if files.is_empty() {

@@ -3,5 +3,7 @@
 
 mod good;
 mod index;
+mod results;
 mod support;
+mod tables;
 mod wrong;

@@ -42,11 +42,20 @@ impl Folder {
 
     /// Runs the command in this folder, with arguments separated by spaces.
     pub fn run(&self, arguments: &str) -> Outcome {
-        let output = Command::new(env!("CARGO_BIN_EXE_hashbrook"))
-            .current_dir(self.path())
-            .args(arguments.split_whitespace())
-            .output()
-            .unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hashbrook"));
+        self.outcome(command.args(arguments.split_whitespace()), arguments)
+    }
+
+    /// Runs a script in this folder, in which `hashbrook` is the command.
+    #[cfg(unix)]
+    pub fn shell(&self, script: &str) -> Outcome {
+        let command = format!("hashbrook() {{ {} \"$@\"; }}", env!("CARGO_BIN_EXE_hashbrook"));
+        let whole = format!("set -o pipefail; {command}; {script}");
+        self.outcome(Command::new("bash").args(["-c", &whole]), script)
+    }
+
+    fn outcome(&self, command: &mut Command, arguments: &str) -> Outcome {
+        let output = command.current_dir(self.path()).output().unwrap();
         Outcome {
             arguments: arguments.to_owned(),
             status: output.status.code(),

@@ -197,9 +197,6 @@ fn outputs_that_cannot_be_written_are_found_before_the_work_is_done() {
     folder
         .run("split --data db.npy --labels db-labels.npy --queries-per-class 999 --out s")
         .fails_with(&["too few for 999 queries"]);
-    folder
-        .run("split --data db.npy --labels db-labels.npy --queries-per-class 0 --out s")
-        .fails_with(&["not 0"]);
     folder.run("split --data db.npy --out s").fails_with(&["--labels"]);
     assert_eq!(folder.names(), before, "nothing was written");
 }
@@ -229,7 +226,7 @@ fn outputs_do_not_replace_what_is_read() {
 fn labels_that_do_not_belong_to_the_data() {
     let folder = Folder::new().with_digits();
     folder.run(&format!("{LEARN} --bits 16 --out m")).ok();
-    let names: String = (0..200).map(|i| format!("name{i}\n")).collect();
+    let names: String = (0..200).map(|i| format!("name{}\n", i % 20)).collect();
     folder.write("names.txt", names);
     folder
         .run(

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::ArgAction;
-use hashbrook::dataset::{read_codes, read_ids, read_labels_all};
+use hashbrook::dataset::{read_codes, read_ids_for};
 use hashbrook::{Codes, Error, Index};
 
 use crate::console::plural;
@@ -64,12 +64,11 @@ impl Items {
         }
         let labels = match self.labels.as_slice() {
             [] => None,
-            files => Some(read_labels_all(files, &mut names)?),
+            files => {
+                let data = if self.codes.is_empty() { &self.data } else { &self.codes };
+                Some(input::labels_for(files, &mut names, data, (Some(items), usize::MAX))?)
+            }
         };
-        if let Some(labels) = &labels {
-            let data = if self.codes.is_empty() { &self.data } else { &self.codes };
-            input::check_label_count(&self.labels, labels.len(), data, (items, usize::MAX))?;
-        }
         if !upsert {
             // Before names are written, so that it is all or nothing.
             for &id in &ids {
@@ -100,15 +99,13 @@ pub fn encode(index: &Index, files: &[String]) -> Result<Codes> {
 
 /// The ids in several files, which must be as many as the items.
 pub fn read_ids_all(files: &[String], items: usize) -> Result<Vec<u64>> {
-    let mut ids = Vec::new();
-    for file in files {
-        ids.extend(read_ids(file)?);
+    match read_ids_for(files, items) {
+        Err(Error::IdCount { ids, items }) => {
+            let (ids, items) = (plural(ids as u64, "id"), plural(items as u64, "item"));
+            bail!("{} has {ids} for {items}; there must be one per item", files.join(", "))
+        }
+        other => Ok(other?),
     }
-    if ids.len() != items {
-        let (of_ids, of_items) = (plural(ids.len() as u64, "id"), plural(items as u64, "item"));
-        bail!("{} has {of_ids} for {of_items}; there must be one per item", files.join(", "));
-    }
-    Ok(ids)
 }
 
 /// The codes in several files.

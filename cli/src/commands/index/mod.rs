@@ -13,7 +13,7 @@ use serde_json::json;
 
 use self::items::Items;
 use crate::console::{self, count, plural, seconds};
-use crate::{input, interrupt};
+use crate::{input, interrupt, output};
 
 /// Makes, changes and checks index files, for `search`
 #[derive(clap::Args)]
@@ -38,8 +38,23 @@ enum Action {
     Add(Add),
     Remove(Remove),
     Renew(Renew),
+    /// Tells what an index holds: items, the length of its codes, labels, bytes
+    ///
+    /// Looks at the beginning of the file and at its log alone, so it takes no time.
+    #[command(after_help = "Example:\n  hashbrook index info digits.index")]
     Info(Named),
+    /// Reads all of an index and checks it against its checksums
+    ///
+    /// Ends with status 1 and a message that says what is damaged, if anything is. Searches check what
+    /// they look at themselves; this is for the rest, as after a copy or a crash of the machine.
+    #[command(after_help = "Example:\n  hashbrook index verify digits.index")]
     Verify(Named),
+    /// Writes an index anew without what was removed or replaced
+    ///
+    /// The new file takes the place of the old one at once; whoever searches sees either. Worth it
+    /// after many changes: the file becomes smaller, and opens faster. `add` and `remove` do it by
+    /// themselves once the changes are a fourth of the file.
+    #[command(after_help = "Example:\n  hashbrook index compact digits.index")]
     Compact(Named),
 }
 
@@ -63,6 +78,10 @@ struct Build {
     /// Where to write the index
     #[arg(long, value_name = "INDEX")]
     out: PathBuf,
+
+    /// Replace what stands there
+    #[arg(long)]
+    force: bool,
 
     /// Print one JSON object
     #[arg(long)]
@@ -136,7 +155,6 @@ struct Renew {
     json: bool,
 }
 
-/// An index
 #[derive(clap::Args)]
 struct Named {
     /// The index
@@ -162,7 +180,8 @@ pub fn run(args: &Args) -> Result<()> {
 fn build(args: &Build) -> Result<()> {
     let start = Instant::now();
     let outputs = args.model.as_deref().into_iter().chain([args.out.as_path()]);
-    input::check_outputs(outputs, args.items.files())?;
+    output::check_outputs(outputs, args.items.files())?;
+    output::check_free([args.out.as_path()], args.force)?;
     file::check_writable(&args.out)?;
     let model = args.model.as_ref().map(|model| Model::load(model)).transpose()?;
     let codes = match args.items.codes.as_slice() {

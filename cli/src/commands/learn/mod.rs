@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::args::LabelledData;
 use crate::console::{self, count, plural};
 use crate::interrupt::Interrupted;
-use crate::{input, interrupt};
+use crate::{input, interrupt, output};
 
 /// Learns a hash function from a stream of vectors
 ///
@@ -182,9 +182,10 @@ fn check(args: &Args) -> Result<()> {
     }
     let outputs = [Some(&args.out), args.weights_out.as_ref()];
     let outputs = || outputs.into_iter().flatten().map(PathBuf::as_path);
+    let config = args.config.as_ref().map(|path| path.display().to_string());
     let given = [&args.init, &args.center].into_iter().flatten();
-    let inputs = args.input.data.iter().chain(&args.input.labels).chain(given);
-    input::check_outputs(outputs(), inputs)?;
+    let inputs = args.input.data.iter().chain(&args.input.labels).chain(given).chain(&config);
+    output::check_outputs(outputs(), inputs)?;
     // Better now than when all is learned.
     Ok(outputs().try_for_each(file::check_writable)?)
 }
@@ -255,6 +256,7 @@ impl Run<'_> {
             self.interrupted = interrupt::happened();
         }
         bar.finish_and_clear();
+        input::remark(reader.remarks());
         if let (true, Some(labels)) = (ended, self.labels) {
             let (files, data) = (&self.args.input.labels, &self.args.input.data);
             let shape = (self.skipped + self.rows, reader.dim());

@@ -1,0 +1,225 @@
+pub mod filter;
+pub mod results;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use clap::{ArgAction, ArgGroup};
+use hashbrook::{Codes, Filter, Index, Kernel};
+use serde_json::json;
+
+use self::results::{FORMATS, Results};
+use super::index::items::{encode, read_codes_all};
+use crate::args::{positive, whole};
+use crate::console::{self, count, plural, seconds};
+use crate::output::Output;
+use crate::{interrupt, output};
+
+/// Finds the items of an index that are nearest to queries
+///
+/// Results are exact and complete: the k items of smallest Hamming distance, or all within a radius,
+/// in order of distance and then of id. -k finds fewer only where there are fewer.
+#[derive(clap::Args)]
+#[command(
+    group = ArgGroup::new("what").required(true).args(["k", "radius"]),
+    group = ArgGroup::new("asked").required(true).args(["queries", "codes"]),
+    after_help = "\
+Examples:
+  hashbrook search --index digits.index --queries q.npy -k 10
+  hashbrook search --index digits.index --queries q.npy --radius 2 --where label=3 --json
+  hashbrook search --index digits.index --queries q.npy -k 5 --where label!=3 --out results.csv
+  hashbrook search --index digits.index --codes q-codes.npy -k 100 --out results.npz
+
+results.npz holds ids and distances, queries x k; within a radius, lists of both, and offsets: query
+i found those from offsets[i] to offsets[i + 1]. If items have labels, there are labels and
+label_names: in Python, label_names[labels] is as large as ids. A label with a comma is written in
+quotes, also after --where: --where 'label=\"red, big\",small'."
+)]
+pub struct Args {
+    /// The index, as `index build` wrote it
+    #[arg(long, value_name = "INDEX")]
+    index: PathBuf,
+
+    /// Vectors to search with
+    #[arg(long, value_name = "FILE", action = ArgAction::Append)]
+    queries: Vec<String>,
+
+    /// Packed codes to search with, in place of vectors
+    #[arg(long, value_name = "FILE.npy", action = ArgAction::Append)]
+    codes: Vec<String>,
+
+    /// How many items to find for each query
+    #[arg(short, value_name = "N", value_parser = positive::<usize>, allow_negative_numbers = true)]
+    k: Option<usize>,
+
+    /// Find all items up to this distance, which is included
+    #[arg(long, value_name = "D", value_parser = whole::<u32>, allow_negative_numbers = true)]
+    radius: Option<u32>,
+
+    /// Find only items with one of these labels (label=A,B), with none of these (label!=A,B), with
+    /// these ids (id=1,2,3) or with ids from a file (id=FILE); all that are given must hold
+    #[arg(long = "where", value_name = "CONDITION", action = ArgAction::Append)]
+    conditions: Vec<String>,
+
+    /// Write the results to a file: .npz, .csv, .json (one array) or .jsonl (an object a line) as its
+    /// name says; - is an npz file to the standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    /// Print a JSON object for each query, unless there is --out, and one for all at the end
+    #[arg(long)]
+    json: bool,
+
+    /// The instructions to search with: avx512, avx2, neon or portable; the fastest that
+    /// the machine has unless said
+    #[arg(long, value_name = "NAME")]
+    kernel: Option<String>,
+
+    /// Compare each query with every code. Otherwise, once there were about a thousand queries, the
+    /// codes may be put in an order that lets most of them be passed over: as exact, and faster
+    #[arg(long)]
+    scan: bool,
+
+    /// Search so many times, and tell the median of the times
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+
+    /// Search for one query at a time, as they would come in
+    #[arg(long)]
+    one_by_one: bool,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    interrupt::nothing_to_save();
+    let id_files = filter::files(&args.conditions);
+    let inputs = args.queries.iter().chain(&args.codes).chain(&id_files);
+    let outputs = args.out.as_deref().into_iter().chain([args.index.as_path()]);
+    output::check_outputs(outputs, inputs)?;
+    let out = match &args.out {
+        Some(out) => {
+            output::check_name(out, "results", &FORMATS)?;
+            output::check_json(out, args.json)?;
+            Some(Output::new(out)?)
+        }
+        None => None,
+    };
+    let mut index = Index::open(&args.index)?;
+    if let Some(name) = &args.kernel {
+        index.set_kernel(kernel(name)?);
+    }
+    index.allow_structures(!args.scan);
+    let codes = if args.codes.is_empty() {
+        encode(&index, &args.queries)?
+    } else {
+        read_codes_all(&args.codes, Some(index.bits()))?
+    };
+    let filter = filter::parse(&index, &args.conditions)?;
+    let mut results = Results::new(&index, args.out.as_deref(), args.json, args.k.is_some())?;
+    let time = search(args, &index, &codes, &filter, &mut results)?;
+    results.finish(out.as_ref().map(Output::path))?;
+    out.as_ref().map_or(Ok(()), Output::finish)?;
+    summarize(args, &index, &codes, &results, time, out.as_ref())?;
+    if results.are_mostly_ties() {
+        console::note(
+            "most queries found nothing but items with their very code, in order of ids: these codes \
+             tell labels apart, and hardly the items of one label. Rank more hits again by their \
+             vectors, or search codes that keep neighbours (learn --method frosh, sketchhash or lsh)",
+        );
+    }
+    Ok(())
+}
+
+fn summarize(
+    args: &Args,
+    index: &Index,
+    codes: &Codes,
+    results: &Results<'_>,
+    time: Duration,
+    out: Option<&Output>,
+) -> Result<()> {
+    if args.json {
+        let compared = index.len() as f64 * codes.len() as f64 / time.as_secs_f64().max(1e-9);
+        return console::line(json!({
+            "queries": codes.len(),
+            "items": index.len(),
+            "found": results.hits(),
+            "seconds": time.as_secs_f64(),
+            "codes_per_second": compared,
+        }));
+    }
+    let said = format!(
+        "{} of {} over {} in {}",
+        plural(results.hits() as u64, "hit"),
+        match codes.len() {
+            1 => "1 query".to_owned(),
+            several => format!("{} queries", count(several as u64)),
+        },
+        plural(index.len() as u64, "item"),
+        seconds(time)
+    );
+    match out {
+        Some(out) => out.say(format_args!("{said}: {}", out.name())),
+        None => console::line(said),
+    }
+}
+
+/// Hits that are in memory at a time, unless a single query has more.
+const HITS_AT_ONCE: usize = 1 << 22;
+
+/// Searches, part of the queries after part; the median of the times that takes.
+fn search(
+    args: &Args,
+    index: &Index,
+    codes: &Codes,
+    filter: &Filter,
+    results: &mut Results<'_>,
+) -> Result<Duration> {
+    let filtered = index.filtered(filter);
+    let find = |codes: &Codes| match (args.k, args.radius) {
+        (Some(k), _) => filtered.search_codes(codes, k),
+        (_, radius) => filtered.within_codes(codes, radius.unwrap_or(0)),
+    };
+    // How many items lie within a radius shows only as they are found.
+    let first = match (args.one_by_one, args.k) {
+        (true, _) => 1,
+        (false, Some(k)) => HITS_AT_ONCE / k.min(index.len()).max(1),
+        (false, None) => 256,
+    };
+    let mut times = Vec::new();
+    for round in 1..=args.repeat {
+        let (mut at, mut time, mut together) = (0, Duration::ZERO, first.max(1));
+        // A filter or a k that makes no sense is an error without queries, too.
+        while at < codes.len() || (at == 0 && codes.is_empty()) {
+            let some: Vec<usize> = (at..codes.len().min(at + together)).collect();
+            let some = codes.select(&some);
+            let clock = Instant::now();
+            let hits = find(&some)?;
+            time += clock.elapsed();
+            if round == args.repeat {
+                results.add(&hits)?;
+            }
+            if !args.one_by_one && args.k.is_none() {
+                let each = hits.all().len().div_ceil(some.len().max(1)).max(1);
+                together = (HITS_AT_ONCE / each).clamp(1, 4 * together);
+            }
+            at += some.len().max(1);
+        }
+        times.push(time);
+    }
+    times.sort_unstable();
+    Ok(times[times.len() / 2])
+}
+
+fn kernel(name: &str) -> Result<Kernel> {
+    let found: Option<Kernel> = serde_json::from_value(json!(name)).ok();
+    let available = Kernel::available();
+    match found.filter(|kernel| available.contains(kernel)) {
+        Some(kernel) => Ok(kernel),
+        None => {
+            let names: Vec<String> =
+                available.iter().map(|kernel| format!("{kernel:?}").to_lowercase()).collect();
+            bail!("there is no kernel {name:?} here; there are: {}", names.join(", "))
+        }
+    }
+}

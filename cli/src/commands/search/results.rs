@@ -1,0 +1,276 @@
+//! Where the hits of a search go: query after query, none of them kept in memory.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use hashbrook::dataset::{NpzArray, write_npz};
+use hashbrook::{Hit, Hits, Index, file};
+use serde_json::{Value, json};
+
+use super::filter::quoted;
+use crate::console::{self, count};
+
+/// The formats that results are written in, by how the name of their file ends.
+pub const FORMATS: [&str; 4] = ["npz", "csv", "json", "jsonl"];
+
+/// Queries and hits that are shown to people.
+const SHOWN: usize = 10;
+
+/// What becomes of hits.
+pub struct Results<'a> {
+    index: &'a Index,
+    has_labels: bool,
+    form: Form,
+    queries: usize,
+    hits: usize,
+    /// Queries all of whose hits, which are several, are at distance 0.
+    ties: usize,
+}
+
+enum Form {
+    /// The first few, for people.
+    Shown,
+    /// A JSON object a line.
+    Lines,
+    /// Text for a file, and whether it is one JSON array.
+    Text(BufWriter<File>, Kind),
+    /// Arrays for an npz file.
+    Arrays(Box<Arrays>),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Csv,
+    Json,
+    JsonLines,
+}
+
+/// What an npz file will hold. How long its arrays are is known only in the end, so their numbers go
+/// to nameless files first.
+struct Arrays {
+    ids: BufWriter<File>,
+    distances: BufWriter<File>,
+    labels: BufWriter<File>,
+    /// Each set of labels that came up, and its number.
+    sets: HashMap<Vec<u32>, i32>,
+    set_names: Vec<String>,
+    /// Hits of each query: all the same of the nearest, not so within a radius.
+    ends: Vec<u64>,
+    /// Whether the nearest are searched, of which every query finds as many.
+    is_matrix: bool,
+}
+
+impl<'a> Results<'a> {
+    /// To a file, as JSON to the standard output, or to be shown.
+    pub fn new(index: &'a Index, out: Option<&Path>, json: bool, is_matrix: bool) -> Result<Self> {
+        let ending = out.and_then(Path::extension).unwrap_or_default().to_string_lossy();
+        let spool = || {
+            let file = tempfile::tempfile().context("results cannot be kept on the disk")?;
+            Ok::<_, anyhow::Error>(BufWriter::with_capacity(1 << 18, file))
+        };
+        let form = match (out.is_some(), json, ending.to_lowercase().as_str()) {
+            (false, true, _) => Form::Lines,
+            (false, false, _) => Form::Shown,
+            (_, _, "csv") => Form::Text(spool()?, Kind::Csv),
+            (_, _, "json") => Form::Text(spool()?, Kind::Json),
+            (_, _, "jsonl") => Form::Text(spool()?, Kind::JsonLines),
+            _ => Form::Arrays(Box::new(Arrays {
+                ids: spool()?,
+                distances: spool()?,
+                labels: spool()?,
+                sets: HashMap::new(),
+                set_names: Vec::new(),
+                ends: vec![0],
+                is_matrix,
+            })),
+        };
+        let has_labels = index.label_bound() > 0;
+        Ok(Results { index, has_labels, form, queries: 0, hits: 0, ties: 0 })
+    }
+
+    /// How many hits there were.
+    pub fn hits(&self) -> usize {
+        self.hits
+    }
+
+    /// Whether most queries found nothing but items with their very code.
+    pub fn are_mostly_ties(&self) -> bool {
+        2 * self.ties > self.queries
+    }
+
+    /// Takes what the next queries have found.
+    pub fn add(&mut self, hits: &Hits) -> Result<()> {
+        for row in hits.iter() {
+            self.add_row(row)?;
+            self.queries += 1;
+            self.hits += row.len();
+            let all_equal = row.last().is_some_and(|last| last.distance == 0);
+            self.ties += usize::from(all_equal && row.len() > 1);
+        }
+        Ok(())
+    }
+
+    fn add_row(&mut self, row: &[Hit]) -> Result<()> {
+        let query = self.queries;
+        match &mut self.form {
+            Form::Shown if query < SHOWN => return self.show(row),
+            Form::Shown => {}
+            Form::Lines => return console::line(self.object(row)?),
+            Form::Text(_, kind) => {
+                let kind = *kind;
+                let text = match kind {
+                    Kind::Csv => self.table(row)?,
+                    _ => self.object(row)?.to_string(),
+                };
+                let Form::Text(out, _) = &mut self.form else { return Ok(()) };
+                let before = match (kind, query) {
+                    (Kind::Csv, 0) => "query,rank,id,distance,labels\n",
+                    (Kind::Json, 0) => "[\n",
+                    (Kind::Json, _) => ",\n",
+                    _ => "",
+                };
+                out.write_all(before.as_bytes())?;
+                out.write_all(text.as_bytes())?;
+                if kind == Kind::JsonLines {
+                    out.write_all(b"\n")?;
+                }
+            }
+            Form::Arrays(arrays) => arrays.add(self.index, self.has_labels, row)?,
+        }
+        Ok(())
+    }
+
+    fn object(&self, row: &[Hit]) -> Result<Value> {
+        let ids: Vec<u64> = row.iter().map(|hit| hit.id).collect();
+        let distances: Vec<u32> = row.iter().map(|hit| hit.distance).collect();
+        let mut object = json!({ "query": self.queries, "ids": ids, "distances": distances });
+        if self.has_labels {
+            let labels = ids.iter().map(|&id| label_names(self.index, id));
+            object["labels"] = json!(labels.collect::<Result<Vec<_>>>()?);
+        }
+        Ok(object)
+    }
+
+    /// A line of a table for each hit.
+    fn table(&self, row: &[Hit]) -> Result<String> {
+        let mut lines = String::new();
+        for (rank, hit) in row.iter().enumerate() {
+            let labels = quoted(&label_list(self.index, hit.id)?);
+            let (query, Hit { id, distance, .. }) = (self.queries, hit);
+            lines += &format!("{query},{rank},{id},{distance},{labels}\n");
+        }
+        Ok(lines)
+    }
+
+    fn show(&self, row: &[Hit]) -> Result<()> {
+        let mut shown = Vec::new();
+        for hit in row.iter().take(SHOWN) {
+            let labels = label_list(self.index, hit.id)?;
+            let labels = if labels.is_empty() { labels } else { format!(" [{labels}]") };
+            shown.push(format!("{}{labels} at {}", hit.id, hit.distance));
+        }
+        let more = row.len().saturating_sub(SHOWN);
+        if more > 0 {
+            shown.push(format!("{} more", count(more as u64)));
+        }
+        let found = if shown.is_empty() { "nothing".to_owned() } else { shown.join(", ") };
+        console::line(format_args!("query {}: {found}", self.queries))
+    }
+
+    /// Puts a file in its place; says how much was not shown.
+    pub fn finish(&mut self, out: Option<&Path>) -> Result<()> {
+        let queries = self.queries;
+        match (&mut self.form, out) {
+            (Form::Shown, _) if queries > SHOWN => {
+                let more = count((queries - SHOWN) as u64);
+                console::line(format_args!("and {more} more; --json or --out FILE.npz gives all"))
+            }
+            (Form::Text(text, kind), Some(out)) => {
+                let ending = match (kind, queries) {
+                    (Kind::Json, 0) => "[]\n",
+                    (Kind::Json, _) => "\n]\n",
+                    _ => "",
+                };
+                text.write_all(ending.as_bytes())?;
+                Ok(file::write_from(out, &mut rewound(text)?)?)
+            }
+            (Form::Arrays(arrays), Some(out)) => arrays.write(out, queries, self.has_labels),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Arrays {
+    fn add(&mut self, index: &Index, has_labels: bool, row: &[Hit]) -> Result<()> {
+        for hit in row {
+            self.ids.write_all(&hit.id.to_le_bytes())?;
+            self.distances.write_all(&hit.distance.to_le_bytes())?;
+            if !has_labels {
+                continue;
+            }
+            let labels = index.labels(hit.id)?.unwrap_or_default();
+            let number = match self.sets.get(labels) {
+                Some(number) => *number,
+                None => {
+                    let number = i32::try_from(self.set_names.len())?;
+                    self.sets.insert(labels.to_vec(), number);
+                    self.set_names.push(label_list(index, hit.id)?);
+                    number
+                }
+            };
+            self.labels.write_all(&number.to_le_bytes())?;
+        }
+        self.ends.push(self.ends[self.ends.len() - 1] + row.len() as u64);
+        Ok(())
+    }
+
+    fn write(&mut self, out: &Path, queries: usize, has_labels: bool) -> Result<()> {
+        let hits = self.ends[self.ends.len() - 1] as usize;
+        let sizes = match self.is_matrix {
+            true => vec![queries, hits.checked_div(queries).unwrap_or(0)],
+            false => vec![hits],
+        };
+        let offsets: Vec<u8> = self.ends.iter().flat_map(|end| end.to_le_bytes()).collect();
+        let mut arrays = vec![
+            NpzArray::numbers::<u64>("ids", &sizes, rewound(&mut self.ids)?),
+            NpzArray::numbers::<u32>("distances", &sizes, rewound(&mut self.distances)?),
+        ];
+        if !self.is_matrix {
+            arrays.push(NpzArray::numbers::<u64>("offsets", &[self.ends.len()], &offsets[..]));
+        }
+        if has_labels {
+            let labels = rewound(&mut self.labels)?;
+            arrays.push(NpzArray::numbers::<i32>("labels", &sizes, labels));
+            arrays.push(NpzArray::texts("label_names", &self.set_names));
+        }
+        Ok(write_npz(out, arrays)?)
+    }
+}
+
+/// What was written, to be read from its beginning.
+fn rewound(file: &mut BufWriter<File>) -> Result<BufReader<&File>> {
+    file.flush()?;
+    file.get_mut().seek(SeekFrom::Start(0))?;
+    Ok(BufReader::with_capacity(1 << 18, file.get_ref()))
+}
+
+/// What the labels of an item are called; those without names go by their numbers.
+pub fn label_names(index: &Index, id: u64) -> Result<Vec<String>> {
+    let name = |&label: &u32| {
+        let name = index.label_names().name(label);
+        name.map_or_else(|| label.to_string(), str::to_owned)
+    };
+    Ok(index.labels(id)?.unwrap_or_default().iter().map(name).collect())
+}
+
+/// The labels of an item in one text: a single one as it is, several as a list.
+fn label_list(index: &Index, id: u64) -> Result<String> {
+    let names = label_names(index, id)?;
+    Ok(match &names[..] {
+        [one] => one.clone(),
+        several => several.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(","),
+    })
+}

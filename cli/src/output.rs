@@ -1,0 +1,145 @@
+//! Files that commands write, and the standard output in their place.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use hashbrook::dataset::file_of;
+use hashbrook::file;
+use tempfile::TempDir;
+
+use crate::console;
+
+/// What stands for the standard input or output in place of a file.
+const STANDARD: &str = "-";
+
+/// Where a command writes its result: a file, or the standard output for `-`.
+pub struct Output {
+    path: PathBuf,
+    /// What goes to the standard output is made in a folder of its own first.
+    folder: Option<TempDir>,
+}
+
+impl Output {
+    /// Fails if it cannot be written, before the work is done and not after it.
+    pub fn new(out: &Path) -> Result<Output> {
+        if out != Path::new(STANDARD) {
+            file::check_writable(out)?;
+            return Ok(Output { path: out.to_path_buf(), folder: None });
+        }
+        let folder = tempfile::tempdir().context("a folder for the output cannot be made")?;
+        Ok(Output { path: folder.path().join("output"), folder: Some(folder) })
+    }
+
+    /// Where to write.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What messages call it.
+    pub fn name(&self) -> String {
+        match self.folder {
+            None => self.path.display().to_string(),
+            Some(_) => "the standard output".to_owned(),
+        }
+    }
+
+    /// Hands out what was written, if it is for the standard output.
+    pub fn finish(&self) -> Result<()> {
+        if self.folder.is_some() {
+            let mut written = File::open(&self.path)?;
+            std::io::copy(&mut written, &mut std::io::stdout().lock())?;
+        }
+        Ok(())
+    }
+
+    /// Says what was done: where it does not get into the result.
+    pub fn say(&self, text: impl std::fmt::Display) -> Result<()> {
+        match self.folder {
+            None => console::line(text),
+            Some(_) => {
+                console::note(text);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Fails if JSON would be printed where the result goes.
+pub fn check_json(out: &Path, json: bool) -> Result<()> {
+    if json && out == Path::new(STANDARD) {
+        bail!("--json and --out - both write to the standard output; leave out one of them");
+    }
+    Ok(())
+}
+
+/// Fails if a name says that a file is in another format than those it can be written in.
+pub fn check_name(out: &Path, what: &str, formats: &[&str]) -> Result<()> {
+    /// What people call files of data; other endings say nothing.
+    const KNOWN: [&str; 18] = [
+        "arrow", "bvecs", "csv", "feather", "fvecs", "gz", "h5", "hdf5", "ivecs", "json", "jsonl",
+        "mat", "npy", "npz", "parquet", "tsv", "txt", "zip",
+    ];
+    let ending = out.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    if !KNOWN.contains(&ending.as_str()) || formats.contains(&ending.as_str()) {
+        return Ok(());
+    }
+    let formats: Vec<String> = formats.iter().map(|format| format!(".{format}")).collect();
+    bail!(
+        "{what} are not written as .{ending}, but as {}; choose such a name in place of {}",
+        formats.join(", "),
+        out.display()
+    )
+}
+
+/// Fails if something stands there already, unless it may be replaced.
+pub fn check_free<'a>(outputs: impl IntoIterator<Item = &'a Path>, force: bool) -> Result<()> {
+    for output in outputs {
+        if !force && output != Path::new(STANDARD) && output.symlink_metadata().is_ok() {
+            bail!("{} is there already; --force replaces it", output.display());
+        }
+    }
+    Ok(())
+}
+
+/// Fails if an output would replace one of the inputs, or another output.
+pub fn check_outputs<'a>(
+    outputs: impl IntoIterator<Item = &'a Path>,
+    inputs: impl IntoIterator<Item = &'a String>,
+) -> Result<()> {
+    let mut taken: Vec<PathBuf> = Vec::new();
+    let mut piped = false;
+    for input in inputs {
+        let file = file_of(input)?;
+        if file == Path::new(STANDARD) && std::mem::replace(&mut piped, true) {
+            bail!("- is given twice, and the standard input can be read once");
+        }
+        taken.extend(real_place(&file));
+    }
+    for output in outputs {
+        let Some(place) = real_place(output) else { continue };
+        if taken.contains(&place) {
+            bail!(
+                "{} is read or written by this very command; choose another name for the output",
+                output.display()
+            );
+        }
+        taken.push(place);
+    }
+    Ok(())
+}
+
+/// Where a file is or would be, however its path is written; `None` for pipes and the like.
+fn real_place(path: &Path) -> Option<PathBuf> {
+    if path == Path::new(STANDARD) {
+        return None;
+    }
+    if let Ok(place) = path.canonicalize() {
+        return Some(place);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok();
+    Some(
+        folder.zip(path.file_name()).map_or(path.to_path_buf(), |(folder, name)| folder.join(name)),
+    )
+}

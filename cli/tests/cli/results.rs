@@ -1,0 +1,301 @@
+//! What `search`, `dedup`, `encode` and `split` write, and where to.
+
+use hashbrook::dataset::{LabelNames, Reader, read_ids, read_labels};
+
+use crate::support::Folder;
+
+/// A folder with digits, a model, an index of the database and queries.
+fn with_index() -> Folder {
+    let folder = Folder::new().with_digits();
+    folder.run("learn --bits 48 --data db.npy --labels db-labels.npy --out m.model").ok();
+    folder
+        .run("index build --model m.model --data db.npy --labels db-labels.npy --out i.index")
+        .ok();
+    folder
+}
+
+const SEARCH: &str = "search --index i.index --queries queries.npy";
+
+fn text(folder: &Folder, name: &str) -> String {
+    std::fs::read_to_string(folder.file(name)).unwrap()
+}
+
+#[test]
+fn results_are_written_as_their_name_says() {
+    let folder = with_index();
+    let said = folder.run(&format!("{SEARCH} -k 3 --json")).ok().json();
+    let (_, objects) = said.split_last().unwrap();
+    for name in ["r.npz", "r.csv", "r.json", "r.jsonl"] {
+        folder.run(&format!("{SEARCH} -k 3 --out {name}")).ok();
+    }
+    let lines: Vec<serde_json::Value> =
+        text(&folder, "r.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines, objects);
+    let array: serde_json::Value = serde_json::from_str(&text(&folder, "r.json")).unwrap();
+    assert_eq!(array.as_array().unwrap(), objects);
+    assert!(objects.iter().all(|object| object["labels"].as_array().unwrap().len() == 3));
+
+    let table = text(&folder, "r.csv");
+    let mut table = table.lines();
+    assert_eq!(table.next(), Some("query,rank,id,distance,labels"));
+    for (query, object) in objects.iter().enumerate() {
+        for rank in 0..3 {
+            let (id, distance) = (&object["ids"][rank], &object["distances"][rank]);
+            let label = object["labels"][rank][0].as_str().unwrap();
+            assert_eq!(table.next().unwrap(), format!("{query},{rank},{id},{distance},{label}"));
+        }
+    }
+
+    let path = folder.file("r.npz");
+    let array = |name: &str| {
+        let mut reader = Reader::open(&format!("{}:{name}", path.display())).unwrap();
+        reader.next(9999).unwrap().unwrap().values().to_vec()
+    };
+    let (ids, labels) = (array("ids"), array("labels"));
+    let mut names = LabelNames::new();
+    let label_names = format!("{}:label_names", path.display());
+    let label_names = read_labels(&label_names, &mut names).unwrap();
+    for (query, object) in objects.iter().enumerate() {
+        for rank in 0..3 {
+            assert_eq!(ids[query * 3 + rank] as u64, object["ids"][rank].as_u64().unwrap());
+            let name = label_names.view().row(labels[query * 3 + rank] as usize)[0];
+            assert_eq!(names.name(name).unwrap(), object["labels"][rank][0]);
+        }
+    }
+    for (command, name) in [
+        (format!("{SEARCH} -k 3"), "r.parquet"),
+        (format!("{SEARCH} -k 3"), "r.npy"),
+        ("encode --model m.model --data db.npy".to_owned(), "codes.csv"),
+        ("encode --model m.model --data db.npy".to_owned(), "codes.json"),
+        ("dedup --index i.index --radius 1".to_owned(), "groups.npz"),
+    ] {
+        folder.run(&format!("{command} --out {name}")).fails_with(&["are not written as .", name]);
+        assert!(!folder.file(name).exists());
+    }
+}
+
+#[test]
+fn what_finds_nothing_has_a_row_for_each_query() {
+    let folder = with_index();
+    let none = "--where id=999999";
+    folder.run(&format!("{SEARCH} -k 3 {none} --out r.npz")).ok();
+    let bytes = std::fs::read(folder.file("r.npz")).unwrap();
+    let found = String::from_utf8_lossy(&bytes);
+    assert_eq!(found.matches("'shape': (200, 0)").count(), 3, "ids, distances and labels");
+    folder.run(&format!("{SEARCH} --radius 3 {none} --out r.npz")).ok();
+    let offsets = read_ids(&format!("{}:offsets", folder.file("r.npz").display())).unwrap();
+    assert_eq!(offsets, vec![0; 201]);
+    folder.run(&format!("{SEARCH} -k 3 {none} --out r.json")).ok();
+    let array: serde_json::Value = serde_json::from_str(&text(&folder, "r.json")).unwrap();
+    assert_eq!(array.as_array().unwrap().len(), 200);
+}
+
+#[test]
+fn conditions_by_label_and_id() {
+    let folder = with_index();
+    let found = |condition: &str| {
+        let mut lines =
+            folder.run(&format!("{SEARCH} -k 20 --where {condition} --json")).ok().json();
+        lines.pop();
+        lines
+    };
+    let labels = |lines: &[serde_json::Value]| {
+        let mut all: Vec<String> = lines
+            .iter()
+            .flat_map(|line| line["labels"].as_array().unwrap())
+            .map(|labels| labels[0].as_str().unwrap().to_owned())
+            .collect();
+        all.sort();
+        all.dedup();
+        all
+    };
+    assert_eq!(labels(&found("label=3,5")), ["3", "5"]);
+    let others = labels(&found("label!=3,5"));
+    assert!(
+        others.len() > 5 && !others.contains(&"3".to_owned()) && !others.contains(&"5".to_owned())
+    );
+    assert!(found("id=7,9,11").iter().all(|line| {
+        line["ids"].as_array().unwrap().iter().all(|id| [7, 9, 11].contains(&id.as_u64().unwrap()))
+    }));
+    folder.write("some.txt", "7\n9\n11\n");
+    assert_eq!(found("id=some.txt"), found("id=7,9,11"));
+    let wrong = |condition: &str, parts: &[&str]| {
+        folder.run(&format!("{SEARCH} -k 1 --where {condition}")).fails_with(parts);
+    };
+    wrong("label=eleven", &["no item has the label \"eleven\"", "there are: "]);
+    wrong("id=", &["names nothing after the ="]);
+    wrong("id=none.txt", &["none.txt"]);
+    wrong("colour=red", &["is no condition", "label!=NAME", "id=FILE"]);
+}
+
+#[test]
+fn labels_with_commas_can_be_asked_for() {
+    let folder = Folder::new();
+    folder.write("x.csv", "1,2\n3,4\n5,1\n7,8\n");
+    folder.write("y.txt", "\"red, big\"\nsmall\n\"say \"\"hi\"\"\"\nsmall\n");
+    folder.run("learn --method lsh --bits 8 --data x.csv --out m").ok();
+    folder.run("index build --model m --data x.csv --labels y.txt --out i.index").ok();
+    let found = |condition: &str| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_hashbrook"))
+            .current_dir(folder.path())
+            .args("search --index i.index --queries x.csv -k 4 --json --where".split(' '))
+            .arg(condition)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let line: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        let mut ids: Vec<u64> =
+            line["ids"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap()).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(found("label=red, big"), [0]);
+    assert_eq!(found("label=\"red, big\",small"), [0, 1, 3]);
+    assert_eq!(found("label=say \"hi\""), [2]);
+    assert_eq!(found("label!=\"red, big\""), [1, 2, 3]);
+    folder.run("search --index i.index --queries x.csv -k 4 --out r.csv").ok();
+    assert!(text(&folder, "r.csv").contains(",\"red, big\"\n"), "{}", text(&folder, "r.csv"));
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_in_place_of_files() {
+    let folder = with_index();
+    folder.run("encode --model m.model --data queries.npy --out codes.npy").ok();
+    let said = folder
+        .shell("cat queries.npy | hashbrook encode --model m.model --data - --out - > piped.npy")
+        .ok();
+    assert!(said.out.is_empty() && said.err.contains("the standard output"), "{said:?}");
+    let read = |name: &str| std::fs::read(folder.file(name)).unwrap();
+    assert_eq!(read("piped.npy"), read("codes.npy"));
+    folder.run(&format!("{SEARCH} -k 3 --out r.npz")).ok();
+    folder
+        .shell(
+            "hashbrook search --index i.index --queries - -k 3 --out - < queries.npy > piped.npz",
+        )
+        .ok();
+    assert_eq!(read("piped.npz").len(), read("r.npz").len());
+    folder.shell("gzip -c queries.npy | hashbrook search --index i.index --queries - -k 3").ok();
+    let twice = "hashbrook split --data - --labels - --queries 1 --out s < db.npy";
+    folder.shell(twice).fails_with(&["- is given twice"]);
+    let both = "hashbrook encode --model m.model --data queries.npy --out - --json";
+    folder.shell(both).fails_with(&["--json and --out - both write to the standard output"]);
+}
+
+#[test]
+fn nothing_that_stands_there_is_replaced_unasked() {
+    let folder = with_index();
+    let before = std::fs::read(folder.file("i.index")).unwrap();
+    let build = "index build --model m.model --data queries.npy --out i.index";
+    folder.run(build).fails_with(&["i.index is there already", "--force"]);
+    assert_eq!(std::fs::read(folder.file("i.index")).unwrap(), before);
+    folder.run(&format!("{build} --force")).ok();
+    assert_eq!(folder.run("index info i.index --json").json()[0]["items"], 200);
+    let split = "split --data queries.npy --labels query-labels.npy --queries 5 --out .";
+    folder.run(split).fails_with(&["queries.npy", "choose another name"]);
+    folder.run(&split.replace("--out .", "--out s")).ok();
+    folder.run(&split.replace("--out .", "--out s")).fails_with(&["s/db.npy", "--force"]);
+    folder.run(&split.replace("--out .", "--out s --force")).ok();
+}
+
+#[test]
+fn outputs_do_not_destroy_inputs() {
+    let folder = Folder::new().with_digits();
+    let learn = "learn --bits 8 --data db.npy --labels db-labels.npy";
+    folder.write("c.toml", "method = \"lsh\"\n");
+    folder.run(&format!("{learn} --config c.toml --out c.toml")).fails_with(&["c.toml is read"]);
+    assert_eq!(text(&folder, "c.toml"), "method = \"lsh\"\n");
+    folder
+        .run(&format!("{learn} --out m --weights-out ./m"))
+        .fails_with(&["choose another name for the output"]);
+    folder.run(&format!("{learn} --out new/../m --weights-out m")).fails_with(&["new"]);
+    assert!(!folder.file("m").exists());
+}
+
+#[test]
+fn a_split_by_share_leaves_rare_classes_whole() {
+    let folder = Folder::new();
+    let row =
+        |row: usize| format!("{row},{},{}\n", row % 7, if row == 5 { "rare" } else { "often" });
+    folder.write("x.csv", (0..60).map(row).collect::<String>());
+    let split = "split --data x.csv:0,1 --labels x.csv:2";
+    folder
+        .run(&format!("{split} --queries 0.1 --out s"))
+        .fails_with(&["\"rare\" has 1 item", "--min-per-class"]);
+    folder.run(&format!("{split} --queries 0.1 --min-per-class 2 --out s")).ok();
+    let rows = |name: &str| read_ids(folder.file(name).to_str().unwrap()).unwrap();
+    let (database, queries) = (rows("s/db-rows.npy"), rows("s/query-rows.npy"));
+    assert_eq!((database.len(), queries.len()), (54, 6));
+    assert!(database.contains(&5));
+    for (part, rows) in [("s/db.npy", &database), ("s/queries.npy", &queries)] {
+        let mut reader = Reader::open(folder.file(part).to_str().unwrap()).unwrap();
+        let values = reader.next(99).unwrap().unwrap();
+        let first: Vec<u64> = (0..values.len()).map(|at| values.row(at)[0] as u64).collect();
+        assert_eq!(&first, rows, "the first column counts rows");
+    }
+    for queries in ["0", "-1", "1.5", "many", "nan"] {
+        let wrong = folder.run(&format!("{split} --queries {queries} --out w"));
+        assert_eq!(wrong.status, Some(2), "{wrong:?}");
+        assert!(wrong.err.contains("or a share above 0 and below 1"), "{wrong:?}");
+    }
+}
+
+#[test]
+fn codes_that_tell_no_items_apart_are_remarked_on() {
+    let folder = with_index();
+    let said = folder.run(&format!("{SEARCH} -k 10 --json")).ok().err;
+    assert!(said.contains("in order of ids"), "{said}");
+    let said = folder.run("dedup --index i.index --radius 0").ok().err;
+    assert!(said.contains("classes rather than near-duplicates"), "{said}");
+    folder.run("learn --method lsh --bits 128 --data db.npy --out lsh.model").ok();
+    folder.run("index build --model lsh.model --data db.npy --out lsh.index").ok();
+    let said = folder.run("search --index lsh.index --queries queries.npy -k 10 --json").ok().err;
+    assert_eq!(said, "");
+    let said = folder.run("dedup --index lsh.index --radius 2").ok().err;
+    assert!(!said.contains("classes"), "{said}");
+}
+
+#[test]
+fn commands_on_indexes_say_what_they_do_and_numbers_what_they_should_be() {
+    let folder = Folder::new();
+    for (command, says) in [
+        ("info", "what an index holds"),
+        ("verify", "checksums"),
+        ("compact", "Writes an index anew"),
+    ] {
+        let help = folder.run(&format!("index {command} --help")).ok().out;
+        assert!(help.contains(says) && help.contains("Example"), "{help}");
+    }
+    for (arguments, says) in [
+        ("search --index i --queries q -k -3", "a whole number of 1 or more was expected"),
+        ("search --index i --queries q -k 0", "a whole number of 1 or more was expected"),
+        ("search --index i --queries q -k ten", "a whole number was expected"),
+        ("search --index i --queries q --radius -1", "a whole number of 0 or more was expected"),
+        ("dedup --index i --radius 99999999999", "the number is too large"),
+    ] {
+        let outcome = folder.run(arguments);
+        assert_eq!(outcome.status, Some(2), "{outcome:?}");
+        assert!(outcome.err.contains(says), "{outcome:?}");
+    }
+}
+
+/// Results of more hits than memory could hold several times over.
+#[cfg(target_os = "linux")]
+#[test]
+fn large_results_are_not_held_in_memory() {
+    let folder = Folder::new();
+    let rows: String = (0..4000).map(|row| format!("{},{}\n", row % 89, row % 97)).collect();
+    folder.write("x.csv", rows);
+    folder.run("learn --method lsh --bits 16 --data x.csv --out m").ok();
+    folder.run("index build --model m --data x.csv --out i.index").ok();
+    // 16 million hits, of 16 bytes each in memory.
+    for (arguments, name) in [("-k 4000", "k.npz"), ("--radius 16", "r.npz")] {
+        let command = format!(
+            "ulimit -v 700000; hashbrook search --threads 1 --index i.index --queries x.csv {arguments} --out {name}"
+        );
+        folder.shell(&command).ok();
+        let size = std::fs::metadata(folder.file(name)).unwrap().len();
+        assert!(size > 16_000_000 * 12, "{size}");
+    }
+}

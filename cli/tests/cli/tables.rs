@@ -1,0 +1,134 @@
+//! Tables as people have them: headers, indexes, labels in a column or in a file of their own.
+
+use crate::support::Folder;
+
+/// A table of two features and a label, as pandas writes it: with an index without a name, or not.
+fn table(index: bool, header: bool) -> String {
+    let mut text = String::new();
+    if header {
+        text += if index { ",a,b,kind\n" } else { "a,b,kind\n" };
+    }
+    for row in 0..40 {
+        let (a, b) = if row % 2 == 0 { (5 + row % 3, row % 5) } else { (row % 4, 6 + row % 3) };
+        let kind = ["cat", "dog"][row % 2];
+        text +=
+            &if index { format!("{row},{a},{b},{kind}\n") } else { format!("{a},{b},{kind}\n") };
+    }
+    text
+}
+
+#[test]
+fn headers_and_indexes_are_told_of() {
+    let folder = Folder::new();
+    folder.write("pets.csv", table(true, true));
+    folder.write("odd.csv", "0,oops\n1,2\n3,4\n5,6\n");
+    let learn = |data: &str, labels: &str| {
+        folder.run(&format!("learn --bits 8 --data {data} --labels {labels} --out m")).ok().err
+    };
+    let said = learn("pets.csv:0-2", "pets.csv:kind");
+    assert!(said.contains("taken for a header: \"\", a, b, kind"), "{said}");
+    assert!(said.contains("column 0 has no name and counts up from 0"), "{said}");
+    assert_eq!(said.matches("taken for a header").count(), 1, "once: {said}");
+    let said = learn("pets.csv:a,b", "pets.csv:kind");
+    assert!(!said.contains("header") && !said.contains("counts"), "{said}");
+    let said = learn("pets.csv:1,2", "pets.csv:0");
+    assert!(said.contains("each of the 40 rows has a label of its own"), "{said}");
+    folder.run("encode --model m --data odd.csv --out c.npy").ok();
+    let said = folder.run("encode --model m --data odd.csv --out c.npy").ok().err;
+    assert!(said.contains("odd.csv: the first line was taken for a header: 0, oops"), "{said}");
+}
+
+#[test]
+fn hints_name_columns() {
+    let folder = Folder::new();
+    folder.write("x.csv", table(false, false).replace(",cat", "").replace(",dog", ""));
+    let labels: String = (0..40).map(|row| ["cat\n", "dog\n"][row % 2]).collect();
+    folder.write("one.csv", format!("kind\n{labels}"));
+    let indexed: String =
+        (0..40).map(|row| format!("{row},{}\n", ["cat", "dog"][row % 2])).collect();
+    folder.write("two.csv", format!(",kind\n{indexed}"));
+    let learn = "learn --bits 8 --out m --data x.csv --labels";
+    folder.run(&format!("{learn} one.csv")).fails_with(&["41 labels", "one.csv:kind reads"]);
+    folder.run(&format!("{learn} one.csv:kind")).ok();
+    folder.run(&format!("{learn} two.csv")).fails_with(&[
+        "41 labels",
+        "\"\", \"kind\"",
+        "two.csv:kind",
+    ]);
+    folder.run(&format!("{learn} two.csv:kind")).ok();
+    assert_eq!(folder.run("info m --json").ok().json()[0]["labels"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn data_and_labels_that_are_one_table_or_swapped() {
+    let folder = Folder::new();
+    folder.write("pets.csv", table(false, true).replace("cat", "0").replace("dog", "1"));
+    let learn = |data: &str, labels: &str| {
+        folder.run(&format!("learn --bits 8 --data {data} --labels {labels} --out m"))
+    };
+    learn("pets.csv", "pets.csv")
+        .fails_with(&["given as data and as labels", "--data pets.csv:0-1 --labels pets.csv:2"]);
+    let said = learn("pets.csv", "pets.csv:kind").ok().err;
+    assert!(said.contains("is read as a feature, too"), "{said}");
+    learn("pets.csv:0-1", "pets.csv:kind").ok();
+    folder.run("split --data pets.csv:a,b --labels pets.csv:kind --queries 2 --out s").ok();
+    learn("s/db-labels.npy", "s/db.npy").fails_with(&["s/db-labels.npy and s/db.npy swapped?"]);
+    folder.write("x.csv", "1.5,2\n2.5,3\n0.5,1\n");
+    folder.write("y.csv", "0\n1\n0\n");
+    learn("y.csv", "x.csv").fails_with(&["2 numbers on each line", "swapped?"]);
+}
+
+#[test]
+fn rows_without_labels_at_the_end_are_kept() {
+    let folder = Folder::new();
+    folder.write("x.csv", "1,2\n3,4\n5,6\n7,8\n");
+    folder.write("y.txt", "cat\ndog\n\n\n");
+    let command = "index build --model m --data x.csv --labels y.txt --out i.index --force";
+    folder.run("learn --method lsh --bits 8 --data x.csv --out m").ok();
+    folder.run(command).ok();
+    let found = folder.run("search --index i.index --queries x.csv -k 4 --json").ok().json();
+    let labels = found[0]["labels"].as_array().unwrap();
+    assert_eq!(labels.iter().filter(|labels| labels.as_array().unwrap().is_empty()).count(), 2);
+    folder.write("x.csv", "1,2\n3,4\n");
+    folder.run(command).ok();
+    assert_eq!(folder.run("index info i.index --json").json()[0]["items"], 2);
+    folder.write("x.csv", "1,2\n3,4\n5,6\n7,8\n9,9\n");
+    folder.run(command).fails_with(&["y.txt has 4 labels", "5 rows"]);
+}
+
+#[test]
+fn labels_that_differ_as_texts_stay_apart() {
+    let folder = Folder::new();
+    let rows: String = (0..40).map(|row| format!("{},{}\n", row % 7, row % 5)).collect();
+    folder.write("x.csv", rows);
+    let labels: String = (0..40).map(|row| ["1e2\n", "100\n", "7E1\n", "70\n"][row % 4]).collect();
+    folder.write("y.txt", labels);
+    folder.run("learn --bits 8 --data x.csv --labels y.txt --out m").ok();
+    let labels = folder.run("info m --json").ok().json()[0]["labels"].clone();
+    assert_eq!(labels, serde_json::json!(["1e2", "100", "7E1", "70"]));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn files_far_longer_than_the_data_take_no_memory() {
+    let folder = Folder::new();
+    folder.write("x.csv", "1,2\n3,4\n");
+    // An array of 2^33 labels; sparse, so that it takes no room on the disk.
+    let shape = "{'descr': '|u1', 'fortran_order': False, 'shape': (8589934592,), }";
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    bytes.extend(format!("{shape:<117}\n").bytes());
+    let labels = folder.write("y.npy", bytes);
+    let labels = std::fs::OpenOptions::new().write(true).open(labels).unwrap();
+    labels.set_len(128 + 8_589_934_592).unwrap();
+    let bounded = |arguments: &str| {
+        let outcome =
+            folder.shell(&format!("ulimit -v 1500000; hashbrook --threads 1 {arguments}"));
+        assert_eq!(outcome.status, Some(1), "{outcome:?}");
+        outcome.err
+    };
+    let said = bounded("learn --bits 8 --data x.csv --labels y.npy --out m");
+    assert!(said.contains("more than 1048576 labels for 2 rows"), "{said}");
+    folder.run("learn --method lsh --bits 8 --data x.csv --out m").ok();
+    let said = bounded("index build --model m --data x.csv --ids y.npy --out i");
+    assert!(said.contains("more than 2 ids"), "{said}");
+}
