@@ -1,9 +1,9 @@
 //! The command line: one struct per command.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::str::FromStr;
 
-use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
+use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
     compare, dedup, demo, encode, eval, index, info, learn, merge, reproduce, search, split,
@@ -51,6 +51,49 @@ are read one after the other. A stream should be mixed: rows sorted by label tea
 Exit status: 0 done; 1 failed, with one message that says why; 2 the command line was wrong;
 130 interrupted.";
 
+impl Args {
+    /// Reads the command line; where it is wrong, ends the program with a message and status 2.
+    pub fn read() -> Args {
+        let read = values_may_be_negative(Args::command())
+            .try_get_matches()
+            .and_then(|matches| Args::from_arg_matches(&matches));
+        read.unwrap_or_else(|error| {
+            if !error.use_stderr() {
+                error.exit();
+            }
+            let text = error.render();
+            let text = match std::io::stderr().is_terminal() {
+                true => text.ansi().to_string(),
+                false => text.to_string(),
+            };
+            eprint!("{}", in_sentences(text));
+            std::process::exit(2)
+        })
+    }
+}
+
+/// Lets `-3` be a value, if a wrong one, and not an option that nobody knows.
+fn values_may_be_negative(command: clap::Command) -> clap::Command {
+    let takes_values = |arg: &clap::Arg| arg.get_action().takes_values();
+    command
+        .mut_args(|arg| if takes_values(&arg) { arg.allow_negative_numbers(true) } else { arg })
+        .mut_subcommands(values_may_be_negative)
+}
+
+/// Puts the messages of number parsers in words for people.
+fn in_sentences(text: String) -> String {
+    [
+        ("invalid digit found in string", "a whole number of 0 or more was expected"),
+        ("cannot parse integer from empty string", "a whole number was expected"),
+        ("number too large to fit in target type", "the number is too large"),
+        ("invalid float literal", "a number was expected"),
+        ("is not in 1..=1024", "is not from 1 to 1024"),
+        ("is not in 1..4294967296", "is not 1 or more"),
+    ]
+    .iter()
+    .fold(text, |text, (theirs, ours)| text.replace(theirs, ours))
+}
+
 #[derive(Subcommand)]
 pub enum Command {
     Demo(demo::Args),
@@ -77,24 +120,6 @@ pub enum Command {
 pub struct Completions {
     /// bash, zsh, fish, elvish or powershell
     pub shell: clap_complete::Shell,
-}
-
-/// Reads a whole number, and says so where it is none.
-pub fn whole<T: FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| match text.parse::<i128>() {
-        Ok(number) if number < 0 => "a whole number of 0 or more was expected".to_owned(),
-        Ok(_) => "the number is too large".to_owned(),
-        Err(_) => "a whole number was expected".to_owned(),
-    })
-}
-
-/// Like [`whole`], of 1 or more.
-pub fn positive<T: FromStr + PartialEq + From<u8>>(text: &str) -> Result<T, String> {
-    match whole(text) {
-        Ok(number) if number != T::from(0) => Ok(number),
-        Err(problem) if text.parse::<i128>().is_err() => Err(problem),
-        _ => Err("a whole number of 1 or more was expected".to_owned()),
-    }
 }
 
 /// Vectors and their labels.

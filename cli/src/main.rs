@@ -9,12 +9,10 @@ mod output;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use args::{Args, Command};
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = Args::read();
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => console::report(&error),

@@ -9,7 +9,6 @@ use serde_json::json;
 
 use super::index::items::read_codes_all;
 use super::search::results::label_names;
-use crate::args::whole;
 use crate::console::{self, count, plural, seconds};
 use crate::output::Output;
 use crate::{interrupt, output};
@@ -46,7 +45,7 @@ pub struct Args {
     bits: Option<usize>,
 
     /// How far near-duplicates may be apart
-    #[arg(long, value_name = "D", value_parser = whole::<u32>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D")]
     radius: u32,
 
     /// Write the groups to a file, in place of printing them: a line of ids each, or as its name says:

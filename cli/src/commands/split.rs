@@ -5,7 +5,7 @@ use hashbrook::dataset::{NpyWriter, Queries, Reader, Split, write_labels};
 use hashbrook::{Error, LabelNames};
 use serde_json::json;
 
-use crate::args::{LabelledData, whole};
+use crate::args::LabelledData;
 use crate::{console, input, output};
 
 /// Divides labelled vectors into queries and a database to search
@@ -29,11 +29,11 @@ pub struct Args {
     input: LabelledData,
 
     /// How many queries to draw of each class: a number such as 100, or a share such as 0.1
-    #[arg(long, alias = "queries-per-class", value_name = "N|SHARE", default_value = "100", value_parser = queries, allow_negative_numbers = true)]
+    #[arg(long, alias = "queries-per-class", value_name = "N|SHARE", default_value = "100", value_parser = queries)]
     queries: Queries,
 
     /// Draw no queries of classes with fewer rows: they stay in the database
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<usize>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     min_per_class: usize,
 
     /// What the draw depends on
@@ -137,7 +137,7 @@ const WRITTEN: [&str; 8] = [
 
 /// Reads a number of queries, or a share.
 fn queries(text: &str) -> Result<Queries, String> {
-    let count = whole::<usize>(text).ok().filter(|&count| count > 0);
+    let count = text.parse::<usize>().ok().filter(|&count| count > 0);
     let share = || text.parse().ok().filter(|&share: &f64| share > 0.0 && share < 1.0);
     let queries = count.map(Queries::PerClass).or_else(|| share().map(Queries::Share));
     queries.ok_or_else(|| {

@@ -152,7 +152,7 @@ fn what_does_not_fit_is_said() {
         ("index verify flipped.index", 1, "is damaged"),
         ("search --index i.index --codes codes.npy", 2, "-k"),
         ("search --index i.index -k 1", 2, "--queries"),
-        ("search --index i.index --codes codes.npy -k 0", 2, "1 or more"),
+        ("search --index i.index --codes codes.npy -k 0", 1, "k must be 1 or more"),
         ("search --index i.index --codes db-labels.npy -k 1", 1, "db-labels.npy"),
         ("search --index i.index --queries db-labels.npy -k 1", 1, "64"),
         (

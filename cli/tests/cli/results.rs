@@ -268,9 +268,12 @@ fn commands_on_indexes_say_what_they_do_and_numbers_what_they_should_be() {
         assert!(help.contains(says) && help.contains("Example"), "{help}");
     }
     for (arguments, says) in [
-        ("search --index i --queries q -k -3", "a whole number of 1 or more was expected"),
-        ("search --index i --queries q -k 0", "a whole number of 1 or more was expected"),
-        ("search --index i --queries q -k ten", "a whole number was expected"),
+        ("search --index i --queries q -k -3", "a whole number of 0 or more was expected"),
+        ("search --index i --queries q -k ten", "a whole number of 0 or more was expected"),
+        ("search --index i --queries q -k 1 --repeat 0", "0 is not 1 or more"),
+        ("learn --data x --out m --batch -1", "a whole number of 0 or more was expected"),
+        ("index remove i --id 4,-3", "a whole number of 0 or more was expected"),
+        ("demo --threads 0", "0 is not from 1 to 1024"),
         ("search --index i --queries q --radius -1", "a whole number of 0 or more was expected"),
         ("dedup --index i --radius 99999999999", "the number is too large"),
     ] {

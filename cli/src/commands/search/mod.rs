@@ -11,7 +11,6 @@ use serde_json::json;
 
 use self::results::{FORMATS, Results};
 use super::index::items::{encode, read_codes_all};
-use crate::args::{positive, whole};
 use crate::console::{self, count, plural, seconds};
 use crate::output::Output;
 use crate::{interrupt, output};
@@ -50,11 +49,11 @@ pub struct Args {
     codes: Vec<String>,
 
     /// How many items to find for each query
-    #[arg(short, value_name = "N", value_parser = positive::<usize>, allow_negative_numbers = true)]
+    #[arg(short, value_name = "N")]
     k: Option<usize>,
 
     /// Find all items up to this distance, which is included
-    #[arg(long, value_name = "D", value_parser = whole::<u32>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D")]
     radius: Option<u32>,
 
     /// Find only items with one of these labels (label=A,B), with none of these (label!=A,B), with
