@@ -39,9 +39,16 @@ def groups(results):
     return found
 
 
-def entry(row):
+def rate(cell, row):
+    """Queries per second."""
+    return row["codes_per_second"] / cell["count"]
+
+
+def entry(cell, row):
     recall = f", recall {row['recall']:.3f}" if "recall" in row else ""
-    return f"{row['codes_per_second'] / 1e9:.2f} ({row['ratio']:.1f} x{recall})"
+    found = rate(cell, row)
+    digits = 0 if found >= 100 else 1
+    return f"{found:,.{digits}f} ({row['ratio']:.1f} x{recall})"
 
 
 def names_of(cells):
@@ -63,14 +70,14 @@ def remarks(results):
 
 def text(results):
     lines = ["# The index beside other libraries", ""]
-    lines += ["Billions of codes compared per second, and in brackets how many times as fast as FAISS' "
-              "IndexBinaryFlat in the same round. `bench/run` prints and writes this.", ""]
+    lines += ["Queries per second, and in brackets how many times as fast as FAISS' IndexBinaryFlat in the "
+              "same round. `bench/run` prints and writes this.", ""]
     lines += [f"* {line}" for line in remarks(results)] + [""]
     for name, cells in groups(results).items():
         columns = names_of(cells)
         lines += [f"## {name}", "", "| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
         for cell in cells:
-            values = [entry(cell["rows"][c]) if c in cell["rows"] else "" for c in columns]
+            values = [entry(cell, cell["rows"][c]) if c in cell["rows"] else "" for c in columns]
             lines.append(f"| {cell['title']} | " + " | ".join(values) + " |")
         lines.append("")
     return "\n".join(lines)
@@ -80,20 +87,21 @@ def bars(cells):
     """Rates as bars, on a logarithmic scale, with the value at the end of each."""
     import math
 
-    rows = [(cell["title"], name, cell["rows"][name]) for cell in cells for name in names_of([cell])]
-    low, high = 1e7, 1e12
-    place = lambda value: 330 + 440 * (math.log10(min(max(value, low), high)) - 7) / 5
+    rows = [(cell, name, cell["rows"][name]) for cell in cells for name in names_of([cell])]
+    low, high = 1, 1e6
+    place = lambda value: 330 + 440 * math.log10(min(max(value, low), high)) / 6
     parts, y, before = [], 8, None
-    for title, name, row in rows:
+    for cell, name, row in rows:
+        title = cell["title"]
         if title != before:
             y += 10
             parts.append(f'<text x="0" y="{y + 12}">{html.escape(title)}</text>')
             before = title
-        end = place(row["codes_per_second"])
+        end = place(rate(cell, row))
         parts.append(
             f'<rect x="330" y="{y}" width="{end - 330:.1f}" height="14" fill="{COLOURS[name]}">'
-            f"<title>{html.escape(name)}: {entry(row)}</title></rect>"
-            f'<text x="{end + 4:.1f}" y="{y + 12}">{html.escape(name)} {row["codes_per_second"] / 1e9:.2f}</text>'
+            f"<title>{html.escape(name)}: {entry(cell, row)}</title></rect>"
+            f'<text x="{end + 4:.1f}" y="{y + 12}">{html.escape(name)} {rate(cell, row):,.0f}</text>'
         )
         y += 17
     return f'<svg viewBox="0 0 960 {y + 10}" role="img">{"".join(parts)}</svg>'
@@ -104,15 +112,15 @@ def page(results):
            '<meta name="viewport" content="width=device-width, initial-scale=1">',
            f"<title>The index beside other libraries</title><style>{STYLE}</style>",
            "<h1>The index beside other libraries</h1>",
-           "<p>Billions of codes compared per second (bars on a logarithmic scale), and in brackets how many "
-           "times as fast as FAISS' IndexBinaryFlat in the same round.</p><ul>"]
+           "<p>Queries per second (bars on a logarithmic scale), and in brackets how many times as fast as FAISS' "
+           "IndexBinaryFlat in the same round.</p><ul>"]
     out += [f"<li>{html.escape(line)}</li>" for line in remarks(results)] + ["</ul>"]
     for name, cells in groups(results).items():
         columns = names_of(cells)
         out.append(f"<h2>{html.escape(name)}</h2>{bars(cells)}<table><tr><th></th>")
         out += [f"<th>{html.escape(c)}</th>" for c in columns] + ["</tr>"]
         for cell in cells:
-            values = "".join(f"<td>{entry(cell['rows'][c]) if c in cell['rows'] else ''}</td>" for c in columns)
+            values = "".join(f"<td>{entry(cell, cell['rows'][c]) if c in cell['rows'] else ''}</td>" for c in columns)
             out.append(f"<tr><td>{html.escape(cell['title'])}</td>{values}</tr>")
         out.append("</table>")
     return "\n".join(out) + "</html>\n"
