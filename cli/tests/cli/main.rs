@@ -1,7 +1,10 @@
 //! The command as people run it, each test in a folder of its own.
 #![allow(missing_docs)]
 
+mod compare;
 mod good;
 mod index;
+mod package;
+mod reproduce;
 mod support;
 mod wrong;
