@@ -39,6 +39,10 @@
 //! None but arithmetic: vectors and `W` are kept in `f32`, sums in `f64`; an exact tie in `B S~` is
 //! decided by a single-precision sum over the batch, as the authors' program decides it.
 
+// For tests and measurements, not for use.
+#[doc(hidden)]
+pub mod dense;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

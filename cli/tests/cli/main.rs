@@ -1,8 +1,11 @@
 //! The command as people run it, each test in a folder of its own.
 #![allow(missing_docs)]
 
+mod compare;
 mod good;
 mod index;
+mod package;
+mod reproduce;
 mod results;
 mod support;
 mod tables;

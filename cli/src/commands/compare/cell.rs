@@ -61,15 +61,18 @@ impl Contender {
 }
 
 /// A checksum of all data, so that results of other data are not taken for those of this.
-pub fn fingerprint(data: &Data) -> u32 {
+pub fn fingerprint(data: &Data) -> String {
     let mut sum = crc32fast::Hasher::new();
     let batch = data.batch();
+    let mut bytes = Vec::new();
     for row in 0..batch.len() {
-        batch.features().row(row).iter().for_each(|value| sum.update(&value.to_le_bytes()));
+        bytes.clear();
+        bytes.extend(batch.features().row(row).iter().flat_map(|value| value.to_le_bytes()));
+        sum.update(&bytes);
         let labels = batch.labels().map(|labels| labels.row(row)).unwrap_or_default();
         labels.iter().for_each(|label| sum.update(&label.to_le_bytes()));
     }
-    sum.finalize()
+    format!("{:08x}", sum.finalize())
 }
 
 /// What was found in one run, by name.
@@ -103,7 +106,7 @@ impl<'a> Cell<'a> {
         contender: &'a Contender,
         bits: usize,
         seed: u64,
-        fingerprint: u32,
+        fingerprint: &str,
     ) -> Self {
         let center = match args.center {
             super::CenterOn::None => "none",
@@ -114,7 +117,7 @@ impl<'a> Cell<'a> {
             "method": contender.method.table(),
             "bits": bits,
             "seed": seed,
-            "data": format!("{fingerprint:08x}"),
+            "data": fingerprint,
             "queries_per_class": args.queries_per_class,
             "rows": args.rows,
             "batch": args.batch,

@@ -118,7 +118,7 @@ fn grid<'a>(args: &Args, contenders: &'a [Contender], data: &Data) -> Result<Vec
             for contender in contenders {
                 // What is wrong with a method should show before hours of work on others.
                 match contender.method.start_with(data.dim(), bits, 1, Setup::default()) {
-                    Ok(_) => cells.push(Cell::new(args, contender, bits, seed, fingerprint)),
+                    Ok(_) => cells.push(Cell::new(args, contender, bits, seed, &fingerprint)),
                     Err(error) if contender.asked_for => {
                         return Err(error).context(format!("{} with {bits} bits", contender.name));
                     }

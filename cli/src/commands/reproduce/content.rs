@@ -1,6 +1,6 @@
 //! What a report is made of, before it is HTML or Markdown.
 
-use super::chart::{Axis, Heat, Series, lines};
+use super::chart::{Axis, HEIGHT, Heat, Ranking, Series, lines};
 use super::results::Stat;
 
 pub struct Section {
@@ -11,14 +11,28 @@ pub struct Section {
 
 pub enum Block {
     Text(String),
+    /// A text that nobody should miss.
+    Notice(String),
+    /// How often each verdict was given.
+    Verdicts(Vec<Count>),
     Table(Table),
     Figure(Figure),
+}
+
+/// How often a verdict was given.
+pub struct Count {
+    pub verdict: &'static str,
+    /// The verdict, in the singular or the plural.
+    pub said: &'static str,
+    pub count: usize,
 }
 
 pub struct Table {
     pub caption: String,
     pub columns: Vec<String>,
     pub rows: Vec<Vec<Value>>,
+    /// Whether its cells are sentences, and not numbers.
+    pub wordy: bool,
 }
 
 /// A cell of a table.
@@ -28,6 +42,10 @@ pub struct Value {
     pub number: Option<f64>,
     /// How far it is from the paper's number, which it is shaded by.
     pub difference: Option<f64>,
+    /// The reason for it, shown when pointed at.
+    pub why: Option<String>,
+    /// Whether it is a verdict, which is marked as such.
+    pub verdict: bool,
 }
 
 pub struct Figure {
@@ -35,6 +53,8 @@ pub struct Figure {
     pub name: String,
     pub caption: String,
     pub svg: String,
+    /// Of the drawing, whose width is always the same.
+    pub height: f64,
     /// What the legend shows: names and colours.
     pub legend: Vec<(String, String)>,
     pub csv: String,
@@ -43,7 +63,17 @@ pub struct Figure {
 
 impl Value {
     pub fn text(text: &str) -> Value {
-        Value { text: text.to_owned(), number: None, difference: None }
+        let text = text.to_owned();
+        Value { text, number: None, difference: None, why: None, verdict: false }
+    }
+
+    /// There is no number, for a reason.
+    pub fn cannot(why: &str) -> Value {
+        Value { why: Some(why.to_owned()), ..Value::text("cannot") }
+    }
+
+    pub fn verdict(verdict: &str) -> Value {
+        Value { verdict: true, ..Value::text(verdict) }
     }
 
     pub fn stat(stat: Option<Stat>, paper: Option<f64>) -> Value {
@@ -51,11 +81,12 @@ impl Value {
         let spread = if seeds > 1 { format!(" ±{spread:.3}") } else { String::new() };
         let printed = paper.map_or(String::new(), |paper| format!(" ({paper:.3})"));
         let difference = paper.map(|paper| mean - paper);
-        Value { text: format!("{mean:.3}{spread}{printed}"), number: Some(mean), difference }
+        let text = format!("{mean:.3}{spread}{printed}");
+        Value { difference, ..Value::number(mean, text) }
     }
 
     pub fn number(value: f64, text: String) -> Value {
-        Value { text, number: Some(value), difference: None }
+        Value { number: Some(value), ..Value::text(&text) }
     }
 }
 
@@ -76,7 +107,7 @@ impl Figure {
         }
         let svg = lines(&caption, &x, &y, &series);
         let legend = series.into_iter().map(|series| (series.name, series.colour)).collect();
-        Figure { name, caption, svg, legend, csv, experiment }
+        Figure { name, caption, svg, height: HEIGHT, legend, csv, experiment }
     }
 
     /// Points that no line joins.
@@ -98,6 +129,26 @@ impl Figure {
                 csv += &format!("{row},{column},{value}\n");
             }
         }
-        Figure { name, caption, svg: heat.draw(), legend: Vec::new(), csv, experiment }
+        let (svg, height) = heat.draw();
+        Figure { name, caption, svg, height, legend: Vec::new(), csv, experiment }
+    }
+
+    pub fn ranking(
+        name: String,
+        caption: String,
+        ranking: Ranking,
+        experiment: &'static str,
+    ) -> Figure {
+        let mut csv = format!("method,data set,{},in the paper\n", ranking.label);
+        let text = |value: &Option<f64>| value.map_or(String::new(), |value| value.to_string());
+        for score in &ranking.scores {
+            for (row, (here, paper)) in ranking.rows.iter().zip(&score.points) {
+                csv += &format!("\"{row}\",\"{}\",{},{}\n", score.name, text(here), text(paper));
+            }
+        }
+        let (svg, height) = ranking.draw();
+        let scores = ranking.scores.into_iter();
+        let legend = scores.map(|score| (score.name, score.colour)).collect();
+        Figure { name, caption, svg, height, legend, csv, experiment }
     }
 }

@@ -1,9 +1,6 @@
 mod chart;
 mod claims;
 mod content;
-// The naive twin that the library's tests have, to show what it costs.
-#[path = "../../../../tests/twin/dense_bsodh.rs"]
-mod dense_bsodh;
 mod page;
 mod plan;
 mod report;
@@ -12,17 +9,17 @@ mod run;
 mod store;
 mod tsne;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use hashbrook::file;
 
 use self::page::About;
-use self::plan::{Cell, Choice, Plan};
+use self::plan::{Cell, Choice, Citation, Plan};
 use self::results::Results;
 use self::run::Loaded;
-use self::store::Store;
+use self::store::{Store, Unused};
 use crate::console::{self, plural};
 use crate::interrupt;
 
@@ -30,8 +27,8 @@ use crate::interrupt;
 ///
 /// Runs a grid of experiments, keeps every result, and writes a page (report.html), the same as
 /// Markdown (RESULTS.md, with figures/) and the raw results (results.jsonl). Stopped and started
-/// again it goes on where it was; what is there is not computed again. Data sets whose files are not
-/// there are left out, and named.
+/// again it goes on where it was; what is there is not computed again, unless it is of other data:
+/// such results are kept but not used. Data sets whose files are not there are left out, and named.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -51,7 +48,8 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
 
-    /// Runs nothing, and writes the report from the results that are there
+    /// Runs nothing, looks at no data, and writes the report from the results that are there: where
+    /// some of a data set are of other data, from those of the data that came last
     #[arg(long)]
     report_only: bool,
 
@@ -72,21 +70,25 @@ pub fn run(args: &Args) -> Result<()> {
     let plan = Plan::load(&Choice { only: &args.only, quick: args.quick, seeds: args.seeds })?;
     std::fs::create_dir_all(args.out.join("figures"))
         .with_context(|| format!("{} cannot be made", args.out.display()))?;
-    let mut store = Store::open(&args.out.join("results.jsonl"))?;
+    let results = args.out.join("results.jsonl");
+    let mut store = Store::open(&results)?;
     if args.report_only {
         if store.is_empty() {
             bail!("{} holds no results yet", args.out.display());
         }
+        remark(&plan, &store, &results);
         return write(args, &plan, &store);
     }
     let cells = available(args, &plan)?;
+    let loaded = compare_data(args, &plan, &cells, &mut store)?;
+    remark(&plan, &store, &results);
     let missing: Vec<&Cell> = cells.iter().filter(|cell| store.get(cell).is_none()).collect();
     console::note(format_args!(
         "{}, of which {} are there already",
         plural(cells.len() as u64, "run"),
         cells.len() - missing.len()
     ));
-    let outcome = measure(args, &plan, &missing, &mut store);
+    let outcome = measure(args, &plan, &missing, loaded, &mut store);
     // What there is so far makes a page, too, when it was interrupted.
     write(args, &plan, &store)?;
     outcome
@@ -122,10 +124,62 @@ fn available(args: &Args, plan: &Plan) -> Result<Vec<Cell>> {
     Ok(cells)
 }
 
-fn measure(args: &Args, plan: &Plan, missing: &[&Cell], store: &mut Store) -> Result<()> {
+/// Reads the data of which there are results, so that only those of the same data are used. What was
+/// read last is returned.
+fn compare_data(
+    args: &Args,
+    plan: &Plan,
+    cells: &[Cell],
+    store: &mut Store,
+) -> Result<Option<Loaded>> {
+    let folder = folder(args);
+    let asked = |name: &str| cells.iter().any(|cell| cell.dataset == name);
+    let sets = plan.datasets.iter().filter(|set| asked(&set.name) && store.knows(&set.name));
+    let sets: Vec<_> = sets.collect();
+    let bar = console::steps("comparing the data", sets.len());
+    let mut loaded = None;
+    for dataset in sets {
+        interrupt::check()?;
+        bar.set_message(dataset.title.clone());
+        // The old one goes before the new one comes: there is room for one.
+        drop(loaded.take());
+        let data = loaded.insert(Loaded::read(dataset, folder.as_deref())?);
+        store.use_data(&dataset.name, &data.fingerprint);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(loaded)
+}
+
+/// Says which results are not used.
+fn remark(plan: &Plan, store: &Store, path: &Path) {
+    let path = path.display();
+    for Unused { dataset, results, used } in store.unused() {
+        let title = plan.dataset(&dataset).map_or(dataset.as_str(), |dataset| &dataset.title);
+        console::note(format_args!(
+            "{title}: {} in {path} {} of other data than that with checksum {used}: not used, and \
+             kept for when that data is given again",
+            plural(results as u64, "result"),
+            if results == 1 { "is" } else { "are" },
+        ));
+    }
+    if store.of_other_versions() > 0 {
+        console::note(format_args!(
+            "{} in {path} of other versions of the program: not used, and kept",
+            plural(store.of_other_versions() as u64, "result")
+        ));
+    }
+}
+
+fn measure(
+    args: &Args,
+    plan: &Plan,
+    missing: &[&Cell],
+    mut loaded: Option<Loaded>,
+    store: &mut Store,
+) -> Result<()> {
     let folder = folder(args);
     let bar = console::steps("reproducing", missing.len());
-    let mut loaded: Option<Loaded> = None;
     for cell in missing {
         interrupt::check()?;
         bar.set_message(cell.key());
@@ -147,21 +201,8 @@ fn measure(args: &Args, plan: &Plan, missing: &[&Cell], store: &mut Store) -> Re
 fn write(args: &Args, plan: &Plan, store: &Store) -> Result<()> {
     let clock = Instant::now();
     let results = Results { plan, store };
-    let mut sections = report::sections(&results);
-    sections.push(claims::section(&results));
-    let title = match args.quick {
-        true => "Online hashing, reproduced: a quick look",
-        false => "Online hashing, reproduced",
-    };
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    let about = About {
-        title: title.to_owned(),
-        lines: vec![
-            format!("hashbrook {}, {}", env!("CARGO_PKG_VERSION"), console::machine()),
-            format!("{cores} cores, {}", console::today()),
-            "Derived from results.jsonl alone; the grid is repro/paper.toml.".to_owned(),
-        ],
-    };
+    let sections = report::sections(&results);
+    let about = about(plan, store);
     let out = |name: &str| args.out.join(name);
     file::write(&out("report.html"), page::html(&about, &sections).as_bytes())?;
     file::write(&out("RESULTS.md"), page::markdown(&about, &sections).as_bytes())?;
@@ -170,4 +211,27 @@ fn write(args: &Args, plan: &Plan, store: &Store) -> Result<()> {
     }
     let took = console::seconds(clock.elapsed());
     console::line(format_args!("{} written in {took}", out("report.html").display()))
+}
+
+/// What the report says of itself.
+fn about(plan: &Plan, store: &Store) -> About {
+    let Citation { title, authors, venue } = &plan.citation;
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let data: Vec<String> =
+        store.data().map(|(dataset, checksum)| format!("{dataset} {checksum}")).collect();
+    About {
+        title: match plan.quick {
+            true => format!("\u{201c}{title}\u{201d}: a quick look, on toy digits"),
+            false => format!("\u{201c}{title}\u{201d}, reproduced"),
+        },
+        subtitle: format!(
+            "The paper: {authors}, {venue}. Measured here with hashbrook, beside other methods of online hashing."
+        ),
+        lines: vec![
+            format!("hashbrook {}, {}", env!("CARGO_PKG_VERSION"), console::machine()),
+            format!("{cores} cores, {}", console::today()),
+            format!("Checksums of the data: {}.", data.join(", ")),
+            "Derived from results.jsonl alone.".to_owned(),
+        ],
+    }
 }

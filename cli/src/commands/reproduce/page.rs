@@ -1,19 +1,23 @@
 //! The report as one HTML page that needs nothing else, and as Markdown with pictures.
 
-use super::chart::escape;
-use super::content::{Block, Figure, Section, Table, Value};
+use super::chart::{WIDTH, escape};
+use super::content::{Block, Count, Figure, Section, Table, Value};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// What a drawing looks like by itself.
-const DRAWING: &str = "<style>svg{background:#fff;font:12px sans-serif}text{fill:#222}.in{fill:inherit}\
-.grid{stroke:#ddd;fill:none}polyline{fill:none;stroke:currentColor;stroke-width:2}\
-polyline.none{display:none}circle{fill:currentColor}.band{fill:currentColor;opacity:.15}</style>";
+const DRAWING: &str = "<style>svg{background:#fff;font:12px sans-serif}text{fill:#222}\
+.on-dark{fill:#fff}.on-light{fill:#000}.outline{fill:none;stroke:#000;stroke-width:2}\
+.outline.on-dark{stroke:#fff}.grid{stroke:#ddd;fill:none}.between{stroke:currentColor;fill:none}\
+polyline{fill:none;stroke:currentColor;stroke-width:2}polyline.none{display:none}\
+circle,.key{fill:currentColor}circle.hollow{fill:#fff;stroke:currentColor;stroke-width:1.5}\
+.band{fill:currentColor;opacity:.15}</style>";
 
 /// What the report says of itself.
 pub struct About {
     pub title: String,
+    pub subtitle: String,
     pub lines: Vec<String>,
 }
 
@@ -22,7 +26,8 @@ pub fn html(about: &About, sections: &[Section]) -> String {
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <title>{title}</title><style>{STYLE}</style></head><body>\n<header><h1>{title}</h1>\
-         <button id=\"theme\" type=\"button\">light or dark</button></header>\n<nav>",
+         <button id=\"theme\" type=\"button\">light or dark</button><p>{}</p></header>\n<nav>",
+        escape(&about.subtitle),
         title = escape(&about.title)
     );
     for section in sections {
@@ -34,12 +39,12 @@ pub fn html(about: &About, sections: &[Section]) -> String {
         if section.blocks.is_empty() {
             page += "<p>There are no results for this yet.</p>\n";
         }
-        for block in &section.blocks {
-            page += &match block {
-                Block::Text(text) => format!("<p>{}</p>\n", escape(text)),
-                Block::Table(table) => html_table(table),
-                Block::Figure(figure) => html_figure(figure),
-            };
+        // Tables and figures that follow each other stand side by side where there is room.
+        for group in section.blocks.chunk_by(|a, b| a.row().is_some() && a.row() == b.row()) {
+            let row = group.first().and_then(Block::row);
+            page += &row.map_or(String::new(), |row| format!("<div class=\"{row}\">\n"));
+            group.iter().for_each(|block| page += &html_block(block));
+            page += row.map_or("", |_| "</div>\n");
         }
         page += "</section>\n";
     }
@@ -48,9 +53,49 @@ pub fn html(about: &About, sections: &[Section]) -> String {
     page + &format!("<script>{SCRIPT}</script></body></html>\n")
 }
 
+impl Block {
+    /// The class of the row that it stands in, if it stands in one.
+    fn row(&self) -> Option<&'static str> {
+        match self {
+            Block::Table(_) => Some("tables"),
+            Block::Figure(_) => Some("figures"),
+            _ => None,
+        }
+    }
+}
+
+fn html_block(block: &Block) -> String {
+    match block {
+        Block::Text(text) => format!("<p>{}</p>\n", escape(text)),
+        Block::Notice(text) => format!("<p class=\"notice\" role=\"note\">{}</p>\n", escape(text)),
+        Block::Verdicts(counts) => {
+            let chip = |Count { verdict, said, count }: &Count| {
+                format!("<li><a href=\"#claims\"><b>{count}</b> {}</a></li>", badge(verdict, said))
+            };
+            let chips: String = counts.iter().map(chip).collect();
+            format!("<ul class=\"verdicts\">{chips}</ul>\n")
+        }
+        Block::Table(table) => html_table(table),
+        Block::Figure(figure) => html_figure(figure),
+    }
+}
+
+/// A verdict in words, marked by a sign and a colour.
+fn badge(verdict: &str, said: &str) -> String {
+    let sign = match verdict {
+        "holds" => "\u{2713}",
+        "holds in part" => "\u{25d0}",
+        "does not hold" => "\u{2717}",
+        _ => "\u{2013}",
+    };
+    let class = verdict.replace(' ', "-");
+    format!("<span class=\"verdict {class}\"><i aria-hidden=\"true\">{sign}</i> {said}</span>")
+}
+
 fn html_table(table: &Table) -> String {
     let mut html = format!(
-        "<div class=\"scroll\"><table><caption>{}</caption><thead><tr>",
+        "<div class=\"scroll\"><table{}><caption>{}</caption><thead><tr>",
+        if table.wordy { " class=\"wordy\"" } else { "" },
         escape(&table.caption)
     );
     for column in &table.columns {
@@ -61,14 +106,21 @@ fn html_table(table: &Table) -> String {
     for row in &table.rows {
         html += "<tr>";
         for (at, value) in row.iter().enumerate() {
-            let tag = if at == 0 { "th scope=\"row\"" } else { "td" };
+            let (tag, scope) = if at == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
             let number = value.number.map_or(String::new(), |n| format!(" data-number=\"{n}\""));
             let shade = value.difference.map_or(String::new(), shade);
-            html += &format!(
-                "<{tag}{number}{shade}>{}</{}>",
-                escape(&value.text),
-                if at == 0 { "th" } else { "td" }
-            );
+            let column = match (table.wordy, table.columns.get(at)) {
+                (true, Some(column)) => format!(" data-column=\"{}\"", escape(column)),
+                _ => String::new(),
+            };
+            let text = match &value.why {
+                _ if value.verdict => badge(&value.text, &value.text),
+                Some(why) => {
+                    format!("<abbr title=\"{}\">{}</abbr>", escape(why), escape(&value.text))
+                }
+                None => escape(&value.text),
+            };
+            html += &format!("<{tag}{scope}{number}{shade}{column}>{text}</{tag}>");
         }
         html += "</tr>\n";
     }
@@ -123,16 +175,43 @@ pub fn drawings(sections: &[Section]) -> Vec<(String, String)> {
         Block::Figure(figure) => Some(figure),
         _ => None,
     });
-    let alone = |figure: &Figure| {
-        let at = figure.svg.find('>').map_or(0, |at| at + 1);
-        let (open, rest) = figure.svg.split_at(at);
-        (format!("{}.svg", figure.name), format!("{open}{DRAWING}{rest}\n"))
-    };
-    figures.map(alone).collect()
+    figures.map(|figure| (format!("{}.svg", figure.name), alone(figure))).collect()
+}
+
+/// A drawing that needs no page around it: with its style, and its legend below.
+fn alone(figure: &Figure) -> String {
+    const ENTRY: f64 = 20.0;
+    const ACROSS: usize = 3;
+    let at = figure.svg.find('>').map_or(0, |at| at + 1);
+    let (open, rest) = figure.svg.split_at(at);
+    let rest = rest.trim_end_matches("</svg>");
+    let legend: String = figure
+        .legend
+        .iter()
+        .enumerate()
+        .map(|(at, (name, colour))| {
+            let x = 20.0 + (at % ACROSS) as f64 * (WIDTH - 20.0) / ACROSS as f64;
+            let y = figure.height + (at / ACROSS) as f64 * ENTRY + 10.0;
+            format!(
+                "<rect class=\"key\" style=\"color:{colour}\" x=\"{x:.0}\" y=\"{:.0}\" width=\"10\" \
+                 height=\"10\"/><text x=\"{:.0}\" y=\"{y:.0}\">{}</text>",
+                y - 9.0,
+                x + 15.0,
+                escape(name)
+            )
+        })
+        .collect();
+    let taller = figure.height + figure.legend.len().div_ceil(ACROSS) as f64 * ENTRY;
+    let open = open.replacen(
+        &format!("viewBox=\"0 0 {WIDTH} {}\"", figure.height),
+        &format!("viewBox=\"0 0 {WIDTH} {taller}\""),
+        1,
+    );
+    format!("{open}{DRAWING}{rest}{legend}</svg>\n")
 }
 
 pub fn markdown(about: &About, sections: &[Section]) -> String {
-    let mut text = format!("# {}\n", about.title);
+    let mut text = format!("# {}\n\n{}\n", about.title, about.subtitle);
     for section in sections {
         text += &format!("\n## {}\n", section.title);
         if section.blocks.is_empty() {
@@ -141,15 +220,17 @@ pub fn markdown(about: &About, sections: &[Section]) -> String {
         for block in &section.blocks {
             match block {
                 Block::Text(paragraph) => text += &format!("\n{paragraph}\n"),
+                Block::Notice(notice) => text += &format!("\n> **{notice}**\n"),
+                Block::Verdicts(counts) => {
+                    text += "\n";
+                    for Count { said, count, .. } in counts {
+                        text += &format!("- **{count}** {said}\n");
+                    }
+                }
                 Block::Table(table) => text += &markdown_table(table),
                 Block::Figure(figure) => {
-                    text +=
-                        &format!("\n![{0}](figures/{1}.svg)\n\n{0}.", figure.caption, figure.name);
-                    if !figure.legend.is_empty() {
-                        let names: Vec<&str> =
-                            figure.legend.iter().map(|(name, _)| name.as_str()).collect();
-                        text += &format!(" Lines: {}.", names.join("; "));
-                    }
+                    let Figure { caption, name, .. } = figure;
+                    text += &format!("\n![{caption}](figures/{name}.svg)\n\n{caption}.");
                     text += &format!(" `hashbrook reproduce --only {}`\n", figure.experiment);
                 }
             }

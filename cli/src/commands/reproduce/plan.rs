@@ -1,4 +1,4 @@
-//! What is to be run: the grid of `repro/paper.toml`, cut into cells.
+//! What is to be run: the grid of `paper.toml`, cut into cells.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::commands::compare::Contender;
 
 /// The grid that the program carries.
-const GRID: &str = include_str!("../../../../repro/paper.toml");
+const GRID: &str = include_str!("paper.toml");
 
 /// What stands for the literal form of bsodh.
 pub const DENSE: &str = "dense";
@@ -19,6 +19,11 @@ const QUICK_SEEDS: u64 = 2;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
+    /// What is reproduced.
+    pub citation: Citation,
+    /// Whether it is the small version, which judges nothing.
+    #[serde(skip)]
+    pub quick: bool,
     #[serde(rename = "dataset")]
     pub datasets: Vec<Dataset>,
     #[serde(rename = "method")]
@@ -27,6 +32,14 @@ pub struct Plan {
     pub experiments: Vec<Experiment>,
     /// By data set and row of the paper's tables.
     pub paper: BTreeMap<String, BTreeMap<String, Printed>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Citation {
+    pub title: String,
+    pub authors: String,
+    pub venue: String,
 }
 
 #[derive(Deserialize)]
@@ -128,7 +141,8 @@ pub struct Choice<'a> {
 
 impl Plan {
     pub fn load(choice: &Choice<'_>) -> Result<Plan> {
-        let mut plan: Plan = toml::from_str(GRID).context("repro/paper.toml")?;
+        let mut plan: Plan = toml::from_str(GRID).context("paper.toml")?;
+        plan.quick = choice.quick;
         let names: Vec<String> = plan.experiments.iter().map(|e| e.name.clone()).collect();
         if let Some(unknown) = choice.only.iter().find(|name| !names.contains(name)) {
             bail!("there is no experiment {unknown:?}; there are: {}", names.join(", "));

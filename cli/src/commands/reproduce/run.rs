@@ -1,18 +1,18 @@
 //! Running a cell.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
 use hashbrook::dataset::{Data, Digits, digits};
 use hashbrook::eval::Measures;
+use hashbrook::learners::bsodh::dense::DenseBsodh;
 use hashbrook::protocol::{Checkpoint, Experiment};
 use hashbrook::{
     Batch, Center, Codes, Features, LabelList, Learner, Method, Model, Setup, hamming,
 };
 
-use super::dense_bsodh::DenseBsodh;
 use super::plan::{Cell, DENSE, Dataset};
 use super::store::{Classes, Drawn, Point, Record, Taught};
 use super::tsne;
@@ -27,7 +27,8 @@ pub struct Loaded {
     pub name: String,
     data: Data,
     center: Vec<f32>,
-    fingerprint: u32,
+    /// A checksum of the data.
+    pub fingerprint: String,
     split: Option<(u64, Data, Data)>,
 }
 
@@ -66,7 +67,7 @@ impl Loaded {
         let mut record = Record {
             key: cell.key(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            data: format!("{:08x}", self.fingerprint),
+            data: self.fingerprint.clone(),
             state_bytes: 0,
             checkpoints: Vec::new(),
             classes: Classes::default(),
@@ -115,7 +116,7 @@ impl Loaded {
                 record.checkpoints = checkpoints.iter().map(point).collect();
                 record.classes = classes(&model, database)?;
                 if cell.tsne {
-                    record.drawn = drawn(&model, experiment.stream, cell.batch)?;
+                    record.drawn = drawn(&model, database, experiment.stream, cell.batch)?;
                 }
             }
         }
@@ -168,7 +169,7 @@ fn dense(center: &[f32], database: &Data, dataset: &Dataset, cell: &Cell) -> Res
 const DRAWN: usize = 400;
 
 /// The codes of existing items, those of the last batch, and what the function makes of these.
-fn drawn(model: &Model, stream: Batch<'_>, batch: usize) -> Result<Vec<Drawn>> {
+fn drawn(model: &Model, database: &Data, stream: Batch<'_>, batch: usize) -> Result<Vec<Drawn>> {
     let Some(codes) = model.training_codes() else { return Ok(Vec::new()) };
     let start = stream.len() - codes.batch.len().min(stream.len());
     let (before, last) = (stream.slice(0..start), stream.slice(start..stream.len()));
@@ -193,13 +194,22 @@ fn drawn(model: &Model, stream: Batch<'_>, batch: usize) -> Result<Vec<Drawn>> {
         let pairs = codes.iter().flat_map(|a| codes.iter().map(move |b| hamming(a, b)));
         // The squared distance of codes of +1 and -1 is four times their Hamming distance.
         let squared: Vec<f64> = pairs.map(|distance| 4.0 * f64::from(distance)).collect();
-        Drawn { name: name.to_owned(), classes, points: tsne::embed(&squared, codes.len()) }
+        let different: BTreeSet<u32> = classes.iter().copied().collect();
+        let names = different.into_iter().map(|label| name_of(database, label)).collect();
+        let points = tsne::embed(&squared, codes.len());
+        Drawn { name: name.to_owned(), classes, names, points }
     };
     Ok(vec![
         draw("B_e, existing items", &existing, existing_labels),
         draw("B_s, the last batch", &codes.batch.select(&first), labels(last, rows)),
         draw("sgn(W^T X_s)", &linear, labels(last, rows)),
     ])
+}
+
+/// What a label is called; its number where it has no name.
+fn name_of(data: &Data, label: u32) -> String {
+    let name = data.names().and_then(|names| names.name(label));
+    name.map_or_else(|| label.to_string(), str::to_owned)
 }
 
 /// What the codes of the classes look like.
@@ -260,6 +270,7 @@ fn classes(model: &Model, database: &Data) -> Result<Classes> {
         taught,
         classes: names.len(),
         distinct: distinct.len(),
+        names: names.iter().take(few.len()).map(|&label| name_of(database, label)).collect(),
         similarity: few.iter().map(|a| few.iter().map(|b| alike(a, b)).collect()).collect(),
         balance: (0..function.bits()).map(set).collect(),
     })

@@ -1,6 +1,6 @@
 //! Results, one JSON line each, kept as they come.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -54,6 +54,9 @@ pub struct Drawn {
     pub name: String,
     /// Of each row.
     pub classes: Vec<u32>,
+    /// What the classes are called, in the order of their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
     pub points: Vec<[f64; 2]>,
 }
 
@@ -65,6 +68,9 @@ pub struct Classes {
     pub distinct: usize,
     /// The mean share of equal bits between rows of two classes; for up to ten classes.
     pub similarity: Vec<Vec<f64>>,
+    /// What these classes are called.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
     /// The share of rows in which each bit is set.
     pub balance: Vec<f64>,
     /// The codes that bsodh gave the classes, from which the function was learned.
@@ -84,16 +90,42 @@ impl Record {
     pub fn last(&self) -> Option<&Point> {
         self.checkpoints.last()
     }
+
+    /// The name of its data set.
+    fn dataset(&self) -> &str {
+        self.key.split(" | ").next().unwrap_or_default()
+    }
+
+    fn is_of_this_version(&self) -> bool {
+        self.version == env!("CARGO_PKG_VERSION")
+    }
 }
 
-/// The file of results.
+/// The file of results. Nothing in it is ever changed: results of other data, or of another version
+/// of the program, stay where they are and are not used.
 pub struct Store {
     file: File,
-    records: HashMap<String, Record>,
+    /// By key, in the order of the file.
+    records: HashMap<String, Vec<Record>>,
+    /// The checksum of the data whose results are used, by data set.
+    data: BTreeMap<String, String>,
+}
+
+/// Results of a data set that are not used.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unused {
+    pub dataset: String,
+    /// How many are of other data.
+    pub results: usize,
+    /// The checksum of the data whose results are used.
+    pub used: String,
 }
 
 impl Store {
     /// Opens the file, for this process alone, and drops a last line that was cut short.
+    ///
+    /// Of each data set the results of one version of its files are used: of those that came last,
+    /// unless [`Store::use_data`] says otherwise.
     pub fn open(path: &Path) -> Result<Store> {
         let mut file = OpenOptions::new()
             .create(true)
@@ -111,30 +143,118 @@ impl Store {
         let mut text = String::new();
         file.read_to_string(&mut text).with_context(|| path.display().to_string())?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let mut records = HashMap::new();
+        let (mut records, mut data) = (HashMap::<String, Vec<Record>>::new(), BTreeMap::new());
         for (number, line) in text[..whole].lines().enumerate() {
             let Ok(record) = serde_json::from_str::<Record>(line) else {
                 bail!("line {} of {} is not a result; delete it", number + 1, path.display());
             };
-            records.insert(record.key.clone(), record);
+            if record.is_of_this_version() {
+                data.insert(record.dataset().to_owned(), record.data.clone());
+            }
+            records.entry(record.key.clone()).or_default().push(record);
         }
         file.set_len(whole as u64).with_context(|| path.display().to_string())?;
-        Ok(Store { file, records })
+        Ok(Store { file, records, data })
     }
 
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// The result of a cell, if it is there: of this version of the program.
+    /// Whether there are results of a data set, of whatever data.
+    pub fn knows(&self, dataset: &str) -> bool {
+        self.data.contains_key(dataset)
+    }
+
+    /// From now on uses the results of this data alone, named by its checksum.
+    pub fn use_data(&mut self, dataset: &str, checksum: &str) {
+        self.data.insert(dataset.to_owned(), checksum.to_owned());
+    }
+
+    /// The data sets, and the checksums of their data.
+    pub fn data(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.data.iter().map(|(dataset, checksum)| (dataset.as_str(), checksum.as_str()))
+    }
+
+    /// The data sets with results of other data.
+    pub fn unused(&self) -> Vec<Unused> {
+        let all = || self.records.values().flatten().filter(|record| record.is_of_this_version());
+        let of = |(dataset, used): (&str, &str)| Unused {
+            dataset: dataset.to_owned(),
+            results: all().filter(|r| r.dataset() == dataset && r.data != used).count(),
+            used: used.to_owned(),
+        };
+        self.data().map(of).filter(|unused| unused.results > 0).collect()
+    }
+
+    /// How many results are of other versions of the program.
+    pub fn of_other_versions(&self) -> usize {
+        self.records.values().flatten().filter(|record| !record.is_of_this_version()).count()
+    }
+
+    /// The result of a cell, if it is there: of this version of the program, and of the data in use.
     pub fn get(&self, cell: &Cell) -> Option<&Record> {
-        self.records.get(&cell.key()).filter(|record| record.version == env!("CARGO_PKG_VERSION"))
+        let used = self.data.get(&cell.dataset)?;
+        let usable = |record: &&Record| record.is_of_this_version() && record.data == *used;
+        self.records.get(&cell.key())?.iter().rfind(usable)
     }
 
     pub fn put(&mut self, record: Record) -> Result<()> {
         let line = serde_json::to_string(&record)? + "\n";
         self.file.write_all(line.as_bytes()).context("a result cannot be kept")?;
-        self.records.insert(record.key.clone(), record);
+        self.use_data(record.dataset(), &record.data);
+        self.records.entry(record.key.clone()).or_default().push(record);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(dataset: &str) -> Cell {
+        let (dataset, spec) = (dataset.to_owned(), "lsh".to_owned());
+        Cell { dataset, spec, bits: 8, seed: 1, batch: 10, every: None, tsne: false }
+    }
+
+    fn record(dataset: &str, data: &str, state_bytes: usize) -> Record {
+        Record {
+            key: cell(dataset).key(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            data: data.to_owned(),
+            state_bytes,
+            checkpoints: Vec::new(),
+            classes: Classes::default(),
+            drawn: Vec::new(),
+            failed: None,
+        }
+    }
+
+    #[test]
+    fn results_of_other_data_are_not_used_and_not_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("results.jsonl");
+        let bytes = |store: &Store| store.get(&cell("a")).map(|record| record.state_bytes);
+        let mut store = Store::open(&path).unwrap();
+        assert!(!store.knows("a") && store.is_empty());
+        store.put(record("a", "one", 1)).unwrap();
+        store.put(record("b", "same", 9)).unwrap();
+        assert_eq!(bytes(&store), Some(1));
+        store.use_data("a", "two");
+        assert_eq!(bytes(&store), None);
+        assert!(store.get(&cell("b")).is_some(), "the other set is as it was");
+        let unused =
+            |used: &str| vec![Unused { dataset: "a".into(), results: 1, used: used.into() }];
+        assert_eq!(store.unused(), unused("two"));
+        store.put(record("a", "two", 2)).unwrap();
+        assert_eq!(bytes(&store), Some(2));
+        drop(store);
+        let mut store = Store::open(&path).unwrap();
+        assert_eq!(bytes(&store), Some(2), "without being told: those that came last");
+        store.use_data("a", "one");
+        assert_eq!((bytes(&store), store.unused()), (Some(1), unused("one")));
+        store.put(Record { version: "0.0.0".into(), ..record("b", "same", 3) }).unwrap();
+        assert_eq!(store.get(&cell("b")).map(|record| record.state_bytes), Some(9));
+        assert_eq!(store.of_other_versions(), 1);
     }
 }

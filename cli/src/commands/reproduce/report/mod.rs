@@ -1,8 +1,12 @@
-//! The report's sections, derived from results alone: here those on all methods.
+//! The report's sections, derived from results alone: what was found first, then experiment by
+//! experiment; here those on all methods.
 
-mod studies;
+mod codes;
+mod found;
+mod parameters;
 
 use super::chart::{Axis, Series};
+use super::claims;
 use super::content::{Block, Figure, Section, Table, Value};
 use super::plan::{Dataset, Experiment};
 use super::results::{Results, Stat};
@@ -14,17 +18,18 @@ pub fn sections(results: &Results<'_>) -> Vec<Section> {
     let written: [(&'static str, &str, Write); 11] = [
         ("tables", "Search quality, beside the paper", tables),
         ("curves", "Precision at R, and learning as the stream goes by", curves),
-        ("sensitivity", "Sensitivity to lambda and sigma", studies::sensitivity),
-        ("balance", "Sensitivity to the balance, eta_s and eta_d", studies::sensitivity),
-        ("scaling", "Scaling up sigma, without balance and with it", studies::scaling),
-        ("convergence", "Convergence of the batch's codes", studies::convergence),
-        ("collapse", "The collapse itself", studies::collapse),
-        ("tsne", "The codes by t-SNE, without balance and with it", studies::tsne),
-        ("cost", "What a batch costs as the stream grows", studies::growing_cost),
-        ("orders", "Three orders of the same steps", studies::orders),
-        ("batches", "The size of batches", studies::batches),
+        ("sensitivity", "Sensitivity to lambda and sigma", parameters::sensitivity),
+        ("balance", "Sensitivity to the balance, eta_s and eta_d", parameters::sensitivity),
+        ("scaling", "Scaling up sigma, without balance and with it", parameters::scaling),
+        ("convergence", "Convergence of the batch's codes", codes::convergence),
+        ("collapse", "The collapse itself", codes::collapse),
+        ("tsne", "The codes by t-SNE, without balance and with it", codes::tsne),
+        ("cost", "What a batch costs as the stream grows", codes::growing_cost),
+        ("orders", "Three orders of the same steps", parameters::orders),
+        ("batches", "The size of batches", parameters::batches),
     ];
-    let mut sections = Vec::new();
+    let judged = claims::judge(results);
+    let mut sections = vec![found::section(results, &judged), claims::section(results, &judged)];
     for (id, title, write) in written {
         let Some(experiment) = results.plan.experiment(id) else { continue };
         let mut section = Section { id, title: title.to_owned(), blocks: Vec::new() };
@@ -32,6 +37,28 @@ pub fn sections(results: &Results<'_>) -> Vec<Section> {
         sections.push(section);
     }
     sections
+}
+
+const LINES: [&str; 5] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"];
+
+/// One line per run, over the values of something.
+fn over<'r>(
+    results: &Results<'_>,
+    runs: &'r [String],
+    values: &[f64],
+    stat: &dyn Fn(&str, f64) -> Option<Stat>,
+) -> Vec<Series> {
+    let series = runs.iter().zip(LINES.iter().cycle()).map(|(spec, colour): (&'r String, _)| {
+        let found: Vec<(f64, Stat)> =
+            values.iter().filter_map(|&value| Some((value, stat(spec, value)?))).collect();
+        Series {
+            name: results.look(spec).0,
+            colour: (*colour).to_owned(),
+            points: found.iter().map(|(x, stat)| (*x, stat.mean)).collect(),
+            band: found.iter().map(|(_, stat)| (stat.low, stat.high)).collect(),
+        }
+    });
+    series.collect()
 }
 
 /// The points of a line, from the checkpoints of a run.
@@ -72,7 +99,7 @@ fn tables(results: &Results<'_>, experiment: &Experiment, section: &mut Section)
                     let runs = results.runs(experiment, dataset, &method.spec, bits, None);
                     let paper = paper.and_then(|row| row.get(at).copied());
                     match runs.failure() {
-                        Some(_) if runs.at_end(measure).is_none() => Value::text("cannot"),
+                        Some(why) if runs.at_end(measure).is_none() => Value::cannot(why),
                         _ => Value::stat(runs.at_end(measure), paper),
                     }
                 };
@@ -82,10 +109,29 @@ fn tables(results: &Results<'_>, experiment: &Experiment, section: &mut Section)
             });
             let caption = format!("{}: {name}", dataset.title);
             let rows = rows.collect();
-            section.blocks.push(Block::Table(Table { caption, columns, rows }));
+            section.blocks.push(Block::Table(Table { caption, columns, rows, wordy: false }));
         }
         section.blocks.push(Block::Table(cost(results, experiment, dataset)));
+        section.blocks.extend(refusals(results, experiment, dataset).map(Block::Text));
     }
+}
+
+/// Why there are cells without a number.
+fn refusals(results: &Results<'_>, experiment: &Experiment, dataset: &Dataset) -> Option<String> {
+    let methods = results.plan.methods.iter();
+    let cells = methods.flat_map(|method| experiment.bits.iter().map(move |bits| (method, *bits)));
+    let refused = cells.filter_map(|(method, bits)| {
+        let runs = results.runs(experiment, dataset, &method.spec, bits, None);
+        Some(format!("{} with {bits} bits: {}", method.name, runs.failure()?))
+    });
+    let refused: Vec<String> = refused.collect();
+    (!refused.is_empty()).then(|| {
+        format!(
+            "Cannot: with the paper's settings for this data set the method refuses codes of this \
+             length, so there is nothing to measure. {}.",
+            refused.join("; ")
+        )
+    })
 }
 
 /// Over how many seeds the means go.
@@ -121,6 +167,7 @@ fn cost(results: &Results<'_>, experiment: &Experiment, dataset: &Dataset) -> Ta
             .map(str::to_owned)
             .to_vec(),
         rows: rows.collect(),
+        wordy: false,
     }
 }
 

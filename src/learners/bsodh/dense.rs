@@ -1,14 +1,16 @@
 //! BSODH as the paper writes it, with the similarity matrix `S~` and the code of every existing
-//! item.
+//! item: the naive twin of `Bsodh`. It is here, and not with the other twins in `tests/`,
+//! because the command measures what it costs, and a package has no files of another.
 
-use hashbrook::learners::bsodh::{Order, Params};
-use hashbrook::{Features, Labels};
+use super::{Order, Params};
+use crate::{Features, Labels};
 
+/// BSODH in plain loops: slow, and growing slower with every batch.
 pub struct DenseBsodh {
     params: Params,
     dim: usize,
     bits: usize,
-    /// dim x bits.
+    /// The projection, dim x bits.
     pub weights: Vec<f32>,
     /// Every existing item: its labels and its code.
     labels: Vec<Vec<u32>>,
@@ -16,10 +18,15 @@ pub struct DenseBsodh {
 }
 
 impl DenseBsodh {
+    /// A learner that starts from these weights, dim x bits.
     pub fn new(params: Params, dim: usize, bits: usize, weights: Vec<f32>) -> Self {
         DenseBsodh { params, dim, bits, weights, labels: Vec::new(), codes: Vec::new() }
     }
 
+    /// Learns the next batch: vectors that are prepared already, and their labels.
+    ///
+    /// # Panics
+    /// When there are fewer labels than vectors.
     pub fn learn(&mut self, features: Features<'_>, labels: Labels<'_>) {
         let x: Vec<&[f32]> = (0..features.len()).map(|i| features.row(i)).collect();
         let y: Vec<Vec<u32>> = (0..labels.len()).map(|i| labels.row(i).to_vec()).collect();

@@ -1,145 +1,11 @@
-//! The sections that look into bsodh: its parameters, its codes, its cost.
+//! What the codes of bsodh look like, how they settle, and what they cost.
 
-use super::super::chart::{Axis, Heat, Series, short};
+use super::super::chart::{Axis, Heat, Series};
 use super::super::content::{Block, Figure, Section, Table, Value};
-use super::super::plan::{DENSE, Experiment, with};
+use super::super::plan::{DENSE, Experiment};
 use super::super::results::{Results, Runs, Stat};
 use super::super::store::{Point, Record, Taught};
-use super::score;
-
-/// A grid of two parameters: a heat map, and a line along each at the paper's value of the other.
-pub(super) fn sensitivity(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
-    let axes: Vec<(&String, &Vec<f64>)> = experiment.vary.iter().collect();
-    let [(rows, row_values), (columns, column_values)] = axes[..] else { return };
-    let id = section.id;
-    let Some(spec) = experiment.runs.first() else { return };
-    let bits = experiment.bits.first().copied().unwrap_or(64);
-    let paper = |name: &str| match name {
-        "ridge" => 0.6,
-        "fit_weight" => 0.5,
-        "similar_weight" => 1.2,
-        _ => 0.2,
-    };
-    let symbol = |name: &str| match name {
-        "ridge" => "lambda (ridge)",
-        "fit_weight" => "sigma (fit_weight)",
-        "similar_weight" => "eta_s (similar_weight)",
-        _ => "eta_d (dissimilar_weight)",
-    };
-    for dataset in results.datasets(experiment) {
-        let stat = |row: f64, column: f64| {
-            let spec = with(&with(spec, rows, row), columns, column);
-            let runs = results.runs(experiment, dataset, &spec, bits, None);
-            runs.at_end(|point| point.radius)
-        };
-        let value = |row: f64, column: f64| stat(row, column).map_or(f64::NAN, |stat| stat.mean);
-        let names = |values: &[f64]| values.iter().map(|value| short(*value)).collect();
-        let heat = Heat {
-            title: "precision within radius 2",
-            columns: (symbol(columns), names(column_values)),
-            rows: (symbol(rows), names(row_values)),
-            values: row_values
-                .iter()
-                .map(|&row| column_values.iter().map(|&column| value(row, column)).collect())
-                .collect(),
-        };
-        let best = row_values
-            .iter()
-            .flat_map(|&row| column_values.iter().map(move |&column| (row, column)))
-            .max_by(|a, b| {
-                let of = |(row, column): &(f64, f64)| value(*row, *column);
-                of(a).total_cmp(&of(b))
-            });
-        let title = &dataset.title;
-        if let Some((row, column)) = best {
-            section.blocks.push(Block::Text(format!(
-                "{title}: the best of the grid is {:.3}, at {} = {} and {} = {}.",
-                value(row, column),
-                symbol(rows),
-                short(row),
-                symbol(columns),
-                short(column)
-            )));
-        }
-        let caption = format!("{title}: precision within radius 2, {bits} bits");
-        let name = format!("{id}-{}", dataset.name);
-        section.blocks.push(Block::Figure(Figure::heat(name, caption, heat, id)));
-        let nearest = |values: &[f64], wanted: f64| {
-            let distance = |value: &f64| (value - wanted).abs();
-            values.iter().copied().min_by(|a, b| distance(a).total_cmp(&distance(b)))
-        };
-        let Some(row) = nearest(row_values, paper(rows)) else { continue };
-        let Some(column) = nearest(column_values, paper(columns)) else { continue };
-        let line =
-            |name: &str, other: (&str, f64), values: &[f64], stat: &dyn Fn(f64) -> Option<Stat>| {
-                let found: Vec<(f64, Stat)> =
-                    values.iter().filter_map(|&value| Some((value, stat(value)?))).collect();
-                let series = Series {
-                    name: format!("{} = {}", symbol(other.0), short(other.1)),
-                    colour: "#0072b2".to_owned(),
-                    points: found.iter().map(|(x, stat)| (*x, stat.mean)).collect(),
-                    band: found.iter().map(|(_, stat)| (stat.low, stat.high)).collect(),
-                };
-                Figure::lines(
-                    format!("{name}-{}", dataset.name),
-                    format!("{title}: precision within radius 2 against {}", symbol(name)),
-                    (Axis::new(symbol(name)), Axis::new("precision within radius 2")),
-                    vec![series],
-                    id,
-                )
-            };
-        let along_rows = line(rows, (columns, column), row_values, &|row| stat(row, column));
-        let along_columns = line(columns, (rows, row), column_values, &|column| stat(row, column));
-        section.blocks.push(Block::Figure(along_rows));
-        section.blocks.push(Block::Figure(along_columns));
-    }
-}
-
-const LINES: [&str; 5] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"];
-
-/// One line per run, over the values of something.
-fn over<'r>(
-    results: &Results<'_>,
-    runs: &'r [String],
-    values: &[f64],
-    stat: &dyn Fn(&str, f64) -> Option<Stat>,
-) -> Vec<Series> {
-    let series = runs.iter().zip(LINES.iter().cycle()).map(|(spec, colour): (&'r String, _)| {
-        let found: Vec<(f64, Stat)> =
-            values.iter().filter_map(|&value| Some((value, stat(spec, value)?))).collect();
-        Series {
-            name: results.look(spec).0,
-            colour: (*colour).to_owned(),
-            points: found.iter().map(|(x, stat)| (*x, stat.mean)).collect(),
-            band: found.iter().map(|(_, stat)| (stat.low, stat.high)).collect(),
-        }
-    });
-    series.collect()
-}
-
-pub(super) fn scaling(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
-    let Some((parameter, values)) = experiment.vary.iter().next() else { return };
-    let bits = experiment.bits.first().copied().unwrap_or(64);
-    for dataset in results.datasets(experiment) {
-        let series = over(results, &experiment.runs, values, &|spec, value| {
-            let spec = with(spec, parameter, value);
-            let runs = results.runs(experiment, dataset, &spec, bits, None);
-            runs.at_end(|point| point.radius)
-        });
-        section.blocks.push(Block::Figure(Figure::lines(
-            format!("scaling-{}", dataset.name),
-            format!("{}: precision within radius 2 against sigma, {bits} bits", dataset.title),
-            (Axis::log("sigma (fit_weight)"), Axis::new("precision within radius 2")),
-            series,
-            "scaling",
-        )));
-    }
-    section.blocks.push(Block::Text(
-        "The authors' program (bsodh as it is) does not use sigma where it renews the codes of a batch, \
-         only in the ridge of W; the order of the paper's text (alternating) uses it in both."
-            .to_owned(),
-    ));
-}
+use super::{LINES, over};
 
 pub(super) fn convergence(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
     let bits = experiment.bits.first().copied().unwrap_or(64);
@@ -256,13 +122,18 @@ pub(super) fn collapse(results: &Results<'_>, experiment: &Experiment, section: 
                 Value::stat(runs.at_end(|point| point.radius), None),
                 Value::stat(runs.at_end(|point| point.map), None),
             ]);
-            let classes: Vec<String> =
-                (0..first.classes.similarity.len()).map(|class| class.to_string()).collect();
+            let alike = &first.classes.similarity;
+            let named = Named::of(&first.classes.names, alike.len());
+            let of = |class: usize, other: usize| alike[class].get(other).copied();
+            let row = |&class: &usize| {
+                named.order.iter().map(|&other| of(class, other).unwrap_or(f64::NAN)).collect()
+            };
             let heat = Heat {
                 title: "the share of equal bits between classes",
-                columns: ("class", classes.clone()),
-                rows: ("class", classes),
-                values: first.classes.similarity.clone(),
+                columns: ("class", named.in_order()),
+                rows: ("class", named.in_order()),
+                values: named.order.iter().map(row).collect(),
+                outlined: None,
             };
             let caption = format!("{}, {name}: equal bits between classes", dataset.title);
             let name = format!("similarity-{}-{at}", dataset.name);
@@ -284,6 +155,7 @@ pub(super) fn collapse(results: &Results<'_>, experiment: &Experiment, section: 
             ),
             columns: columns.map(|column| (*column).to_owned()).collect(),
             rows,
+            wordy: false,
         }));
         section.blocks.push(Block::Figure(Figure::lines(
             format!("balance-of-bits-{}", dataset.name),
@@ -332,6 +204,33 @@ pub(super) fn growing_cost(results: &Results<'_>, experiment: &Experiment, secti
     }
 }
 
+/// The names of classes, and the order in which people expect them: that of numbers, or of words.
+struct Named {
+    names: Vec<String>,
+    order: Vec<usize>,
+}
+
+impl Named {
+    /// Numbers stand in for names that are not known.
+    fn of(names: &[String], classes: usize) -> Named {
+        let names = match names.len() == classes {
+            true => names.to_vec(),
+            false => (0..classes).map(|class| class.to_string()).collect(),
+        };
+        let numbers: Option<Vec<f64>> = names.iter().map(|name| name.parse().ok()).collect();
+        let mut order: Vec<usize> = (0..classes).collect();
+        order.sort_by(|&a, &b| match &numbers {
+            Some(numbers) => numbers[a].total_cmp(&numbers[b]),
+            None => names[a].cmp(&names[b]),
+        });
+        Named { names, order }
+    }
+
+    fn in_order(&self) -> Vec<String> {
+        self.order.iter().map(|&class| self.names[class].clone()).collect()
+    }
+}
+
 /// The colours of ten classes, which can be told apart.
 const CLASSES: [&str; 10] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#777777",
@@ -348,13 +247,15 @@ pub(super) fn tsne(results: &Results<'_>, experiment: &Experiment, section: &mut
                 let mut classes = drawn.classes.clone();
                 classes.sort_unstable();
                 classes.dedup();
-                let series = classes.iter().zip(CLASSES.iter().cycle()).map(|(class, colour)| {
+                let named = Named::of(&drawn.names, classes.len());
+                let colours = CLASSES.iter().cycle();
+                let series = named.order.iter().zip(colours).map(|(&class, colour)| {
                     let of_class = drawn.classes.iter().zip(&drawn.points);
-                    let points = of_class.filter(|(of, _)| *of == class).map(|(_, p)| (p[0], p[1]));
+                    let points = of_class.filter(|(of, _)| **of == classes[class]);
                     Series {
-                        name: format!("class {class}"),
+                        name: format!("class {}", named.names[class]),
                         colour: (*colour).to_owned(),
-                        points: points.collect(),
+                        points: points.map(|(_, point)| (point[0], point[1])).collect(),
                         band: Vec::new(),
                     }
                 });
@@ -369,48 +270,19 @@ pub(super) fn tsne(results: &Results<'_>, experiment: &Experiment, section: &mut
     }
 }
 
-pub(super) fn orders(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
-    for dataset in results.datasets(experiment) {
-        let (name, measure) = score(dataset);
-        let columns = experiment.bits.iter().flat_map(|bits| {
-            [format!("{name}, {bits} bits"), format!("precision within radius 2, {bits} bits")]
-        });
-        let rows = experiment.runs.iter().map(|spec| {
-            let order = match spec.as_str() {
-                "bsodh:order=alternating" => "the paper's text (alternating)",
-                "bsodh:order=printed" => "Algorithm 1 (printed)",
-                _ => "the authors' program (released)",
-            };
-            let values = experiment.bits.iter().flat_map(|&bits| {
-                let runs = results.runs(experiment, dataset, spec, bits, None);
-                let radius = runs.at_end(|point| point.radius);
-                [Value::stat(runs.at_end(measure), None), Value::stat(radius, None)]
-            });
-            std::iter::once(Value::text(order)).chain(values).collect()
-        });
-        section.blocks.push(Block::Table(Table {
-            caption: format!("{}: bsodh by the order of its steps", dataset.title),
-            columns: std::iter::once("order".to_owned()).chain(columns).collect(),
-            rows: rows.collect(),
-        }));
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-pub(super) fn batches(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
-    let bits = experiment.bits.first().copied().unwrap_or(64);
-    for dataset in results.datasets(experiment) {
-        let (name, measure) = score(dataset);
-        let sizes: Vec<f64> = experiment.batches.iter().map(|&batch| batch as f64).collect();
-        let series = over(results, &experiment.runs, &sizes, &|spec, size| {
-            let runs = results.runs(experiment, dataset, spec, bits, Some(size as usize));
-            runs.at_end(measure)
-        });
-        section.blocks.push(Block::Figure(Figure::lines(
-            format!("batches-{}", dataset.name),
-            format!("{}: {name} against the size of batches, {bits} bits", dataset.title),
-            (Axis::log("rows in a batch"), Axis::new(name)),
-            series,
-            "batches",
-        )));
+    #[test]
+    fn classes_come_in_the_order_of_their_names() {
+        let named = |names: &[&str], classes| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            Named::of(&names, classes)
+        };
+        assert_eq!(named(&["10", "9", "2"], 3).in_order(), ["2", "9", "10"]);
+        assert_eq!(named(&["10", "9", "2"], 3).order, [2, 1, 0]);
+        assert_eq!(named(&["dog", "cat"], 2).in_order(), ["cat", "dog"]);
+        assert_eq!(named(&[], 2).in_order(), ["0", "1"]);
     }
 }
