@@ -110,12 +110,12 @@ pub(crate) fn transposed_product(a: &[f64], left: usize, b: &[f64], right: usize
     row_major(multiply(a.transpose(), b).as_ref()).collect()
 }
 
+/// Eigenvalues, and eigenvectors as columns.
+pub(crate) type Eigen = (Vec<f64>, Mat<f64>);
+
 /// The eigenvalues of `A A^T`, the largest first, and its eigenvectors as columns in that order;
 /// `A` of rows of `columns` numbers. `None` when they cannot be found.
-pub(crate) fn symmetric_eigen(
-    a: &[f64],
-    columns: usize,
-) -> Result<Option<(Vec<f64>, Mat<f64>)>, NoRoom> {
+pub(crate) fn symmetric_eigen(a: &[f64], columns: usize) -> Result<Option<Eigen>, NoRoom> {
     let a = MatRef::from_row_major_slice(a, a.len() / columns, columns);
     // The matrix, its vectors, these in order, and what is needed to find them.
     expect_room(a.nrows().saturating_mul(a.nrows()).saturating_mul(4))?;

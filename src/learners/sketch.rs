@@ -1,10 +1,9 @@
 //! What SketchHash and FROSH share: rows centred on the fly, and the directions of a sketch.
 
-use faer::Mat;
 use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::linalg::{orthonormal_columns, product, symmetric_eigen, transposed_product};
+use crate::linalg::{Eigen, orthonormal_columns, product, symmetric_eigen, transposed_product};
 use crate::memory::NoRoom;
 use crate::tensors::Tensors;
 use crate::{Error, Features, HashFunction, HashParts, Result};
@@ -141,7 +140,7 @@ pub(crate) fn function(
 
 /// `None` if there are no directions.
 fn directions(
-    (squares, vectors): (Vec<f64>, Mat<f64>),
+    (squares, vectors): Eigen,
     sketch: &[f64],
     mean: &[f64],
     first: &[f32],
@@ -200,6 +199,7 @@ pub(crate) fn check_sketch(sketch: usize, batch: usize, bits: usize, dim: usize)
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use faer::Mat;
     use rand::{RngExt, SeedableRng};
 
     /// Random rows, some directions much larger than others.
