@@ -66,24 +66,28 @@ fn mnist_or_blobs() -> (Vec<f32>, Vec<u32>, usize) {
     }
 }
 
-/// Learning by each method, beside what independent implementations of the methods took: in numpy,
-/// on another machine, so as a guide only.
+/// Learning by each method, beside encoding the same rows once by a linear function: what any use of
+/// them takes at the least.
 fn methods() {
     let (features, labels, dim) = mnist_or_blobs();
     let features = Features::new(&features[..ROWS * dim], dim).expect("finite");
     let labels = Labels::single(&labels[..ROWS]);
-    println!("learning {ROWS} x {dim}, 64 bits            hashbrook       numpy   ratio");
-    for (name, parameters, numpy) in [
-        ("brook", &[("lift", "none")][..], None),
-        ("bsodh", &[], None),
-        ("okh", &[], Some(1.8)),
-        ("sketchhash", &[], Some(7.9)),
-        ("frosh", &[], Some(0.8)),
-        ("adapthash", &[], Some(10.7)),
-        ("osh", &[], Some(4.7)),
-        ("osh", &[("loss", "hinge")], Some(2.3)),
-        ("mihash", &[], Some(42.3)),
-        ("mihash", &[("gradient", "released")], Some(41.4)),
+    let linear = start(dim, 64, Setup::default()).hash_function();
+    let encoding = median(5, || drop(black_box(linear.encode(features))));
+    println!("{ROWS} x {dim}, 64 bits");
+    println!("  encoded once                   {encoding:11.3} s");
+    println!("learned                                      s   / encoded once");
+    for (name, parameters) in [
+        ("brook", &[("lift", "none")][..]),
+        ("bsodh", &[]),
+        ("okh", &[]),
+        ("sketchhash", &[]),
+        ("frosh", &[]),
+        ("adapthash", &[]),
+        ("osh", &[]),
+        ("osh", &[("loss", "hinge")]),
+        ("mihash", &[]),
+        ("mihash", &[("gradient", "released")]),
     ] {
         let mut method = Method::named(name).expect("known");
         method.preset("mnist").expect("known");
@@ -98,12 +102,7 @@ fn methods() {
         });
         let parameters: Vec<String> = parameters.iter().map(|(p, v)| format!("{p}={v}")).collect();
         let name = format!("{name} {}", parameters.join(" "));
-        match numpy {
-            Some(numpy) => {
-                println!("  {name:32}{seconds:11.2} s{numpy:10.1} s{:8.1}", numpy / seconds)
-            }
-            None => println!("  {name:32}{seconds:11.2} s"),
-        }
+        println!("  {name:31}{seconds:11.3} s{:12.1}", seconds / encoding);
     }
 }
 
@@ -130,7 +129,27 @@ fn brook() {
         let seconds = median(3, || drop(learn("brook", Some("none"), rows, batch)));
         println!("  brook, linear, in batches of {batch:4} {seconds:11.3} s");
     }
+    let aging = |half_life: &str| {
+        median(3, || {
+            let mut method = Method::named("brook").expect("known");
+            method.set("anchors", "2000").expect("known");
+            method.set("half_life", half_life).expect("known");
+            let mut model = method.start(dim, 64, 1).expect("starts");
+            run(&mut model, rows.slice(0..6000), labels.slice(0..6000), 2000);
+        })
+    };
+    println!("learning 6000 rows, lifted, without the function");
+    let never = aging("0");
+    println!("  half_life = 0                     {never:11.3} s");
+    for half_life in ["1", "20", "90", "2000"] {
+        let seconds = aging(half_life);
+        let ratio = seconds / never;
+        println!(
+            "  half_life = {half_life:4}                  {seconds:11.3} s   ratio {ratio:.2}"
+        );
+    }
     let all_threads = rayon::ThreadPoolBuilder::new().build().expect("all threads");
+    println!("learning {ROWS} rows, with the function at the end");
     let (function, seconds) = learn("brook", Some("rbf"), rows, 2000);
     println!("  brook, lifted in the same pass    {seconds:11.3} s");
     let seconds = all_threads.install(|| learn("brook", Some("rbf"), rows, 2000).1);

@@ -18,10 +18,10 @@
 //! | `usable_before_any_data` | a function can be had, and used, before the first batch |
 //! | `freezing_does_not_disturb` | asking for functions on the way does not change what is learned |
 //! | `failed_batch_changes_nothing` | after a batch of another dimension all goes on as if it had not come |
-//! | `batch_of_one` | rows can come one by one |
-//! | `one_class_only` | a stream of one class is learned from |
-//! | `late_classes` | classes may come up late in the stream |
-//! | `several_labels` | rows may have several labels, or none |
+//! | `batch_of_one` | rows that come one by one give codes that tell classes apart |
+//! | `one_class_only` | a stream of one class drives its codes no farther apart than they were |
+//! | `late_classes` | classes that come up late in the stream are told apart as well |
+//! | `several_labels` | so are those of rows that have several labels, while others have none |
 //! | `any_batches` | how the stream is cut does not change the function |
 //! | `resumes` | saved, loaded and continued equals uninterrupted |
 //! | `bounded_memory` | its size does not grow with the stream |
@@ -33,9 +33,9 @@
 //! others by name. `resumes` and `bounded_memory` need [`Subject::save`] and [`Subject::load`], and
 //! are left out without.
 
-use rand::rngs::ChaCha8Rng;
-use rand::{RngExt, SeedableRng};
+mod blobs;
 
+use self::blobs::{BITS, ClassDistances, DIM, blobs, tells_apart};
 use crate::dataset::{Data, LabelList};
 use crate::eval::{Measures, evaluate};
 use crate::{Batch, Features, HashFunction, HashParts, Learner, Result, learners};
@@ -151,31 +151,6 @@ pub fn check_learner<L: Learner>(subject: &Subject<'_, L>) -> Report {
     Report { outcomes }
 }
 
-const DIM: usize = 12;
-const BITS: usize = 8;
-
-/// Four blobs in the corners of a room that leans: random projections find them, but not well.
-fn blobs(rows: usize, seed: u64) -> Data {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut features = Vec::with_capacity(rows * DIM);
-    let mut labels = Vec::with_capacity(rows);
-    for _ in 0..rows {
-        let label = rng.random_range(0..4u32);
-        labels.push(label);
-        for i in 0..DIM {
-            // Two directions tell the blobs apart; the others are noise, some of it loud.
-            let center = match i {
-                0 => (label % 2) as f32 - 0.5,
-                1 => (label / 2) as f32 - 0.5,
-                _ => 0.0,
-            };
-            let noise = if i < 2 { 0.2 } else { 0.45 };
-            features.push(center + noise * rng.random_range(-1.0..1.0f32));
-        }
-    }
-    Data::new(DIM, features, LabelList::from_single(labels)).expect("as it should be")
-}
-
 fn start<L>(subject: &Subject<'_, L>) -> std::result::Result<L, String> {
     (subject.start)(DIM, BITS, 7).map_err(|error| format!("does not start: {error}"))
 }
@@ -267,7 +242,11 @@ fn failed_batch_changes_nothing<L: Learner>(subject: &Subject<'_, L>) -> Option<
 }
 
 fn batch_of_one<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
-    Some(after(subject, blobs(1200, 4).batch(), 1).and_then(|learner| works(&learner)))
+    Some((|| {
+        let learner = after(subject, blobs(1200, 4).batch(), 1)?;
+        works(&learner)?;
+        tells_apart(&ClassDistances::of(&learner.hash_function())?, &[0, 1, 2, 3])
+    })())
 }
 
 fn one_class_only<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
@@ -278,31 +257,57 @@ fn one_class_only<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
         LabelList::from_single(vec![3; 1500]),
     );
     let data = data.expect("as it should be");
-    Some(after(subject, data.batch(), 100).and_then(|learner| works(&learner)))
+    // Methods that do not look at labels spread codes as evenly as they can.
+    const SLACK: f64 = 0.5;
+    Some((|| {
+        let before = ClassDistances::of(&start(subject)?.hash_function())?.overall();
+        let learner = after(subject, data.batch(), 100)?;
+        works(&learner)?;
+        let now = ClassDistances::of(&learner.hash_function())?.overall();
+        match now <= before + SLACK {
+            true => Ok(()),
+            false => Err(format!(
+                "rows of the only class are {now:.2} bits apart; they were {before:.2} at the start"
+            )),
+        }
+    })())
 }
 
+/// Classes come up one after the other, each among those that are there already.
 fn late_classes<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
-    let data = blobs(2000, 6);
+    let data = blobs(2400, 6);
     let label = |row: usize| data.batch().labels().expect("labelled").row(row)[0];
-    let mut order: Vec<usize> = (0..2000).collect();
-    order.sort_by_key(|&row| label(row));
-    let late = data.select(&order);
-    Some(after(subject, late.batch(), 100).and_then(|learner| works(&learner)))
+    let there: Vec<usize> = (0..2400).filter(|&row| label(row) as usize * 400 <= row).collect();
+    let late = data.select(&there);
+    Some((|| {
+        let learner = after(subject, late.batch(), 100)?;
+        works(&learner)?;
+        // The last one by itself: that it is late must not be lost among the others.
+        let distances = ClassDistances::of(&learner.hash_function())?;
+        tells_apart(&distances, &[0, 1, 2, 3])?;
+        tells_apart(&distances, &[3])
+    })())
 }
 
 fn several_labels<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
     let data = blobs(1500, 7);
+    let blob = |row: u32| data.batch().labels().expect("labelled").row(row as usize)[0];
     let mut labels = LabelList::new_sets();
     for row in 0..1500u32 {
         match row % 5 {
             0 => labels.push_set(&[]),
-            1 => labels.push_set(&[row % 4, 4 + row % 3, 9]),
-            _ => labels.push_set(&[row % 4]),
+            // One that rows of all blobs may have, besides that of their own.
+            1 => labels.push_set(&[4 + row / 5 % 3, blob(row)]),
+            _ => labels.push_set(&[blob(row)]),
         }
     }
     let data = Data::new(DIM, data.batch().features().values().to_vec(), labels);
     let data = data.expect("as it should be");
-    Some(after(subject, data.batch(), 100).and_then(|learner| works(&learner)))
+    Some((|| {
+        let learner = after(subject, data.batch(), 100)?;
+        works(&learner)?;
+        tells_apart(&ClassDistances::of(&learner.hash_function())?, &[0, 1, 2, 3])
+    })())
 }
 
 fn any_batches<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {

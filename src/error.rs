@@ -185,6 +185,17 @@ pub enum Error {
         problem: &'static str,
     },
 
+    /// What is to be computed needs more memory than can be had.
+    #[error("{what} needs {bytes} bytes of memory, which cannot be had; {remedy}")]
+    OutOfMemory {
+        /// What needs it.
+        what: String,
+        /// How much, in one piece or several.
+        bytes: u64,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+
     /// There are not as many ids as items.
     #[error("{ids} ids for {items} items; there must be one id per item")]
     IdCount {

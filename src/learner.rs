@@ -22,7 +22,21 @@ pub trait Learner: Send + Sync {
     fn learn(&mut self, batch: Batch<'_>) -> Result<Step>;
 
     /// Freezes the hash function learned so far; usable before the first batch.
+    ///
+    /// # Panics
+    /// When a learner that solves for its function has not the memory for it: see
+    /// [`try_hash_function`](Learner::try_hash_function).
     fn hash_function(&self) -> HashFunction;
+
+    /// [`hash_function`](Learner::hash_function), for those who want to know when there is not the
+    /// memory for it. Learners that solve for their function, in memory that they do not keep,
+    /// have an answer of their own here.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    fn try_hash_function(&self) -> Result<HashFunction> {
+        Ok(self.hash_function())
+    }
 }
 
 /// What one call of [`Learner::learn`] did, for those who watch.
@@ -215,6 +229,12 @@ macro_rules! methods {
             fn hash_function(&self) -> HashFunction {
                 match self {
                     $(Running::$variant(learner) => learner.hash_function(),)*
+                }
+            }
+
+            fn try_hash_function(&self) -> Result<HashFunction> {
+                match self {
+                    $(Running::$variant(learner) => learner.try_hash_function(),)*
                 }
             }
         }

@@ -187,6 +187,7 @@ mod learner;
 pub mod learners;
 mod linalg;
 mod mean;
+mod memory;
 mod model;
 pub mod protocol;
 mod similarity;

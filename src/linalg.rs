@@ -2,12 +2,19 @@
 //! sums in `f64`.
 //!
 //! Results do not depend on the number of threads: these share out tiles of a fixed size.
+//!
+//! faer panics where it finds no memory. So whatever is larger than what it is computed from is asked
+//! for here first, and fails with [`NoRoom`].
 
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
+use faer::linalg::cholesky::llt::solve::solve_in_place;
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{BlockStructure, matmul as triangular_matmul};
-use faer::linalg::solvers::{Llt, Solve};
 use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 use rayon::prelude::*;
+
+use crate::memory::{NoRoom, expect_room};
 
 /// The side of the tiles that threads share out.
 const TILE: usize = 256;
@@ -25,28 +32,35 @@ pub(crate) fn ridge_regression(
     y: &[f64],
     columns: usize,
     ridge: f64,
-) -> Option<Vec<f32>> {
-    let x: Vec<f64> = x.iter().map(|&value| f64::from(value)).collect();
+) -> Result<Option<Vec<f32>>, NoRoom> {
     let rows = x.len() / dim;
+    let size = rows.min(dim);
+    expect_room(x.len().saturating_add(size.saturating_mul(size.saturating_add(columns))))?;
+    let x: Vec<f64> = x.iter().map(|&value| f64::from(value)).collect();
     let x = MatRef::from_row_major_slice(&x, rows, dim);
     let y = MatRef::from_row_major_slice(y, rows, columns);
-    let w = if rows >= dim {
-        solve(shifted_gram(x.transpose(), ridge), multiply(x.transpose(), y))?
+    let solved = if rows >= dim {
+        solve(shifted_gram(x.transpose(), ridge)?, multiply(x.transpose(), y))
     } else {
-        multiply(x.transpose(), solve(shifted_gram(x, ridge), y.to_owned())?.as_ref())
+        solve(shifted_gram(x, ridge)?, y.to_owned())
+            .map(|solved| multiply(x.transpose(), solved.as_ref()))
     };
+    let Some(w) = solved else { return Ok(None) };
     let w: Vec<f32> = row_major(w.as_ref()).map(|value| value as f32).collect();
-    w.iter().all(|value| value.is_finite()).then_some(w)
+    Ok(w.iter().all(|value| value.is_finite()).then_some(w))
 }
 
-/// The Cholesky factor of a symmetric positive definite matrix.
-pub(crate) struct Positive(Llt<f64>);
+/// The Cholesky factor of a symmetric positive definite matrix, in its lower triangle.
+pub(crate) struct Positive(Mat<f64>);
 
 impl Positive {
     /// Of the matrix with these entries, asked for on and below the diagonal; `None` when it is
     /// not positive definite.
-    pub(crate) fn factor(size: usize, entry: impl Fn(usize, usize) -> f64 + Sync) -> Option<Self> {
-        let mut matrix = Mat::zeros(size, size);
+    pub(crate) fn factor(
+        size: usize,
+        entry: impl Fn(usize, usize) -> f64 + Sync,
+    ) -> Result<Option<Self>, NoRoom> {
+        let mut matrix = zeros(size, size)?;
         tiles(matrix.as_mut()).into_par_iter().for_each(|(row, column, mut tile)| {
             for j in 0..tile.ncols() {
                 for i in (column + j).saturating_sub(row)..tile.nrows() {
@@ -54,14 +68,32 @@ impl Positive {
                 }
             }
         });
-        matrix.llt(Side::Lower).ok().map(Positive)
+        Ok(cholesky(matrix))
     }
 
     /// Solves `A Z = B`, for `B` of rows of `columns` numbers.
-    pub(crate) fn solve(&self, right: &[f64], columns: usize) -> Vec<f64> {
+    pub(crate) fn solve(&self, right: &[f64], columns: usize) -> Result<Vec<f64>, NoRoom> {
         let right = MatRef::from_row_major_slice(right, right.len() / columns, columns);
-        row_major(self.0.solve(right).as_ref()).collect()
+        let mut solution = zeros(right.nrows(), columns)?;
+        solution.copy_from(right);
+        self.solve_in_place(solution.as_mut());
+        Ok(row_major(solution.as_ref()).collect())
     }
+
+    fn solve_in_place(&self, right: MatMut<'_, f64>) {
+        solve_in_place(self.0.as_ref(), right, Par::Seq, MemStack::new(&mut []));
+    }
+}
+
+/// Factors a matrix, of which the lower triangle matters, where it stands: a copy of it could be
+/// more than there is room for.
+fn cholesky(mut matrix: Mat<f64>) -> Option<Positive> {
+    let scratch = cholesky_in_place_scratch::<f64>(matrix.nrows(), Par::Seq, Default::default());
+    let mut scratch = MemBuffer::new(scratch);
+    let stack = MemStack::new(&mut scratch);
+    let (by, how) = (Default::default(), Default::default());
+    cholesky_in_place(matrix.as_mut(), by, Par::Seq, stack, how).ok()?;
+    Some(Positive(matrix))
 }
 
 /// `A B`, for `A` of rows of `inner` numbers and `B` of rows of `columns`.
@@ -78,14 +110,19 @@ pub(crate) fn transposed_product(a: &[f64], left: usize, b: &[f64], right: usize
     row_major(multiply(a.transpose(), b).as_ref()).collect()
 }
 
+/// Eigenvalues, and eigenvectors as columns.
+pub(crate) type Eigen = (Vec<f64>, Mat<f64>);
+
 /// The eigenvalues of `A A^T`, the largest first, and its eigenvectors as columns in that order;
 /// `A` of rows of `columns` numbers. `None` when they cannot be found.
-pub(crate) fn symmetric_eigen(a: &[f64], columns: usize) -> Option<(Vec<f64>, Mat<f64>)> {
+pub(crate) fn symmetric_eigen(a: &[f64], columns: usize) -> Result<Option<Eigen>, NoRoom> {
     let a = MatRef::from_row_major_slice(a, a.len() / columns, columns);
-    let eigen = shifted_gram(a, 0.0).self_adjoint_eigen(Side::Lower).ok()?;
+    // The matrix, its vectors, these in order, and what is needed to find them.
+    expect_room(a.nrows().saturating_mul(a.nrows()).saturating_mul(4))?;
+    let Ok(eigen) = shifted_gram(a, 0.0)?.self_adjoint_eigen(Side::Lower) else { return Ok(None) };
     let mut values: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
     values.reverse();
-    Some((values, eigen.U().reverse_cols().to_owned()))
+    Ok(Some((values, eigen.U().reverse_cols().to_owned())))
 }
 
 /// A square matrix with orthonormal columns from one of independent Gaussian numbers: every
@@ -117,8 +154,8 @@ fn multiply(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
 }
 
 /// The lower triangle of `A A^T + shift I`.
-fn shifted_gram(a: MatRef<'_, f64>, shift: f64) -> Mat<f64> {
-    let mut out = Mat::zeros(a.nrows(), a.nrows());
+fn shifted_gram(a: MatRef<'_, f64>, shift: f64) -> Result<Mat<f64>, NoRoom> {
+    let mut out = zeros(a.nrows(), a.nrows())?;
     tiles(out.as_mut()).into_par_iter().filter(|(row, column, _)| column <= row).for_each(
         |(row, column, tile)| {
             let left = a.subrows(row, tile.nrows());
@@ -129,13 +166,22 @@ fn shifted_gram(a: MatRef<'_, f64>, shift: f64) -> Mat<f64> {
         },
     );
     out.diagonal_mut().column_vector_mut().iter_mut().for_each(|value| *value += shift);
-    out
+    Ok(out)
 }
 
 /// Solves `A Z = B` from the lower triangle of a positive definite `A`.
-fn solve(matrix: Mat<f64>, right: Mat<f64>) -> Option<Mat<f64>> {
-    let factor = matrix.llt(Side::Lower).ok()?;
-    Some(factor.solve(right))
+fn solve(matrix: Mat<f64>, mut right: Mat<f64>) -> Option<Mat<f64>> {
+    cholesky(matrix)?.solve_in_place(right.as_mut());
+    Some(right)
+}
+
+/// A matrix of zeros, if there is room for it.
+fn zeros(rows: usize, columns: usize) -> Result<Mat<f64>, NoRoom> {
+    let mut matrix = Mat::new();
+    let room = matrix.try_reserve(rows, columns);
+    room.map_err(|_| NoRoom::for_numbers(rows.saturating_mul(columns)))?;
+    matrix.resize_with(rows, columns, |_, _| 0.0);
+    Ok(matrix)
 }
 
 /// Cuts a matrix into tiles, each with the row and column at which it begins.

@@ -68,7 +68,7 @@ impl Experiment<'_> {
             if end == rows || self.every.is_some_and(|every| (number + 1) % every == 0) {
                 // Some methods only add up as they learn, and solve when they are asked.
                 let clock = Instant::now();
-                let function = learner.hash_function();
+                let function = learner.try_hash_function()?;
                 learning += clock.elapsed();
                 let evaluation = self.measure(&function)?;
                 let step = std::mem::take(&mut step);

@@ -8,6 +8,7 @@
 use rayon::prelude::*;
 
 use super::instructions::Instructions;
+use crate::memory::{NoRoom, expect_room, try_copy};
 
 /// How many columns are computed side by side.
 const LANES: usize = 16;
@@ -40,9 +41,20 @@ pub(crate) struct Gram {
 }
 
 impl Gram {
-    pub(crate) fn new(width: usize) -> Self {
+    pub(crate) fn new(width: usize) -> Result<Self, NoRoom> {
         let stride = width.next_multiple_of(BAND);
-        Gram { width, stride, values: vec![0.0; stride * stride] }
+        // Asked for first; then zeroed by the system, which leaves alone what is never used.
+        expect_room(Gram::numbers(width))?;
+        Ok(Gram { width, stride, values: vec![0.0; Gram::numbers(width)] })
+    }
+
+    /// How many numbers one of a width keeps.
+    pub(crate) fn numbers(width: usize) -> usize {
+        width.next_multiple_of(BAND).pow(2)
+    }
+
+    pub(crate) fn try_clone(&self) -> Result<Self, NoRoom> {
+        Ok(Gram { values: try_copy(&self.values)?, ..*self })
     }
 
     /// Row `i`, up to the diagonal.
@@ -249,12 +261,12 @@ mod tests {
             let rows: Vec<i16> = (0..n * width)
                 .map(|_| if extreme { LARGEST } else { rng.random_range(-LARGEST..=LARGEST) })
                 .collect();
-            let mut twin = Gram::new(width);
+            let mut twin = Gram::new(width).unwrap();
             for row in rows.chunks_exact(width) {
                 twin.add_row(&row.iter().map(|&v| f64::from(v)).collect::<Vec<_>>());
             }
             for instructions in Instructions::available() {
-                let mut gram = Gram::new(width);
+                let mut gram = Gram::new(width).unwrap();
                 gram.add_rows_with(instructions, &rows);
                 for i in 0..width {
                     let naive = |j: usize| -> f64 {

@@ -214,9 +214,18 @@ impl Bsodh {
     /// The W-step: `(X X^T + (lambda / sigma) I)^-1 X B^T`.
     fn solve(&self, features: Features<'_>, codes: &[f64]) -> Result<Vec<f32>> {
         let ridge = self.params.ridge / self.params.fit_weight;
-        ridge_regression(features.values(), self.dim, codes, self.bits, ridge).ok_or(
-            Error::NoSolution { method: Bsodh::NAME, problem: "the regression of W is singular" },
-        )
+        let solved = ridge_regression(features.values(), self.dim, codes, self.bits, ridge)
+            .map_err(|no_room| {
+                let (rows, dim) = (features.len(), self.dim);
+                no_room.error(
+                    format!("bsodh on {rows} rows of {dim} dimensions"),
+                    "use smaller batches",
+                )
+            })?;
+        solved.ok_or(Error::NoSolution {
+            method: Bsodh::NAME,
+            problem: "the regression of W is singular",
+        })
     }
 
     /// Each item takes over the code of the first existing item that is similar to it, if any is.

@@ -22,8 +22,8 @@ use rand::seq::index::sample;
 use rand::{RngExt, rngs::ChaCha8Rng};
 use serde::{Deserialize, Serialize};
 
-use super::sketch::{Centring, MAX_ROWS, check_sketch, function, shrink};
-use super::{BuiltIn, Loaded, Purpose, Start, linear, random, take_weights};
+use super::sketch::{Centring, MAX_ROWS, check_sketch, function, no_sketch, shrink};
+use super::{BuiltIn, Loaded, Purpose, Start, random, take_weights};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, HashFunction, Learner, Result, Step};
 
@@ -107,7 +107,7 @@ impl FastSketch {
         self.mix.chosen.len()
     }
 
-    fn insert(&mut self, row: &[f64]) -> Option<()> {
+    fn insert(&mut self, row: &[f64]) -> Result<()> {
         let sign = self.mix.signs[self.taken];
         self.block.extend(row.iter().map(|value| sign * value));
         self.taken += 1;
@@ -118,14 +118,17 @@ impl FastSketch {
         }
         if self.taken == self.buffer {
             let full = self.with_mixed_rows();
-            self.rows = if full.len() > self.sums.len() { shrink(&full, self.dim)? } else { full };
+            self.rows = match full.len() > self.sums.len() {
+                true => shrink(&full, self.dim, Frosh::NAME)?,
+                false => full,
+            };
             self.buffers += 1;
             self.taken = 0;
             self.sums.fill(0.0);
             let mut rng = random(self.seed, Purpose::Signs, self.buffers);
             self.mix = Mix::new(&mut rng, self.buffer, self.half());
         }
-        Some(())
+        Ok(())
     }
 
     /// The sketch with the rows of the buffer as they are mixed so far, the rest of it zeros.
@@ -183,14 +186,10 @@ impl Learner for Frosh {
         let complete = centring.push(batch.features(), false).concat();
         if !complete.is_empty() {
             let mut sketch = self.sketch.clone();
-            complete
-                .chunks_exact(self.dim)
-                .try_for_each(|row| sketch.insert(row))
-                .filter(|()| sketch.with_mixed_rows().iter().all(|value| value.is_finite()))
-                .ok_or(Error::NoSolution {
-                    method: Frosh::NAME,
-                    problem: "the sketch cannot be shrunk",
-                })?;
+            complete.chunks_exact(self.dim).try_for_each(|row| sketch.insert(row))?;
+            if !sketch.with_mixed_rows().iter().all(|value| value.is_finite()) {
+                return Err(no_sketch(Frosh::NAME));
+            }
             self.sketch = sketch;
         }
         self.centring = centring;
@@ -198,10 +197,13 @@ impl Learner for Frosh {
     }
 
     fn hash_function(&self) -> HashFunction {
+        self.try_hash_function().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn try_hash_function(&self) -> Result<HashFunction> {
         let mut rng = random(self.seed, Purpose::Rotation, 0);
         let sketch = self.sketch.with_mixed_rows();
-        function(&sketch, self.centring.mean(), &self.first, self.bits, &mut rng)
-            .unwrap_or_else(|| linear(self.dim, self.bits, &self.first))
+        function(Frosh::NAME, &sketch, self.centring.mean(), &self.first, &mut rng)
     }
 }
 

@@ -3,11 +3,12 @@
 use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::linalg::{orthonormal_columns, product, symmetric_eigen, transposed_product};
+use crate::linalg::{Eigen, orthonormal_columns, product, symmetric_eigen, transposed_product};
+use crate::memory::NoRoom;
 use crate::tensors::Tensors;
 use crate::{Error, Features, HashFunction, HashParts, Result};
 
-use super::Loaded;
+use super::{Loaded, linear};
 
 /// Turns a stream into rows whose sum of squares is its scatter about its own mean, as far as it
 /// has come: each batch is centred on the batch's mean, and one row more makes up for the
@@ -91,10 +92,11 @@ impl Centring {
 
 /// Halves a full sketch: shrinks all directions by the middle one, and turns the sketch so that its
 /// second half is zero. Gives the first half.
-pub(crate) fn shrink(sketch: &[f64], dim: usize) -> Option<Vec<f64>> {
+pub(crate) fn shrink(sketch: &[f64], dim: usize, method: &'static str) -> Result<Vec<f64>> {
     let half = sketch.len() / dim / 2;
     // The squared lengths of the sketch along its directions, and these as weights of its rows.
-    let (squares, vectors) = symmetric_eigen(sketch, dim)?;
+    let eigen = symmetric_eigen(sketch, dim).map_err(|no_room| too_large(method, no_room))?;
+    let (squares, vectors) = eigen.ok_or_else(|| no_sketch(method))?;
     let middle = squares[half].max(0.0);
     // B' = S' V^T = S' S^-1 U^T B.
     let mut turn = vec![0.0; half * squares.len()];
@@ -105,25 +107,47 @@ pub(crate) fn shrink(sketch: &[f64], dim: usize) -> Option<Vec<f64>> {
             row.iter_mut().enumerate().for_each(|(i, value)| *value = scale * vectors[(i, at)]);
         }
     }
-    Some(product(&turn, squares.len(), sketch, dim))
+    Ok(product(&turn, squares.len(), sketch, dim))
+}
+
+/// A sketch that is not one of numbers.
+pub(crate) fn no_sketch(method: &'static str) -> Error {
+    Error::NoSolution { method, problem: "the sketch cannot be shrunk" }
+}
+
+fn too_large(method: &'static str, no_room: NoRoom) -> Error {
+    no_room.error(method, "use a smaller sketch: with half the rows it needs a quarter of that")
 }
 
 /// The function of a sketch: its first `bits` directions, turned at random so that each bit gets
 /// its share of them, about the mean. A sketch that has fewer is helped out with directions of
-/// `first`, the random start; `None` if it has none at all.
+/// `first`, the random start, which is all there is if it has none.
 pub(crate) fn function(
+    method: &'static str,
     sketch: &[f64],
     mean: &[f64],
     first: &[f32],
-    bits: usize,
+    rng: &mut ChaCha8Rng,
+) -> Result<HashFunction> {
+    let bits = first.len() / mean.len();
+    let eigen = match sketch.is_empty() {
+        true => None,
+        false => symmetric_eigen(sketch, mean.len()).map_err(|none| too_large(method, none))?,
+    };
+    let found = eigen.and_then(|eigen| directions(eigen, sketch, mean, first, rng));
+    Ok(found.unwrap_or_else(|| linear(mean.len(), bits, first)))
+}
+
+/// `None` if there are no directions.
+fn directions(
+    (squares, vectors): Eigen,
+    sketch: &[f64],
+    mean: &[f64],
+    first: &[f32],
     rng: &mut ChaCha8Rng,
 ) -> Option<HashFunction> {
     let dim = mean.len();
-    let rows = sketch.len() / dim;
-    if rows == 0 {
-        return None;
-    }
-    let (squares, vectors) = symmetric_eigen(sketch, dim)?;
+    let (rows, bits) = (sketch.len() / dim, first.len() / dim);
     // Directions that are rounding error and nothing else are none.
     let count = squares.iter().take(bits).filter(|square| **square > squares[0] * 1e-12).count();
     if count == 0 {

@@ -19,8 +19,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sketch::{Centring, check_sketch, function, shrink};
-use super::{BuiltIn, Loaded, Purpose, Start, State, linear, random, take_weights};
+use super::sketch::{Centring, check_sketch, function, no_sketch, shrink};
+use super::{BuiltIn, Loaded, Purpose, Start, State, random, take_weights};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, HashFunction, Learner, Result, Step};
 
@@ -58,14 +58,14 @@ pub(crate) struct SketchHash {
 }
 
 impl SketchHash {
-    fn insert(sketch: &mut Vec<f64>, rows: &[f64], params: &Params, dim: usize) -> Option<()> {
+    fn insert(sketch: &mut Vec<f64>, rows: &[f64], params: &Params, dim: usize) -> Result<()> {
         for row in rows.chunks_exact(dim) {
             sketch.extend_from_slice(row);
             if sketch.len() == params.sketch * dim {
-                *sketch = shrink(sketch, dim)?;
+                *sketch = shrink(sketch, dim, SketchHash::NAME)?;
             }
         }
-        Some(())
+        Ok(())
     }
 }
 
@@ -78,19 +78,13 @@ impl Learner for SketchHash {
         if !complete.is_empty() {
             let mut sketch = self.sketch.clone();
             for rows in &complete {
-                let kept = match lost {
-                    true => {
-                        sketch.clone_from(rows);
-                        Some(())
-                    }
-                    false => SketchHash::insert(&mut sketch, rows, &self.params, self.dim),
-                };
-                kept.filter(|()| sketch.iter().all(|value| value.is_finite())).ok_or(
-                    Error::NoSolution {
-                        method: SketchHash::NAME,
-                        problem: "the sketch cannot be shrunk",
-                    },
-                )?;
+                match lost {
+                    true => sketch.clone_from(rows),
+                    false => SketchHash::insert(&mut sketch, rows, &self.params, self.dim)?,
+                }
+                if !sketch.iter().all(|value| value.is_finite()) {
+                    return Err(no_sketch(SketchHash::NAME));
+                }
             }
             self.sketch = sketch;
             self.batches += complete.len() as u64;
@@ -100,9 +94,13 @@ impl Learner for SketchHash {
     }
 
     fn hash_function(&self) -> HashFunction {
+        self.try_hash_function().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn try_hash_function(&self) -> Result<HashFunction> {
         let mut rng = random(self.seed, Purpose::Rotation, self.batches);
-        function(&self.sketch, self.centring.mean(), &self.first, self.bits, &mut rng)
-            .unwrap_or_else(|| linear(self.dim, self.bits, &self.first))
+        let (mean, first) = (self.centring.mean(), &self.first);
+        function(SketchHash::NAME, &self.sketch, mean, first, &mut rng)
     }
 }
 

@@ -286,17 +286,23 @@ impl Learner for Model {
     }
 
     fn hash_function(&self) -> HashFunction {
+        self.try_hash_function().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn try_hash_function(&self) -> Result<HashFunction> {
         if self.held.as_ref().is_some_and(|held| held.rows() > 0) {
             let mut now = self.clone();
-            // What cannot be learned yet leaves the random start, which is a function too.
-            if now.end_warmup().is_ok() {
-                return now.hash_function();
+            match now.end_warmup() {
+                Ok(_) => return now.try_hash_function(),
+                Err(error @ Error::OutOfMemory { .. }) => return Err(error),
+                // What cannot be learned yet leaves the random start, which is a function too.
+                Err(_) => {}
             }
         }
-        let parts = self.learner.hash_function().parts().clone();
+        let parts = self.learner.try_hash_function()?.parts().clone();
         let (center, unit) = (self.center.clone(), self.about.unit);
-        HashFunction::new(HashParts { center, unit, ..parts })
-            .expect("the centre was checked when it was set")
+        Ok(HashFunction::new(HashParts { center, unit, ..parts })
+            .expect("the centre was checked when it was set"))
     }
 }
 

@@ -1,29 +1,40 @@
 //! Data that is not the project's own, where it is at hand.
 //!
 //! It is looked for in the folder that `HASHBROOK_DATA` names, or else in `../shared/data` and in
-//! `./data`. Whatever needs it says so and is left out where it is absent.
+//! `./data`. A test that needs it and does not find it passes, and says that it was left out.
 #![allow(dead_code, missing_docs)]
 
+use std::io::Write;
+use std::panic::Location;
 use std::path::PathBuf;
 
 use hashbrook::LabelNames;
 use hashbrook::dataset::{Reader, read_labels_all};
 
-/// The files of a data set; says so if they are not there.
-pub fn files_or_skip<const N: usize>(set: &str, files: [&str; N]) -> Option<[String; N]> {
+fn folders() -> Vec<PathBuf> {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let folders = match std::env::var_os("HASHBROOK_DATA") {
+    match std::env::var_os("HASHBROOK_DATA") {
         Some(folder) => vec![PathBuf::from(folder)],
         None => vec![here.join("../shared/data"), here.join("data")],
-    };
+    }
+}
+
+/// The files of a data set, if they are all there.
+pub fn files<const N: usize>(set: &str, files: [&str; N]) -> Option<[String; N]> {
     let in_folder = |folder: PathBuf| {
         let paths = files.map(|file| folder.join(set).join(file));
         let found = paths.iter().all(|path| path.exists());
         found.then(|| paths.map(|path| path.to_string_lossy().into_owned()))
     };
-    let found = folders.into_iter().find_map(in_folder);
+    folders().into_iter().find_map(in_folder)
+}
+
+/// The files of a data set. Without them the test that asks is left out, and this says so.
+#[track_caller]
+pub fn files_or_skip<const N: usize>(set: &str, names: [&str; N]) -> Option<[String; N]> {
+    let found = files(set, names);
     if found.is_none() {
-        println!("skipped {set}: no data");
+        left_out(set);
     }
     found
 }
@@ -32,11 +43,37 @@ pub fn files_or_skip<const N: usize>(set: &str, files: [&str; N]) -> Option<[Str
 pub fn mnist() -> Option<(Vec<f32>, Vec<u32>)> {
     let images = ["train-images-idx3-ubyte.gz", "t10k-images-idx3-ubyte.gz"];
     let labels = ["train-labels-idx1-ubyte.gz", "t10k-labels-idx1-ubyte.gz"];
-    let mut reader = Reader::open_all(&files_or_skip("mnist", images)?).ok()?;
+    let (images, labels) = (files("mnist", images)?, files("mnist", labels)?);
+    let mut reader = Reader::open_all(&images).expect("MNIST can be read");
     let mut features = Vec::new();
-    while let Some(rows) = reader.next(10_000).ok()? {
+    while let Some(rows) = reader.next(10_000).expect("MNIST can be read") {
         features.extend_from_slice(rows.values());
     }
-    let labels = read_labels_all(&files_or_skip("mnist", labels)?, &mut LabelNames::new()).ok()?;
-    Some((features, labels.view().as_single()?.to_vec()))
+    let labels = read_labels_all(&labels, &mut LabelNames::new()).expect("MNIST can be read");
+    Some((features, labels.view().as_single().expect("one label each").to_vec()))
+}
+
+/// MNIST. Without it the test that asks is left out, and this says so.
+#[track_caller]
+pub fn mnist_or_skip() -> Option<(Vec<f32>, Vec<u32>)> {
+    let found = mnist();
+    if found.is_none() {
+        left_out("mnist");
+    }
+    found
+}
+
+/// Written past what the harness captures of tests that pass, so that cargo shows it.
+#[track_caller]
+fn left_out(set: &str) {
+    let (thread, caller) = (std::thread::current(), Location::caller());
+    // A test has a thread of its own name, unless there is but one.
+    let test = match thread.name() {
+        None | Some("main") => format!("{}:{}", caller.file(), caller.line()),
+        Some(name) => name.to_owned(),
+    };
+    let folders: Vec<String> = folders().iter().map(|f| f.display().to_string()).collect();
+    let folders = folders.join(" or ");
+    // Nothing can be done where there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "left out: {test}, as {set} is not in {folders}");
 }

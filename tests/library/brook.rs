@@ -306,10 +306,11 @@ fn rows_that_were_not_learned_are_not_unlearned() {
         for (batch, problem) in [
             (of(&others[..6], &[7]), "no row with the label number 7"),
             (of(&learned[..240], &[0; 40]), "fewer rows with the label number 0"),
-            (of(&others[..120], &labels[..20]), "no sum of any rows"),
+            (of(&others[..120], &[0; 20]), "other rows with the label number 0"),
+            (of(&others[..120], &labels[..20]), "what would be left is no sum of any rows"),
         ] {
             let error = model.unlearn(batch).unwrap_err().to_string();
-            assert!(error.contains(problem) || error.contains("other rows"), "{error}");
+            assert!(error.contains(problem), "{error}");
             assert!(error.contains("nothing was changed"), "{error}");
         }
         assert_eq!(model.hash_function().parts(), function.parts());
@@ -410,27 +411,34 @@ fn codes_do_not_collapse() {
 }
 
 #[test]
-fn thousands_of_classes_and_of_sets_are_learned_in_bounded_time() {
+fn thousands_of_classes_have_codes_of_their_own() {
     let rows = blobs(&[2; 3000], 16, 0.1, 7);
     let mut model = brook(&[("anchors", "300")]).start(16, 64, 1).unwrap();
     model.learn(rows.as_batch()).unwrap();
     model.end_warmup().unwrap();
     let codes = class_codes(&model.hash_function(), &rows);
     assert!(codes.values().collect::<HashSet<_>>().len() > 2900);
+}
 
-    // Every row with a set of its own: what is kept grows with the labels.
+#[test]
+fn what_is_kept_grows_with_the_labels_and_not_with_their_sets() {
+    let rows = blobs(&[2; 3000], 16, 0.1, 7);
     let mut rng = ChaCha8Rng::seed_from_u64(8);
     let mut sets = LabelList::new_sets();
     for _ in 0..6000 {
         let set: Vec<u32> = (0..40).filter(|_| rng.random_bool(0.2)).collect();
         sets.push_set(&set);
     }
+    let different: HashSet<&[u32]> = (0..6000).map(|row| sets.view().row(row)).collect();
+    assert!(different.len() > 5500, "nearly every row has a set of its own");
     let batch = Batch::new(rows.as_batch().features(), sets.view()).unwrap();
     let mut model = brook(&[("lift", "none")]).start(16, 64, 1).unwrap();
     model.learn(batch.slice(0..3000)).unwrap();
     let size = model.to_bytes().len();
     model.learn(batch.slice(3000..6000)).unwrap();
-    assert!(model.to_bytes().len() < size * 2, "40 labels, however many sets");
+    // Only the text counts rows, in one digit more or less.
+    let now = model.to_bytes().len();
+    assert!(now.abs_diff(size) <= 8, "{size} bytes, {now} with 3,000 more sets of the same labels");
 }
 
 #[test]
@@ -504,6 +512,74 @@ fn with_a_half_life_it_follows_a_stream_that_changes() {
     assert!(aged > 0.9 && aged > never + 0.1, "with {aged:.3}, without {never:.3}");
 }
 
+/// A stream that is longer than what is gathered before it is added up.
+fn long_stream() -> Rows {
+    blobs(&[1000; 5], 4, 0.5, 17)
+}
+
+#[test]
+fn with_a_half_life_it_goes_on_from_wherever_it_was_saved() {
+    let rows = long_stream();
+    let all = rows.as_batch();
+    for lift in LIFTS {
+        for half_life in ["0.7", "30", "4000"] {
+            let mut method = brook(lift);
+            method.set("half_life", half_life).unwrap();
+            let setup = Setup { warmup: Some(50), ..Setup::default() };
+            let start = method.start_with(4, 16, 3, setup).unwrap();
+            let (mut whole, mut interrupted, mut at) = (start.clone(), start.clone(), 0);
+            for size in [1, 2000, 47, 1500, 1, 900, 551] {
+                let batch = all.slice(at..at + size);
+                whole.learn(batch).unwrap();
+                let saved = interrupted.to_bytes();
+                interrupted = Model::from_bytes(&saved, Path::new("memory")).unwrap();
+                interrupted.hash_function();
+                interrupted.learn(batch).unwrap();
+                at += size;
+            }
+            assert_eq!(at, all.len());
+            assert_eq!(interrupted.to_bytes(), whole.to_bytes(), "{lift:?}, {half_life}");
+            assert_same(&learned(start, [all]), &whole);
+        }
+    }
+}
+
+#[test]
+fn with_a_half_life_it_does_not_matter_which_of_two_takes_in_the_other() {
+    let rows = long_stream();
+    let all = rows.as_batch();
+    for lift in LIFTS {
+        let mut method = brook(lift);
+        method.set("half_life", "60").unwrap();
+        let mut first = method.start(4, 16, 3).unwrap();
+        first.learn(all.slice(0..1000)).unwrap();
+        first.end_warmup().unwrap();
+        let here = learned(first.sibling().unwrap(), [all.slice(0..2500)]);
+        let there = learned(first.sibling().unwrap(), [all.slice(2500..5000)]);
+        let (mut one, mut other) = (here.clone(), there.clone());
+        one.merge(&there).unwrap();
+        other.merge(&here).unwrap();
+        assert_same(&one, &other);
+        assert_eq!(one.seen(), 5000);
+        assert_ne!(one.hash_function().parts(), here.hash_function().parts());
+        assert_ne!(one.hash_function().parts(), there.hash_function().parts());
+    }
+}
+
+/// From when rows with a half-life were added up few at a time; see `tests/fixtures/README.md`.
+#[test]
+fn a_model_with_a_half_life_of_an_older_version_goes_on() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/half_life.model");
+    let mut model = Model::load(&path).unwrap();
+    assert_eq!((model.seen(), model.is_warm()), (200, true));
+    let rows = blobs(&[20; 5], 3, 0.3, 18);
+    let before = model.hash_function();
+    before.encode(rows.as_batch().features()).unwrap();
+    model.learn(rows.as_batch()).unwrap();
+    let codes = class_codes(&model.hash_function(), &rows);
+    assert_eq!(codes.values().collect::<HashSet<_>>().len(), 5, "the new rows are what counts");
+}
+
 /// The share of bits that are not the same.
 fn flipped(one: &Codes, other: &Codes) -> f64 {
     let pairs = one.iter().zip(other.iter());
@@ -523,8 +599,11 @@ fn a_steady_function_moves_little() {
     model.learn(all.slice(1500..1515)).unwrap();
     let share = flipped(&model.hash_function().encode(all.features()).unwrap(), &before);
     assert!(share < 0.02, "1 % more rows flip {share:.4} of all bits");
+}
 
-    let Some((features, labels)) = data::mnist() else { return };
+#[test]
+fn a_steady_function_moves_little_on_mnist() {
+    let Some((features, labels)) = data::mnist_or_skip() else { return };
     let features = Features::new(&features, 784).unwrap();
     let all = Batch::new(features, Labels::single(&labels)).unwrap();
     let mut model = brook(&[("start", "steady"), ("anchors", "500")]).start(784, 64, 1).unwrap();
@@ -533,7 +612,6 @@ fn a_steady_function_moves_little() {
     let before = model.hash_function().encode(database).unwrap();
     model.learn(all.slice(10_000..10_100)).unwrap();
     let share = flipped(&model.hash_function().encode(database).unwrap(), &before);
-    println!("MNIST: 1 % more rows flip {share:.4} of all bits");
     assert!(share < 0.02, "1 % more rows flip {share:.4} of all bits");
 }
 
@@ -557,10 +635,11 @@ fn awkward_numbers_do_no_harm() {
         ("tiny", &tiny),
         ("outlier", &outlier),
     ] {
-        for lift in ["none", "rbf"] {
+        for (lift, half_life) in [("none", "0"), ("rbf", "0"), ("none", "7"), ("rbf", "7")] {
             for unit in [true, false] {
                 let setup = Setup { unit, warmup: Some(20), ..Setup::default() };
-                let mut model = brook(&[("lift", lift)]).start_with(4, 16, 1, setup).unwrap();
+                let method = brook(&[("lift", lift), ("half_life", half_life)]);
+                let mut model = method.start_with(4, 16, 1, setup).unwrap();
                 let features = Features::new(values, 4).unwrap();
                 let batch = Batch::new(features, Labels::single(&labels)).unwrap();
                 model.learn(batch).unwrap();
@@ -569,8 +648,10 @@ fn awkward_numbers_do_no_harm() {
                 let finite = parts.weights.iter().chain(parts.offset.iter().flatten());
                 assert!(finite.clone().all(|value| value.is_finite()), "{name} {lift} {unit}");
                 model.hash_function().encode(features).unwrap();
-                model.unlearn(batch).unwrap();
-                model.unlearn(batch).unwrap();
+                if half_life == "0" {
+                    model.unlearn(batch).unwrap();
+                    model.unlearn(batch).unwrap();
+                }
             }
         }
     }

@@ -75,7 +75,8 @@ fn learn(case: &Value, order: &str, features: Features<'_>) -> HashFunction {
 }
 
 #[test]
-fn every_case_matches_to_the_last_bit_of_the_codes() {
+fn sixteen_of_eighteen_results_match_to_the_last_bit_of_the_codes() {
+    let mut matched = 0;
     let double = features();
     let single: Vec<f32> = double.iter().map(|&v| v as f32).collect();
     let features = Features::new(&single, DIM).unwrap();
@@ -83,7 +84,6 @@ fn every_case_matches_to_the_last_bit_of_the_codes() {
         for order in ["released", "alternating", "printed"] {
             let name = case["name"].as_str().unwrap();
             if DECIDED_BY_ROUNDING.contains(&(name, order)) {
-                println!("left out: {name}, {order}; see tests/golden/README.md");
                 continue;
             }
             let expected = matrix(case[order].as_str().unwrap());
@@ -101,8 +101,10 @@ fn every_case_matches_to_the_last_bit_of_the_codes() {
                     assert_eq!(codes.bit(row, bit), sum > 0.0, "{name}, {order}: row {row}");
                 }
             }
+            matched += 1;
         }
     }
+    assert_eq!((matched, DECIDED_BY_ROUNDING.len()), (16, 2), "see tests/golden/README.md");
 }
 
 #[test]

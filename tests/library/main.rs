@@ -15,6 +15,7 @@ mod golden;
 mod hashing;
 mod index;
 mod index_files;
+mod memory;
 mod methods;
 mod model;
 mod streams;

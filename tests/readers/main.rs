@@ -5,6 +5,7 @@ mod data;
 mod fixtures;
 mod formats;
 mod labels;
+mod left_out;
 mod mutation;
 mod real_data;
 mod streaming;

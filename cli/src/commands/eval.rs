@@ -55,7 +55,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     interrupt::nothing_to_save();
     let start = Instant::now();
-    let function = Model::load(&args.input.model)?.hash_function();
+    let function = Model::load(&args.input.model)?.try_hash_function()?;
     let mut names = LabelNames::new();
     let mut encoded = |what: &str, data: &[String], label_files: &[String]| -> Result<_> {
         // Labels first: they are quick to read, and a wrong number of them is soon known.

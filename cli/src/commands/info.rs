@@ -21,7 +21,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let model = Model::load(&args.model)?;
     let bytes = std::fs::metadata(&args.model).context("the size of the model")?.len();
-    let function = model.hash_function();
+    let function = model.try_hash_function()?;
     let parts = function.parts();
     let labels: Vec<&str> = model.names().iter().collect();
     if args.json {

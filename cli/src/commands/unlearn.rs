@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> Result<()> {
     if files.is_empty() {
         bail!("rows are unlearned with the labels they were learned with: give them with --labels");
     }
-    let mut reader = input::open_for(&model.hash_function(), data)?;
+    let mut reader = input::open_for(&model.try_hash_function()?, data)?;
     let total = input::count_rows(data, &reader)?;
     let mut names = model.names().clone();
     let labels = input::labels_for(files, &mut names, data, (total, reader.dim()))?;

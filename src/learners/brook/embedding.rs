@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::sums::BLOCK;
 use super::{LiftBy, Loaded, Params};
 use crate::hash::Anchors;
 use crate::kernel::{LARGEST, squared_norm};
@@ -38,9 +39,44 @@ pub(super) struct WholeNumbers {
     rows: Vec<i16>,
     /// The place of each row that has larger numbers, and the numbers; zeros stand in `rows`.
     large: Vec<(usize, Vec<f64>)>,
+    /// With a half-life: the square root of what each row counts. The rows are multiplied by it.
+    roots: Option<Vec<f64>>,
 }
 
 impl WholeNumbers {
+    /// The same rows, each counting half as much as the one that came `half_life` rows later; the
+    /// last counts 1.
+    ///
+    /// A row that counts `w` is multiplied by the root of `w`, so that its square is `w` times what
+    /// it was, and rounded again: the less a row counts, the coarser are its steps. So rows of any
+    /// age are added up together, in the fast sum. To add them up in parts that count alike, all of
+    /// the sums would have to be gone through for each part.
+    pub(super) fn aged(mut self, half_life: f64) -> Self {
+        let count = self.rows.len() / self.width;
+        let root = |at: usize| (-0.5 * (count - 1 - at) as f64 / half_life).exp2();
+        let roots: Vec<f64> = (0..count).map(root).collect();
+        self.rows.par_chunks_exact_mut(self.width).zip(&roots).for_each(|(row, &root)| {
+            let root = root as f32;
+            row.iter_mut().for_each(|value| *value = nearest(f32::from(*value) * root));
+        });
+        for (at, row) in &mut self.large {
+            row.iter_mut().for_each(|value| *value *= roots[*at]);
+        }
+        self.roots = Some(roots);
+        self
+    }
+
+    /// The square root of what a row counts.
+    pub(super) fn root(&self, at: usize) -> f64 {
+        self.roots.as_ref().map_or(1.0, |roots| roots[at])
+    }
+
+    /// The first row that is not rounded to nothing, however large its numbers.
+    pub(super) fn first_that_counts(&self) -> usize {
+        let nothing = |root: &&f64| **root * f64::from(LARGEST) < 0.5;
+        self.roots.as_ref().map_or(0, |roots| roots.iter().take_while(nothing).count())
+    }
+
     /// The rows that fit, zeros for those that do not.
     pub(super) fn small(&self) -> &[i16] {
         &self.rows
@@ -57,6 +93,14 @@ impl WholeNumbers {
 }
 
 impl Embedding {
+    /// How many numbers a vector is made into by what [`from_first`](Self::from_first) gives.
+    pub(super) fn width_from_first(params: &Params, first: Features<'_>) -> usize {
+        match params.lift {
+            LiftBy::None => first.dim(),
+            LiftBy::Rbf => first.len().min(params.anchors),
+        }
+    }
+
     /// From the stream's first rows, prepared as all rows will be.
     pub(super) fn from_first(params: &Params, unit: bool, first: Features<'_>) -> Self {
         let dim = first.dim();
@@ -66,14 +110,18 @@ impl Embedding {
                 Embedding { dim, rbf: None, anchors: None, center: Vec::new(), steps }
             }
             LiftBy::Rbf => {
-                let anchors = first.slice(0..first.len().min(params.anchors));
+                let anchors = first.slice(0..Embedding::width_from_first(params, first));
                 let gamma = params.gamma.or(|| 1.0 / mean_squared_distance(anchors)) as f32;
                 let gamma = gamma.clamp(f32::MIN_POSITIVE, f32::MAX);
                 let lifted = Anchors::new(anchors.values(), dim, gamma);
-                let (width, values) = (anchors.len(), lifted.lift_all(first));
+                let width = anchors.len();
                 let mut mean = Mean::new(width);
-                let rows = Features::new(&values, width).expect("similarities are finite");
-                mean.add(rows).expect("of the width of the anchors");
+                // In parts: all at once could be larger than the sums.
+                for part in first.values().chunks(BLOCK * dim) {
+                    let values = lifted.lift_rows(part, dim);
+                    let rows = Features::new(&values, width).expect("similarities are finite");
+                    mean.add(rows).expect("of the width of the anchors");
+                }
                 Embedding {
                     dim,
                     rbf: Some((anchors.values().to_vec(), gamma)),
@@ -135,7 +183,7 @@ impl Embedding {
                 Some((at, row.iter().zip(center).zip(&inverse).map(whole).collect()))
             })
             .collect();
-        WholeNumbers { width, rows, large }
+        WholeNumbers { width, rows, large, roots: None }
     }
 
     pub(super) fn save(&self, state: &mut Tensors) {

@@ -35,7 +35,8 @@
 //!
 //! A vector is rounded to whole multiples of a fixed step before it is added (at most 2047 of
 //! them). Sums of whole numbers are exact: see [`StartFrom::Seeded`], [`Model::merge`] and
-//! [`Model::unlearn`]. Only `half_life` gives that up.
+//! [`Model::unlearn`]. Only `half_life` gives that up: a row that came `a` rows ago counts
+//! `2^(-a / half_life)`, and the less it counts, the coarser the steps it is rounded to.
 //!
 //! # Several labels
 //!
@@ -61,10 +62,12 @@ use self::solution::Solution;
 use self::sums::{BLOCK, Sums};
 use super::{BuiltIn, Loaded, check_not_negative, check_positive, linear};
 use crate::dataset::{LabelList, LabelNames};
+use crate::kernel::Gram;
+use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Labels, Learner, Result, Step};
 
-/// The widest sum of products that is kept: 2 GB, and three times that again while it is solved.
+/// The widest sum of products that is kept: 2 GB, and twice that again while it is solved.
 const MAX_WIDTH: usize = 16_384;
 
 /// brook at work.
@@ -125,14 +128,18 @@ fn check_most(name: &'static str, value: f64, most: f64) -> Result<()> {
 }
 
 /// Rows as sums, apart from what was learned before.
-fn sums_of(embedding: &Embedding, features: Features<'_>, labels: Labels<'_>) -> Sums {
-    let mut sums = Sums::new(embedding.width());
+fn sums_of(
+    embedding: &Embedding,
+    features: Features<'_>,
+    labels: Labels<'_>,
+) -> std::result::Result<Sums, NoRoom> {
+    let mut sums = Sums::new(embedding.width())?;
     for start in (0..labels.len()).step_by(BLOCK) {
         let rows = start..labels.len().min(start + BLOCK);
         let numbers = embedding.whole_numbers(features.slice(rows.clone()).values());
         sums.add(&numbers, labels.slice(rows));
     }
-    sums
+    Ok(sums)
 }
 
 /// Rows that wait until there are enough of them.
@@ -143,19 +150,20 @@ struct Pending {
 }
 
 impl Warm {
-    fn new(embedding: Embedding) -> Self {
-        let sums = Sums::new(embedding.width());
+    fn new(embedding: Embedding) -> std::result::Result<Self, NoRoom> {
+        let sums = Sums::new(embedding.width())?;
         let pending = Pending { rows: Vec::new(), labels: LabelList::new_sets() };
-        Warm { embedding, sums, pending, learned: 0, in_use: Vec::new() }
+        Ok(Warm { embedding, sums, pending, learned: 0, in_use: Vec::new() })
     }
 
     /// The sums, of what is pending too.
-    fn complete(&self, half_life: f64) -> Cow<'_, Sums> {
-        let mut sums = Cow::Borrowed(&self.sums);
-        if !self.pending.labels.is_empty() {
-            self.pending.add_to(sums.to_mut(), &self.embedding, half_life);
+    fn complete(&self, half_life: f64) -> std::result::Result<Cow<'_, Sums>, NoRoom> {
+        if self.pending.labels.is_empty() {
+            return Ok(Cow::Borrowed(&self.sums));
         }
-        sums
+        let mut sums = self.sums.try_clone()?;
+        self.pending.add_to(&mut sums, &self.embedding, half_life);
+        Ok(Cow::Owned(sums))
     }
 
     fn flush(&mut self, half_life: f64) {
@@ -170,39 +178,58 @@ impl Pending {
         if self.labels.is_empty() {
             return;
         }
+        let mut numbers = embedding.whole_numbers(&self.rows);
         if half_life > 0.0 {
             sums.scale((-(self.labels.len() as f64) / half_life).exp2());
+            numbers = numbers.aged(half_life);
         }
-        sums.add(&embedding.whole_numbers(&self.rows), self.labels.view());
+        sums.add(&numbers, self.labels.view());
     }
 }
 
 impl Brook {
-    fn solve(&self, warm: &Warm) -> Option<Solution> {
-        let sums = warm.complete(self.params.half_life);
+    /// `None` when nothing was learned.
+    fn solve(&self, warm: &Warm) -> std::result::Result<Option<Solution>, NoRoom> {
+        expect_room(self.numbers_to_solve(warm.embedding.width(), warm.sums.classes().len()))?;
+        let sums = warm.complete(self.params.half_life)?;
         let super::Start { bits, seed, .. } = self.start;
         let (params, keys) = (&self.params, &self.keys);
         Solution::find(params, &warm.embedding, &sums, bits, seed, keys, &warm.in_use)
     }
 
-    fn solved(&self) -> Option<&Solution> {
-        let warm = self.warm.as_ref()?;
-        if let Some(solution) = self.solved.get() {
-            return Some(solution);
-        }
-        let solution = self.solve(warm)?;
-        Some(self.solved.get_or_init(|| solution))
+    /// How many numbers there must be room for to solve, besides the sums.
+    fn numbers_to_solve(&self, width: usize, classes: usize) -> usize {
+        let right_sides = classes.min(solution::MOST_CLASSES).max(self.start.bits);
+        // The sums with the rows that wait, their factor, and the right sides with their solutions.
+        2 * Gram::numbers(width) + 3 * width * right_sides
     }
 
-    /// How many rows are gathered before they are added up. The rows of a block count alike, which
-    /// must not show beside the half-life.
+    fn solved(&self) -> Result<Option<&Solution>> {
+        let Some(warm) = &self.warm else { return Ok(None) };
+        if let Some(solution) = self.solved.get() {
+            return Ok(Some(solution));
+        }
+        let solution = self.solve(warm).map_err(|no_room| self.out_of_memory(no_room))?;
+        Ok(solution.map(|solution| self.solved.get_or_init(|| solution)))
+    }
+
+    fn out_of_memory(&self, no_room: NoRoom) -> Error {
+        match self.params.lift {
+            LiftBy::Rbf => no_room.error(
+                format!("brook with {} anchors", self.params.anchors),
+                "use fewer anchors: with half as many it needs a quarter of that",
+            ),
+            LiftBy::None => no_room.error(
+                format!("brook with lift = none on {} dimensions", self.start.dim),
+                "use lift = rbf, where the number of anchors decides and not that of dimensions",
+            ),
+        }
+    }
+
+    /// How many rows are gathered before they are added up.
     fn block(&self) -> usize {
         // A quarter of a gigabyte at most.
-        let block = ((1 << 26) / self.start.dim).clamp(1, BLOCK);
-        match self.params.half_life {
-            0.0 => block,
-            half_life => ((half_life / 16.0) as usize).clamp(1, block),
-        }
+        ((1 << 26) / self.start.dim).clamp(1, BLOCK)
     }
 
     /// Whether the codes in use are due for renewal between two numbers of rows.
@@ -216,16 +243,19 @@ impl Brook {
         }
     }
 
+    fn warm(&self) -> Result<&Warm> {
+        self.warm.as_deref().ok_or(Error::NotWarm)
+    }
+
     fn warm_mut(&mut self) -> Result<&mut Warm> {
         self.warm.as_deref_mut().ok_or(Error::NotWarm)
     }
 
-    /// With all rows added up, and none pending.
-    fn flushed(&mut self) -> Result<&Warm> {
+    /// Adds up all rows that wait.
+    fn flush(&mut self) -> Result<()> {
         let half_life = self.params.half_life;
-        let warm = self.warm_mut()?;
-        warm.flush(half_life);
-        Ok(warm)
+        self.warm_mut()?.flush(half_life);
+        Ok(())
     }
 
     fn check_takes_back(&self, what: &'static str) -> Result<()> {
@@ -246,7 +276,13 @@ impl Learner for Brook {
         batch.features().expect_dim(self.start.dim)?;
         let labels = batch.require_labels(Brook::NAME)?;
         let (half_life, block) = (self.params.half_life, self.block());
-        self.warm_mut()?;
+        let warm = self.warm()?;
+        if self.params.start == StartFrom::Steady {
+            // Codes may come up for renewal on the way, where it would be too late to fail.
+            let (width, classes) = (warm.embedding.width(), warm.sums.classes().len());
+            expect_room(self.numbers_to_solve(width, classes))
+                .map_err(|no_room| self.out_of_memory(no_room))?;
+        }
         let mut changed = false;
         for row in 0..labels.len() {
             if labels.row(row).is_empty() {
@@ -273,9 +309,13 @@ impl Learner for Brook {
     }
 
     fn hash_function(&self) -> HashFunction {
+        self.try_hash_function().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn try_hash_function(&self) -> Result<HashFunction> {
         let (dim, bits) = (self.start.dim, self.start.bits);
-        let (Some(warm), Some(solution)) = (&self.warm, self.solved()) else {
-            return linear(dim, bits, &self.start.projection());
+        let (Some(warm), Some(solution)) = (&self.warm, self.solved()?) else {
+            return Ok(linear(dim, bits, &self.start.projection()));
         };
         let Solution { weights, offset, .. } = solution.clone();
         let parts = HashParts {
@@ -283,15 +323,15 @@ impl Learner for Brook {
             offset: Some(offset),
             ..HashParts::linear(dim, bits, weights)
         };
-        HashFunction::new(parts).expect("a solution is finite, and of the embedding's width")
+        Ok(HashFunction::new(parts).expect("a solution is finite, and of the embedding's width"))
     }
 }
 
 impl Brook {
     /// Takes the codes that are best now into use.
     fn renew(&mut self) {
-        let solution = self.warm.as_ref().and_then(|warm| self.solve(warm));
-        if let (Some(warm), Some(solution)) = (&mut self.warm, solution) {
+        let solution = self.warm.as_ref().map(|warm| self.solve(warm));
+        if let (Some(warm), Some(Ok(Some(solution)))) = (&mut self.warm, solution) {
             warm.in_use = solution.codes;
         }
     }
@@ -345,8 +385,12 @@ impl BuiltIn for Brook {
     }
 
     fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {
+        let no_room = |no_room| self.out_of_memory(no_room);
+        // Better now than when all is learned: what the function will take is asked for, too.
+        let width = Embedding::width_from_first(&self.params, first.features());
+        expect_room(Gram::numbers(width) + self.numbers_to_solve(width, 0)).map_err(no_room)?;
         let embedding = Embedding::from_first(&self.params, self.start.unit, first.features());
-        self.warm = Some(Box::new(Warm::new(embedding)));
+        self.warm = Some(Box::new(Warm::new(embedding).map_err(no_room)?));
         Ok(())
     }
 
@@ -362,8 +406,10 @@ impl BuiltIn for Brook {
         };
         match (&mut self.warm, &other.warm) {
             (Some(warm), Some(others)) if warm.embedding == others.embedding => {
+                let complete =
+                    others.complete(half_life).map_err(|no_room| other.out_of_memory(no_room))?;
                 warm.flush(half_life);
-                warm.sums.merge(&others.complete(half_life), translate);
+                warm.sums.merge(&complete, translate);
                 warm.learned = warm.learned.saturating_add(others.learned);
                 for (label, code) in &others.in_use {
                     let label = translate(*label);
@@ -382,12 +428,16 @@ impl BuiltIn for Brook {
     fn unlearn(&mut self, batch: Batch<'_>, name: &dyn Fn(u32) -> String) -> Result<()> {
         self.check_takes_back("unlearned")?;
         let labels = batch.require_labels(Brook::NAME)?;
-        let params = self.params.clone();
-        let warm = self.flushed()?;
-        let gone = sums_of(&warm.embedding, batch.features(), labels);
+        self.flush()?;
+        let no_room = |no_room| self.out_of_memory(no_room);
+        let warm = self.warm()?;
+        let gone = sums_of(&warm.embedding, batch.features(), labels).map_err(no_room)?;
         let wrong = |problem: String| Error::NotLearned { what: "unlearned", problem };
-        let rest = warm.sums.without(&gone, name).map_err(wrong)?;
-        if rest.rows() > 0.0 && !solution::is_sound(&params, &warm.embedding, &rest) {
+        let sums = warm.sums.try_clone().map_err(no_room)?;
+        let rest = sums.without(&gone, name).map_err(wrong)?;
+        if rest.rows() > 0.0
+            && !solution::is_sound(&self.params, &warm.embedding, &rest).map_err(no_room)?
+        {
             return Err(wrong("what would be left is no sum of any rows".to_owned()));
         }
         self.warm_mut()?.sums = rest;
@@ -409,10 +459,14 @@ impl BuiltIn for Brook {
                 problem: "rows without labels were never learned; learn or unlearn them".to_owned(),
             });
         }
-        let warm = self.flushed()?;
-        let gone = sums_of(&warm.embedding, features, old);
-        let mut sums = warm.sums.clone();
-        sums.merge(&sums_of(&warm.embedding, features, new), &|label| label);
+        self.flush()?;
+        let no_room = |no_room| self.out_of_memory(no_room);
+        let warm = self.warm()?;
+        let mut sums = warm.sums.try_clone().map_err(no_room)?;
+        let added = sums_of(&warm.embedding, features, new).map_err(no_room)?;
+        sums.merge(&added, &|label| label);
+        drop(added);
+        let gone = sums_of(&warm.embedding, features, old).map_err(no_room)?;
         let rest = sums
             .without(&gone, name)
             .map_err(|problem| Error::NotLearned { what: "relabelled", problem })?;
@@ -422,8 +476,9 @@ impl BuiltIn for Brook {
     }
 
     fn sibling(&self) -> Result<Self> {
-        let warm = self.warm.as_ref().ok_or(Error::NotWarm)?;
-        let mut sibling = Warm::new(warm.embedding.clone());
+        let warm = self.warm()?;
+        let no_room = |no_room| self.out_of_memory(no_room);
+        let mut sibling = Warm::new(warm.embedding.clone()).map_err(no_room)?;
         sibling.in_use = warm.in_use.clone();
         let (params, start, keys) = (self.params.clone(), self.start.clone(), self.keys.clone());
         Ok(Brook { params, start, keys, warm: Some(Box::new(sibling)), solved: OnceLock::new() })
@@ -443,9 +498,12 @@ impl BuiltIn for Brook {
         let Some(warm) = &self.warm else { return };
         warm.embedding.save(state);
         // Whole sums are the same wherever they are cut: no row itself needs to be kept.
-        let (sums, pending) = match self.params.half_life {
-            0.0 => (warm.complete(0.0), &Pending::default()),
-            _ => (Cow::Borrowed(&warm.sums), &warm.pending),
+        // Where there is no room to add them up, they are kept as they are.
+        let whole = self.params.half_life == 0.0;
+        let complete = if whole { warm.complete(0.0).ok() } else { None };
+        let (sums, pending) = match complete {
+            Some(complete) => (complete, &Pending::default()),
+            None => (Cow::Borrowed(&warm.sums), &warm.pending),
         };
         sums.save(state);
         let (ends, labels) = pending.labels.to_lists();
@@ -455,7 +513,8 @@ impl BuiltIn for Brook {
         state.put("brook.learned", 1, &[warm.learned]);
         state.put("brook.keys", 1, &self.keys.0);
         codes::save(state, "brook.in_use", self.start.bits, &warm.in_use);
-        if let Some(solution) = self.solved() {
+        // Without a solution in its file, a model solves again when it is asked.
+        if let Ok(Some(solution)) = self.solved() {
             solution.save(state, self.start.bits);
         }
     }
@@ -493,5 +552,86 @@ impl BuiltIn for Brook {
         }
         brook.warm = Some(Box::new(Warm { embedding, sums, pending, learned, in_use }));
         Ok(brook)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learners::{Purpose, random};
+    use rand::RngExt;
+
+    const DIM: usize = 3;
+
+    fn rows(count: usize) -> (Vec<f32>, Vec<u32>) {
+        let mut rng = random(1, Purpose::Signs, 0);
+        let values = (0..count * DIM).map(|_| rng.random_range(-1.0..1.0)).collect();
+        (values, (0..count as u32).map(|row| row * row % 5).collect())
+    }
+
+    /// Learns rows one by one, and looks at the learner after each.
+    fn learned(half_life: f64, count: usize, mut look: impl FnMut(&Warm)) -> Brook {
+        let (values, labels) = rows(count);
+        let all =
+            Batch::new(Features::new(&values, DIM).unwrap(), Labels::single(&labels)).unwrap();
+        let params = Params { lift: LiftBy::None, half_life, ..Params::default() };
+        let start =
+            super::super::Start { dim: DIM, bits: 8, seed: 1, unit: false, warmup: 10, init: None };
+        let mut brook = Brook::start(&params, start);
+        brook.warm_up(all.slice(0..10)).unwrap();
+        for row in 0..count {
+            brook.learn(all.slice(row..row + 1)).unwrap();
+            look(brook.warm().unwrap());
+        }
+        brook
+    }
+
+    /// What a row costs is the way through the sums, so rows share it whatever the half-life.
+    #[test]
+    fn a_short_half_life_does_not_make_the_sums_be_gone_through_more_often() {
+        for half_life in [0.0, 0.5, 20.0, 500.0] {
+            let mut before = Sums::new(DIM).unwrap();
+            let mut changes = 0;
+            learned(half_life, 2 * BLOCK + 100, |warm| {
+                if warm.sums != before {
+                    changes += 1;
+                    before = warm.sums.clone();
+                }
+            });
+            assert_eq!(changes, 2, "with a half-life of {half_life}");
+        }
+    }
+
+    #[test]
+    fn a_row_counts_by_its_age_whether_it_waits_or_not() {
+        let count = 2 * BLOCK + 700;
+        let (values, labels) = rows(count);
+        for half_life in [3.0, 60.0, 1500.0] {
+            let brook = learned(half_life, count, |_| ());
+            let warm = brook.warm().unwrap();
+            let sums = warm.complete(half_life).unwrap();
+            let weight = |row: usize| (-((count - 1 - row) as f64) / half_life).exp2();
+            let rows: f64 = (0..count).map(weight).sum();
+            assert!((sums.rows() - rows).abs() < 1e-9 * rows, "{} for {rows}", sums.rows());
+            for class in sums.classes() {
+                let of = (0..count).filter(|&row| labels[row] == class.label).map(weight);
+                let rows: f64 = of.sum();
+                assert!((class.rows - rows).abs() < 1e-9 * rows, "{} for {rows}", class.rows);
+            }
+            let steps: Vec<f64> = warm.embedding.steps().iter().map(|&s| f64::from(s)).collect();
+            for i in 0..DIM {
+                for j in 0..=i {
+                    let product = |row: usize| values[row * DIM + i] * values[row * DIM + j];
+                    let exact: f64 =
+                        (0..count).map(|row| weight(row) * f64::from(product(row))).sum();
+                    let found = sums.gram().row(i)[j] * steps[i] * steps[j];
+                    // A number is off by half a step at most, whatever its row counts.
+                    assert!(
+                        (found - exact).abs() < 2e-3 * rows,
+                        "half-life {half_life}: {found} for {exact}"
+                    );
+                }
+            }
+        }
     }
 }

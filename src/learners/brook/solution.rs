@@ -8,10 +8,11 @@ use super::sums::{Class, Sums};
 use super::{Keys, LiftBy, Loaded, Params};
 use crate::learners::take_weights;
 use crate::linalg::{Positive, transposed_product};
+use crate::memory::NoRoom;
 use crate::tensors::Tensors;
 
 /// How many classes take part in the search for codes: the most frequent.
-const MOST_CLASSES: usize = 1024;
+pub(super) const MOST_CLASSES: usize = 1024;
 
 /// The weights and the offsets of a function, and the codes of the classes it comes from.
 #[derive(Clone, Debug)]
@@ -32,7 +33,7 @@ struct System<'a> {
 
 impl<'a> System<'a> {
     /// `None` when the sums are not those of any rows, or beyond all bounds.
-    fn new(params: &Params, embedding: &Embedding, sums: &'a Sums) -> Option<Self> {
+    fn new(params: &Params, embedding: &Embedding, sums: &'a Sums) -> Result<Option<Self>, NoRoom> {
         let (rows, width, total) = (sums.rows(), embedding.width(), sums.total());
         let steps: Vec<f64> = embedding.steps().iter().map(|&step| f64::from(step)).collect();
         let entry = |i: usize, j: usize| {
@@ -53,11 +54,11 @@ impl<'a> System<'a> {
         let uncentred: f64 =
             (0..width).map(|i| sums.gram().row(i)[i] * steps[i] * steps[i]).sum::<f64>() / rows;
         if !(ridge.is_finite() && mean_square >= -1e-9 * uncentred) {
-            return None;
+            return Ok(None);
         }
         let factor =
             Positive::factor(width, |i, j| entry(i, j) + if i == j { ridge } else { 0.0 })?;
-        Some(System { rows, width, steps, total, factor })
+        Ok(factor.map(|factor| System { rows, width, steps, total, factor }))
     }
 
     /// The centred sum of a class.
@@ -69,8 +70,12 @@ impl<'a> System<'a> {
 }
 
 /// Whether sums can be those of any rows.
-pub(super) fn is_sound(params: &Params, embedding: &Embedding, sums: &Sums) -> bool {
-    System::new(params, embedding, sums).is_some()
+pub(super) fn is_sound(
+    params: &Params,
+    embedding: &Embedding,
+    sums: &Sums,
+) -> Result<bool, NoRoom> {
+    Ok(System::new(params, embedding, sums)?.is_some())
 }
 
 impl Solution {
@@ -83,19 +88,19 @@ impl Solution {
         seed: u64,
         keys: &Keys,
         in_use: &[(u32, Vec<i8>)],
-    ) -> Option<Solution> {
+    ) -> Result<Option<Solution>, NoRoom> {
         let rows = sums.rows();
         // With a half-life, what is long gone never quite reaches zero.
         let present = |class: &Class<'_>| class.rows > 1e-12 * rows;
         let mut classes: Vec<Class<'_>> = sums.classes().into_iter().filter(present).collect();
         if classes.is_empty() {
-            return None;
+            return Ok(None);
         }
         classes.sort_by_key(|class| (keys.of(class.label), class.label));
-        let system = System::new(params, embedding, sums)?;
+        let Some(system) = System::new(params, embedding, sums)? else { return Ok(None) };
         let labels = classes.iter().map(|class| (class.label, keys.of(class.label)));
         let mut codes = codes::start(labels, bits, seed, in_use);
-        system.find_codes(params, &classes, &mut codes, in_use, bits);
+        system.find_codes(params, &classes, &mut codes, in_use, bits)?;
 
         let width = system.width;
         let mut right = vec![0.0; width * bits];
@@ -107,7 +112,7 @@ impl Solution {
             let share = class.rows / rows;
             mean_code.iter_mut().zip(code).for_each(|(mean, &u)| *mean += share * f64::from(u));
         }
-        let weights = system.factor.solve(&right, bits);
+        let weights = system.factor.solve(&right, bits)?;
         // z is centred on the mean of all rows here, the function's on nothing.
         let mut offset = mean_code;
         let center = embedding.center().iter().copied().chain(std::iter::repeat(0.0));
@@ -119,7 +124,7 @@ impl Solution {
         let single = |values: &[f64]| values.iter().map(|&value| value as f32).collect::<Vec<_>>();
         let (weights, offset) = (single(&weights), single(&offset));
         let finite = weights.iter().chain(&offset).all(|value| value.is_finite());
-        finite.then_some(Solution { weights, offset, codes })
+        Ok(finite.then_some(Solution { weights, offset, codes }))
     }
 
     pub(super) fn save(&self, state: &mut Tensors, bits: usize) {
@@ -146,7 +151,7 @@ impl System<'_> {
         codes: &mut Codes,
         in_use: &[(u32, Vec<i8>)],
         bits: usize,
-    ) {
+    ) -> Result<(), NoRoom> {
         let mut chosen: Vec<usize> = (0..classes.len()).collect();
         chosen.sort_by(|&a, &b| classes[b].rows.total_cmp(&classes[a].rows).then(a.cmp(&b)));
         chosen.truncate(MOST_CLASSES);
@@ -157,7 +162,7 @@ impl System<'_> {
             let rows = sums.chunks_exact_mut(count).zip(self.centred(&classes[class]));
             rows.for_each(|(row, value)| row[column] = value);
         }
-        let scores = self.factor.solve(&sums, count);
+        let scores = self.factor.solve(&sums, count)?;
         let mut fit = transposed_product(&sums, count, &scores, count);
         let shares: Vec<f64> = chosen.iter().map(|&c| classes[c].rows / self.rows).collect();
         // One over this is the number of classes, with rare ones counting less.
@@ -174,6 +179,7 @@ impl System<'_> {
         let steady: Vec<bool> = moving.iter().map(|(label, _)| in_use.contains(label)).collect();
         problem.descend(&mut moving, &steady);
         chosen.into_iter().zip(moving).for_each(|(class, code)| codes[class] = code);
+        Ok(())
     }
 }
 
@@ -214,10 +220,11 @@ mod tests {
             let params =
                 Params { lift, anchors: 9, ridge: Choice::Fixed(0.7), ..Params::default() };
             let embedding = Embedding::from_first(&params, false, features);
-            let mut sums = Sums::new(embedding.width());
+            let mut sums = Sums::new(embedding.width()).unwrap();
             sums.add(&embedding.whole_numbers(&values), Labels::single(&labels));
             let solution =
-                Solution::find(&params, &embedding, &sums, bits, 1, &Keys::default(), &[]).unwrap();
+                Solution::find(&params, &embedding, &sums, bits, 1, &Keys::default(), &[]);
+            let solution = solution.unwrap().unwrap();
             let code = |label: u32| &solution.codes.iter().find(|(l, _)| *l == label).unwrap().1;
 
             // Rows and codes centred on their means, in doubles, and the regression solved plainly.
@@ -259,5 +266,36 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// So the search for codes has a bounded size, however many classes there are.
+    #[test]
+    fn only_the_codes_of_the_most_frequent_classes_are_searched_for() {
+        let mut rng = random(2, Purpose::Signs, 0);
+        let (classes, dim, bits) = (MOST_CLASSES as u32 + 500, 4, 32);
+        // Each class has two rows, and the last five hundred but one.
+        let labels: Vec<u32> = (0..classes).chain(0..classes - 500).collect();
+        let values: Vec<f32> =
+            (0..labels.len() * dim).map(|_| rng.random_range(-1.0..1.0)).collect();
+        let features = Features::new(&values, dim).unwrap();
+        let params = Params { lift: LiftBy::None, ..Params::default() };
+        let embedding = Embedding::from_first(&params, false, features);
+        let mut sums = Sums::new(embedding.width()).unwrap();
+        for (rows, labels) in values.chunks(dim).zip(labels.chunks(1)) {
+            sums.add(&embedding.whole_numbers(rows), Labels::single(labels));
+        }
+        let keys = Keys::default();
+        let solution = Solution::find(&params, &embedding, &sums, bits, 1, &keys, &[]);
+        let found = solution.unwrap().unwrap().codes;
+        let started =
+            codes::start((0..classes).map(|class| (class, u64::from(class))), bits, 1, &[]);
+        let moved: Vec<u32> = found
+            .iter()
+            .zip(&started)
+            .filter(|(found, started)| found != started)
+            .map(|(found, _)| found.0)
+            .collect();
+        assert!(moved.len() > MOST_CLASSES / 2, "{} codes moved", moved.len());
+        assert!(moved.iter().all(|class| (*class as usize) < MOST_CLASSES));
     }
 }

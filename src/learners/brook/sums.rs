@@ -6,6 +6,7 @@ use super::Loaded;
 use super::embedding::WholeNumbers;
 use crate::Labels;
 use crate::kernel::Gram;
+use crate::memory::NoRoom;
 use crate::tensors::Tensors;
 
 /// How many rows are gathered before they are added up, at most.
@@ -15,7 +16,7 @@ pub(super) const BLOCK: usize = 2048;
 /// number next to an `n`-th of this.
 const WHOLE: u32 = 840;
 
-/// Sums over rows `q` of whole numbers. Exact, in any order, unless they are scaled.
+/// Sums over rows `q` of whole numbers. Exact, in any order, unless rows count less as they age.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sums {
     rows: f64,
@@ -48,9 +49,14 @@ impl Class<'_> {
 }
 
 impl Sums {
-    pub(super) fn new(width: usize) -> Self {
-        let (gram, total) = (Gram::new(width), vec![0.0; width]);
-        Sums { rows: 0.0, gram, total, labels: BTreeMap::new() }
+    pub(super) fn new(width: usize) -> Result<Self, NoRoom> {
+        let (gram, total) = (Gram::new(width)?, vec![0.0; width]);
+        Ok(Sums { rows: 0.0, gram, total, labels: BTreeMap::new() })
+    }
+
+    pub(super) fn try_clone(&self) -> Result<Self, NoRoom> {
+        let (total, labels) = (self.total.clone(), self.labels.clone());
+        Ok(Sums { rows: self.rows, gram: self.gram.try_clone()?, total, labels })
     }
 
     pub(super) fn rows(&self) -> f64 {
@@ -79,40 +85,40 @@ impl Sums {
         let width = self.total.len();
         let labelled = |row: usize| !labels.row(row).is_empty();
         if (0..labels.len()).all(labelled) {
-            self.gram.add_rows(numbers.small());
+            self.gram.add_rows(&numbers.small()[numbers.first_that_counts() * width..]);
         } else {
             let rows = numbers.small().chunks_exact(width).enumerate();
             let rows: Vec<i16> =
                 rows.filter(|(at, _)| labelled(*at)).flat_map(|(_, row)| row).copied().collect();
             self.gram.add_rows(&rows);
         }
-        // Rows with the same labels are added up as whole numbers first.
-        // In a fixed order: with a half-life the sums they go to are not whole.
-        let mut by_set: BTreeMap<&[u32], (f64, Vec<i32>)> = BTreeMap::new();
+        // Rows with the same labels are added up first. In a fixed order: with a half-life the sums
+        // are not whole.
+        let mut by_set: BTreeMap<&[u32], (f64, Vec<f64>)> = BTreeMap::new();
         let mut large = numbers.large().iter().peekable();
         for at in 0..labels.len() {
-            let set = labels.row(at);
+            let (set, root) = (labels.row(at), numbers.root(at));
             let large = large.next_if(|(place, _)| *place == at);
             match large {
                 _ if set.is_empty() => {}
                 Some((_, row)) => {
                     self.gram.add_row(row);
-                    self.add_sum(set, 1.0, row.iter().copied());
+                    self.add_sum(set, root * root, row.iter().map(|value| root * value));
                 }
                 None => {
-                    let (rows, sum) = by_set.entry(set).or_insert_with(|| (0.0, vec![0; width]));
-                    *rows += 1.0;
-                    let row = numbers.row(at).iter();
-                    sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += i32::from(*value));
+                    let (rows, sum) = by_set.entry(set).or_insert_with(|| (0.0, vec![0.0; width]));
+                    *rows += root * root;
+                    let values = numbers.row(at).iter().map(|&value| root * f64::from(value));
+                    sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
                 }
             }
         }
         for (set, (rows, sum)) in by_set {
-            self.add_sum(set, rows, sum.into_iter().map(f64::from));
+            self.add_sum(set, rows, sum.into_iter());
         }
     }
 
-    /// Adds `rows` rows with these labels, of which this is the sum.
+    /// Adds what counts as `rows` rows with these labels, of which this is the sum.
     fn add_sum(&mut self, labels: &[u32], rows: f64, sum: impl Iterator<Item = f64> + Clone) {
         self.rows += rows;
         let totals = self.total.iter_mut().zip(sum.clone());
@@ -129,6 +135,7 @@ impl Sums {
         }
     }
 
+    /// Lets all that was added count `factor` times as much.
     pub(super) fn scale(&mut self, factor: f64) {
         self.rows *= factor;
         self.gram.scale(factor);
@@ -137,6 +144,8 @@ impl Sums {
             of.weight *= factor;
             of.sum.iter_mut().for_each(|sum| *sum *= factor);
         }
+        // What numbers can no longer tell from nothing is nothing.
+        self.labels.retain(|_, of| of.weight >= f64::MIN_POSITIVE);
     }
 
     /// Adds other sums, whose labels are known here by the names that `translate` gives.
@@ -155,11 +164,11 @@ impl Sums {
 
     /// These sums without `gone`, or why that was never part of them.
     pub(super) fn without(
-        &self,
+        self,
         gone: &Sums,
         name: &dyn Fn(u32) -> String,
     ) -> std::result::Result<Sums, String> {
-        let mut rest = self.clone();
+        let mut rest = self;
         rest.rows -= gone.rows;
         rest.gram.add(&gone.gram, -1.0);
         rest.total.iter_mut().zip(&gone.total).for_each(|(sum, value)| *sum -= value);
@@ -203,7 +212,9 @@ impl Sums {
     }
 
     pub(super) fn load(width: usize, state: &mut Tensors) -> Loaded<Self> {
-        let mut sums = Sums::new(width);
+        let mut sums = Sums::new(width).map_err(|NoRoom { bytes }| {
+            format!("its sums take {bytes} bytes, which cannot be had")
+        })?;
         let triangle: Vec<f64> = state.take_rows("brook.gram", width * (width + 1) / 2, 1)?;
         let mut rest = &triangle[..];
         for i in 0..width {
@@ -278,7 +289,7 @@ mod tests {
             let params = Params { lift, anchors: 130, ..Params::default() };
             let embedding = Embedding::from_first(&params, false, features);
             let numbers = embedding.whole_numbers(&values);
-            let mut sums = Sums::new(embedding.width());
+            let mut sums = Sums::new(embedding.width()).unwrap();
             sums.add(&numbers, Labels::single(&labels));
             let row =
                 |at: usize| numbers.row(at).iter().map(|&q| f64::from(q)).collect::<Vec<f64>>();

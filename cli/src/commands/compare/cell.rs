@@ -185,7 +185,7 @@ impl<'a> Cell<'a> {
             method.start_with(database.dim(), self.bits, self.seed, setup).with_context(name)?;
         let checkpoints = experiment.run(&mut model, |_| {}).with_context(name)?;
         let Some(last) = checkpoints.last() else { bail!("{}: nothing was measured", name()) };
-        let function = model.hash_function();
+        let function = model.try_hash_function()?;
         let clock = Instant::now();
         function.encode(database.batch().features())?;
         let rate = database.len() as f64 / clock.elapsed().as_secs_f64();

@@ -192,7 +192,7 @@ fn build(args: &Build) -> Result<()> {
         }
     };
     let mut index = match (&model, &codes) {
-        (Some(model), _) => Index::new(model.hash_function()),
+        (Some(model), _) => Index::new(model.try_hash_function()?),
         (None, Some(codes)) => Index::of_codes(codes.bits())?,
         (None, None) => bail!("vectors need --model to be encoded; or give packed --codes"),
     };
@@ -253,7 +253,7 @@ fn remove(args: &Remove) -> Result<()> {
 fn renew(args: &Renew) -> Result<()> {
     let start = Instant::now();
     let mut index = Index::edit(&args.index)?;
-    let function = Model::load(&args.model)?.hash_function();
+    let function = Model::load(&args.model)?.try_hash_function()?;
     let mut reader = input::open_for(&function, &args.data)?;
     let codes = input::encode_all("encoding", &function, &mut reader)?;
     let ids = if args.ids.is_empty() {

@@ -163,11 +163,16 @@ pub fn run(args: &Args) -> Result<()> {
         unheard: false,
         last: Vec::new(),
     };
-    let start = model.hash_function().parts().weights.clone();
+    let start = model.try_hash_function()?.parts().weights.clone();
     run.learn(&mut model, &mut reader, available)?;
     // Some methods only add up as they learn, and solve when they are asked.
     let clock = Instant::now();
-    model.hash_function();
+    if let Err(error) = model.try_hash_function() {
+        // There is not the memory for it here. What was learned is not lost.
+        model.save(&args.out)?;
+        let out = args.out.display();
+        return Err(error).with_context(|| format!("{out} was saved without its function"));
+    }
     run.learning += clock.elapsed();
     save(args, &model)?;
     run.summarize(&model)?;
@@ -363,7 +368,7 @@ impl Run<'_> {
 
     /// Says what looks wrong with the result.
     fn remark(&self, model: &Model, start: &[f32]) -> Result<()> {
-        let function = model.hash_function();
+        let function = model.try_hash_function()?;
         let method = model.method().name();
         if method != "lsh" && model.is_warm() && function.parts().weights == start {
             console::note(format_args!(
@@ -404,7 +409,7 @@ impl Run<'_> {
 
 fn save(args: &Args, model: &Model) -> Result<()> {
     if let Some(path) = &args.weights_out {
-        let function = model.hash_function();
+        let function = model.try_hash_function()?;
         let mut out = NpyWriter::<f32>::create(path, Some(function.bits()))?;
         out.write(&function.parts().weights)?;
         out.finish()?;
