@@ -81,6 +81,7 @@ fn settings_that_make_no_sense() {
         ("--method mihash --set reservoir=0", vec!["reservoir must be 1 or more, not 0"]),
         ("--method mihash --set gradient=wrong", vec!["gradient", "exact"]),
         ("--method okh --set anchors=501", vec!["anchors", "half of the warm-up of 1000 rows"]),
+        ("--method okh --warmup 1", vec!["warmup must be 2 or more for okh", "not 1"]),
         ("--method okh --init db.npy --bits 64", vec!["db.npy is 1597 x 64"]),
         ("--method adapthash --set threshold=2", vec!["threshold must be from 0 to 1, not 2"]),
         ("--method osh --set rate=0", vec!["rate must be above 0"]),
