@@ -34,7 +34,7 @@ impl Index {
     ) -> Result<()> {
         let order = self.check(ids, codes, labels)?;
         for &id in ids {
-            if self.contains(id)? {
+            if self.find(id)?.is_some() {
                 return Err(Error::IdTaken(id));
             }
         }
@@ -78,9 +78,10 @@ impl Index {
     /// # Errors
     /// When the file cannot be written.
     pub fn remove(&mut self, ids: &[u64]) -> Result<usize> {
+        self.durable.check()?;
         let mut there = Vec::new();
         for &id in ids {
-            if self.contains(id)? {
+            if self.find(id)?.is_some() {
                 there.push(id);
             }
         }
@@ -126,6 +127,7 @@ impl Index {
         codes: &Codes,
     ) -> Result<()> {
         codes.expect_bits(function.bits())?;
+        self.durable.check()?;
         let layout = Layout::new(function.bits());
         let order = check_ids(ids, codes.len())?;
         if ids.len() != self.len() {
@@ -154,7 +156,7 @@ impl Index {
     fn replace(&mut self, segment: Segment) -> Result<()> {
         self.segments = match &self.durable {
             Durable::No => vec![segment],
-            Durable::ReadOnly { path, .. } => return Err(Error::ReadOnly(path.clone())),
+            Durable::ReadOnly { file, .. } => return Err(file.read_only()),
             Durable::Log(log) => {
                 let (log, mapped) = log.rewrite(self, &segment)?;
                 self.durable = Durable::Log(log);
@@ -167,11 +169,13 @@ impl Index {
     /// All items in one segment.
     pub(super) fn merged(&self) -> Result<Segment> {
         let mut merged = Builder::new(self.layout, 0).finish();
-        // The small ones first, so that few items are moved often.
-        for segment in self.segments.iter().rev() {
-            merged = Segment::merged(&merged, segment)?;
-        }
-        Ok(merged)
+        self.reading(|| {
+            // The small ones first, so that few items are moved often.
+            for segment in self.segments.iter().rev() {
+                merged = Segment::merged(&merged, segment)?;
+            }
+            Ok(merged)
+        })
     }
 
     /// Fails if items cannot be put in; else their order by id.
@@ -184,6 +188,7 @@ impl Index {
         if slots + ids.len() > u32::MAX as usize {
             return Err(Error::TooManyItems(slots + ids.len()));
         }
+        self.durable.check()?;
         check_ids(ids, codes.len())
     }
 
