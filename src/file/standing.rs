@@ -41,7 +41,11 @@ pub(super) fn keep_rights(file: &File, replaced: &Metadata) -> io::Result<()> {
                 .or_else(|_| fchown(file, None, Some(replaced.gid())));
         }
     }
-    file.set_permissions(replaced.permissions())
+    // Not all file systems can change rights; those have the same for all files.
+    match file.metadata()?.permissions() == replaced.permissions() {
+        true => Ok(()),
+        false => file.set_permissions(replaced.permissions()),
+    }
 }
 
 /// Whether an open file is the one that stands at a path.

@@ -93,6 +93,7 @@ impl Drop for Temporary {
 
 /// While it lives, this process can neither start a file nor put one in its place; see
 /// [`remove_unfinished`].
+#[derive(Debug)]
 #[must_use = "files can be started again once it is dropped"]
 pub struct Halted {
     _unfinished: MutexGuard<'static, BTreeSet<PathBuf>>,

@@ -142,8 +142,9 @@ impl Index {
     /// programs, `mv` does no harm; but `cp other.index this.index` writes over the bytes that are
     /// mapped. A search that finds its file cut short or written over fails with
     /// [`Error::NotAsOpened`]. If that happens in the midst of a search, or the disk fails, the
-    /// operating system ends the process by a bus error (`SIGBUS`). Where that cannot be ruled out,
-    /// [`load`](Index::load) the file.
+    /// operating system ends the process by a bus error (`SIGBUS`). Bytes that are changed in the
+    /// midst of the file, after they were first looked at, are seen by [`verify`](Index::verify)
+    /// alone. Where any of this cannot be ruled out, [`load`](Index::load) the file.
     ///
     /// # Errors
     /// When the file cannot be read, is not an index, is cut short or damaged, or was written by a
@@ -265,7 +266,7 @@ impl Index {
     /// # Errors
     /// When the file is damaged.
     pub fn prepare(&self) -> Result<()> {
-        self.reading(|| {
+        self.durable.reading(|| {
             for segment in self.segments.iter().filter(|_| self.structures) {
                 segment.structure.build(segment, self.kernel, true)?;
             }
@@ -291,7 +292,7 @@ impl Index {
     /// # Errors
     /// When the file it is in is damaged.
     pub fn contains(&self, id: u64) -> Result<bool> {
-        self.reading(|| Ok(self.find(id)?.is_some()))
+        self.durable.reading(|| Ok(self.find(id)?.is_some()))
     }
 
     /// An item, if it is there.
@@ -299,7 +300,7 @@ impl Index {
     /// # Errors
     /// When the file it is in is damaged.
     pub fn get(&self, id: u64) -> Result<Option<Item>> {
-        self.reading(|| {
+        self.durable.reading(|| {
             let Some((segment, slot)) = self.find(id)? else { return Ok(None) };
             let mut code = vec![0; self.layout.code_words()];
             let segment = &self.segments[segment];
@@ -316,7 +317,8 @@ impl Index {
     /// # Errors
     /// When something is damaged.
     pub fn verify(&self) -> Result<()> {
-        self.reading(|| self.segments.iter().try_for_each(|segment| self.verify_segment(segment)))
+        self.durable
+            .reading(|| self.segments.iter().try_for_each(|segment| self.verify_segment(segment)))
     }
 
     fn verify_segment(&self, segment: &Segment) -> Result<()> {
@@ -349,7 +351,7 @@ impl Index {
     /// When the file they are in is damaged.
     pub fn ids(&self) -> Result<Vec<u64>> {
         let mut ids = Vec::with_capacity(self.len());
-        self.reading(|| {
+        self.durable.reading(|| {
             for segment in &self.segments {
                 for slot in segment.live_slots() {
                     ids.push(segment.id(slot)?);
@@ -367,7 +369,7 @@ impl Index {
     /// When the file it is in is damaged.
     pub fn last_id(&self) -> Result<Option<u64>> {
         let mut last = None;
-        self.reading(|| {
+        self.durable.reading(|| {
             for segment in &self.segments {
                 if let Some(slot) = (0..segment.slots()).rev().find(|&slot| segment.is_live(slot)) {
                     last = last.max(Some(segment.id(slot)?));
@@ -375,16 +377,6 @@ impl Index {
             }
             Ok(last)
         })
-    }
-
-    /// Reads from the segments. A file that they are mapped from is looked at before, so that no bus
-    /// error ends the process, and after, so that nothing wrong is found: other programs can change
-    /// it at any time.
-    fn reading<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
-        self.durable.check()?;
-        let found = read();
-        self.durable.check()?;
-        found
     }
 
     /// The segment and slot of an item.

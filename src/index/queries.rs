@@ -129,6 +129,6 @@ impl Filtered<'_> {
             bits: layout.bits(),
             structures: *structures,
         };
-        self.index.reading(|| search.run(codes))
+        self.index.durable.reading(|| search.run(codes))
     }
 }

@@ -51,13 +51,19 @@ impl Durable {
         }
     }
 
-    /// Fails if the file is no longer what was opened, so that what is mapped cannot be trusted.
-    pub(in crate::index) fn check(&self) -> Result<()> {
-        match self {
-            Durable::No => Ok(()),
-            Durable::ReadOnly { file, .. } => file.check(file.mapped),
-            Durable::Log(log) => log.check(),
-        }
+    /// Reads what is mapped of a file. The file is looked at before, so that no bus error ends the
+    /// process, and after, so that nothing wrong is found: other programs can change it at any time.
+    pub(in crate::index) fn reading<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
+        let (file, least) = match self {
+            Durable::No => return read(),
+            Durable::ReadOnly { file, .. } => (file, file.mapped),
+            // Also what was appended since it was mapped.
+            Durable::Log(log) => (&log.file, log.file.mapped.max(log.end)),
+        };
+        file.check_length(least)?;
+        let found = read();
+        file.check_header()?;
+        found
     }
 
     pub(in crate::index) fn put(
@@ -97,16 +103,12 @@ impl Log {
         &self.file.path
     }
 
-    fn check(&self) -> Result<()> {
-        // Also what was appended since it was mapped.
-        self.file.check(self.file.mapped.max(self.end))
-    }
-
     /// Fails if changes would go to a file that nobody finds, or to someone else's. Writers that do
     /// not ask for locks, such as `cp` and `mv`, are not kept out.
     fn check_to_write(&self) -> Result<()> {
         self.file.check_place()?;
-        self.check()
+        self.file.check_length(self.file.mapped.max(self.end))?;
+        self.file.check_header()
     }
 
     fn append(&mut self, change: &[u8]) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use super::header::HEADER_BYTES;
 use crate::file::is_at;
@@ -18,21 +19,29 @@ pub(in crate::index) struct Opened {
     /// Its first bytes, which writers of ours leave alone. The checksum in them depends on all that
     /// is mapped, so another index has other ones.
     header: Vec<u8>,
+    /// What another program did to it. Once seen it is never trusted again, even if all bytes come
+    /// back: what was read meanwhile may have been kept.
+    changed: OnceLock<String>,
 }
 
 impl Opened {
     pub(super) fn new(path: PathBuf, file: File, mapped: u64, head: &[u8]) -> Self {
         let header = head[..head.len().min(HEADER_BYTES)].to_vec();
-        Opened { path, file, mapped, header }
+        Opened { path, file, mapped, header, changed: OnceLock::new() }
     }
 
-    /// Fails if the file is shorter than `least` bytes, or another program wrote over it.
-    pub(super) fn check(&self, least: u64) -> Result<()> {
+    /// Fails if the file is shorter than `least` bytes, so that reading could end in a bus error.
+    pub(super) fn check_length(&self, least: u64) -> Result<()> {
         let found = self.file.metadata().map_err(Error::io(&self.path))?.len();
         if found < least {
-            let problem = format!("another program cut it to {found} bytes, it had {least}");
-            return Err(self.not_as_opened(problem));
+            let cut = format!("another program cut it to {found} bytes, it had {least}");
+            self.changed.get_or_init(|| cut);
         }
+        self.check_unchanged()
+    }
+
+    /// Fails if another program wrote over it, so that what was read means nothing.
+    pub(super) fn check_header(&self) -> Result<()> {
         #[cfg(unix)]
         {
             use std::os::unix::fs::FileExt;
@@ -40,10 +49,17 @@ impl Opened {
             let header = &mut header[..self.header.len()];
             let read = self.file.read_exact_at(header, 0);
             if read.is_err() || *header != self.header {
-                return Err(self.not_as_opened("another program wrote over it"));
+                self.changed.get_or_init(|| "another program wrote over it".to_owned());
             }
         }
-        Ok(())
+        self.check_unchanged()
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        match self.changed.get() {
+            None => Ok(()),
+            Some(problem) => Err(self.not_as_opened(problem)),
+        }
     }
 
     /// Fails if the file no longer stands where it did.
@@ -63,7 +79,7 @@ impl Opened {
         Error::ReadOnly(self.path.clone())
     }
 
-    fn not_as_opened(&self, problem: impl Into<String>) -> Error {
-        Error::NotAsOpened { path: self.path.clone(), problem: problem.into() }
+    fn not_as_opened(&self, problem: &str) -> Error {
+        Error::NotAsOpened { path: self.path.clone(), problem: problem.to_owned() }
     }
 }
