@@ -236,6 +236,29 @@ pub enum Error {
     #[error("{}: is being written by another process; wait for it, or stop it", .0.display())]
     InUse(PathBuf),
 
+    /// The file system cannot lock the file, so that other writers cannot be kept out.
+    #[error(
+        "{}: cannot be locked ({cause}), as on some network file systems, and two writers at once \
+         would lose changes. If nothing else writes it, go on with --no-lock (in the library: \
+         edit_unlocked, save_unlocked)",
+        path.display()
+    )]
+    CannotLock {
+        /// The file.
+        path: PathBuf,
+        /// Why. Not the error's `source`, since its text is in this one's already.
+        cause: std::io::Error,
+    },
+
+    /// Another program moved, deleted, replaced, cut short or wrote over a file that is open.
+    #[error("{}: is no longer the file that was opened: {problem}; open it anew", path.display())]
+    NotAsOpened {
+        /// The file.
+        path: PathBuf,
+        /// What happened to it, as far as one can see.
+        problem: String,
+    },
+
     /// Too few items of one class for the split asked for.
     #[error(
         "label {label:?} has {items} items, too few for {asked} queries and at least one to find; \
@@ -281,6 +304,19 @@ pub enum Error {
         found: u32,
         /// The newest version known here.
         supported: u32,
+    },
+
+    /// A newer hashbrook made a change in a file, of a kind that this one does not know.
+    #[error(
+        "{}: has a change of kind {kind} in its log, which a newer version wrote and this program \
+         does not know; use a newer hashbrook",
+        path.display()
+    )]
+    NewerChange {
+        /// The file.
+        path: PathBuf,
+        /// The number that stands for the kind.
+        kind: u64,
     },
 }
 

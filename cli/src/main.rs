@@ -1,6 +1,7 @@
 //! The `hashbrook` command.
 
 mod args;
+mod bus_error;
 mod commands;
 mod console;
 mod input;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> anyhow::Result<()> {
     interrupt::listen()?;
+    bus_error::listen();
     if let Some(threads) = args.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }

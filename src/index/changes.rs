@@ -33,10 +33,8 @@ impl Index {
         labels: Option<Labels<'_>>,
     ) -> Result<()> {
         let order = self.check(ids, codes, labels)?;
-        for &id in ids {
-            if self.contains(id)? {
-                return Err(Error::IdTaken(id));
-            }
+        if let Some(&taken) = self.present(ids)?.first() {
+            return Err(Error::IdTaken(taken));
         }
         self.durable.put(ids, codes, labels)?;
         self.put(ids, codes, labels, &order)
@@ -67,7 +65,7 @@ impl Index {
     ) -> Result<()> {
         let order = self.check(ids, codes, labels)?;
         // Whatever is damaged shows before anything is changed.
-        ids.iter().try_for_each(|&id| self.find(id).map(drop))?;
+        self.present(ids)?;
         self.durable.put(ids, codes, labels)?;
         self.take_out(ids)?;
         self.put(ids, codes, labels, &order)
@@ -78,12 +76,7 @@ impl Index {
     /// # Errors
     /// When the file cannot be written.
     pub fn remove(&mut self, ids: &[u64]) -> Result<usize> {
-        let mut there = Vec::new();
-        for &id in ids {
-            if self.contains(id)? {
-                there.push(id);
-            }
-        }
+        let there = self.present(ids)?;
         self.durable.remove(&there)?;
         self.take_out(&there)
     }
@@ -133,14 +126,17 @@ impl Index {
             return Err(Error::NotRenewed { problem });
         }
         let mut builder = Builder::new(layout, ids.len());
-        for &at in &order {
-            let Some((segment, slot)) = self.find(ids[at])? else {
-                let problem = format!("there is no item {}", ids[at]);
-                return Err(Error::NotRenewed { problem });
-            };
-            let label_set = self.segments[segment].label_set(slot)?;
-            builder.push(ids[at], codes.code(at), label_set);
-        }
+        self.durable.reading(|| {
+            for &at in &order {
+                let Some((segment, slot)) = self.find(ids[at])? else {
+                    let problem = format!("there is no item {}", ids[at]);
+                    return Err(Error::NotRenewed { problem });
+                };
+                let label_set = self.segments[segment].label_set(slot)?;
+                builder.push(ids[at], codes.code(at), label_set);
+            }
+            Ok(())
+        })?;
         let (old_layout, old_function) = (self.layout, self.function.replace(function));
         self.layout = layout;
         let replaced = self.replace(builder.finish());
@@ -154,7 +150,7 @@ impl Index {
     fn replace(&mut self, segment: Segment) -> Result<()> {
         self.segments = match &self.durable {
             Durable::No => vec![segment],
-            Durable::ReadOnly { path, .. } => return Err(Error::ReadOnly(path.clone())),
+            Durable::ReadOnly { file, .. } => return Err(file.read_only()),
             Durable::Log(log) => {
                 let (log, mapped) = log.rewrite(self, &segment)?;
                 self.durable = Durable::Log(log);
@@ -167,11 +163,13 @@ impl Index {
     /// All items in one segment.
     pub(super) fn merged(&self) -> Result<Segment> {
         let mut merged = Builder::new(self.layout, 0).finish();
-        // The small ones first, so that few items are moved often.
-        for segment in self.segments.iter().rev() {
-            merged = Segment::merged(&merged, segment)?;
-        }
-        Ok(merged)
+        self.durable.reading(|| {
+            // The small ones first, so that few items are moved often.
+            for segment in self.segments.iter().rev() {
+                merged = Segment::merged(&merged, segment)?;
+            }
+            Ok(merged)
+        })
     }
 
     /// Fails if items cannot be put in; else their order by id.
@@ -185,6 +183,19 @@ impl Index {
             return Err(Error::TooManyItems(slots + ids.len()));
         }
         check_ids(ids, codes.len())
+    }
+
+    /// Those of the ids that are there, as they come.
+    fn present(&self, ids: &[u64]) -> Result<Vec<u64>> {
+        self.durable.reading(|| {
+            let mut present = Vec::new();
+            for &id in ids {
+                if self.find(id)?.is_some() {
+                    present.push(id);
+                }
+            }
+            Ok(present)
+        })
     }
 
     pub(super) fn put(

@@ -19,8 +19,8 @@ mod tiles;
 
 use std::path::Path;
 
-use self::file::Durable;
 pub(crate) use self::file::MAGIC;
+use self::file::{Access, Durable, Locking};
 pub use self::filter::Filter;
 pub use self::hits::{Hit, Hits};
 pub use self::queries::Filtered;
@@ -62,7 +62,7 @@ use crate::{Codes, Error, Features, HashFunction, Kernel, LabelNames, Result};
 /// it whole, to search in it; any number of processes can. [`edit`](Index::edit) opens it to change
 /// it, which one process can at a time: a change is in the file when the call returns, and whoever
 /// opens the file sees it wholly or not at all, however the writer ended. Readers keep seeing what
-/// was there when they opened it.
+/// was there when they opened it. [`load`](Index::load) copies a file into memory.
 pub struct Index {
     layout: Layout,
     function: Option<HashFunction>,
@@ -136,28 +136,69 @@ impl Index {
 
     /// Opens a file to search in it. What is read of it is checked when it is first looked at.
     ///
+    /// The file is mapped: its bytes are read where they are when a search first needs them, shared
+    /// with all processes that have it open, and stay in memory for as long as there is room. This
+    /// needs files that are replaced and never changed in place, as this library does it. Of other
+    /// programs, `mv` does no harm; but `cp other.index this.index` writes over the bytes that are
+    /// mapped. A search that finds its file cut short or written over fails with
+    /// [`Error::NotAsOpened`]. If that happens in the midst of a search, or the disk fails, the
+    /// operating system ends the process by a bus error (`SIGBUS`). Bytes that are changed in the
+    /// midst of the file, after they were first looked at, are seen by [`verify`](Index::verify)
+    /// alone. Where any of this cannot be ruled out, [`load`](Index::load) the file.
+    ///
     /// # Errors
     /// When the file cannot be read, is not an index, is cut short or damaged, or was written by a
     /// newer version.
     pub fn open(path: &Path) -> Result<Self> {
-        file::open(path, false)
+        file::open(path, Access::Map)
     }
 
-    /// Opens a file to change it, for this process alone.
+    /// Reads a whole file into memory, where nobody can change it. The index knows nothing of the
+    /// file any more: changes are in memory alone until it is [saved](Index::save).
     ///
     /// # Errors
-    /// As for [`open`](Index::open), and when another process writes it.
+    /// As for [`open`](Index::open).
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        file::open(path.as_ref(), Access::Load)
+    }
+
+    /// Opens a file to change it, for this process alone. It is mapped, as by
+    /// [`open`](Index::open).
+    ///
+    /// # Errors
+    /// As for [`open`](Index::open), when another process writes it, and where the file system cannot
+    /// keep other processes from writing it ([`Error::CannotLock`]).
     pub fn edit(path: &Path) -> Result<Self> {
-        file::open(path, true)
+        file::open(path, Access::Edit(Locking::Required))
+    }
+
+    /// Like [`edit`](Index::edit), also where the file system cannot lock files. There, two writers
+    /// at once lose each other's changes: that no other process writes is for you to see to.
+    ///
+    /// # Errors
+    /// As for [`open`](Index::open), and when another process is seen to write it.
+    pub fn edit_unlocked(path: impl AsRef<Path>) -> Result<Self> {
+        file::open(path.as_ref(), Access::Edit(Locking::WherePossible))
     }
 
     /// Writes the index to a file, whole or not at all, replacing what stood there.
     ///
     /// # Errors
-    /// When the file cannot be written, or another process is writing it.
+    /// When the file cannot be written, another process is writing it, or that cannot be ruled out
+    /// ([`Error::CannotLock`]).
     pub fn save(&self, path: &Path) -> Result<()> {
         let merged = self.merged()?;
-        file::write(self, &merged, path)
+        file::write(self, &merged, path, Locking::Required)
+    }
+
+    /// Like [`save`](Index::save), also where the file system cannot lock files: that no other
+    /// process writes the file is for you to see to.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or another process is seen to write it.
+    pub fn save_unlocked(&self, path: impl AsRef<Path>) -> Result<()> {
+        let merged = self.merged()?;
+        file::write(self, &merged, path.as_ref(), Locking::WherePossible)
     }
 
     /// The length of its codes.
@@ -225,10 +266,12 @@ impl Index {
     /// # Errors
     /// When the file is damaged.
     pub fn prepare(&self) -> Result<()> {
-        for segment in self.segments.iter().filter(|_| self.structures) {
-            segment.structure.build(segment, self.kernel, true)?;
-        }
-        Ok(())
+        self.durable.reading(|| {
+            for segment in self.segments.iter().filter(|_| self.structures) {
+                segment.structure.build(segment, self.kernel, true)?;
+            }
+            Ok(())
+        })
     }
 
     /// What it holds, in numbers.
@@ -249,7 +292,7 @@ impl Index {
     /// # Errors
     /// When the file it is in is damaged.
     pub fn contains(&self, id: u64) -> Result<bool> {
-        Ok(self.find(id)?.is_some())
+        self.durable.reading(|| Ok(self.find(id)?.is_some()))
     }
 
     /// An item, if it is there.
@@ -257,21 +300,26 @@ impl Index {
     /// # Errors
     /// When the file it is in is damaged.
     pub fn get(&self, id: u64) -> Result<Option<Item>> {
-        let Some((segment, slot)) = self.find(id)? else { return Ok(None) };
-        let mut code = vec![0; self.layout.code_words()];
-        let segment = &self.segments[segment];
-        segment.code(slot, &mut code)?;
-        let labels = self.labels_of_set(segment.label_set(slot)?).to_vec();
-        Ok(Some(Item { code, labels }))
+        self.durable.reading(|| {
+            let Some((segment, slot)) = self.find(id)? else { return Ok(None) };
+            let mut code = vec![0; self.layout.code_words()];
+            let segment = &self.segments[segment];
+            segment.code(slot, &mut code)?;
+            let labels = self.labels_of_set(segment.label_set(slot)?).to_vec();
+            Ok(Some(Item { code, labels }))
+        })
     }
 
-    /// The labels of an item, ascending, if it is there.
+    /// The labels of items, each ascending; none of those that are not there.
     ///
     /// # Errors
-    /// When the file it is in is damaged.
-    pub fn labels(&self, id: u64) -> Result<Option<&[u32]>> {
-        let Some((segment, slot)) = self.find(id)? else { return Ok(None) };
-        Ok(Some(self.labels_of_set(self.segments[segment].label_set(slot)?)))
+    /// When the file they are in is damaged.
+    pub fn labels_of(&self, ids: &[u64]) -> Result<Vec<&[u32]>> {
+        let labels = |&id: &u64| {
+            let Some((segment, slot)) = self.find(id)? else { return Ok(&[][..]) };
+            Ok(self.labels_of_set(self.segments[segment].label_set(slot)?))
+        };
+        self.durable.reading(|| ids.iter().map(labels).collect())
     }
 
     fn labels_of_set(&self, set: u32) -> &[u32] {
@@ -285,23 +333,23 @@ impl Index {
     /// # Errors
     /// When something is damaged.
     pub fn verify(&self) -> Result<()> {
-        let path = match &self.durable {
-            Durable::No => return Ok(()),
-            Durable::ReadOnly { path, .. } => path,
-            Durable::Log(log) => log.path(),
-        };
-        for segment in &self.segments {
-            segment.check_all()?;
-            if !segment.ids_ascend() {
-                return Err(Error::malformed(path, "its ids are out of order"));
-            }
-            if !segment.codes_fit()? {
-                return Err(Error::malformed(path, "its codes have bits beyond their last"));
-            }
-            for slot in 0..segment.slots() {
-                if segment.label_set(slot)? as usize >= self.sets.len() {
-                    return Err(Error::malformed(path, "it has labels that it does not name"));
-                }
+        self.durable
+            .reading(|| self.segments.iter().try_for_each(|segment| self.verify_segment(segment)))
+    }
+
+    fn verify_segment(&self, segment: &Segment) -> Result<()> {
+        // What is in memory alone was put together here.
+        let Some(path) = segment.path() else { return Ok(()) };
+        segment.check_all()?;
+        if !segment.ids_ascend() {
+            return Err(Error::malformed(path, "its ids are out of order"));
+        }
+        if !segment.codes_fit()? {
+            return Err(Error::malformed(path, "its codes have bits beyond their last"));
+        }
+        for slot in 0..segment.slots() {
+            if segment.label_set(slot)? as usize >= self.sets.len() {
+                return Err(Error::malformed(path, "it has labels that it does not name"));
             }
         }
         Ok(())
@@ -319,11 +367,14 @@ impl Index {
     /// When the file they are in is damaged.
     pub fn ids(&self) -> Result<Vec<u64>> {
         let mut ids = Vec::with_capacity(self.len());
-        for segment in &self.segments {
-            for slot in segment.live_slots() {
-                ids.push(segment.id(slot)?);
+        self.durable.reading(|| {
+            for segment in &self.segments {
+                for slot in segment.live_slots() {
+                    ids.push(segment.id(slot)?);
+                }
             }
-        }
+            Ok(())
+        })?;
         ids.sort_unstable();
         Ok(ids)
     }
@@ -334,12 +385,14 @@ impl Index {
     /// When the file it is in is damaged.
     pub fn last_id(&self) -> Result<Option<u64>> {
         let mut last = None;
-        for segment in &self.segments {
-            if let Some(slot) = (0..segment.slots()).rev().find(|&slot| segment.is_live(slot)) {
-                last = last.max(Some(segment.id(slot)?));
+        self.durable.reading(|| {
+            for segment in &self.segments {
+                if let Some(slot) = (0..segment.slots()).rev().find(|&slot| segment.is_live(slot)) {
+                    last = last.max(Some(segment.id(slot)?));
+                }
             }
-        }
-        Ok(last)
+            Ok(last)
+        })
     }
 
     /// The segment and slot of an item.

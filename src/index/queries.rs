@@ -11,7 +11,8 @@ impl Index {
     /// The `k` nearest items to each vector; all of them if there are fewer.
     ///
     /// # Errors
-    /// When `k` is 0, the vectors have another dimension, or the file is damaged.
+    /// When `k` is 0, the vectors have another dimension, or the file is damaged or was changed by
+    /// another program ([`Error::NotAsOpened`]).
     pub fn search(&self, features: Features<'_>, k: usize) -> Result<Hits> {
         self.filtered(&Filter::all()).search(features, k)
     }
@@ -128,6 +129,6 @@ impl Filtered<'_> {
             bits: layout.bits(),
             structures: *structures,
         };
-        search.run(codes)
+        self.index.durable.reading(|| search.run(codes))
     }
 }

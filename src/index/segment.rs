@@ -1,6 +1,6 @@
 //! A part of an index: items in ascending order of their ids, in memory or in a mapped file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -171,11 +171,16 @@ impl Segment {
     /// Fails if what a part says of an item cannot be trusted.
     pub(super) fn check(&self, part: Part, slot: usize) -> Result<()> {
         let Some(checksums) = &self.checksums else { return Ok(()) };
-        let number = slot / CHECKED;
-        let seen = &checksums.seen[part as usize][number];
-        if seen.load(Ordering::Relaxed) {
-            return Ok(());
+        let seen = &checksums.seen[part as usize][slot / CHECKED];
+        if !seen.load(Ordering::Relaxed) {
+            self.compare(checksums, part, slot / CHECKED)?;
+            seen.store(true, Ordering::Relaxed);
         }
+        Ok(())
+    }
+
+    /// Compares a checksum with what is there now.
+    fn compare(&self, checksums: &Checksums, part: Part, number: usize) -> Result<()> {
         let (stored, found) = (
             checksums.sums[part as usize][number],
             crc32fast::hash(self.checked_bytes(part, number)),
@@ -192,20 +197,25 @@ impl Segment {
                 ),
             ));
         }
-        seen.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Checks everything.
+    /// Checks everything, also what was found sound before.
     pub(super) fn check_all(&self) -> Result<()> {
-        for slot in (0..self.slots()).step_by(CHECKED) {
-            self.check(Part::Ids, slot)?;
-            self.check(Part::Codes, slot)?;
+        let Some(checksums) = &self.checksums else { return Ok(()) };
+        for number in 0..self.slots().div_ceil(CHECKED) {
+            self.compare(checksums, Part::Ids, number)?;
+            self.compare(checksums, Part::Codes, number)?;
             if self.is_labelled() {
-                self.check(Part::Labels, slot)?;
+                self.compare(checksums, Part::Labels, number)?;
             }
         }
         Ok(())
+    }
+
+    /// The file that it is from, unless it was put together in memory.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.checksums.as_ref().map(|checksums| checksums.path.as_path())
     }
 
     pub(super) fn id(&self, slot: usize) -> Result<u64> {

@@ -1,11 +1,11 @@
 //! Files seen as memory.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapMut};
 
 /// A number that any bits are, so that bytes of a file can be seen as such.
 pub(crate) trait Plain: Copy {}
@@ -16,8 +16,18 @@ impl Plain for u64 {}
 /// reader looks, and never shortened.
 pub(crate) fn map(file: &File) -> io::Result<Arc<Mmap>> {
     // SAFETY: what is mapped must not change. No program of ours does that (see above); of others
-    // it cannot be helped, as with every mapped file.
+    // it cannot be helped, as with every mapped file. An index looks at its file before and after
+    // it reads what is mapped, to tell.
     unsafe { Mmap::map(file) }.map(Arc::new)
+}
+
+/// A copy of a file in memory, which nobody can change any more.
+pub(crate) fn read(file: &mut File) -> io::Result<Arc<Mmap>> {
+    let len = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+    let mut copy = MmapMut::map_anon(len)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.read_exact(&mut copy)?;
+    copy.make_read_only().map(Arc::new)
 }
 
 /// Eight words where vector instructions like them best: none of their loads crosses two lines of a
@@ -73,7 +83,7 @@ impl DerefMut for Lines {
     }
 }
 
-/// Numbers in memory: one's own, or those of a mapped file.
+/// Numbers in memory: one's own, or those of a file, mapped or copied as a whole.
 pub(crate) enum Column<T> {
     Owned(Vec<T>),
     Lines(Lines),

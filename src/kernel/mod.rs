@@ -48,7 +48,7 @@ mod scan;
 pub(crate) use distance::{count_bits, distances};
 pub(crate) use exponential::{exp_in_place, sigmoid_in_place};
 pub(crate) use gram::{Gram, LARGEST};
-pub(crate) use map::{Column, Lines, map};
+pub(crate) use map::{Column, Lines, map, read};
 pub(crate) use product::{LANES, Panels};
 pub(crate) use rows::{add_outer, prepare, project_row, row_products, squared_norm};
 pub use scan::Kernel;

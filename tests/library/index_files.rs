@@ -46,18 +46,31 @@ fn all(index: &Index) -> Vec<(u64, Vec<u64>, Vec<u32>)> {
 }
 
 const CHILD: &str = "HASHBROOK_TEST_WRITES_TO";
+const WRITER: &str = "index_files::a_writer_that_may_be_killed_leaves_every_change";
 
-/// Not a test of its own: what the next one starts, and kills.
+/// On its own, a writer that ends as it should. The next test starts it as a process, and kills it.
 #[test]
-fn a_writer_that_is_killed() {
-    let Ok(given) = std::env::var(CHILD) else { return };
-    let (path, first) = given.rsplit_once(':').unwrap();
-    let mut index = Index::edit(Path::new(path)).unwrap();
-    for number in first.parse().unwrap().. {
-        change(&mut index, number);
-        println!("\ndone {number}");
-        std::io::stdout().flush().unwrap();
+fn a_writer_that_may_be_killed_leaves_every_change() {
+    if let Ok(given) = std::env::var(CHILD) {
+        let (path, first) = given.rsplit_once(':').unwrap();
+        let mut index = Index::edit(Path::new(path)).unwrap();
+        for number in first.parse().unwrap().. {
+            change(&mut index, number);
+            println!("\ndone {number}");
+            std::io::stdout().flush().unwrap();
+        }
     }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("whole.index");
+    let mut expected = Index::of_codes(70).unwrap();
+    expected.save(&path).unwrap();
+    let mut index = Index::edit(&path).unwrap();
+    for number in 0..60 {
+        change(&mut index, number);
+        change(&mut expected, number);
+        assert_eq!(all(&Index::open(&path).unwrap()), all(&expected), "change {number}");
+    }
+    assert!(expected.len() > 50, "only {} items", expected.len());
 }
 
 #[test]
@@ -70,7 +83,7 @@ fn whoever_is_killed_leaves_every_acknowledged_change() {
     let mut in_flight = 0;
     for round in 0..60 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["index_files::a_writer_that_is_killed", "--exact", "--nocapture"])
+            .args([WRITER, "--exact", "--nocapture"])
             .env(CHILD, format!("{}:{next}", path.display()))
             .stdout(Stdio::piped())
             .spawn()
@@ -251,7 +264,8 @@ fn a_link_to_an_index_stays_one_and_what_was_left_goes() {
     let folder = tempfile::tempdir().unwrap();
     let (path, link) = (folder.path().join("real.index"), folder.path().join("link.index"));
     full(&path);
-    std::fs::write(folder.path().join(".real.index-killed.part"), "half").unwrap();
+    let left = ".real.index.abcdEF12.hashbrook.part";
+    std::fs::write(folder.path().join(left), "half").unwrap();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -271,6 +285,129 @@ fn a_link_to_an_index_stays_one_and_what_was_left_goes() {
         names.sort();
         assert_eq!(names, ["link.index", "real.index"]);
     }
+}
+
+#[test]
+fn changes_to_a_file_that_is_gone_are_not_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (folder.path().join("a.index"), folder.path().join("other"));
+    let code = Codes::from_bytes(70, &[1, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();
+    // Deleted, replaced by another index, replaced by something else.
+    for round in 0..3 {
+        full(&path);
+        let mut index = Index::edit(&path).unwrap();
+        let before = all(&index);
+        match round {
+            0 => std::fs::remove_file(&path).unwrap(),
+            1 => {
+                full(&other);
+                std::fs::rename(&other, &path).unwrap();
+            }
+            _ => {
+                std::fs::write(&other, "something else").unwrap();
+                std::fs::rename(&other, &path).unwrap();
+            }
+        }
+        let standing = std::fs::read(&path).ok();
+        for refused in [
+            index.add_codes(&[1_000_001], &code, None),
+            index.remove(&[9]).map(drop),
+            index.set_label_names(LabelNames::new()),
+            index.compact(),
+        ] {
+            let Err(Error::NotAsOpened { problem, .. }) = &refused else { panic!("{refused:?}") };
+            assert!(problem.contains("moved, deleted or replaced"), "{problem}");
+        }
+        assert_eq!(std::fs::read(&path).ok(), standing, "what was put there stays");
+        // What it has mapped is there still, as for those who read what a writer has replaced.
+        assert_eq!(all(&index), before);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_mapped_file_that_others_change_is_an_error_and_a_loaded_one_does_not_care() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (folder.path().join("a.index"), folder.path().join("other.index"));
+    let mut index = Index::of_codes(70).unwrap();
+    (0..20).for_each(|number| change(&mut index, number));
+    index.save(&other).unwrap();
+    let mut other = std::fs::read(&other).unwrap();
+    full(&path);
+    let longer = std::fs::metadata(&path).unwrap().len() as usize + 5000;
+    other.resize(longer, 0);
+    let cut = |len: u64| std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(len);
+    let code = Codes::from_bytes(70, &[1, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();
+    for (round, expected) in ["bytes, it had", "bytes, it had", "wrote over it"].iter().enumerate()
+    {
+        full(&path);
+        let (mut writer, reader) = (Index::edit(&path).unwrap(), Index::open(&path).unwrap());
+        let mut loaded = Index::load(&path).unwrap();
+        let before = all(&reader);
+        // Our own changes are none that would matter.
+        writer.remove(&[25]).unwrap();
+        assert_eq!(all(&reader), before);
+        let whole = std::fs::read(&path).unwrap();
+        match round {
+            0 => cut(0).unwrap(),
+            1 => cut(longer as u64 - 5001).unwrap(),
+            // In place, as `cp` does.
+            _ => std::fs::write(&path, &other).unwrap(),
+        }
+        let standing = std::fs::read(&path).unwrap();
+        let mut refused = vec![
+            writer.add_codes(&[1_000_001], &code, None),
+            writer.compact(),
+            reader.save(&folder.path().join("copy.index")),
+        ];
+        for index in [&reader, &writer] {
+            refused.extend([
+                index.search_codes(&code, 3).map(drop),
+                index.within_codes(&code, 3).map(drop),
+                index.duplicates(3).map(drop),
+                index.ids().map(drop),
+                index.last_id().map(drop),
+                index.get(9).map(drop),
+                index.contains(9).map(drop),
+                index.prepare(),
+                index.verify(),
+            ]);
+        }
+        for refused in refused {
+            let Err(Error::NotAsOpened { problem, .. }) = &refused else { panic!("{refused:?}") };
+            assert!(problem.contains(expected), "{problem}");
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), standing, "what was put there stays");
+        // What was read meanwhile may have been kept, so it does not help to put the bytes back.
+        std::fs::write(&path, &whole).unwrap();
+        assert!(matches!(reader.search_codes(&code, 3), Err(Error::NotAsOpened { .. })));
+
+        loaded.verify().unwrap();
+        assert_eq!(all(&loaded), before);
+        // It has nothing to do with the file any more.
+        loaded.add_codes(&[1_000_001], &code, None).unwrap();
+        loaded.compact().unwrap();
+        loaded.save(&folder.path().join("copy.index")).unwrap();
+        let copy = Index::open(&folder.path().join("copy.index")).unwrap();
+        assert_eq!(copy.len(), before.len() + 1);
+        drop(writer);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn verification_looks_again_at_what_was_sound() {
+    use std::os::unix::fs::FileExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.index");
+    full(&path);
+    let index = Index::open(&path).unwrap();
+    index.verify().unwrap();
+    let len = std::fs::metadata(&path).unwrap().len();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.write_all_at(&[7; 64], len / 2).unwrap();
+    let found = index.verify();
+    assert!(matches!(found, Err(Error::Malformed { .. })), "{found:?}");
 }
 
 #[test]

@@ -151,10 +151,7 @@ impl Form {
             Form::Ids => ids(&u64::to_string).join(" "),
             Form::Csv => ids(&|id| format!("{id},{number}")).join("\n"),
             Form::Json if index.label_bound() == 0 => json!({ "ids": group }).to_string(),
-            Form::Json => {
-                let labels = group.iter().map(|&id| label_names(index, id));
-                json!({ "ids": group, "labels": labels.collect::<Result<Vec<_>>>()? }).to_string()
-            }
+            Form::Json => json!({ "ids": group, "labels": label_names(index, group)? }).to_string(),
         })
     }
 }

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod compare;
+mod files;
 mod good;
 mod index;
 mod package;

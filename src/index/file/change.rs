@@ -16,6 +16,14 @@ const PUT: u64 = 1;
 const REMOVE: u64 = 2;
 const NAMES: u64 = 3;
 
+/// Why a change could not be read.
+pub(super) enum Undecoded {
+    /// It is of a kind that a newer version knows.
+    Unknown(u64),
+    /// It is not what was written.
+    Nonsense,
+}
+
 impl Change {
     pub(super) fn encode_put(ids: &[u64], codes: &Codes, labels: Option<Labels<'_>>) -> Vec<u8> {
         let mut numbers = vec![PUT, ids.len() as u64, u64::from(labels.is_some())];
@@ -43,10 +51,18 @@ impl Change {
         bytes
     }
 
-    pub(super) fn decode(bits: usize, bytes: &[u8]) -> Option<Change> {
-        if number(bytes, 0) == NAMES {
-            return serde_json::from_slice(bytes.get(8..)?).ok().map(Change::Names);
-        }
+    /// Reads a change, whose checksum matches.
+    pub(super) fn decode(bits: usize, bytes: &[u8]) -> std::result::Result<Change, Undecoded> {
+        let known = match number(bytes, 0) {
+            _ if bytes.len() < 8 => None,
+            kind @ (PUT | REMOVE) => Change::decode_items(kind, bits, bytes),
+            NAMES => serde_json::from_slice(&bytes[8..]).ok().map(Change::Names),
+            unknown => return Err(Undecoded::Unknown(unknown)),
+        };
+        known.ok_or(Undecoded::Nonsense)
+    }
+
+    fn decode_items(kind: u64, bits: usize, bytes: &[u8]) -> Option<Change> {
         let count = usize::try_from(number(bytes, 8)).ok()?;
         let mut rest = bytes;
         let mut take = |numbers: usize| -> Option<Vec<u64>> {
@@ -55,12 +71,12 @@ impl Change {
             rest = tail;
             Some(head.chunks_exact(8).map(|bytes| number(bytes, 0)).collect())
         };
-        match number(bytes, 0) {
+        match kind {
             REMOVE => {
                 take(2)?;
                 Some(Change::Remove(take(count)?))
             }
-            PUT => {
+            _ => {
                 let labelled = take(3)?[2] == 1;
                 let ids = take(count)?;
                 let mut codes = Codes::new(bits).ok()?;
@@ -74,7 +90,6 @@ impl Change {
                 let labels = rest.chunks_exact(4).map(value).collect();
                 Some(Change::Put { ids, codes, ends, labels })
             }
-            _ => None,
         }
     }
 

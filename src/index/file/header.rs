@@ -34,6 +34,8 @@ pub(super) struct Header {
 
 /// How many numbers that is.
 const NUMBERS: usize = 18;
+/// The bytes of the header, which stay as they are for as long as the file.
+pub(super) const HEADER_BYTES: usize = HEADER + 8 * NUMBERS;
 
 impl Header {
     fn numbers(&self) -> [u64; NUMBERS] {
@@ -91,7 +93,7 @@ impl Header {
         }
         let numbers: [u64; NUMBERS] = std::array::from_fn(|at| number(bytes, HEADER + 8 * at));
         let stored = (number(bytes, 8) >> 32) as u32;
-        if !agree(stored, crc32fast::hash(&bytes[HEADER..HEADER + 8 * numbers.len()])) {
+        if !agree(stored, crc32fast::hash(&bytes[HEADER..HEADER_BYTES])) {
             return Err(wrong("is damaged: the checksum of its header is wrong"));
         }
         let header = Header::from_numbers(numbers);

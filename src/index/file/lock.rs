@@ -1,64 +1,112 @@
 //! One writer at a time, also where files replace one another.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 
+use crate::file::{is_at, open_to_lock};
 use crate::{Error, Result};
 
+/// What to do where the file system cannot lock files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::index) enum Locking {
+    /// Refuse to write: two writers at once would lose changes.
+    Required,
+    /// Go on: that nothing else writes is for the user to see to.
+    WherePossible,
+}
+
+/// How often a file is opened anew that others replace meanwhile.
+const TRIES: usize = 100;
+
 /// Opens a file that no other process has open for changes; to write to it, or to replace it.
-pub(super) fn locked(path: &Path, to_write: bool) -> Result<File> {
-    loop {
-        let opened = OpenOptions::new().read(true).write(to_write).open(path);
+pub(super) fn locked(path: &Path, to_write: bool, locking: Locking) -> Result<File> {
+    for _ in 0..TRIES {
+        let opened = match to_write {
+            true => OpenOptions::new().read(true).write(true).open(path),
+            false => open_to_lock(path),
+        };
         let file = opened.map_err(Error::io(path))?;
-        lock(&file, path)?;
+        lock(&file, path, locking)?;
         // Another may have put a new file in its place before it let go of this one.
         if is_at(&file, path) {
             return Ok(file);
         }
     }
+    Err(Error::InUse(path.to_path_buf()))
 }
 
 /// Locks a file, unless another process has.
-pub(super) fn lock(file: &File, path: &Path) -> Result<()> {
-    match file.try_lock() {
+pub(super) fn lock(file: &File, path: &Path, locking: Locking) -> Result<()> {
+    match try_lock(file) {
+        Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(Error::InUse(path.to_path_buf())),
-        // Where files cannot be locked, that nobody else writes is for the user to see to.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
-    }
-}
-
-#[cfg(unix)]
-pub(super) fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let same = |left: fs::Metadata, right: fs::Metadata| {
-        left.ino() == right.ino() && left.dev() == right.dev()
-    };
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(left), Ok(right)) => same(left, right),
-        _ => false,
-    }
-}
-
-#[cfg(not(unix))]
-pub(super) fn is_at(_: &File, _: &Path) -> bool {
-    true
-}
-
-/// How the files begin that a writer leaves which is killed while it compacts.
-pub(super) fn leftover_prefix(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    format!(".{name}-")
-}
-
-/// Removes what writers of this file left that were killed; those who write still have it locked.
-pub(super) fn remove_leftovers(path: &Path) {
-    let (Some(folder), prefix) = (path.parent(), leftover_prefix(path)) else { return };
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let is_leftover = name.starts_with(&prefix) && name.ends_with(".part");
-        if is_leftover && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
-            // What cannot be removed does no harm.
-            let _ = fs::remove_file(entry.path());
+        Err(TryLockError::Error(_)) if locking == Locking::WherePossible => Ok(()),
+        Err(TryLockError::Error(cause)) => {
+            Err(Error::CannotLock { path: path.to_path_buf(), cause })
         }
+    }
+}
+
+#[cfg(not(test))]
+fn try_lock(file: &File) -> std::result::Result<(), TryLockError> {
+    file.try_lock()
+}
+
+#[cfg(test)]
+fn try_lock(file: &File) -> std::result::Result<(), TryLockError> {
+    if tests::LOCKS_FAIL.get() {
+        return Err(TryLockError::Error(std::io::Error::other("no locks available")));
+    }
+    file.try_lock()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use crate::{Codes, Error, Index};
+
+    thread_local! {
+        /// Whether this thread's files are on a file system that cannot lock.
+        pub(super) static LOCKS_FAIL: Cell<bool> = const { Cell::new(false) };
+    }
+
+    #[test]
+    fn without_locks_nothing_is_written_unless_told_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.index");
+        let code = Codes::from_bytes(8, &[1]).unwrap();
+        let mut index = Index::of_codes(8).unwrap();
+        LOCKS_FAIL.set(true);
+        index.save(&path).expect("nothing stands there that another could be writing");
+        index.add_codes(&[1], &code, None).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        for refused in [index.save(&path), Index::edit(&path).map(drop)] {
+            let Err(Error::CannotLock { .. }) = &refused else { panic!("{refused:?}") };
+            let text = refused.unwrap_err().to_string();
+            for part in ["a.index", "no locks available", "--no-lock", "edit_unlocked"] {
+                assert!(text.contains(part), "{part:?} is not in {text:?}");
+            }
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+
+        index.save_unlocked(&path).unwrap();
+        let mut index = Index::edit_unlocked(&path).unwrap();
+        index.add_codes(&[2], &code, None).unwrap();
+        index.compact().unwrap();
+        index.add_codes(&[3], &code, None).unwrap();
+        assert_eq!(Index::open(&path).unwrap().ids().unwrap(), [1, 2, 3]);
+
+        // Where locks work they count, whatever was said.
+        drop(index);
+        LOCKS_FAIL.set(false);
+        let _writer = Index::edit_unlocked(&path).unwrap();
+        for refused in [Index::edit_unlocked(&path).map(drop), index_of(8).save_unlocked(&path)] {
+            assert!(matches!(refused, Err(Error::InUse(_))), "{refused:?}");
+        }
+    }
+
+    fn index_of(bits: usize) -> Index {
+        Index::of_codes(bits).unwrap()
     }
 }

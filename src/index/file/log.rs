@@ -1,12 +1,12 @@
 //! The log of an index file: records, and the two places that say how far they count.
 
-use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::change::Change;
+use super::change::{Change, Undecoded};
 use super::header::{Header, PAGE, agree, number};
-use super::lock::is_at;
+use super::lock::{Locking, lock};
+use super::opened::Opened;
 use super::{Index, open_written, prepare};
 use crate::index::segment::Segment;
 use crate::{Codes, Error, LabelNames, Labels, Result};
@@ -23,7 +23,7 @@ pub(in crate::index) enum Durable {
     No,
     /// Not at all: the file was opened for reading.
     ReadOnly {
-        path: PathBuf,
+        file: Opened,
         log_bytes: u64,
     },
     Log(Log),
@@ -31,9 +31,9 @@ pub(in crate::index) enum Durable {
 
 /// A file that is open for changes.
 pub(in crate::index) struct Log {
-    pub(super) path: PathBuf,
     /// Locked, so that no other process changes it.
-    pub(super) file: File,
+    pub(super) file: Opened,
+    pub(super) locking: Locking,
     pub(super) start: u64,
     pub(super) end: u64,
     /// The number of the last record.
@@ -49,6 +49,21 @@ impl Durable {
             Durable::ReadOnly { log_bytes, .. } => *log_bytes,
             Durable::Log(log) => log.end - log.start,
         }
+    }
+
+    /// Reads what is mapped of a file. The file is looked at before, so that no bus error ends the
+    /// process, and after, so that nothing wrong is found: other programs can change it at any time.
+    pub(in crate::index) fn reading<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
+        let (file, least) = match self {
+            Durable::No => return read(),
+            Durable::ReadOnly { file, .. } => (file, file.mapped),
+            // Also what was appended since it was mapped.
+            Durable::Log(log) => (&log.file, log.file.mapped.max(log.end)),
+        };
+        file.check_length(least)?;
+        let found = read();
+        file.check_header()?;
+        found
     }
 
     pub(in crate::index) fn put(
@@ -77,27 +92,38 @@ impl Durable {
     fn append(&mut self, change: impl FnOnce() -> Vec<u8>) -> Result<()> {
         match self {
             Durable::No => Ok(()),
-            Durable::ReadOnly { path, .. } => Err(Error::ReadOnly(path.clone())),
+            Durable::ReadOnly { file, .. } => Err(file.read_only()),
             Durable::Log(log) => log.append(&change()),
         }
     }
 }
 
 impl Log {
-    pub(in crate::index) fn path(&self) -> &Path {
-        &self.path
+    pub(super) fn path(&self) -> &Path {
+        &self.file.path
+    }
+
+    /// Fails if changes would go to a file that nobody finds, or to someone else's. Writers that do
+    /// not ask for locks, such as `cp` and `mv`, are not kept out.
+    fn check_to_write(&self) -> Result<()> {
+        self.file.check_place()?;
+        self.file.check_length(self.file.mapped.max(self.end))?;
+        self.file.check_header()
     }
 
     fn append(&mut self, change: &[u8]) -> Result<()> {
         if self.in_doubt {
             let problem = "the change before could not be written, and may or may not be there; \
                            open the file anew to go on";
-            return Err(Error::malformed(&self.path, problem));
+            return Err(Error::malformed(self.path(), problem));
         }
+        self.check_to_write()?;
         let next = self.last + 1;
         let record = record(next, change);
         let end = self.end + record.len() as u64;
         self.write(self.end, &record)?;
+        // Bringing the record to the disk may have taken long.
+        self.check_to_write()?;
         // From here on the change may count even if what follows fails.
         self.in_doubt = true;
         self.write(PLACES[(next % 2) as usize] as u64, &place_bytes(next, end))?;
@@ -106,13 +132,13 @@ impl Log {
     }
 
     pub(super) fn write(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
-        let file = &mut self.file;
+        let file = &mut self.file.file;
         let mut write = || {
             file.seek(SeekFrom::Start(at))?;
             file.write_all(bytes)?;
             file.sync_data()
         };
-        write().map_err(Error::io(&self.path))
+        write().map_err(Error::io(&self.file.path))
     }
 
     /// Writes the file anew, in the place of the old one: with one segment, as which it is mapped.
@@ -121,16 +147,14 @@ impl Log {
         index: &Index,
         segment: &Segment,
     ) -> Result<(Log, Segment)> {
-        let last = self.last + 1;
-        let mut target = prepare(index, segment, last, &self.path)?;
-        let (mapped, start) = open_written(&self.path, target.file())?;
-        // Someone may have put another file there, who does not ask for locks.
-        if !is_at(&self.file, &self.path) {
-            return Err(Error::InUse(self.path.clone()));
-        }
-        let file = target.commit()?;
-        let path = self.path.clone();
-        Ok((Log { path, file, start, end: start, last, in_doubt: false }, mapped))
+        let (last, locking) = (self.last + 1, self.locking);
+        let mut target = prepare(index, segment, last, self.path())?;
+        lock(target.file(), self.path(), locking)?;
+        let (mapped, header) = open_written(self.path(), target.file())?;
+        let file = target.commit_if(|| self.check_to_write())?;
+        let start = header.log;
+        let file = Opened::new(self.path().to_path_buf(), file, start, &header.to_bytes());
+        Ok((Log { file, locking, start, end: start, last, in_doubt: false }, mapped))
     }
 }
 
@@ -190,8 +214,10 @@ pub(super) fn replay(
             }
             return Err(wrong("is damaged: a record of its log is not what was written"));
         };
-        let change = Change::decode(index.bits(), change)
-            .ok_or_else(|| wrong("is damaged: a record of its log makes no sense"))?;
+        let change = Change::decode(index.bits(), change).map_err(|problem| match problem {
+            Undecoded::Unknown(kind) => Error::NewerChange { path: path.to_path_buf(), kind },
+            Undecoded::Nonsense => wrong("is damaged: a record of its log makes no sense"),
+        })?;
         change.apply(index).map_err(|problem| {
             Error::malformed(path, format!("a record of its log cannot be applied: {problem}"))
         })?;
@@ -219,4 +245,34 @@ fn read_record(bytes: &[u8], at: usize) -> Option<(u64, &[u8])> {
     sum.update(change);
     let sound = agree(number(head, 16) as u32, sum.finalize());
     sound.then(|| (number(head, 8), change))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_of_unknown_kinds_are_those_of_a_newer_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.index");
+        for (change, newer) in [(&[4, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3][..], true), (&[4, 0], false)] {
+            Index::of_codes(8).unwrap().save(&path).unwrap();
+            let mut index = Index::edit(&path).unwrap();
+            let Durable::Log(log) = &mut index.durable else { panic!("it was opened for changes") };
+            log.append(change).unwrap();
+            drop(index);
+            let before = std::fs::read(&path).unwrap();
+            for refused in [Index::open(&path), Index::load(&path), Index::edit(&path)] {
+                let error = refused.map(drop).unwrap_err();
+                match newer {
+                    true => {
+                        assert!(matches!(error, Error::NewerChange { kind: 4, .. }), "{error}");
+                        assert!(error.to_string().contains("newer"), "{error}");
+                    }
+                    false => assert!(matches!(error, Error::Malformed { .. }), "{error}"),
+                }
+            }
+            assert_eq!(std::fs::read(&path).unwrap(), before, "refused, and left as it was");
+        }
+    }
 }

@@ -12,13 +12,14 @@
 //! it acknowledged. What stands behind the valid end is the rest of a write that was cut off, and is
 //! written over. A file that is shorter than its log should be was cut short by someone else, which
 //! is an error. Compaction writes a new file and renames it over the old one, which stays alive for
-//! those who have it mapped.
+//! those who have it mapped. Other programs may do otherwise; `opened.rs` has how that is seen.
 
 mod change;
 mod function;
 mod header;
 mod lock;
 mod log;
+mod opened;
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
@@ -29,13 +30,15 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::header::MAGIC;
 pub(super) use self::header::agree;
 use self::header::{HEAD, Header, number};
+pub(super) use self::lock::Locking;
 pub(super) use self::log::Durable;
 use self::log::{Log, PLACES, place_bytes, read_place, replay};
+use self::opened::Opened;
 use super::Index;
 use super::segment::{CHECKED, Checksums, Part, Segment};
 use crate::codes::check_bits;
-use crate::file::AtomicFile;
-use crate::kernel::{Column, Layout, map};
+use crate::file::{AtomicFile, destination, is_at, remove_leftovers};
+use crate::kernel::{Column, Layout, map, read};
 use crate::similarity::LabelSets;
 use crate::{Error, LabelNames, Result};
 
@@ -50,13 +53,22 @@ struct Text {
     label_names: LabelNames,
 }
 
-/// Opens a file, to change it if `write` is set.
-pub(super) fn open(path: &Path, write: bool) -> Result<Index> {
+/// What a file is opened for.
+#[derive(Clone, Copy)]
+pub(super) enum Access {
+    /// To search in it where it is.
+    Map,
+    /// To search in a copy, of which the file knows nothing.
+    Load,
+    Edit(Locking),
+}
+
+/// Opens a file.
+pub(super) fn open(path: &Path, access: Access) -> Result<Index> {
     let wrong = |problem: String| Error::malformed(path, problem);
-    let mut file = if write {
-        lock::locked(path, true)?
-    } else {
-        File::open(path).map_err(Error::io(path))?
+    let mut file = match access {
+        Access::Map | Access::Load => File::open(path).map_err(Error::io(path))?,
+        Access::Edit(locking) => lock::locked(path, true, locking)?,
     };
     // Read, not mapped: the places change. What they speak of is in the file before they do, so what
     // is mapped after this holds it.
@@ -66,7 +78,11 @@ pub(super) fn open(path: &Path, write: bool) -> Result<Index> {
         return Err(wrong("is empty, and not an index file".to_owned()));
     }
     let header = Header::from_bytes(&head, path)?;
-    let bytes = map(&file).map_err(Error::io(path))?;
+    let bytes = match access {
+        Access::Map | Access::Edit(_) => map(&file),
+        Access::Load => read(&mut file),
+    };
+    let bytes = bytes.map_err(Error::io(path))?;
     let section = |[start, len]: [u64; 2]| {
         let end = start.checked_add(len).filter(|&end| end <= bytes.len() as u64);
         end.map(|end| &bytes[start as usize..end as usize])
@@ -108,20 +124,26 @@ pub(super) fn open(path: &Path, write: bool) -> Result<Index> {
     }
     let places = PLACES.map(|at| read_place(&head, at));
     let (last, end) = replay(&mut index, &bytes, header, places, path)?;
-    index.durable = if write {
-        // By its real name: a link to it should go on to be one.
-        let path = fs::canonicalize(path).map_err(Error::io(path))?;
-        let mut log = Log { path, file, start: header.log, end, last, in_doubt: false };
-        if places.contains(&None) {
-            // The other one is all there is, and the next change would write over it.
-            for place in PLACES {
-                log.write(place as u64, &place_bytes(last, end))?;
-            }
+    index.durable = match access {
+        Access::Load => Durable::No,
+        Access::Map => {
+            let file = Opened::new(path.to_path_buf(), file, bytes.len() as u64, &head);
+            Durable::ReadOnly { file, log_bytes: end - header.log }
         }
-        lock::remove_leftovers(&log.path);
-        Durable::Log(log)
-    } else {
-        Durable::ReadOnly { path: path.to_path_buf(), log_bytes: end - header.log }
+        Access::Edit(locking) => {
+            // By its real name: a link to it should go on to be one.
+            let path = fs::canonicalize(path).map_err(Error::io(path))?;
+            let file = Opened::new(path, file, bytes.len() as u64, &head);
+            let mut log = Log { file, locking, start: header.log, end, last, in_doubt: false };
+            if places.contains(&None) {
+                // The other one is all there is, and the next change would write over it.
+                for place in PLACES {
+                    log.write(place as u64, &place_bytes(last, end))?;
+                }
+            }
+            remove_leftovers(log.path());
+            Durable::Log(log)
+        }
     };
     Ok(index)
 }
@@ -160,25 +182,19 @@ fn mapped_segment(
 }
 
 /// Writes a file with one segment and no changes, unless someone is writing what stands there.
-pub(super) fn write(index: &Index, segment: &Segment, path: &Path) -> Result<()> {
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+pub(super) fn write(index: &Index, segment: &Segment, path: &Path, locking: Locking) -> Result<()> {
+    let path = &destination(path)?;
     let stands = || fs::metadata(path).is_ok_and(|found| found.is_file());
-    let guard = if stands() { Some(lock::locked(path, false)?) } else { None };
+    let guard = if stands() { Some(lock::locked(path, false, locking)?) } else { None };
     let target = prepare(index, segment, 0, path)?;
-    let as_before = guard.as_ref().map_or(!stands(), |guard| lock::is_at(guard, path));
-    if !as_before {
-        return Err(Error::InUse(path.clone()));
-    }
-    target.commit().map(drop)
+    let as_before = || guard.as_ref().map_or(!stands(), |guard| is_at(guard, path));
+    let last_look = || if as_before() { Ok(()) } else { Err(Error::InUse(path.clone())) };
+    target.commit_if(last_look).map(drop)
 }
 
 /// A file with one segment and an empty log, whose last record has this number; to be put in place.
 fn prepare(index: &Index, segment: &Segment, last: u64, path: &Path) -> Result<AtomicFile> {
-    let mut target = AtomicFile::create_for(path, &lock::leftover_prefix(path))?;
-    if let Ok(standing) = fs::metadata(path) {
-        target.file().set_permissions(standing.permissions()).map_err(Error::io(path))?;
-    }
-    lock::lock(target.file(), path)?;
+    let mut target = AtomicFile::create(path)?;
     write_to(target.file(), index, segment, last).map_err(Error::io(path))?;
     Ok(target)
 }
@@ -238,8 +254,8 @@ fn write_to(file: &mut File, index: &Index, segment: &Segment, last: u64) -> std
     out.flush()
 }
 
-/// The segment of a file that was just written, and where its log begins.
-fn open_written(path: &Path, file: &File) -> Result<(Segment, u64)> {
+/// The segment of a file that was just written, and its header.
+fn open_written(path: &Path, file: &File) -> Result<(Segment, Header)> {
     let wrong = || Error::malformed(path, "was not written as it should be");
     let bytes = map(file).map_err(Error::io(path))?;
     let header = Header::from_bytes(&bytes, path)?;
@@ -250,5 +266,5 @@ fn open_written(path: &Path, file: &File) -> Result<(Segment, u64)> {
     sets.number(&[]);
     let count = header.count as usize;
     let segment = mapped_segment(path, &bytes, header, layout, count, sums, &sets);
-    Ok((segment.ok_or_else(wrong)?, header.log))
+    Ok((segment.ok_or_else(wrong)?, header))
 }

@@ -1,6 +1,7 @@
 //! `hashbrook index`: index files, from vectors or codes.
 
 pub mod items;
+mod lock;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -12,6 +13,7 @@ use hashbrook::{Index, Learner, Model, file};
 use serde_json::json;
 
 use self::items::Items;
+use self::lock::Lock;
 use crate::console::{self, count, plural, seconds};
 use crate::{input, interrupt, output};
 
@@ -49,13 +51,7 @@ enum Action {
     /// they look at themselves; this is for the rest, as after a copy or a crash of the machine.
     #[command(after_help = "Example:\n  hashbrook index verify digits.index")]
     Verify(Named),
-    /// Writes an index anew without what was removed or replaced
-    ///
-    /// The new file takes the place of the old one at once; whoever searches sees either. Worth it
-    /// after many changes: the file becomes smaller, and opens faster. `add` and `remove` do it by
-    /// themselves once the changes are a fourth of the file.
-    #[command(after_help = "Example:\n  hashbrook index compact digits.index")]
-    Compact(Named),
+    Compact(Compact),
 }
 
 /// Makes an index of vectors, which a model encodes, or of codes
@@ -83,6 +79,9 @@ struct Build {
     #[arg(long)]
     force: bool,
 
+    #[command(flatten)]
+    lock: Lock,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -104,6 +103,9 @@ struct Add {
     #[arg(long)]
     upsert: bool,
 
+    #[command(flatten)]
+    lock: Lock,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -122,6 +124,9 @@ struct Remove {
     /// A file of ids: an array of whole numbers, or a text with one on each line
     #[arg(long, value_name = "FILE", action = ArgAction::Append)]
     ids: Vec<String>,
+
+    #[command(flatten)]
+    lock: Lock,
 
     /// Print one JSON object
     #[arg(long)]
@@ -150,6 +155,9 @@ struct Renew {
     #[arg(long, value_name = "FILE", action = ArgAction::Append)]
     ids: Vec<String>,
 
+    #[command(flatten)]
+    lock: Lock,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -159,6 +167,25 @@ struct Renew {
 struct Named {
     /// The index
     index: PathBuf,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Writes an index anew without what was removed or replaced
+///
+/// The new file takes the place of the old one at once; whoever searches sees either. Worth it after
+/// many changes: the file becomes smaller, and opens faster. `add` and `remove` do it by themselves once
+/// the changes are a fourth of the file.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  hashbrook index compact digits.index")]
+struct Compact {
+    /// The index
+    index: PathBuf,
+
+    #[command(flatten)]
+    lock: Lock,
 
     /// Print one JSON object
     #[arg(long)]
@@ -198,7 +225,7 @@ fn build(args: &Build) -> Result<()> {
     };
     args.items.put(&mut index, codes, false)?;
     interrupt::check()?;
-    index.save(&args.out)?;
+    args.lock.save(&index, &args.out)?;
     let path = args.out.display();
     if args.json {
         return console::line(json!({
@@ -230,7 +257,7 @@ fn tidy(index: &mut Index) {
 
 fn add(args: &Add) -> Result<()> {
     let start = Instant::now();
-    let mut index = Index::edit(&args.index)?;
+    let mut index = args.lock.edit(&args.index)?;
     let added = args.items.put(&mut index, None, args.upsert)?;
     tidy(&mut index);
     changed(&index, "added", added, start, args.json)
@@ -244,7 +271,7 @@ fn remove(args: &Remove) -> Result<()> {
     }
     ids.sort_unstable();
     ids.dedup();
-    let mut index = Index::edit(&args.index)?;
+    let mut index = args.lock.edit(&args.index)?;
     let removed = index.remove(&ids)?;
     tidy(&mut index);
     changed(&index, "removed", removed, start, args.json)
@@ -252,7 +279,7 @@ fn remove(args: &Remove) -> Result<()> {
 
 fn renew(args: &Renew) -> Result<()> {
     let start = Instant::now();
-    let mut index = Index::edit(&args.index)?;
+    let mut index = args.lock.edit(&args.index)?;
     let function = Model::load(&args.model)?.try_hash_function()?;
     let mut reader = input::open_for(&function, &args.data)?;
     let codes = input::encode_all("encoding", &function, &mut reader)?;
@@ -329,10 +356,10 @@ fn verify(args: &Named) -> Result<()> {
     console::line(format_args!("{items}, all of it sound; read in {}", seconds(start.elapsed())))
 }
 
-fn compact(args: &Named) -> Result<()> {
+fn compact(args: &Compact) -> Result<()> {
     let start = Instant::now();
     let before = std::fs::metadata(&args.index)?.len();
-    let mut index = Index::edit(&args.index)?;
+    let mut index = args.lock.edit(&args.index)?;
     index.compact()?;
     let after = std::fs::metadata(&args.index)?.len();
     if args.json {

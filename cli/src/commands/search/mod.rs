@@ -70,6 +70,11 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
+    /// Read the whole index into memory first. Otherwise its file is mapped, and nothing may cut it
+    /// short or write over it meanwhile
+    #[arg(long)]
+    in_memory: bool,
+
     /// The instructions to search with: avx512, avx2, neon or portable; the fastest that
     /// the machine has unless said
     #[arg(long, value_name = "NAME")]
@@ -103,7 +108,8 @@ pub fn run(args: &Args) -> Result<()> {
         }
         None => None,
     };
-    let mut index = Index::open(&args.index)?;
+    let mut index =
+        if args.in_memory { Index::load(&args.index)? } else { Index::open(&args.index)? };
     if let Some(name) = &args.kernel {
         index.set_kernel(kernel(name)?);
     }

@@ -144,12 +144,11 @@ impl<'a> Results<'a> {
     }
 
     fn object(&self, row: &[Hit]) -> Result<Value> {
-        let ids: Vec<u64> = row.iter().map(|hit| hit.id).collect();
+        let ids = ids(row);
         let distances: Vec<u32> = row.iter().map(|hit| hit.distance).collect();
         let mut object = json!({ "query": self.queries, "ids": ids, "distances": distances });
         if self.has_labels {
-            let labels = ids.iter().map(|&id| label_names(self.index, id));
-            object["labels"] = json!(labels.collect::<Result<Vec<_>>>()?);
+            object["labels"] = json!(label_names(self.index, &ids)?);
         }
         Ok(object)
     }
@@ -157,9 +156,10 @@ impl<'a> Results<'a> {
     /// A line of a table for each hit.
     fn table(&self, row: &[Hit]) -> Result<String> {
         let mut lines = String::new();
-        for (rank, hit) in row.iter().enumerate() {
-            let labels = quoted(&label_list(self.index, hit.id)?);
+        let labels = label_lists(self.index, row)?;
+        for (rank, (hit, labels)) in row.iter().zip(&labels).enumerate() {
             let (query, Hit { id, distance, .. }) = (self.queries, hit);
+            let labels = quoted(labels);
             lines += &format!("{query},{rank},{id},{distance},{labels}\n");
         }
         Ok(lines)
@@ -167,8 +167,8 @@ impl<'a> Results<'a> {
 
     fn show(&self, row: &[Hit]) -> Result<()> {
         let mut shown = Vec::new();
-        for hit in row.iter().take(SHOWN) {
-            let labels = label_list(self.index, hit.id)?;
+        let labels = label_lists(self.index, &row[..row.len().min(SHOWN)])?;
+        for (hit, labels) in row.iter().zip(labels) {
             let labels = if labels.is_empty() { labels } else { format!(" [{labels}]") };
             shown.push(format!("{}{labels} at {}", hit.id, hit.distance));
         }
@@ -208,16 +208,15 @@ impl Arrays {
         for hit in row {
             self.ids.write_all(&hit.id.to_le_bytes())?;
             self.distances.write_all(&hit.distance.to_le_bytes())?;
-            if !has_labels {
-                continue;
-            }
-            let labels = index.labels(hit.id)?.unwrap_or_default();
+        }
+        let labels = if has_labels { index.labels_of(&ids(row))? } else { Vec::new() };
+        for labels in labels {
             let number = match self.sets.get(labels) {
                 Some(number) => *number,
                 None => {
                     let number = i32::try_from(self.set_names.len())?;
                     self.sets.insert(labels.to_vec(), number);
-                    self.set_names.push(label_list(index, hit.id)?);
+                    self.set_names.push(list(&names(index, labels)));
                     number
                 }
             };
@@ -257,20 +256,33 @@ fn rewound(file: &mut BufWriter<File>) -> Result<BufReader<&File>> {
     Ok(BufReader::with_capacity(1 << 18, file.get_ref()))
 }
 
-/// What the labels of an item are called; those without names go by their numbers.
-pub fn label_names(index: &Index, id: u64) -> Result<Vec<String>> {
+fn ids(row: &[Hit]) -> Vec<u64> {
+    row.iter().map(|hit| hit.id).collect()
+}
+
+/// What labels are called; those without names go by their numbers.
+fn names(index: &Index, labels: &[u32]) -> Vec<String> {
     let name = |&label: &u32| {
         let name = index.label_names().name(label);
         name.map_or_else(|| label.to_string(), str::to_owned)
     };
-    Ok(index.labels(id)?.unwrap_or_default().iter().map(name).collect())
+    labels.iter().map(name).collect()
 }
 
-/// The labels of an item in one text: a single one as it is, several as a list.
-fn label_list(index: &Index, id: u64) -> Result<String> {
-    let names = label_names(index, id)?;
-    Ok(match &names[..] {
+/// What the labels of items are called.
+pub fn label_names(index: &Index, ids: &[u64]) -> Result<Vec<Vec<String>>> {
+    Ok(index.labels_of(ids)?.into_iter().map(|labels| names(index, labels)).collect())
+}
+
+/// The labels of each hit in one text.
+fn label_lists(index: &Index, row: &[Hit]) -> Result<Vec<String>> {
+    Ok(label_names(index, &ids(row))?.iter().map(|names| list(names)).collect())
+}
+
+/// Labels in one text: a single one as it is, several as a list.
+fn list(names: &[String]) -> String {
+    match names {
         [one] => one.clone(),
         several => several.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(","),
-    })
+    }
 }

@@ -1,0 +1,178 @@
+//! Files that appear whole or not at all.
+//!
+//! A file is written under a temporary name beside the place where it is to stand, and renamed once
+//! its bytes are on the disk. It keeps the rights of the file it replaces, and a link stays a link.
+//! What a process that was killed leaves behind is removed by the next that writes the same file.
+
+mod standing;
+mod temporary;
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+pub(crate) use self::standing::{destination, is_at, open_to_lock};
+use self::standing::{folder, keep_rights};
+use self::temporary::Temporary;
+pub(crate) use self::temporary::remove_leftovers;
+pub use self::temporary::{Halted, remove_unfinished};
+use crate::{Error, Result};
+
+/// A file under construction. It lives under a temporary name until [`commit`](AtomicFile::commit);
+/// dropped before that, it leaves no trace.
+pub(crate) struct AtomicFile {
+    file: File,
+    temporary: Temporary,
+    /// The name that was given, for messages.
+    path: PathBuf,
+    /// Where it will stand: where `path` leads, if that is a link.
+    destination: PathBuf,
+}
+
+impl AtomicFile {
+    /// Starts a file that is to stand at `path`, replacing what is there.
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        let started = AtomicFile::start(path)?;
+        remove_leftovers(&started.destination);
+        Ok(started)
+    }
+
+    fn start(path: &Path) -> Result<Self> {
+        // Renaming over a device or a folder would destroy it or fail late: refuse early.
+        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(Error::malformed(path, "is not a regular file, so it is not replaced"));
+        }
+        let destination = destination(path)?;
+        let folder = folder(&destination);
+        if !folder.is_dir() {
+            let problem = format!("there is no folder {}", folder.display());
+            return Err(Error::malformed(path, problem));
+        }
+        let replaced = fs::metadata(&destination).ok();
+        let created = Temporary::create(&destination, replaced.as_ref());
+        let (file, temporary) = created.map_err(Error::io(path))?;
+        if let Some(replaced) = &replaced {
+            keep_rights(&file, replaced).map_err(Error::io(path))?;
+        }
+        Ok(AtomicFile { file, temporary, path: path.to_path_buf(), destination })
+    }
+
+    /// The file to write to.
+    pub(crate) fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Where the file will stand, as it was given.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts the file in its place once its bytes are on the disk.
+    pub(crate) fn commit(self) -> Result<File> {
+        self.commit_if(|| Ok(()))
+    }
+
+    /// The same, if a last look at what it replaces lets it. That comes right before the renaming,
+    /// as bringing the bytes to the disk can take long.
+    pub(crate) fn commit_if(self, last_look: impl FnOnce() -> Result<()>) -> Result<File> {
+        let AtomicFile { file, temporary, path, destination } = self;
+        file.sync_all().map_err(Error::io(&path))?;
+        last_look()?;
+        temporary.rename(&destination).map_err(Error::io(&path))?;
+        // The new name is durable once the folder is; systems that cannot sync one are let be.
+        if let Ok(folder) = File::open(folder(&destination)) {
+            let _ = folder.sync_all();
+        }
+        Ok(file)
+    }
+}
+
+/// Writes a whole file: it appears with all its bytes, or not at all. It keeps the rights of the
+/// file that stood there; a link stays one, and the file that it leads to is written.
+///
+/// # Errors
+/// When it cannot be written; what stood there before is as it was.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut target = AtomicFile::create(path)?;
+    target.file().write_all(bytes).map_err(Error::io(path))?;
+    target.commit().map(drop)
+}
+
+/// Like [`write`], of bytes that are read from elsewhere.
+///
+/// # Errors
+/// As for [`write`], and when they cannot be read.
+pub fn write_from(path: &Path, bytes: &mut impl Read) -> Result<()> {
+    let mut target = AtomicFile::create(path)?;
+    std::io::copy(bytes, target.file()).map_err(Error::io(path))?;
+    target.commit().map(drop)
+}
+
+/// Whether a file can be written, found out without touching what stands there.
+///
+/// # Errors
+/// When it cannot.
+pub fn check_writable(path: &Path) -> Result<()> {
+    AtomicFile::start(path).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_put_there_while_the_bytes_went_to_the_disk_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.model");
+        write(&path, b"old").unwrap();
+        let standing = File::open(&path).unwrap();
+        let mut target = AtomicFile::create(&path).unwrap();
+        target.file().write_all(b"new").unwrap();
+        let refused = target.commit_if(|| {
+            // Whatever happens before the last look is seen by it.
+            let other = folder.path().join("other");
+            fs::write(&other, b"other").unwrap();
+            fs::rename(other, &path).unwrap();
+            match is_at(&standing, &path) {
+                true => Ok(()),
+                false => Err(Error::malformed(&path, "replaced")),
+            }
+        });
+        assert!(refused.is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"other");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn rights_and_links_stay() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o7777;
+        fs::create_dir(at("deep")).unwrap();
+        write(&at("deep/real"), b"1").unwrap();
+        for rights in [0o600, 0o640, 0o666, 0o444] {
+            fs::set_permissions(at("deep/real"), fs::Permissions::from_mode(rights)).unwrap();
+            write(&at("deep/real"), b"2").unwrap();
+            assert_eq!(mode("deep/real"), rights);
+        }
+        // A link to a link, a relative one, and one to what is not there yet.
+        symlink("deep/real", at("relative")).unwrap();
+        symlink(at("relative"), at("twice")).unwrap();
+        symlink("deep/new", at("dangling")).unwrap();
+        write(&at("twice"), b"3").unwrap();
+        write(&at("dangling"), b"4").unwrap();
+        for name in ["relative", "twice", "dangling"] {
+            assert!(fs::symlink_metadata(at(name)).unwrap().is_symlink(), "{name}");
+        }
+        assert_eq!((fs::read(at("deep/real")).unwrap(), mode("deep/real")), (b"3".to_vec(), 0o444));
+        assert_eq!(fs::read(at("deep/new")).unwrap(), b"4");
+        // Links that lead nowhere are said to.
+        symlink("round", at("round")).unwrap();
+        symlink("nowhere/x", at("astray")).unwrap();
+        assert!(write(&at("round"), b"5").unwrap_err().to_string().contains("links"));
+        assert!(write(&at("astray"), b"5").unwrap_err().to_string().contains("no folder"));
+        assert_eq!(fs::read_dir(at("deep")).unwrap().count(), 2, "no temporary file is left");
+    }
+}

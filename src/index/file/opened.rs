@@ -1,0 +1,85 @@
+//! A file that is open, and whether it still is what it was.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use super::header::HEADER_BYTES;
+use crate::file::is_at;
+use crate::{Error, Result};
+
+/// An open index file. Parts of it are mapped, and other programs can do to it what no writer of
+/// ours does: cut it short, after which looking at what was mapped ends the process by a bus error,
+/// or write over it, after which what is found there means nothing.
+pub(in crate::index) struct Opened {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    /// How long it was when it was mapped. Writers of ours append to it, or replace it by another.
+    pub(super) mapped: u64,
+    /// Its first bytes, which writers of ours leave alone. The checksum in them depends on all that
+    /// is mapped, so another index has other ones.
+    header: Vec<u8>,
+    /// What another program did to it. Once seen it is never trusted again, even if all bytes come
+    /// back: what was read meanwhile may have been kept.
+    changed: OnceLock<String>,
+}
+
+impl Opened {
+    pub(super) fn new(path: PathBuf, file: File, mapped: u64, head: &[u8]) -> Self {
+        let header = head[..head.len().min(HEADER_BYTES)].to_vec();
+        Opened { path, file, mapped, header, changed: OnceLock::new() }
+    }
+
+    /// Fails if the file is shorter than `least` bytes, so that reading could end in a bus error.
+    pub(super) fn check_length(&self, least: u64) -> Result<()> {
+        let found = self.file.metadata().map_err(Error::io(&self.path))?.len();
+        if found < least {
+            let cut = format!("another program cut it to {found} bytes, it had {least}");
+            self.changed.get_or_init(|| cut);
+        }
+        self.check_unchanged()
+    }
+
+    /// Fails if another program wrote over it, so that what was read means nothing.
+    pub(super) fn check_header(&self) -> Result<()> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::FileExt;
+            let mut header = [0; HEADER_BYTES];
+            let header = &mut header[..self.header.len()];
+            let read = self.file.read_exact_at(header, 0);
+            if read.is_err() || *header != self.header {
+                self.changed.get_or_init(|| "another program wrote over it".to_owned());
+            }
+        }
+        self.check_unchanged()
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        match self.changed.get() {
+            None => Ok(()),
+            Some(problem) => Err(self.not_as_opened(problem)),
+        }
+    }
+
+    /// Fails if the file no longer stands where it did.
+    pub(super) fn check_place(&self) -> Result<()> {
+        match is_at(&self.file, &self.path) {
+            true => Ok(()),
+            false => {
+                let problem = "another program moved, deleted or replaced it, and nothing was \
+                               changed";
+                Err(self.not_as_opened(problem))
+            }
+        }
+    }
+
+    /// The error of whoever would change it, where it is open for reading.
+    pub(in crate::index) fn read_only(&self) -> Error {
+        Error::ReadOnly(self.path.clone())
+    }
+
+    fn not_as_opened(&self, problem: &str) -> Error {
+        Error::NotAsOpened { path: self.path.clone(), problem: problem.to_owned() }
+    }
+}
