@@ -17,4 +17,5 @@ mod index;
 mod index_files;
 mod methods;
 mod model;
+mod old_files;
 mod streams;
