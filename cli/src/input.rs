@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use hashbrook::dataset::{Reader, file_of, read_labels_all};
-use hashbrook::{Codes, Features, HashFunction, LabelList, LabelNames};
+use hashbrook::{Codes, Features, FileKind, HashFunction, LabelList, LabelNames, Model};
 
 use crate::console::{self, plural};
 use crate::interrupt;
@@ -26,6 +26,15 @@ pub fn for_each_rows(
     }
     bar.finish_and_clear();
     Ok(())
+}
+
+/// The hash function in a file: what a model has learned so far, or what `export` wrote.
+pub fn load_function(path: &Path) -> Result<HashFunction> {
+    Ok(match FileKind::of(path)? {
+        FileKind::Function => HashFunction::load(path)?,
+        // An index is refused by name.
+        _ => Model::load(path)?.hash_function(),
+    })
 }
 
 /// The codes of all rows of some files.

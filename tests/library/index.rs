@@ -16,7 +16,7 @@ impl Model {
     fn sorted(&self, query: &[u64], lets_through: &dyn Fn(u64, &[u32]) -> bool) -> Vec<Hit> {
         let some = self.items.iter().filter(|(id, (_, labels))| lets_through(**id, labels));
         let mut hits: Vec<Hit> =
-            some.map(|(&id, (code, _))| Hit { id, distance: hamming(query, code) }).collect();
+            some.map(|(&id, (code, _))| Hit::new(id, hamming(query, code))).collect();
         hits.sort_unstable_by_key(|hit| (hit.distance, hit.id));
         hits
     }

@@ -1,14 +1,17 @@
 //! Files of older versions are read, give the codes they gave, and are learned on from.
 //!
-//! `version-1/` holds models as the first version wrote them, an index with a hash function in it, and
-//! `codes.txt`: for each file a line with the codes it gave when it was written, and one with those
-//! after it had learned on. A folder is made once, when its version is new; what it holds never
-//! changes.
+//! `version-1/` holds models as the first version wrote them, one for every method, and an index with
+//! a hash function in it; `version-2/` what came with the second: scales, and functions in files of
+//! their own. `codes.txt` has for each model a line with the codes it gave when it was written, and one
+//! with those after it had learned on. Files are made once, when their version is new, and never
+//! change.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use hashbrook::{Batch, Features, HashFunction, Index, Labels, Learner, Method, Model, Setup};
+use hashbrook::{Batch, Features, HashFunction, Index, Labels, Method, Model, Scale};
+
+use crate::streams::setup_with;
 
 const DIM: usize = 16;
 const BITS: usize = 16;
@@ -17,6 +20,7 @@ const LEARNED: usize = 60;
 const ROWS: usize = 120;
 
 struct Case {
+    version: u32,
     name: &'static str,
     method: &'static str,
     parameters: &'static [(&'static str, &'static str)],
@@ -41,7 +45,12 @@ const CASES: &[Case] = &[
     case("mihash", "mihash", &[("reservoir", "20")], 30),
     case("lsh", "lsh", &[], 30),
     case("lsh-warming", "lsh", &[], 90),
+    Case { version: 2, ..case("brook-scaled", "brook", &[("anchors", "20")], 30) },
+    Case { version: 2, ..case("bsodh-scaled-warming", "bsodh", &[], 90) },
 ];
+
+/// The version that this program writes.
+const WRITTEN: u32 = 2;
 
 const fn case(
     name: &'static str,
@@ -49,7 +58,7 @@ const fn case(
     parameters: &'static [(&'static str, &'static str)],
     warmup: usize,
 ) -> Case {
-    Case { name, method, parameters, warmup }
+    Case { version: 1, name, method, parameters, warmup }
 }
 
 /// Rows of four labels, the same on every machine.
@@ -81,54 +90,61 @@ fn codes(function: &HashFunction) -> String {
     codes.iter().map(|code| format!("{:04x}", code[0])).collect::<Vec<_>>().join(" ")
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/library/version-1")
+fn folder(version: u32) -> PathBuf {
+    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/library");
+    library.join(format!("version-{version}"))
 }
 
 fn file(case: &Case) -> PathBuf {
-    folder().join(case.name).with_extension("model")
+    folder(case.version).join(case.name).with_extension("model")
 }
 
-/// Makes the folder. See above: for a new version, a new folder.
+/// An index of the rows learned.
+fn index(function: HashFunction) -> Index {
+    let mut index = Index::new(function);
+    let add = &mut |batch: Batch<'_>| {
+        let first = index.len() as u64;
+        let ids: Vec<u64> = (first..first + batch.len() as u64).collect();
+        index.add(&ids, batch.features(), batch.labels()).unwrap();
+    };
+    with_batches(add, 0, LEARNED);
+    index
+}
+
+/// Makes the files of the version that this program writes, beside those of older ones.
 #[test]
 #[ignore = "writes files that are kept"]
 fn make_files_of_this_version() {
     let mut lines = String::new();
-    for case in CASES {
+    std::fs::create_dir_all(folder(WRITTEN)).unwrap();
+    for case in CASES.iter().filter(|case| case.version == WRITTEN) {
         let mut method = Method::named(case.method).unwrap();
         case.parameters.iter().for_each(|(name, value)| method.set(name, value).unwrap());
-        let setup = Setup { warmup: Some(case.warmup), ..Setup::default() };
+        let setup = setup_with(|setup| {
+            setup.warmup = Some(case.warmup);
+            setup.scale = Scale::Standard;
+        });
         let mut model = method.start_with(DIM, BITS, 7, setup).unwrap();
         for name in ["cat", "dog", "red, cow", "4"] {
             model.names_mut().id(name);
         }
         model.notes_mut().insert("batch".to_owned(), "20".to_owned());
         learn(&mut model, 0, LEARNED);
-        model.save(&file(case)).unwrap();
+        model.save(file(case)).unwrap();
         lines += &format!("{} at-first {}\n", case.name, codes(&model.hash_function()));
-        if case.name == "brook-lifted" {
-            let mut index = Index::new(model.hash_function());
-            index.set_label_names(model.names().clone()).unwrap();
-            with_batches(
-                &mut |batch| {
-                    let first = index.len() as u64;
-                    let ids: Vec<u64> = (first..first + batch.len() as u64).collect();
-                    index.add(&ids, batch.features(), batch.labels()).unwrap();
-                },
-                0,
-                LEARNED,
-            );
-            index.save(&folder().join("brook-lifted.index")).unwrap();
+        if model.is_warm() {
+            model.hash_function().save(file(case).with_extension("function")).unwrap();
+            index(model.hash_function()).save(file(case).with_extension("index")).unwrap();
         }
         learn(&mut model, LEARNED, ROWS);
         lines += &format!("{} learned-on {}\n", case.name, codes(&model.hash_function()));
     }
-    std::fs::write(folder().join("codes.txt"), lines).unwrap();
+    std::fs::write(folder(WRITTEN).join("codes.txt"), lines).unwrap();
 }
 
-/// The lines of `codes.txt`, by file and moment.
-fn expected() -> BTreeMap<(String, String), String> {
-    let text = std::fs::read_to_string(folder().join("codes.txt")).unwrap();
+/// The lines of `codes.txt`, by model and moment.
+fn expected(version: u32) -> BTreeMap<(String, String), String> {
+    let text = std::fs::read_to_string(folder(version).join("codes.txt")).unwrap();
     let parse = |line: &str| {
         let mut words = line.splitn(3, ' ').map(str::to_owned);
         let mut next = || words.next().unwrap();
@@ -137,44 +153,59 @@ fn expected() -> BTreeMap<(String, String), String> {
     text.lines().map(parse).collect()
 }
 
+fn expected_at_first(version: u32, name: &str) -> String {
+    expected(version)[&(name.to_owned(), "at-first".to_owned())].clone()
+}
+
 #[test]
-fn models_of_the_first_version_give_their_codes_and_learn_on() {
-    let expected = expected();
-    let of = |case: &Case, when: &str| &expected[&(case.name.to_owned(), when.to_owned())];
+fn models_of_every_version_give_their_codes_and_learn_on() {
     for case in CASES {
-        let mut model = Model::load(&file(case)).unwrap();
+        let expected = expected(case.version);
+        let of = |when: &str| &expected[&(case.name.to_owned(), when.to_owned())];
+        let mut model = Model::load(file(case)).unwrap();
         assert_eq!(model.method().name(), case.method);
         assert_eq!((model.seen(), model.batches()), (LEARNED as u64, 3), "{}", case.name);
         assert_eq!(model.is_warm(), case.warmup < LEARNED, "{}", case.name);
+        assert_eq!(model.scale() == Scale::Standard, case.version > 1, "{}", case.name);
         assert_eq!(model.names().find("red, cow"), Some(2));
         assert_eq!(model.notes()["batch"], "20");
-        assert_eq!(&codes(&model.hash_function()), of(case, "at-first"), "{}", case.name);
+        assert_eq!(&codes(&model.hash_function()), of("at-first"), "{}", case.name);
         // Saved by this version, it is the same model.
-        let again = Model::from_bytes(&model.to_bytes(), Path::new("again")).unwrap();
-        assert_eq!(&codes(&again.hash_function()), of(case, "at-first"), "{}", case.name);
+        let again = Model::from_bytes(&model.to_bytes(), "again").unwrap();
+        assert_eq!(&codes(&again.hash_function()), of("at-first"), "{}", case.name);
         learn(&mut model, LEARNED, ROWS);
-        assert_eq!(&codes(&model.hash_function()), of(case, "learned-on"), "{}", case.name);
+        assert_eq!(&codes(&model.hash_function()), of("learned-on"), "{}", case.name);
     }
-    assert_eq!(expected.len(), 2 * CASES.len(), "every method was written");
+    for version in 1..=WRITTEN {
+        let cases = CASES.iter().filter(|case| case.version == version).count();
+        assert_eq!(expected(version).len(), 2 * cases, "version {version}");
+    }
     for method in Method::all() {
         assert!(CASES.iter().any(|case| case.method == method.name()), "{}", method.name());
     }
 }
 
 #[test]
-fn the_function_in_an_index_of_the_first_version_gives_its_codes() {
-    let index = Index::open(&folder().join("brook-lifted.index")).unwrap();
-    index.verify().unwrap();
-    let expected = &expected()[&("brook-lifted".to_owned(), "at-first".to_owned())];
-    let function = index.function().unwrap();
-    assert_eq!(&codes(function), expected);
-    assert_eq!(index.label_names().find("dog"), Some(1));
-    let (rows, labels) = stream();
-    let features = Features::new(&rows, DIM).unwrap();
-    for (row, label) in labels.iter().enumerate().take(LEARNED) {
-        let item = index.get(row as u64).unwrap().unwrap();
-        assert_eq!(item.labels, [*label]);
-        let code = function.encode(features.slice(row..row + 1)).unwrap();
-        assert_eq!(item.code, code.code(0));
+fn functions_of_every_version_give_their_codes() {
+    let function = HashFunction::load(folder(2).join("brook-scaled.function")).unwrap();
+    assert_eq!(codes(&function), expected_at_first(2, "brook-scaled"));
+    assert_eq!(function.label_names().find("dog"), Some(1));
+}
+
+#[test]
+fn functions_in_indexes_of_every_version_give_their_codes() {
+    for (version, name) in [(1, "brook-lifted"), (2, "brook-scaled")] {
+        let index = Index::open(folder(version).join(name).with_extension("index")).unwrap();
+        index.verify().unwrap();
+        let function = index.function().unwrap();
+        assert_eq!(codes(function), expected_at_first(version, name));
+        assert_eq!(index.label_names().find("dog"), Some(1));
+        let (rows, labels) = stream();
+        let features = Features::new(&rows, DIM).unwrap();
+        for (row, label) in labels.iter().enumerate().take(LEARNED) {
+            let item = index.get(row as u64).unwrap().unwrap();
+            assert_eq!(item.labels, [*label]);
+            assert_eq!(item.code, function.encode_one(features.row(row)).unwrap());
+        }
     }
 }

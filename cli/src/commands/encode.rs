@@ -3,7 +3,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use hashbrook::dataset::NpyWriter;
-use hashbrook::{Learner, Model};
 use serde_json::json;
 
 use crate::args::ModelAndData;
@@ -32,7 +31,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<()> {
     input::check_outputs([args.out.as_path(), &args.input.model], &args.input.data)?;
-    let function = Model::load(&args.input.model)?.hash_function();
+    let function = input::load_function(&args.input.model)?;
     let mut reader = input::open_for(&function, &args.input.data)?;
     let mut out = NpyWriter::<u8>::create(&args.out, Some(function.bits().div_ceil(8)))?;
     let (mut rows, mut encoding) = (0u64, Duration::ZERO);

@@ -3,5 +3,6 @@
 
 mod good;
 mod index;
+mod models;
 mod support;
 mod wrong;
