@@ -55,7 +55,7 @@ Exit status: 0 done; 1 failed, with one message that says why; 2 the command lin
 pub enum Command {
     Demo(demo::Args),
     Split(split::Args),
-    Learn(learn::Args),
+    Learn(Box<learn::Args>),
     Merge(merge::Args),
     Unlearn(unlearn::Args),
     Encode(encode::Args),

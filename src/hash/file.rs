@@ -107,3 +107,49 @@ impl HashFunction {
             .map_err(|problem| problem.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+    use crate::Features;
+
+    /// A checksum guards against accidents, not against whoever computes a new one: then the parts
+    /// themselves are checked, and whatever is accepted must encode.
+    #[test]
+    fn a_function_made_up_by_others_is_refused_or_works() {
+        let numbers = |count: usize| (0..count).map(|at| (at * 7 % 11) as f32 - 5.0).collect();
+        let linear = HashParts::linear(4, 5, numbers(20));
+        let full = HashParts {
+            center: Some(numbers(4)),
+            scale: Some(numbers(4)),
+            unit: true,
+            lift: Lift::Rbf { anchors: numbers(12), gamma: 0.5 },
+            weights: numbers(15),
+            offset: Some(numbers(5)),
+            ..linear.clone()
+        };
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut accepted = 0;
+        for round in 0..4000 {
+            let parts = if round % 2 == 0 { linear.clone() } else { full.clone() };
+            let bytes = HashFunction::new(parts).unwrap().to_bytes();
+            let (mut text, mut arrays) = FORMAT.parse(&bytes, Path::new("sound")).unwrap();
+            match rng.random_range(0..6) {
+                0 => text = text.replace("\"dim\":4", &format!("\"dim\":{}", rng.random::<u32>())),
+                1 => text = text.replace("\"bits\":5", &format!("\"bits\":{}", rng.random::<u8>())),
+                2 => text = text.replace("0.5", ["0", "-1", "1e39", "1e-39"][round / 2 % 4]),
+                _ => (0..rng.random_range(1..4)).for_each(|_| arrays.damage(&mut rng)),
+            }
+            let bytes = FORMAT.to_bytes(text, arrays);
+            if let Ok(function) = HashFunction::from_bytes(&bytes, "made up") {
+                accepted += 1;
+                let row = vec![0.5; function.dim()];
+                function.encode(Features::new(&row, function.dim()).unwrap()).unwrap();
+            }
+        }
+        assert!(accepted > 100, "{accepted}: the damage is subtle enough to pass now and then");
+    }
+}

@@ -23,8 +23,9 @@ impl Model {
     /// streams. The two must be [siblings](Model::sibling), or learned from siblings.
     ///
     /// Two models that have learned the very same are refused: one is a copy of the other, and its rows
-    /// would count twice. A model keeps sums and not rows, so it cannot tell that parts overlap: rows
-    /// that both have learned among others do count twice.
+    /// would count twice. (So are two parts of a few rows that happen to be equal: let one model learn
+    /// both.) A model keeps sums and not rows, so it cannot tell that parts overlap: rows that both have
+    /// learned among others do count twice.
     ///
     /// Labels that have names are known by their names. With a `half_life` the two count as streams
     /// that ran side by side, up to now; with `start = steady` a label keeps the code it has here.

@@ -147,6 +147,9 @@ impl Tensors {
     #[cfg(test)]
     pub(crate) fn damage(&mut self, rng: &mut rand::rngs::ChaCha8Rng) {
         use rand::RngExt;
+        if self.0.is_empty() {
+            return;
+        }
         let at = rng.random_range(0..self.0.len());
         let Some((name, tensor)) = self.0.iter_mut().nth(at) else { return };
         let size = tensor.dtype.bitsize() / 8;

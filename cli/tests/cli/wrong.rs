@@ -249,7 +249,7 @@ fn labels_that_do_not_belong_to_the_data() {
     let batch = Batch::new(Features::new(&rows, 64).unwrap(), Labels::single(&[2, 0, 1])).unwrap();
     let mut model = Method::named("bsodh").unwrap().start(64, 16, 1).unwrap();
     model.learn(batch).unwrap();
-    model.save(&folder.file("numbers")).unwrap();
+    model.save(folder.file("numbers")).unwrap();
     folder
         .run("learn --data db.npy --labels db-labels.npy --resume numbers --out n")
         .fails_with(&["labels without names"]);
