@@ -22,8 +22,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 use hashbrook::eval::{Measures, evaluate};
 use hashbrook::learners::bsodh::Params;
 use hashbrook::{
-    Batch, Center, Codes, Features, HashFunction, HashParts, Labels, Learner, Method, Model, Setup,
-    hamming,
+    Batch, Center, Codes, Features, HashFunction, HashParts, Labels, Method, Model, Setup, hamming,
 };
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -262,7 +261,8 @@ fn wide_vectors() {
     let blobs = Blobs::new(DIM, 10, 4);
     let (values, labels) = (blobs.features(2100), blobs.labels(2100));
     let features = Features::new(&values, DIM).expect("finite");
-    let setup = Setup { center: Center::None, ..Setup::default() };
+    let mut setup = Setup::default();
+    setup.center = Center::None;
     let mut model = start(DIM, 64, setup);
     let mut at = 0;
     let seconds = median(21, || {

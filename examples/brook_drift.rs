@@ -14,7 +14,7 @@ use std::fmt::Write;
 
 use hashbrook::dataset::Data;
 use hashbrook::eval::{Measures, evaluate};
-use hashbrook::{Batch, Features, Labels, Learner, Method, Setup};
+use hashbrook::{Batch, Features, Labels, Method, Setup};
 
 const STEP: usize = 1000;
 const HALF: usize = 10_000;
@@ -44,7 +44,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let asked = [false, true].map(|second| select(queries.batch(), 1000, second, rule));
             let mut method = Method::named("brook")?;
             method.set("half_life", half_life)?;
-            let setup = Setup { warmup: Some(STEP), ..Setup::default() };
+            let mut setup = Setup::default();
+            setup.warmup = Some(STEP);
             let mut model = method.start_with(784, 64, 1, setup)?;
             let mut curve = Vec::new();
             for (half, asked) in halves.iter().zip(&asked) {
@@ -54,7 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     let function = model.hash_function();
                     let asked = asked.batch()?;
                     let codes = |batch: Batch<'_>| function.encode(batch.features());
-                    let measures = Measures { tops: vec![], precision_at: vec![], radii: vec![] };
+                    let measures = Measures::new(&[], &[], &[]);
                     let (labels, query_labels) = (half.labels(), asked.labels());
                     let (labels, query_labels) = labels.zip(query_labels).ok_or("labelled")?;
                     let found =

@@ -15,7 +15,7 @@ use std::path::Path;
 use hashbrook::dataset::Data;
 use hashbrook::eval::Measures;
 use hashbrook::protocol::Experiment;
-use hashbrook::{Batch, Center, Features, Learner, Mean, Method, Setup};
+use hashbrook::{Batch, Center, Features, Mean, Method, Setup};
 
 struct Set {
     name: &'static str,
@@ -179,7 +179,8 @@ impl Given<'_> {
     fn lift(&self) -> Result<Lifted, Failure> {
         let mut method = Method::named("brook")?;
         method.set("anchors", "2000")?;
-        let setup = Setup { center: Center::Given(self.center.clone()), ..Setup::default() };
+        let mut setup = Setup::default();
+        setup.center = Center::Given(self.center.clone());
         let mut model = method.start_with(self.center.len(), 32, self.seed, setup)?;
         model.learn(self.database.slice(0..method.warmup()))?;
         let function = model.hash_function();
@@ -205,7 +206,8 @@ impl Given<'_> {
         for (parameter, value) in parameters {
             method.set(parameter, value)?;
         }
-        let setup = Setup { center: Center::Given(self.center.clone()), ..Setup::default() };
+        let mut setup = Setup::default();
+        setup.center = Center::Given(self.center.clone());
         let mut model = method.start_with(self.center.len(), bits, self.seed, setup)?;
         let experiment = Experiment {
             stream: self.database.slice(0..self.set.rows),
@@ -213,7 +215,7 @@ impl Given<'_> {
             queries: self.queries,
             batch: self.set.batch,
             every: None,
-            measures: Measures { tops: vec![1000], precision_at: vec![], radii: vec![2] },
+            measures: Measures::new(&[1000], &[], &[2]),
         };
         let end = experiment.run(&mut model, |_| {})?.pop().ok_or("no rows")?;
         let found = end.evaluation;

@@ -72,7 +72,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 for (name, value) in row.parameters {
                     method.set(name, value)?;
                 }
-                let setup = Setup { center: Center::Given(mean.clone()), ..Setup::default() };
+                let mut setup = Setup::default();
+                setup.center = Center::Given(mean.clone());
                 let mut model = method.start_with(database.dim(), bits, seed, setup)?;
                 let experiment = Experiment {
                     stream: database.batch().slice(0..20_000),
@@ -80,7 +81,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     queries: queries.batch(),
                     batch: 2_000,
                     every: None,
-                    measures: Measures { tops: vec![], precision_at: vec![], radii: vec![2] },
+                    measures: Measures::new(&[], &[], &[2]),
                 };
                 for end in experiment.run(&mut model, |_| {})? {
                     measured[at] += end.evaluation.map / seeds as f64;

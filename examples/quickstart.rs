@@ -5,7 +5,7 @@
 //! ```
 
 use hashbrook::dataset::{Digits, digits};
-use hashbrook::{Batch, Features, Labels, Learner, Method, hamming};
+use hashbrook::{Batch, Features, Labels, Method, hamming};
 
 fn main() -> hashbrook::Result<()> {
     // 1. Vectors and labels: here 1,797 handwritten digits of 8 x 8 pixels.

@@ -5,7 +5,7 @@
 //! ```
 
 use hashbrook::dataset::{Digits, digits};
-use hashbrook::{Batch, Features, Filter, Index, Labels, Learner, Method};
+use hashbrook::{Batch, Features, Filter, Index, Labels, Method};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let Digits { features, labels } = digits();

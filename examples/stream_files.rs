@@ -5,7 +5,7 @@
 //! ```
 
 use hashbrook::dataset::{LabelNames, Reader, read_labels};
-use hashbrook::{Batch, Learner, Method, Model};
+use hashbrook::{Batch, Method, Model};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // A CSV file with 64 columns of pixels and one of labels. npy, npz, IDX, vecs and MATLAB files

@@ -31,7 +31,19 @@ use crate::similarity::Carriers;
 use crate::{Codes, Error, Labels, MAX_BITS, Result};
 
 /// What to measure besides mAP.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// There may be more one day: begin with the default, or with [these](Measures::new), and change what
+/// should be different.
+///
+/// ```
+/// use hashbrook::eval::Measures;
+///
+/// let mut measures = Measures::default();
+/// measures.radii = vec![0, 1, 2];
+/// assert_eq!(measures, Measures::new(&[1000], &[1, 5, 10, 100], &[0, 1, 2]));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Measures {
     /// The `R` of each mAP@R.
     pub tops: Vec<usize>,
@@ -43,7 +55,15 @@ pub struct Measures {
 
 impl Default for Measures {
     fn default() -> Self {
-        Measures { tops: vec![1000], precision_at: vec![1, 5, 10, 100], radii: vec![2] }
+        Measures::new(&[1000], &[1, 5, 10, 100], &[2])
+    }
+}
+
+impl Measures {
+    /// mAP@R and precision@R for each of these `R`, and precision within each of these radii.
+    pub fn new(tops: &[usize], precision_at: &[usize], radii: &[usize]) -> Measures {
+        let (tops, precision_at) = (tops.to_vec(), precision_at.to_vec());
+        Measures { tops, precision_at, radii: radii.to_vec() }
     }
 }
 

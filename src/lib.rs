@@ -24,7 +24,7 @@
 //! ```
 //! use hashbrook::dataset::{Digits, digits};
 //! use hashbrook::eval::{Measures, evaluate};
-//! use hashbrook::{Batch, Features, Labels, Learner, Method};
+//! use hashbrook::{Batch, Features, Labels, Method};
 //!
 //! let Digits { features, labels } = digits();
 //! let all = Batch::new(Features::new(&features, Digits::DIM)?, Labels::single(&labels))?;
@@ -54,7 +54,7 @@
 //!
 //! ```
 //! use hashbrook::dataset::{Digits, digits};
-//! use hashbrook::{Batch, Features, Filter, Index, Labels, Learner, Method};
+//! use hashbrook::{Batch, Features, Filter, Index, Labels, Method};
 //!
 //! let Digits { features, labels } = digits();
 //! let all = Batch::new(Features::new(&features, Digits::DIM)?, Labels::single(&labels))?;
@@ -94,7 +94,7 @@
 //!
 //! ```
 //! use hashbrook::dataset::{LabelNames, Reader, read_labels};
-//! use hashbrook::{Batch, Learner, Method, Model};
+//! use hashbrook::{Batch, Method, Model};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let csv = folder.path().join("pets.csv").to_str().unwrap().to_owned();
@@ -121,7 +121,9 @@
 //!
 //! let mut method = Method::named("brook")?;
 //! method.set("lift", "none")?; // codes linear in the vectors: less good, and much faster to make
-//! let setup = Setup { center: Center::None, unit: false, ..Setup::default() };
+//! let mut setup = Setup::default();
+//! setup.center = Center::None;
+//! setup.unit = false;
 //! let model = method.start_with(784, 64, 1, setup)?;
 //! # Ok::<(), hashbrook::Error>(())
 //! ```
@@ -129,7 +131,32 @@
 //! Unless told otherwise a model centres vectors on the mean of the first rows (1,000; brook: 3,000)
 //! and scales them to unit length. It holds those rows back until it has them all, and then learns
 //! them in the batches they came in; a function that is asked for before is what these rows alone
-//! teach.
+//! teach. Where columns are of different scale (metres beside years), [`Scale::Standard`] divides each
+//! by its deviation in the first rows, so that all count alike.
+//!
+//! # The function alone
+//!
+//! A model file holds all it takes to learn on, which may be much. To encode elsewhere, the function
+//! is enough: its file is small, and knows the names of the labels too.
+//!
+//! ```
+//! use hashbrook::dataset::{Digits, digits};
+//! use hashbrook::{Batch, Features, HashFunction, Labels, Method};
+//!
+//! let Digits { features, labels } = digits();
+//! let all = Batch::new(Features::new(&features, Digits::DIM)?, Labels::single(&labels))?;
+//! let mut model = Method::named("bsodh")?.start(Digits::DIM, 32, 1)?;
+//! model.learn(all)?;
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("digits.function");
+//! model.hash_function().save(&path)?;
+//!
+//! // Elsewhere:
+//! let function = HashFunction::load(&path)?;
+//! let code: Vec<u64> = function.encode_one(all.features().row(0))?;
+//! assert_eq!(code, model.hash_function().encode(all.features())?.code(0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # Learning in parts, and forgetting
 //!
@@ -139,7 +166,7 @@
 //!
 //! ```
 //! use hashbrook::dataset::{Digits, digits};
-//! use hashbrook::{Batch, Features, Labels, Learner, Method};
+//! use hashbrook::{Batch, Features, Labels, Method};
 //!
 //! let Digits { features, labels } = digits();
 //! let all = Batch::new(Features::new(&features, Digits::DIM)?, Labels::single(&labels))?;
@@ -201,5 +228,6 @@ pub use hash::{HashFunction, HashParts, Lift};
 pub use index::{Filter, Filtered, Hit, Hits, Index, Item, Statistics};
 pub use kernel::Kernel;
 pub use learner::{Learner, Method, Step};
-pub use mean::Mean;
-pub use model::{Center, Model, Setup};
+pub use mean::{Mean, Spread};
+pub use model::{Center, Model, Scale, Setup};
+pub use tensors::FileKind;

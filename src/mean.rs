@@ -1,4 +1,4 @@
-//! [`Mean`]: the mean of a stream.
+//! [`Mean`] and [`Spread`]: where the vectors of a stream lie, and how far its columns spread.
 
 use crate::{Features, Result};
 
@@ -32,5 +32,98 @@ impl Mean {
     pub fn value(&self) -> Vec<f32> {
         let rows = self.rows.max(1) as f64;
         self.sums.iter().map(|sum| (sum / rows) as f32).collect()
+    }
+}
+
+/// How far the columns of a stream spread, in rows that come in pieces. The result does not depend on
+/// how they were cut.
+#[derive(Clone, Debug)]
+pub struct Spread {
+    rows: u64,
+    means: Vec<f64>,
+    /// Sums of the squared differences from the mean.
+    squares: Vec<f64>,
+}
+
+impl Spread {
+    /// Of no vectors yet, of `dim` dimensions each.
+    pub fn new(dim: usize) -> Self {
+        Spread { rows: 0, means: vec![0.0; dim], squares: vec![0.0; dim] }
+    }
+
+    /// Adds some vectors.
+    ///
+    /// # Errors
+    /// When they have another dimension.
+    pub fn add(&mut self, features: Features<'_>) -> Result<()> {
+        features.expect_dim(self.means.len())?;
+        for row in features.values().chunks_exact(self.means.len()) {
+            self.rows += 1;
+            let share = 1.0 / self.rows as f64;
+            for ((mean, square), &value) in self.means.iter_mut().zip(&mut self.squares).zip(row) {
+                // Welford's way, in which large means take nothing from small deviations.
+                let before = f64::from(value) - *mean;
+                *mean += before * share;
+                *square += before * (f64::from(value) - *mean);
+            }
+        }
+        Ok(())
+    }
+
+    /// The standard deviation of each column: the square root of the mean squared difference from
+    /// its mean. 0 for a column that is constant, up to the rounding of its numbers.
+    pub fn deviations(&self) -> Vec<f64> {
+        let rows = self.rows.max(1) as f64;
+        let deviation = |(square, mean): (&f64, &f64)| {
+            let deviation = (square / rows).sqrt();
+            let rounding = mean.abs() * f64::from(f32::EPSILON);
+            if deviation > rounding.max(f64::from(f32::MIN_POSITIVE)) { deviation } else { 0.0 }
+        };
+        self.squares.iter().zip(&self.means).map(deviation).collect()
+    }
+
+    /// What columns are multiplied by to have a deviation of 1; 0 for those that are constant.
+    pub(crate) fn factors(&self) -> Vec<f32> {
+        let factor = |deviation: f64| if deviation > 0.0 { (1.0 / deviation) as f32 } else { 0.0 };
+        self.deviations().into_iter().map(factor).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread_of(dim: usize, values: &[f32], cut: usize) -> Spread {
+        let mut spread = Spread::new(dim);
+        for piece in values.chunks(cut * dim) {
+            spread.add(Features::new(piece, dim).unwrap()).unwrap();
+        }
+        spread
+    }
+
+    #[test]
+    fn deviations_are_those_of_two_passes_however_the_rows_are_cut() {
+        let values: Vec<f32> =
+            (0..300).map(|at| 1e4 * (at % 3) as f32 + ((at * at) % 97) as f32).collect();
+        let deviations = spread_of(3, &values, 100).deviations();
+        for (column, deviation) in deviations.iter().enumerate() {
+            let column = || values.iter().skip(column).step_by(3).map(|&v| f64::from(v));
+            let mean = column().sum::<f64>() / 100.0;
+            let squares = column().map(|v| (v - mean).powi(2)).sum::<f64>();
+            assert!((deviation - (squares / 100.0).sqrt()).abs() < 1e-9 * deviation);
+        }
+        assert_eq!(spread_of(3, &values, 7).deviations(), deviations);
+    }
+
+    #[test]
+    fn factors_are_finite_and_leave_out_what_is_constant() {
+        // Constant; constant up to rounding; tiny; huge; ordinary.
+        let rows = |sign: f32| [0.1, 1e6 + sign * 0.06, sign * 1e-42, sign * 3e38, sign * 2.0];
+        let values: Vec<f32> = (0..10).flat_map(|at| rows([1.0, -1.0][at % 2])).collect();
+        let factors = spread_of(5, &values, 10).factors();
+        assert_eq!(factors[..3], [0.0; 3]);
+        assert!(factors[3] > 0.0 && factors[3] < 1e-38);
+        assert_eq!(factors[4], 0.5);
+        assert_eq!(Spread::new(2).factors(), [0.0, 0.0]);
     }
 }

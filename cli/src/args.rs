@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    compare, dedup, demo, encode, eval, index, info, learn, merge, reproduce, search, split,
-    unlearn,
+    compare, dedup, demo, encode, eval, export, index, info, learn, merge, reproduce, search,
+    split, unlearn,
 };
 
 /// Learns compact binary codes from a labelled stream of vectors, and measures search by them.
@@ -32,6 +32,7 @@ From vectors to codes:
   hashbrook eval   --model digits.model --data split/db.npy --labels split/db-labels.npy \\
                    --queries split/queries.npy --query-labels split/query-labels.npy
   hashbrook encode --model digits.model --data x.npy --out codes.npy
+  hashbrook export --model digits.model --out digits.function
 
 From codes to neighbours:
   hashbrook index build --model digits.model --data x.npy --labels y.npy --out digits.index
@@ -98,10 +99,11 @@ fn in_sentences(text: String) -> String {
 pub enum Command {
     Demo(demo::Args),
     Split(split::Args),
-    Learn(learn::Args),
+    Learn(Box<learn::Args>),
     Merge(merge::Args),
     Unlearn(unlearn::Args),
     Encode(encode::Args),
+    Export(export::Args),
     Index(index::Args),
     Search(search::Args),
     Dedup(dedup::Args),
@@ -138,7 +140,7 @@ pub struct LabelledData {
 /// A model and vectors to put through it.
 #[derive(ClapArgs)]
 pub struct ModelAndData {
-    /// The model, as `learn` wrote it
+    /// The model, as `learn` wrote it, or the function alone, as `export` did
     #[arg(long, value_name = "MODEL")]
     pub model: PathBuf,
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use hashbrook::dataset::{LabelsRead, Reader, file_of, first_line, read_labels_for};
-use hashbrook::{Codes, Features, HashFunction, LabelList, LabelNames};
+use hashbrook::{Codes, Features, FileKind, HashFunction, LabelList, LabelNames, Model};
 
 use crate::console::{self, plural};
 use crate::interrupt;
@@ -29,6 +29,15 @@ pub fn for_each_rows(
     bar.finish_and_clear();
     remark(reader.remarks());
     Ok(())
+}
+
+/// The hash function in a file: what a model has learned so far, or what `export` wrote.
+pub fn load_function(path: &Path) -> Result<HashFunction> {
+    Ok(match FileKind::of(path)? {
+        FileKind::Function => HashFunction::load(path)?,
+        // An index is refused by name.
+        _ => Model::load(path)?.try_hash_function()?,
+    })
 }
 
 /// The codes of all rows of some files.

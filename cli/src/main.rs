@@ -33,6 +33,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Merge(args) => commands::merge::run(&args),
         Command::Unlearn(args) => commands::unlearn::run(&args),
         Command::Encode(args) => commands::encode::run(&args),
+        Command::Export(args) => commands::export::run(&args),
         Command::Eval(args) => commands::eval::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use hashbrook::{Learner, Model};
+use hashbrook::{Model};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,7 +1,10 @@
 //! What searches find.
 
+use serde::{Serialize, Serializer};
+
 /// An item that was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
 pub struct Hit {
     /// In how many bits its code differs from the query's.
     pub distance: u32,
@@ -9,11 +12,25 @@ pub struct Hit {
     pub id: u64,
 }
 
+impl Hit {
+    /// An item at a distance.
+    pub fn new(id: u64, distance: u32) -> Hit {
+        Hit { distance, id }
+    }
+}
+
 /// What several queries found, each in order of distance and id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hits {
     ends: Vec<usize>,
     hits: Vec<Hit>,
+}
+
+/// As a list of what each query found.
+impl Serialize for Hits {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
 }
 
 impl Hits {

@@ -17,6 +17,7 @@ mod segment;
 mod structure;
 mod tiles;
 
+use std::fmt;
 use std::path::Path;
 
 pub(crate) use self::file::MAGIC;
@@ -76,8 +77,21 @@ pub struct Index {
     durable: Durable,
 }
 
+/// Its size, and not its items.
+impl fmt::Debug for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Index")
+            .field("items", &self.len())
+            .field("bits", &self.bits())
+            .field("dim", &self.function.as_ref().map(HashFunction::dim))
+            .field("labels", &self.names.len())
+            .finish_non_exhaustive()
+    }
+}
+
 /// An item as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Item {
     /// The code, 64 bits to a word.
     pub code: Vec<u64>,
@@ -87,6 +101,7 @@ pub struct Item {
 
 /// What an index holds, in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Statistics {
     /// Items that are there.
     pub items: usize,
@@ -104,10 +119,11 @@ pub struct Statistics {
 }
 
 impl Index {
-    /// An index in memory for vectors, which are encoded by this function.
+    /// An index in memory for vectors, which are encoded by this function. Its labels are called what
+    /// the function's are, until [told otherwise](Index::set_label_names).
     pub fn new(function: HashFunction) -> Self {
-        let layout = Layout::new(function.bits());
-        Index::empty(layout, Some(function))
+        let (layout, names) = (Layout::new(function.bits()), function.label_names().clone());
+        Index { names, ..Index::empty(layout, Some(function)) }
     }
 
     /// An index in memory for codes of a length, from 1 to [`MAX_BITS`](crate::MAX_BITS).
@@ -149,8 +165,8 @@ impl Index {
     /// # Errors
     /// When the file cannot be read, is not an index, is cut short or damaged, or was written by a
     /// newer version.
-    pub fn open(path: &Path) -> Result<Self> {
-        file::open(path, Access::Map)
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        file::open(path.as_ref(), Access::Map)
     }
 
     /// Reads a whole file into memory, where nobody can change it. The index knows nothing of the
@@ -168,8 +184,8 @@ impl Index {
     /// # Errors
     /// As for [`open`](Index::open), when another process writes it, and where the file system cannot
     /// keep other processes from writing it ([`Error::CannotLock`]).
-    pub fn edit(path: &Path) -> Result<Self> {
-        file::open(path, Access::Edit(Locking::Required))
+    pub fn edit(path: impl AsRef<Path>) -> Result<Self> {
+        file::open(path.as_ref(), Access::Edit(Locking::Required))
     }
 
     /// Like [`edit`](Index::edit), also where the file system cannot lock files. There, two writers
@@ -186,9 +202,9 @@ impl Index {
     /// # Errors
     /// When the file cannot be written, another process is writing it, or that cannot be ruled out
     /// ([`Error::CannotLock`]).
-    pub fn save(&self, path: &Path) -> Result<()> {
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let merged = self.merged()?;
-        file::write(self, &merged, path, Locking::Required)
+        file::write(self, &merged, path.as_ref(), Locking::Required)
     }
 
     /// Like [`save`](Index::save), also where the file system cannot lock files: that no other

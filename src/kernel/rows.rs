@@ -2,9 +2,17 @@
 
 dispatched! {
     /// Centres and scales rows: the first stages of every hash function, and what learners are
-    /// given. A row of zeros stays one.
+    /// given. `scale` has a factor for each column; with `unit` rows are of unit length after that,
+    /// and a row of zeros stays one.
     ["avx2" if "avx2"]
-    fn prepare(center: Option<&[f32]>, unit: bool, dim: usize, rows: &[f32], out: &mut Vec<f32>) {
+    fn prepare(
+        center: Option<&[f32]>,
+        scale: Option<&[f32]>,
+        unit: bool,
+        dim: usize,
+        rows: &[f32],
+        out: &mut Vec<f32>
+    ) {
         out.resize(rows.len(), 0.0);
         for (row, out) in rows.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
             match center {
@@ -13,6 +21,14 @@ dispatched! {
                     for ((out, value), center) in out.iter_mut().zip(row).zip(center) {
                         *out = value - center;
                     }
+                }
+            }
+            if let Some(scale) = scale {
+                // What is beyond the largest number there is becomes that: nothing else would do
+                // for a factor of 0, and for the length of the row.
+                let finite = |value: f32| value.clamp(f32::MIN, f32::MAX);
+                for (out, &scale) in out.iter_mut().zip(scale) {
+                    *out = finite(finite(*out) * scale);
                 }
             }
             let norm = if unit { squared_norm(out).sqrt() } else { 0.0 };

@@ -4,27 +4,20 @@
 //! model is; the arrays hold what it learned; the array `checksum` covers both.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::{About, Held, Model, check_shape};
+use super::{About, Held, Model, Preparation, Scale, check_shape};
 use crate::dataset::{LabelList, LabelNames};
 use crate::learners::Start;
 use crate::similarity::running_total;
-use crate::tensors::Tensors;
+use crate::tensors::{FileKind, Format, Tensors};
 use crate::{Error, Features, Labels, Result, file};
 
-/// The newest version of the format, which is the one written.
-const VERSION: u32 = 1;
-
-/// The key of the metadata under which the text stands.
-const KEY: &str = "hashbrook";
-
-/// What the text of a model file says it is.
-const FORMAT: &str = "hashbrook model";
+/// Version 2 has scales.
+pub(crate) const FORMAT: Format =
+    Format { name: "hashbrook model", version: 2, kind: FileKind::Model };
 
 /// The text of a model file.
 #[derive(Serialize, Deserialize)]
@@ -44,8 +37,8 @@ impl Model {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn save(&self, path: &Path) -> Result<()> {
-        file::write(path, &self.to_bytes())
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        file::write(path.as_ref(), &self.to_bytes())
     }
 
     /// Loads a model that was saved, to go on from there.
@@ -53,24 +46,36 @@ impl Model {
     /// # Errors
     /// When the file cannot be read, is not a model, is damaged, or was written by a newer
     /// version.
-    pub fn load(path: &Path) -> Result<Model> {
-        let bytes = fs::read(path).map_err(Error::io(path))?;
-        Model::from_bytes(&bytes, path)
+    pub fn load(path: impl AsRef<Path>) -> Result<Model> {
+        let path = path.as_ref();
+        Model::from_bytes(&FORMAT.read(path)?, path)
+    }
+
+    /// All that a file holds besides its text.
+    pub(super) fn state(&self) -> Tensors {
+        let mut state = Tensors::default();
+        self.learner.save(&mut state);
+        self.preparation.save(&mut state);
+        if let Some(held) = &self.held {
+            held.save(self.about.dim, &mut state);
+        }
+        state
+    }
+
+    /// What makes its file large: the name of each array in it and how many bytes it takes, the
+    /// largest first.
+    pub fn array_sizes(&self) -> Vec<(String, usize)> {
+        let state = self.state();
+        let mut sizes: Vec<_> = state.sizes().map(|(name, size)| (name.to_owned(), size)).collect();
+        sizes.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
+        sizes
     }
 
     /// The bytes of a model file. One state has one form.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut state = Tensors::default();
-        self.learner.save(&mut state);
-        if let Some(center) = &self.center {
-            state.put("center", self.about.dim, center);
-        }
-        if let Some(held) = &self.held {
-            held.save(self.about.dim, &mut state);
-        }
         let text = Text {
-            format: FORMAT.to_owned(),
-            version: VERSION,
+            format: FORMAT.name.to_owned(),
+            version: FORMAT.version,
             program: concat!("hashbrook ", env!("CARGO_PKG_VERSION")).to_owned(),
             about: self.about.clone(),
             warm: self.held.is_none(),
@@ -78,46 +83,17 @@ impl Model {
             notes: self.notes.clone(),
         };
         let text = serde_json::to_string(&text).expect("numbers and names serialise");
-        let checksum = state.checksum(&text);
-        state.put("checksum", 1, &[checksum]);
-        state.to_bytes(KEY, text).expect("the arrays have the sizes that their shapes say")
+        FORMAT.to_bytes(text, self.state())
     }
 
     /// Reads a model from the bytes of a file; errors name `path`.
     ///
     /// # Errors
     /// As for [`load`](Model::load).
-    pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Model> {
+    pub fn from_bytes(bytes: &[u8], path: impl AsRef<Path>) -> Result<Model> {
+        let path = path.as_ref();
+        let (text, state) = FORMAT.parse(bytes, path)?;
         let wrong = |problem: String| Error::malformed(path, problem);
-        if bytes.starts_with(crate::index::MAGIC) {
-            return Err(wrong(
-                "is an index, not a model; `hashbrook index info` tells of it".to_owned(),
-            ));
-        }
-        let (mut state, text) = Tensors::from_bytes(bytes, KEY).map_err(|problem| {
-            wrong(format!("is not a model file, or was cut short: {problem}"))
-        })?;
-        let text = text.ok_or_else(|| {
-            wrong("is a safetensors file, but not one that hashbrook wrote".to_owned())
-        })?;
-        // The version is looked at first: all else may be different in a newer one.
-        let outline: Value = serde_json::from_str(&text)
-            .map_err(|problem| wrong(format!("its description is damaged: {problem}")))?;
-        if outline["format"] != FORMAT {
-            return Err(wrong(format!("is not a model; its format is {}", outline["format"])));
-        }
-        let found = outline["version"].as_u64().unwrap_or(0).try_into().unwrap_or(u32::MAX);
-        if found > VERSION {
-            let path = path.to_path_buf();
-            return Err(Error::NewerVersion { path, found, supported: VERSION });
-        }
-        let stored = state.take_rows::<u32>("checksum", 1, 1).map_err(wrong)?[0];
-        let computed = state.checksum(&text);
-        if stored != computed {
-            return Err(wrong(format!(
-                "is damaged: its checksum is {computed:08x}, it should be {stored:08x}"
-            )));
-        }
         let text: Text = serde_json::from_str(&text)
             .map_err(|problem| wrong(format!("its description is incomplete: {problem}")))?;
         Model::from_state(text, state).map_err(wrong)
@@ -134,15 +110,10 @@ impl Model {
         if warm && !learner.is_warm() {
             return Err("it should have warmed up, but nothing of that is in it".to_owned());
         }
-        let center = match state.contains("center") {
-            true => Some(state.take_rows("center", 1, dim)?),
-            false => None,
-        };
-        if let Some(center) = &center {
-            Features::new(center, dim).map_err(|error| format!("its centre: {error}"))?;
-        }
+        let scaled = warm && about.scale == Scale::Standard;
+        let preparation = Preparation::load(dim, unit, scaled, &mut state)?;
         let held = if warm { None } else { Some(Held::load(dim, &mut state)?) };
-        Ok(Model { about, names, notes, center, learner, held })
+        Ok(Model { about, names, notes, preparation, learner, held })
     }
 }
 
@@ -190,7 +161,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
 
     use super::*;
-    use crate::{Batch, Learner, Method, Setup};
+    use crate::{Batch, Method, Setup};
 
     /// A checksum guards against accidents, not against whoever computes a new one: then the state
     /// itself is checked, and whatever is accepted must work.
@@ -219,24 +190,21 @@ mod tests {
             if small.0 == "sketch" {
                 method.set("batch", "3").unwrap();
             }
-            let setup =
-                Setup { warmup: Some(if round % 2 == 0 { 5 } else { 500 }), ..Setup::default() };
+            let scale = if round % 5 == 0 { Scale::Standard } else { Scale::None };
+            let warmup = Some(if round % 2 == 0 { 5 } else { 500 });
+            let setup = Setup { warmup, scale, ..Setup::default() };
             let mut model = method.start_with(4, 4, 1, setup).unwrap();
             for _ in 0..3 {
                 model.learn(batch).unwrap();
             }
             let bytes = model.to_bytes();
-            let (mut state, text) = Tensors::from_bytes(&bytes, KEY).unwrap();
-            state.take_rows::<u32>("checksum", 1, 1).unwrap();
-            let mut text = text.unwrap();
+            let (mut text, mut state) = FORMAT.parse(&bytes, Path::new("sound")).unwrap();
             match rng.random_range(0..4) {
                 0 => text = text.replace("\"dim\":4", &format!("\"dim\":{}", rng.random::<u32>())),
                 1 => text = text.replace("\"bits\":4", &format!("\"bits\":{}", rng.random::<u8>())),
                 _ => (0..rng.random_range(1..4)).for_each(|_| state.damage(&mut rng)),
             }
-            let checksum = state.checksum(&text);
-            state.put("checksum", 1, &[checksum]);
-            let bytes = state.to_bytes(KEY, text).unwrap();
+            let bytes = FORMAT.to_bytes(text, state);
             if let Ok(mut model) = Model::from_bytes(&bytes, Path::new("made up")) {
                 accepted += 1;
                 if model.dim() == 4 {

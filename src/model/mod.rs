@@ -1,49 +1,55 @@
 //! [`Model`]: a method at work on a stream.
 
 mod file;
+mod preparation;
 mod sums;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::file::FORMAT;
+use self::preparation::Preparation;
+pub use self::preparation::{Center, Scale};
 use crate::batch::MAX_DIM;
 use crate::codes::check_bits;
 use crate::dataset::{LabelList, LabelNames};
-use crate::kernel::prepare;
 use crate::learner::Running;
 use crate::learners::{Start, TrainingCodes};
-use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Mean, Method, Result, Step};
+use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Method, Result, Step};
 
 /// How vectors are prepared for a method, and where it starts.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// There may be more fields one day: begin with the default, and change what should be different.
+///
+/// ```
+/// use hashbrook::{Scale, Setup};
+///
+/// let mut setup = Setup::default();
+/// setup.scale = Scale::Standard;
+/// setup.warmup = Some(500);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Setup {
     /// What is subtracted from every vector.
     pub center: Center,
+    /// What each column is divided by after that.
+    pub scale: Scale,
     /// Whether vectors are scaled to unit length after that.
     pub unit: bool,
     /// How many of the stream's first rows are held back until what is fixed before learning can
-    /// be fixed from them: the centre, and whatever else a method needs. `None`: as many as the
+    /// be fixed from them: the centre, the scale, and whatever else a method needs. `None`: as many as the
     /// method [asks for](Method::warmup).
     pub warmup: Option<usize>,
     /// The projection to start from, dim x bits, row-major; random if not given.
     pub init: Option<Vec<f32>>,
 }
 
-/// What vectors are centred on.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Center {
-    /// Nothing is subtracted.
-    None,
-    /// The mean of the stream's first [`warmup`](Setup::warmup) rows.
-    First,
-    /// A vector that is known beforehand.
-    Given(Vec<f32>),
-}
-
 impl Default for Setup {
     fn default() -> Self {
-        Setup { center: Center::First, unit: true, warmup: None, init: None }
+        let (center, scale) = (Center::First, Scale::None);
+        Setup { center, scale, unit: true, warmup: None, init: None }
     }
 }
 
@@ -58,8 +64,8 @@ pub struct Model {
     about: About,
     names: LabelNames,
     notes: BTreeMap<String, String>,
-    /// The centre, once it is known.
-    center: Option<Vec<f32>>,
+    /// What is known so far of what is done to vectors before they are learned.
+    preparation: Preparation,
     learner: Running,
     /// Rows held back; `None` once the model is warm.
     held: Option<Held>,
@@ -74,27 +80,13 @@ struct About {
     seed: u64,
     /// Whether the centre comes, or came, from the warm-up.
     center_first: bool,
+    /// The first version had none.
+    #[serde(default)]
+    scale: Scale,
     unit: bool,
     warmup: usize,
     seen: u64,
     batches: u64,
-}
-
-impl About {
-    /// Passes a batch on to the learner as its hash function will see it.
-    fn learn(
-        &self,
-        learner: &mut Running,
-        center: Option<&[f32]>,
-        batch: Batch<'_>,
-    ) -> Result<Step> {
-        if center.is_none() && !self.unit {
-            return learner.learn(batch);
-        }
-        let mut rows = Vec::new();
-        prepare(center, self.unit, self.dim, batch.features().values(), &mut rows);
-        learner.learn(batch.with_features(Features::new(&rows, self.dim)?))
-    }
 }
 
 /// Batches that wait for the warm-up to end.
@@ -125,30 +117,22 @@ impl Model {
                 ));
             }
         }
-        let Setup { unit, warmup, init, .. } = setup;
-        let (center, center_first) = match setup.center {
-            Center::None => (None, false),
-            Center::First => (None, true),
-            Center::Given(center) => {
-                Features::new(&center, dim)?;
-                if center.len() != dim {
-                    return Err(Error::Dimension { expected: dim, found: center.len() });
-                }
-                (Some(center), false)
-            }
-        };
+        let Setup { center, scale, unit, warmup, init } = setup;
+        let center_first = center == Center::First;
+        let preparation = Preparation::new(center, unit, dim)?;
         let warmup = warmup.unwrap_or_else(|| method.warmup());
-        let wait = center_first || method.warms_up();
+        let wait = center_first || scale == Scale::Standard || method.warms_up();
         if wait && warmup == 0 {
             let expected = "1 or more: what comes from the first rows must come from some";
             return Err(Error::parameter("warmup", expected, 0));
         }
         let learner = method.start_learner(Start { dim, bits, seed, unit, warmup, init })?;
+        let (seen, batches) = (0, 0);
         let about =
-            About { method, dim, bits, seed, center_first, unit, warmup, seen: 0, batches: 0 };
+            About { method, dim, bits, seed, center_first, scale, unit, warmup, seen, batches };
         let held = wait.then(Held::default);
         let (names, notes) = (LabelNames::default(), BTreeMap::new());
-        Ok(Model { about, names, notes, center, learner, held })
+        Ok(Model { about, names, notes, preparation, learner, held })
     }
 
     /// Ends the warm-up now, with the rows there are, as if the stream's first rows were just
@@ -170,24 +154,17 @@ impl Model {
         let batches: Vec<_> = held.batches(self.about.dim)?.into_iter().chain(batch).collect();
         let first = first_rows(&batches, self.about.warmup);
         let first = first.view(self.about.dim)?;
-        let mut center = self.center.clone();
-        if self.about.center_first {
-            let mut mean = Mean::new(self.about.dim);
-            mean.add(first.features())?;
-            center = Some(mean.value());
-        }
-        let mut prepared = Vec::new();
-        let values = first.features().values();
-        prepare(center.as_deref(), self.about.unit, self.about.dim, values, &mut prepared);
+        let About { center_first, scale, .. } = self.about;
+        let preparation = self.preparation.clone().fixed(center_first, scale, first.features())?;
         let mut learner = self.learner.clone();
-        learner.warm_up(first.with_features(Features::new(&prepared, self.about.dim)?))?;
+        preparation.pass_on(first, &mut |first| learner.warm_up(first))?;
         let mut step = Step::default();
         for batch in batches {
-            step += self.about.learn(&mut learner, center.as_deref(), batch)?;
+            step += preparation.pass_on(batch, &mut |batch| learner.learn(batch))?;
         }
         // Even if nothing was learned, the centre is new.
         step.function_changed = true;
-        (self.learner, self.center, self.held) = (learner, center, None);
+        (self.learner, self.preparation, self.held) = (learner, preparation, None);
         Ok(step)
     }
 
@@ -214,6 +191,11 @@ impl Model {
     /// Whether it scales vectors to unit length.
     pub fn unit(&self) -> bool {
         self.about.unit
+    }
+
+    /// What it divides columns by.
+    pub fn scale(&self) -> Scale {
+        self.about.scale
     }
 
     /// How many rows it has been given, those held back included.
@@ -264,12 +246,20 @@ impl Model {
     }
 }
 
-impl Learner for Model {
-    fn learn(&mut self, batch: Batch<'_>) -> Result<Step> {
+/// Learning.
+impl Model {
+    /// Updates the model with the next batch of the stream. A batch that fails leaves it as it was.
+    ///
+    /// # Errors
+    /// When the batch does not fit the model or cannot be learned.
+    pub fn learn(&mut self, batch: Batch<'_>) -> Result<Step> {
         batch.features().expect_dim(self.about.dim)?;
         self.learner.name_labels(&self.names);
         let step = match &mut self.held {
-            None => self.about.learn(&mut self.learner, self.center.as_deref(), batch)?,
+            None => {
+                let learner = &mut self.learner;
+                self.preparation.pass_on(batch, &mut |batch| learner.learn(batch))?
+            }
             Some(held) if held.rows() + batch.len() < self.about.warmup => {
                 // A batch that could never be learned is refused before it is held back.
                 if self.about.method.is_supervised() {
@@ -285,11 +275,22 @@ impl Learner for Model {
         Ok(step)
     }
 
-    fn hash_function(&self) -> HashFunction {
+    /// Freezes the hash function learned so far, with the names of the labels; usable before the first
+    /// batch.
+    ///
+    /// # Panics
+    /// When a method that solves for its function has not the memory for it: see
+    /// [`try_hash_function`](Model::try_hash_function).
+    pub fn hash_function(&self) -> HashFunction {
         self.try_hash_function().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn try_hash_function(&self) -> Result<HashFunction> {
+    /// [`hash_function`](Model::hash_function), for those who want to know when there is not the memory
+    /// for it.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn try_hash_function(&self) -> Result<HashFunction> {
         if self.held.as_ref().is_some_and(|held| held.rows() > 0) {
             let mut now = self.clone();
             match now.end_warmup() {
@@ -300,9 +301,24 @@ impl Learner for Model {
             }
         }
         let parts = self.learner.try_hash_function()?.parts().clone();
-        let (center, unit) = (self.center.clone(), self.about.unit);
-        Ok(HashFunction::new(HashParts { center, unit, ..parts })
-            .expect("the centre was checked when it was set"))
+        let Preparation { center, scale, unit, .. } = self.preparation.clone();
+        let function = HashFunction::new(HashParts { center, scale, unit, ..parts })
+            .expect("the centre and the scale were checked when they were set");
+        Ok(function.with_label_names(self.names.clone()))
+    }
+}
+
+impl Learner for Model {
+    fn learn(&mut self, batch: Batch<'_>) -> Result<Step> {
+        Model::learn(self, batch)
+    }
+
+    fn hash_function(&self) -> HashFunction {
+        Model::hash_function(self)
+    }
+
+    fn try_hash_function(&self) -> Result<HashFunction> {
+        Model::try_hash_function(self)
     }
 }
 

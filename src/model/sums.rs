@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{About, Model};
 use crate::dataset::LabelNames;
-use crate::kernel::prepare;
 use crate::{Batch, Error, Features, Labels, Result, Step};
 
 impl Model {
@@ -15,19 +14,24 @@ impl Model {
     /// When the method is another than brook, or the model has not warmed up.
     pub fn sibling(&self) -> Result<Model> {
         let learner = self.learner.sibling()?;
-        let (about, names, center) = (self.about.clone(), self.names.clone(), self.center.clone());
-        let about = About { seen: 0, batches: 0, ..about };
-        Ok(Model { about, names, notes: BTreeMap::new(), center, learner, held: None })
+        let about = About { seen: 0, batches: 0, ..self.about.clone() };
+        let (names, preparation) = (self.names.clone(), self.preparation.clone());
+        Ok(Model { about, names, notes: BTreeMap::new(), preparation, learner, held: None })
     }
 
     /// Adds all that another model has learned: afterwards this one is as if it had learned both
     /// streams. The two must be [siblings](Model::sibling), or learned from siblings.
     ///
+    /// Two models that have learned the very same are refused: one is a copy of the other, and its rows
+    /// would count twice. (So are two parts of a few rows that happen to be equal: let one model learn
+    /// both.) A model keeps sums and not rows, so it cannot tell that parts overlap: rows that both have
+    /// learned among others do count twice.
+    ///
     /// Labels that have names are known by their names. With a `half_life` the two count as streams
     /// that ran side by side, up to now; with `start = steady` a label keeps the code it has here.
     ///
     /// ```
-    /// use hashbrook::{Batch, Features, Labels, Learner, Method};
+    /// use hashbrook::{Batch, Features, Labels, Method};
     ///
     /// let rows: Vec<f32> = (0..80).map(|i| (i * i % 17) as f32).collect();
     /// let labels: Vec<u32> = (0..20).map(|i| i % 2).collect();
@@ -49,8 +53,8 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// When the models do not fit each other, or the method is another than brook. Nothing is
-    /// changed then.
+    /// When the models do not fit each other or have learned the same, or the method is another than
+    /// brook. Nothing is changed then.
     pub fn merge(&mut self, other: &Model) -> Result<()> {
         let differ = |what: &str, here: &str, there: &str| Error::NotMergeable {
             problem: format!("their {what} differ: {here} and {there}"),
@@ -68,6 +72,7 @@ impl Model {
             ("dimensions", number(a.dim), number(b.dim)),
             ("code lengths", number(a.bits), number(b.bits)),
             ("seeds", a.seed.to_string(), b.seed.to_string()),
+            ("scales", a.scale.to_string(), b.scale.to_string()),
             ("unit lengths", a.unit.to_string(), b.unit.to_string()),
         ];
         for (what, here, there) in parameters.chain(others) {
@@ -78,11 +83,23 @@ impl Model {
         if self.held.is_some() || other.held.is_some() {
             return Err(Error::NotWarm);
         }
-        if self.center != other.center {
+        if self.preparation != other.preparation {
+            let (one, two) = (&self.preparation, &other.preparation);
+            let what = if one.center == two.center { "scales" } else { "centres" };
             return Err(Error::NotMergeable {
-                problem: "their centres differ; models that are to be merged must come from one \
-                          that has warmed up (as siblings of it)"
-                    .to_owned(),
+                problem: format!(
+                    "their {what} differ; models that are to be merged must come from one that has \
+                     warmed up (as siblings of it)"
+                ),
+            });
+        }
+        if a.seen > 0 && self.fingerprint() == other.fingerprint() {
+            return Err(Error::NotMergeable {
+                problem: format!(
+                    "both have learned the very same {} rows, which would count twice; is one a copy \
+                     of the other?",
+                    a.seen
+                ),
             });
         }
         if self.names.is_empty() != other.names.is_empty() && other.about.seen > 0 {
@@ -115,11 +132,11 @@ impl Model {
     /// When the rows cannot have been learned, or the method is another than brook. Nothing is
     /// changed then.
     pub fn unlearn(&mut self, batch: Batch<'_>) -> Result<Step> {
-        let rows = self.prepared(batch.features())?;
-        let features = Features::new(&rows, self.about.dim)?;
-        let names = &self.names;
-        self.learner.name_labels(names);
-        self.learner.unlearn(batch.with_features(features), &|label| called(names, label))?;
+        batch.features().expect_dim(self.about.dim)?;
+        let (names, learner) = (&self.names, &mut self.learner);
+        learner.name_labels(names);
+        self.preparation
+            .pass_on(batch, &mut |batch| learner.unlearn(batch, &|label| called(names, label)))?;
         self.about.seen = self.about.seen.saturating_sub(batch.len() as u64);
         Ok(Step { function_changed: true, ..Step::default() })
     }
@@ -135,22 +152,26 @@ impl Model {
         old: Labels<'_>,
         new: Labels<'_>,
     ) -> Result<Step> {
-        Batch::new(features, old)?;
+        features.expect_dim(self.about.dim)?;
         Batch::new(features, new)?;
-        let rows = self.prepared(features)?;
-        let (names, features) = (&self.names, Features::new(&rows, self.about.dim)?);
-        self.learner.name_labels(names);
-        self.learner.relabel(features, (old, new), &|label| called(names, label))?;
+        let (names, learner) = (&self.names, &mut self.learner);
+        learner.name_labels(names);
+        self.preparation.pass_on(Batch::new(features, old)?, &mut |batch| {
+            learner.relabel(batch.features(), (old, new), &|label| called(names, label))
+        })?;
         Ok(Step { function_changed: true, ..Step::default() })
     }
 
-    /// Rows as the learner was given them.
-    fn prepared(&self, features: Features<'_>) -> Result<Vec<f32>> {
-        features.expect_dim(self.about.dim)?;
-        let mut rows = Vec::new();
-        let center = self.center.as_deref();
-        prepare(center, self.about.unit, self.about.dim, features.values(), &mut rows);
-        Ok(rows)
+    /// A number that tells what the model has learned, and how it prepares vectors: equal for a copy,
+    /// whatever its file is called and whatever its [notes](Model::notes) say, and different for models
+    /// that have learned other rows.
+    pub fn fingerprint(&self) -> u64 {
+        let mut names = String::new();
+        // Lengths first, so that no two lists of names are one text.
+        self.names.iter().for_each(|name| names += &format!("{}:{name}", name.len()));
+        let About { seen, bits, .. } = self.about;
+        let state = self.state().checksum(&format!("{} {seen} {bits}", self.method().name()));
+        u64::from(state) << 32 | u64::from(crc32fast::hash(names.as_bytes())) ^ (seen & 0xffff_ffff)
     }
 }
 

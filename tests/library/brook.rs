@@ -6,8 +6,7 @@ use std::path::Path;
 use hashbrook::dataset::{Digits, digits};
 use hashbrook::eval::{Measures, evaluate};
 use hashbrook::{
-    Batch, Center, Codes, Error, Features, HashFunction, LabelList, Labels, Learner, Method, Model,
-    Setup,
+    Batch, Center, Codes, Error, Features, HashFunction, LabelList, Labels, Method, Model,
 };
 use proptest::prelude::*;
 use rand::rngs::ChaCha8Rng;
@@ -15,7 +14,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
 use crate::data;
-use crate::streams::{Stream, config, stream};
+use crate::streams::{Stream, config, setup_with, stream};
 
 fn brook(parameters: &[(&str, &str)]) -> Method {
     let mut method = Method::named("brook").unwrap();
@@ -27,7 +26,7 @@ fn brook(parameters: &[(&str, &str)]) -> Method {
 
 /// A model that has warmed up on the stream's first rows, and learned nothing.
 fn warm(method: &Method, stream: &Stream, bits: usize) -> Model {
-    let setup = Setup { warmup: Some(5), ..Setup::default() };
+    let setup = setup_with(|setup| setup.warmup = Some(5));
     let mut model = method.start_with(stream.dim, bits, 3, setup).unwrap();
     let all = all(stream);
     model.learn(all.slice(0..all.len().min(9))).unwrap();
@@ -115,7 +114,11 @@ proptest! {
         }
         shards.reverse();
         let mut merged = shards.pop().unwrap();
-        shards.iter().for_each(|shard| merged.merge(shard).unwrap());
+        for shard in &shards {
+            // Of one or two rows that are all alike, which are taken for copies.
+            prop_assume!(shard.seen() == 0 || merged.fingerprint() != shard.fingerprint());
+            merged.merge(shard).unwrap();
+        }
         assert_same(&merged, &whole);
         prop_assert_eq!(merged.seen(), whole.seen());
         // And on: what was merged learns like any other.
@@ -165,7 +168,7 @@ proptest! {
         method.set("half_life", half_life).unwrap();
         method.set("renew_every", "10").unwrap();
         method.set("start", if steady { "steady" } else { "seeded" }).unwrap();
-        let setup = Setup { warmup: Some(warmup), ..Setup::default() };
+        let setup = setup_with(|setup| setup.warmup = Some(warmup));
         let mut whole = method.start_with(stream.dim, bits, 3, setup).unwrap();
         let mut interrupted = whole.clone();
         for batch in stream.batches() {
@@ -183,7 +186,10 @@ fn labels_are_merged_by_name() {
     let rows = [1.0, 0.0, 0.0, 1.0, 0.9, 0.1, 0.1, 0.9];
     let features = Features::new(&rows, 2).unwrap();
     let batch = |labels| Batch::new(features, Labels::single(labels)).unwrap();
-    let setup = Setup { center: Center::None, warmup: Some(1), ..Setup::default() };
+    let setup = setup_with(|setup| {
+        setup.center = Center::None;
+        setup.warmup = Some(1);
+    });
     let mut here = brook(&[]).start_with(2, 16, 1, setup).unwrap();
     here.learn(batch(&[0, 1, 0, 1])).unwrap();
     let mut there = here.sibling().unwrap();
@@ -220,7 +226,15 @@ fn labels_are_merged_by_name() {
     assert_same(&there, &back);
 
     let mut nameless = brook(&[])
-        .start_with(2, 16, 1, Setup { center: Center::None, warmup: Some(1), ..Setup::default() })
+        .start_with(
+            2,
+            16,
+            1,
+            setup_with(|setup| {
+                setup.center = Center::None;
+                setup.warmup = Some(1);
+            }),
+        )
         .unwrap();
     nameless.learn(batch(&[0, 1, 0, 1])).unwrap();
     let error = here.merge(&nameless).unwrap_err().to_string();
@@ -255,7 +269,10 @@ fn a_wild_value_comes_and_goes_without_a_trace() {
     let batch = Batch::new(Features::new(&rows, 4).unwrap(), Labels::single(&labels)).unwrap();
     let wild: Vec<f32> = [1e4, 1e6, 1e9, 1e30].iter().flat_map(|w| [*w, 1.0, -w, 0.5]).collect();
     let wild = Batch::new(Features::new(&wild, 4).unwrap(), Labels::single(&[0, 1, 2, 0])).unwrap();
-    let setup = Setup { unit: false, warmup: Some(50), ..Setup::default() };
+    let setup = setup_with(|setup| {
+        setup.unit = false;
+        setup.warmup = Some(50);
+    });
     let mut clean = brook(&[("lift", "none")]).start_with(4, 16, 1, setup).unwrap();
     clean.learn(batch.slice(0..50)).unwrap();
     let mut visited = clean.clone();
@@ -458,7 +475,7 @@ fn several_labels_are_graded_by_what_they_share() {
     let all = all.as_batch();
     let (stream, queries) = (all.slice(0..2700), all.slice(2700..3000));
     let measure = |method: Method| {
-        let setup = Setup { warmup: Some(1500), ..Setup::default() };
+        let setup = setup_with(|setup| setup.warmup = Some(1500));
         let mut model = method.start_with(2 * Digits::DIM, 64, 1, setup).unwrap();
         for at in (0..2700).step_by(300) {
             model.learn(stream.slice(at..at + 300)).unwrap();
@@ -471,7 +488,7 @@ fn several_labels_are_graded_by_what_they_share() {
 
 fn map(function: &HashFunction, database: Batch<'_>, queries: Batch<'_>) -> f64 {
     let encode = |batch: Batch<'_>| function.encode(batch.features()).unwrap();
-    let measures = Measures { tops: vec![], precision_at: vec![], radii: vec![] };
+    let measures = Measures::new(&[], &[], &[]);
     let (labels, query_labels) = (database.labels().unwrap(), queries.labels().unwrap());
     evaluate(&encode(queries), query_labels, &encode(database), labels, &measures).unwrap().map
 }
@@ -496,7 +513,7 @@ fn with_a_half_life_it_follows_a_stream_that_changes() {
         (0..batch.len()).map(|row| (batch.labels().unwrap().row(row)[0] * 3 + 1) % 5).collect();
     let after = Batch::new(batch.features(), Labels::single(&moved)).unwrap();
     let run = |half_life: &str| {
-        let setup = Setup { warmup: Some(300), ..Setup::default() };
+        let setup = setup_with(|setup| setup.warmup = Some(300));
         let method = brook(&[("half_life", half_life)]);
         let mut model = method.start_with(Digits::DIM, 32, 1, setup).unwrap();
         for _ in 0..4 {
@@ -525,7 +542,7 @@ fn with_a_half_life_it_goes_on_from_wherever_it_was_saved() {
         for half_life in ["0.7", "30", "4000"] {
             let mut method = brook(lift);
             method.set("half_life", half_life).unwrap();
-            let setup = Setup { warmup: Some(50), ..Setup::default() };
+            let setup = setup_with(|setup| setup.warmup = Some(50));
             let start = method.start_with(4, 16, 3, setup).unwrap();
             let (mut whole, mut interrupted, mut at) = (start.clone(), start.clone(), 0);
             for size in [1, 2000, 47, 1500, 1, 900, 551] {
@@ -637,7 +654,10 @@ fn awkward_numbers_do_no_harm() {
     ] {
         for (lift, half_life) in [("none", "0"), ("rbf", "0"), ("none", "7"), ("rbf", "7")] {
             for unit in [true, false] {
-                let setup = Setup { unit, warmup: Some(20), ..Setup::default() };
+                let setup = setup_with(|setup| {
+                    setup.unit = unit;
+                    setup.warmup = Some(20);
+                });
                 let method = brook(&[("lift", lift), ("half_life", half_life)]);
                 let mut model = method.start_with(4, 16, 1, setup).unwrap();
                 let features = Features::new(values, 4).unwrap();

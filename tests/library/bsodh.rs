@@ -1,10 +1,10 @@
 //! BSODH against the paper's own, dense form.
 
 use hashbrook::learners::bsodh::{Order, Params};
-use hashbrook::{Center, HashFunction, HashParts, Learner, Method, Setup};
+use hashbrook::{Center, HashFunction, HashParts, Method};
 use proptest::prelude::*;
 
-use crate::streams::{config, stream};
+use crate::streams::{config, setup_with, stream};
 use crate::twin::dense_bsodh::DenseBsodh;
 
 fn params() -> impl Strategy<Value = Params> {
@@ -30,7 +30,7 @@ proptest! {
     fn collapsed_by_label_set_it_gives_the_codes_of_the_dense_form(
         stream in stream(), params in params(), bits in 1..20usize, seed: u64,
     ) {
-        let setup = Setup { center: Center::None, unit: false, ..Setup::default() };
+        let setup = setup_with(|setup| { setup.center = Center::None; setup.unit = false; });
         let mut model = Method::Bsodh(params.clone())
             .start_with(stream.dim, bits, seed, setup).unwrap();
         let start = model.hash_function().parts().weights.clone();

@@ -52,11 +52,8 @@ proptest! {
     ) {
         let (database, labels) = random(rows, bits, spread, sets, seed);
         let (queries, wanted) = random(queries, bits, spread, sets, seed ^ 1);
-        let measures = Measures {
-            tops: vec![1, 7, 100, 100_000],
-            precision_at: vec![1, 3, 50, 100_000],
-            radii: vec![0, 1, 2, 40, 5000],
-        };
+        let measures =
+            Measures::new(&[1, 7, 100, 100_000], &[1, 3, 50, 100_000], &[0, 1, 2, 40, 5000]);
         let fast =
             evaluate(&queries, wanted.view(), &database, labels.view(), &measures).unwrap();
         let slow = ranking::evaluate(
@@ -73,7 +70,7 @@ fn the_conventions_hold_on_a_small_case() {
     let database = Codes::from_bytes(8, &[0b1, 0b0, 0b10, 0b11, 0b100]).unwrap();
     let labels = [7, 8, 8, 7, 7];
     let query = Codes::from_bytes(8, &[0]).unwrap();
-    let measures = Measures { tops: vec![1, 3], precision_at: vec![2, 9], radii: vec![0, 1] };
+    let measures = Measures::new(&[1, 3], &[2, 9], &[0, 1]);
     let got = evaluate(&query, Labels::single(&[7]), &database, Labels::single(&labels), &measures)
         .unwrap();
     // Relevant rows 0, 4, 3 stand at ranks 2, 4, 5.
@@ -97,6 +94,6 @@ fn what_cannot_be_evaluated_is_refused() {
     assert!(run(&one, &[1], &two, &[1], &measures).contains("1 labels for 2 rows"));
     assert!(run(&codes(8, &[]), &[], &two, &[1, 2], &measures).contains("queries"));
     assert!(run(&one, &[1], &codes(8, &[]), &[], &measures).contains("database"));
-    let zero = Measures { tops: vec![0], ..Measures::default() };
+    let zero = Measures::new(&[0], &[], &[]);
     assert!(run(&one, &[1], &two, &[1, 2], &zero).contains("top must be 1 or more"));
 }

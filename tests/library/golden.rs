@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use hashbrook::dataset::{Digits, Reader, digits, read_labels};
 use hashbrook::eval::{Measures, evaluate};
-use hashbrook::{
-    Batch, Center, Features, HashFunction, HashParts, LabelNames, Labels, Learner, Method, Setup,
-};
+use hashbrook::{Batch, Center, Features, HashFunction, HashParts, LabelNames, Labels, Method};
 use serde_json::Value;
+
+use crate::streams::setup_with;
 
 /// Cases that hang on the order in which one matrix product adds in single precision.
 const DECIDED_BY_ROUNDING: [(&str, &str); 2] = [("wide", "alternating"), ("narrow", "alternating")];
@@ -62,7 +62,11 @@ fn learn(case: &Value, order: &str, features: Features<'_>) -> HashFunction {
     }
     let bits = case["bits"].as_u64().unwrap() as usize;
     let init = Some(matrix(case["initial_w"].as_str().unwrap()));
-    let setup = Setup { center: Center::None, unit: false, init, ..Setup::default() };
+    let setup = setup_with(|setup| {
+        setup.center = Center::None;
+        setup.unit = false;
+        setup.init = init;
+    });
     let mut model = method.start_with(DIM, bits, 0, setup).unwrap();
     let labels = labels(case["labels"].as_str().unwrap());
     let rows = case["rows"].as_u64().unwrap() as usize;
@@ -127,7 +131,7 @@ fn the_metrics_match() {
         Labels::single(&of(&queries)),
         &codes.select(&database),
         Labels::single(&of(&database)),
-        &Measures { tops: vec![100], precision_at: vec![10], radii: vec![2, 0] },
+        &Measures::new(&[100], &[10], &[2, 0]),
     )
     .unwrap();
     for (name, found) in [

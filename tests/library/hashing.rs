@@ -17,6 +17,9 @@ fn twin(parts: &HashParts, row: &[f32]) -> Vec<f64> {
     if let Some(center) = &parts.center {
         x.iter_mut().zip(center).for_each(|(x, c)| *x -= f64::from(*c));
     }
+    if let Some(scale) = &parts.scale {
+        x.iter_mut().zip(scale).for_each(|(x, s)| *x *= f64::from(*s));
+    }
     let norm = x.iter().map(|v| v * v).sum::<f64>().sqrt();
     if parts.unit && norm > 0.0 {
         x.iter_mut().for_each(|v| *v /= norm);
@@ -39,15 +42,16 @@ fn twin(parts: &HashParts, row: &[f32]) -> Vec<f64> {
 }
 
 fn parts() -> impl Strategy<Value = (HashParts, u64)> {
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     (1..40usize, 1..140usize, 1..20usize, flags, any::<u64>()).prop_map(
-        |(dim, bits, anchors, (center, unit, lift, offset), seed)| {
+        |(dim, bits, anchors, (center, scale, unit, lift, offset), seed)| {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let inputs = if lift { anchors } else { dim };
             let parts = HashParts {
                 dim,
                 bits,
                 center: center.then(|| random(dim, &mut rng)),
+                scale: scale.then(|| random(dim, &mut rng)),
                 unit,
                 lift: match lift {
                     true => Lift::Rbf { anchors: random(anchors * dim, &mut rng), gamma: 0.7 },
@@ -121,6 +125,7 @@ fn parts_that_do_not_fit_are_refused() {
     assert!(refuse(HashParts { weights: vec![0.5; 9], ..good.clone() }).contains("9 values"));
     assert!(refuse(HashParts { weights: vec![f32::NAN; 6], ..good.clone() }).contains("NaN"));
     assert!(refuse(HashParts { center: Some(vec![1.0]), ..good.clone() }).contains("1 values"));
+    assert!(refuse(HashParts { scale: Some(vec![1.0]), ..good.clone() }).contains("1 values"));
     assert!(refuse(HashParts { offset: Some(vec![1.0; 2]), ..good.clone() }).contains("2 values"));
     let rbf = |anchors: Vec<f32>, gamma| Lift::Rbf { anchors, gamma };
     assert!(refuse(HashParts { lift: rbf(vec![1.0; 4], 0.0), ..good.clone() }).contains("gamma"));

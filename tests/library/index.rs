@@ -16,7 +16,7 @@ impl Model {
     fn sorted(&self, query: &[u64], lets_through: &dyn Fn(u64, &[u32]) -> bool) -> Vec<Hit> {
         let some = self.items.iter().filter(|(id, (_, labels))| lets_through(**id, labels));
         let mut hits: Vec<Hit> =
-            some.map(|(&id, (code, _))| Hit { id, distance: hamming(query, code) }).collect();
+            some.map(|(&id, (code, _))| Hit::new(id, hamming(query, code))).collect();
         hits.sort_unstable_by_key(|hit| (hit.distance, hit.id));
         hits
     }
@@ -439,8 +439,8 @@ fn many_items_on_many_threads() {
     let mut index = Index::of_codes(64).unwrap();
     index.add_codes(&ids, &codes, None).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    index.save(&folder.path().join("many.index")).unwrap();
-    let index = Index::open(&folder.path().join("many.index")).unwrap();
+    index.save(folder.path().join("many.index")).unwrap();
+    let index = Index::open(folder.path().join("many.index")).unwrap();
     let queries = codes.select(&(0..40).map(|at| at * 3700).collect::<Vec<_>>());
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let one = pool(1).install(|| index.search_codes(&queries, 300).unwrap());
@@ -453,7 +453,7 @@ fn many_items_on_many_threads() {
         assert_eq!(found.1.row(0), one.row(7));
     }
     let expected = {
-        let mut scanned = Index::open(&folder.path().join("many.index")).unwrap();
+        let mut scanned = Index::open(folder.path().join("many.index")).unwrap();
         scanned.allow_structures(false);
         scanned.within_codes(&queries, 3).unwrap()
     };
@@ -470,7 +470,7 @@ fn many_items_on_many_threads() {
         }
     });
     // A structure that was built by threads, used by threads.
-    let index = Index::open(&folder.path().join("many.index")).unwrap();
+    let index = Index::open(folder.path().join("many.index")).unwrap();
     pool(3).install(|| index.prepare().unwrap());
     assert!(index.statistics().extra_bytes > 12 * 150_000);
     for threads in [1, 3] {

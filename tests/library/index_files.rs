@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hashbrook::{
-    Codes, Error, Features, HashFunction, HashParts, Index, LabelNames, Labels, Learner, Method,
+    Codes, Error, Features, HashFunction, HashParts, Index, LabelNames, Labels, Method,
 };
 
 /// A sequence of numbers that look random.

@@ -7,10 +7,12 @@ mod twin;
 #[path = "../data/mod.rs"]
 mod data;
 
+mod api;
 mod brook;
 mod bsodh;
 mod codes;
 mod evaluation;
+mod function;
 mod golden;
 mod hashing;
 mod index;
@@ -18,4 +20,5 @@ mod index_files;
 mod memory;
 mod methods;
 mod model;
+mod old_files;
 mod streams;

@@ -3,7 +3,9 @@
 
 use std::process::Command;
 
-use hashbrook::{Batch, Error, Features, Labels, Learner, Method, Setup};
+use hashbrook::{Batch, Error, Features, Labels, Method};
+
+use crate::streams::setup_with;
 
 /// Runs the test that calls this once more, in a process that may have so many KiB of memory;
 /// `true` in that process.
@@ -49,7 +51,7 @@ fn what_can_never_be_solved_is_refused_before_it_is_learned() {
     ] {
         let (values, labels) = rows(count, dim);
         let batch = Batch::new(Features::new(&values, dim).unwrap(), Labels::single(&labels));
-        let setup = Setup { warmup: Some(count), ..Setup::default() };
+        let setup = setup_with(|setup| setup.warmup = Some(count));
         let mut model = brook(parameters).start_with(dim, 16, 1, setup).unwrap();
         let error = model.learn(batch.unwrap()).unwrap_err();
         let Error::OutOfMemory { bytes, .. } = error else { panic!("{error}") };
@@ -105,7 +107,10 @@ fn a_batch_too_large_for_its_regression_is_refused() {
     let wide: Vec<f32> = values.iter().copied().cycle().take(14_000 * 14_000).collect();
     let labels: Vec<u32> = labels.into_iter().take(14_000).collect();
     let all = Batch::new(Features::new(&wide, 14_000).unwrap(), Labels::single(&labels)).unwrap();
-    let setup = Setup { center: hashbrook::Center::None, unit: false, ..Setup::default() };
+    let setup = setup_with(|setup| {
+        setup.center = hashbrook::Center::None;
+        setup.unit = false;
+    });
     let mut model = Method::named("bsodh").unwrap().start_with(14_000, 8, 1, setup).unwrap();
     model.learn(all.slice(0..10)).unwrap();
     let error = model.learn(all).unwrap_err();

@@ -1,6 +1,6 @@
 //! Random streams for tests, and the settings to run them with.
 
-use hashbrook::{Batch, Features, LabelList, Labels};
+use hashbrook::{Batch, Features, LabelList, Labels, Setup};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rand::rngs::ChaCha8Rng;
@@ -15,6 +15,13 @@ pub fn config(cases: u32) -> ProptestConfig {
         failure_persistence: None,
         ..ProptestConfig::default()
     }
+}
+
+/// The usual setup, but for a change.
+pub fn setup_with(change: impl FnOnce(&mut Setup)) -> Setup {
+    let mut setup = Setup::default();
+    change(&mut setup);
+    setup
 }
 
 /// A labelled stream, cut into batches.

@@ -2,7 +2,7 @@ use anyhow::Result;
 use hashbrook::dataset::{Digits, Split, digits};
 use hashbrook::eval::Measures;
 use hashbrook::protocol::{Checkpoint, Experiment};
-use hashbrook::{Batch, Codes, Features, HashFunction, Labels, Learner, Method, Setup, hamming};
+use hashbrook::{Batch, Codes, Features, HashFunction, Labels, Method, Setup, hamming};
 use serde_json::json;
 
 use crate::{console, interrupt};
@@ -49,10 +49,11 @@ pub fn run(args: &Args) -> Result<()> {
         queries: Batch::new(Features::new(&queries, DIM)?, Labels::single(&query_labels))?,
         batch: BATCH,
         every: Some(1),
-        measures: Measures { tops: vec![], precision_at: vec![10], radii: vec![2] },
+        measures: Measures::new(&[], &[10], &[2]),
     };
     // The first batch is warm-up enough here.
-    let setup = Setup { warmup: Some(BATCH), ..Setup::default() };
+    let mut setup = Setup::default();
+    setup.warmup = Some(BATCH);
     let mut model = Method::named(&args.method)?.start_with(DIM, args.bits, args.seed, setup)?;
 
     if args.json {

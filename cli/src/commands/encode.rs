@@ -3,7 +3,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use hashbrook::dataset::NpyWriter;
-use hashbrook::{Learner, Model};
 use serde_json::json;
 
 use crate::args::ModelAndData;
@@ -36,7 +35,7 @@ pub fn run(args: &Args) -> Result<()> {
     output::check_name(&args.out, "codes", &["npy"])?;
     output::check_json(&args.out, args.json)?;
     output::check_outputs([args.out.as_path(), &args.input.model], &args.input.data)?;
-    let function = Model::load(&args.input.model)?.try_hash_function()?;
+    let function = input::load_function(&args.input.model)?;
     let mut reader = input::open_for(&function, &args.input.data)?;
     let target = Output::new(&args.out)?;
     let mut out = NpyWriter::<u8>::create(target.path(), Some(function.bits().div_ceil(8)))?;

@@ -2,8 +2,8 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::ArgAction;
+use hashbrook::LabelNames;
 use hashbrook::eval::{Evaluation, Measures, evaluate};
-use hashbrook::{LabelNames, Learner, Model};
 use serde_json::{Map, Value, json};
 
 use crate::args::ModelAndData;
@@ -55,7 +55,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     interrupt::nothing_to_save();
     let start = Instant::now();
-    let function = Model::load(&args.input.model)?.try_hash_function()?;
+    let function = input::load_function(&args.input.model)?;
     let mut names = LabelNames::new();
     let mut encoded = |what: &str, data: &[String], label_files: &[String]| -> Result<_> {
         // Labels first: they are quick to read, and a wrong number of them is soon known.
@@ -71,11 +71,7 @@ pub fn run(args: &Args) -> Result<()> {
     let (database, labels) = encoded("database", &args.input.data, &args.labels)?;
     let encoding = start.elapsed();
     let clock = Instant::now();
-    let measures = Measures {
-        tops: args.top.clone(),
-        precision_at: args.precision_at.clone(),
-        radii: args.radius.clone(),
-    };
+    let measures = Measures::new(&args.top, &args.precision_at, &args.radius);
     let found = evaluate(&queries, query_labels.view(), &database, labels.view(), &measures)?;
     if found.answerable == 0 {
         bail!(

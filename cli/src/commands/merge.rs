@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
@@ -11,6 +12,10 @@ use crate::console::{self, count, plural};
 /// The result is the model that learned all the parts, to the last bit, in whatever order they
 /// came. The models must have the same centre and anchors: learn the first part, and all others
 /// with `learn --like` that model. Only brook models can be merged.
+///
+/// A model that is given twice is refused, under whatever name: its rows would count twice. A model
+/// keeps sums and not rows, so that parts overlap cannot be told: rows that two parts have both
+/// learned, or a model that is merged with a part of itself, count twice.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example, on three machines:
@@ -34,15 +39,21 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<()> {
     file::check_writable(&args.out)?;
-    for (at, path) in args.models.iter().enumerate() {
-        if args.models[..at].contains(path) {
-            bail!("{} is given twice: its rows would count twice", path.display());
-        }
-    }
     let (first, others) = args.models.split_first().context("two models or more")?;
     let mut model = Model::load(first)?;
+    // Not only each with the first: what was merged before no longer shows in the sum.
+    let mut given = HashMap::from([(model.fingerprint(), first)]);
     for path in others {
         let other = Model::load(path)?;
+        if other.seen() > 0
+            && let Some(before) = given.insert(other.fingerprint(), path)
+        {
+            bail!(
+                "{} has learned the very same as {}: its rows would count twice",
+                path.display(),
+                before.display()
+            );
+        }
         model
             .merge(&other)
             .with_context(|| format!("{} and {}", first.display(), path.display()))?;

@@ -5,6 +5,7 @@ pub mod dedup;
 pub mod demo;
 pub mod encode;
 pub mod eval;
+pub mod export;
 pub mod index;
 pub mod info;
 pub mod learn;

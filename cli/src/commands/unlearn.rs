@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use hashbrook::{Batch, Learner, Model, file};
+use hashbrook::{Batch, Model, file};
 use serde_json::json;
 
 use crate::args::LabelledData;

@@ -146,7 +146,7 @@ fn what_does_not_fit_is_said() {
     for (arguments, status, expected) in [
         ("search --index none.index --codes codes.npy -k 1", 1, "none.index"),
         ("search --index broken.index --codes codes.npy -k 1", 1, "is not an index file"),
-        ("info i.index", 1, "is an index, not a model"),
+        ("encode --model i.index --data db.npy --out o.index", 1, "i.index: is an index"),
         ("index info m.model", 1, "it may be a model"),
         ("search --index short.index --codes codes.npy -k 1", 1, "is cut short"),
         ("index verify flipped.index", 1, "is damaged"),

@@ -5,6 +5,7 @@ mod compare;
 mod files;
 mod good;
 mod index;
+mod models;
 mod package;
 mod reproduce;
 mod results;

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::{Error, Result};
 
 pub(crate) const MAGIC: &[u8; 8] = b"HBROOKIX";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 pub(super) const PAGE: usize = 4096;
 /// What stands before the sections.
 pub(super) const HEAD: usize = 3 * PAGE;

@@ -23,6 +23,7 @@ pub(crate) use self::layout::Layout;
 /// another is asked for, which is for tests and comparisons: results are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Kernel {
     /// 512 bits at a time, with an instruction that counts bits (VPOPCNTDQ).
     Avx512,

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use hashbrook::dataset::Data;
 use hashbrook::eval::Measures;
 use hashbrook::protocol::Experiment;
-use hashbrook::{Center, Learner, Method, Setup, file};
+use hashbrook::{Center, Method, Setup, file};
 use serde_json::{Map, Value, json};
 
 use super::Args;
@@ -175,11 +175,13 @@ impl<'a> Cell<'a> {
             queries: queries.batch(),
             batch: args.batch.map_or(suited, |batch| batch as usize),
             every: None,
-            measures: Measures { tops: vec![args.top], precision_at: vec![100], radii: vec![2] },
+            measures: Measures::new(&[args.top], &[100], &[2]),
         };
         let method = &self.contender.method;
         let warmup = Some(method.warmup().min(rows));
-        let setup = Setup { center, warmup, ..Setup::default() };
+        let mut setup = Setup::default();
+        setup.center = center;
+        setup.warmup = warmup;
         let name = || format!("{}, {} bits, seed {}", self.contender.name, self.bits, self.seed);
         let mut model =
             method.start_with(database.dim(), self.bits, self.seed, setup).with_context(name)?;

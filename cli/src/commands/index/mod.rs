@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::{ArgAction, Subcommand};
 use hashbrook::dataset::read_ids;
-use hashbrook::{Index, Learner, Model, file};
+use hashbrook::{HashFunction, Index, file};
 use serde_json::json;
 
 use self::items::Items;
@@ -60,7 +60,8 @@ enum Action {
 /// otherwise.
 #[derive(clap::Args)]
 struct Build {
-    /// The model that encodes vectors, as `learn` wrote it; the index keeps its hash function
+    /// The model that encodes vectors, as `learn` wrote it, or the function alone, as `export` did;
+    /// the index keeps the function
     #[arg(long, value_name = "MODEL")]
     model: Option<PathBuf>,
 
@@ -142,7 +143,7 @@ struct Renew {
     /// The index
     index: PathBuf,
 
-    /// The newer model
+    /// The newer model, or its function alone
     #[arg(long, value_name = "MODEL")]
     model: PathBuf,
 
@@ -198,7 +199,7 @@ pub fn run(args: &Args) -> Result<()> {
         Action::Add(args) => add(args),
         Action::Remove(args) => remove(args),
         Action::Renew(args) => renew(args),
-        Action::Info(args) => info(args),
+        Action::Info(args) => super::info::index(&args.index, args.json),
         Action::Verify(args) => verify(args),
         Action::Compact(args) => compact(args),
     }
@@ -210,16 +211,16 @@ fn build(args: &Build) -> Result<()> {
     output::check_outputs(outputs, args.items.files())?;
     output::check_free([args.out.as_path()], args.force)?;
     file::check_writable(&args.out)?;
-    let model = args.model.as_ref().map(|model| Model::load(model)).transpose()?;
+    let function = args.model.as_deref().map(input::load_function).transpose()?;
     let codes = match args.items.codes.as_slice() {
         [] => None,
         codes => {
-            let bits = args.bits.or(model.as_ref().map(Model::bits));
+            let bits = args.bits.or(function.as_ref().map(HashFunction::bits));
             Some(items::read_codes_all(codes, bits)?)
         }
     };
-    let mut index = match (&model, &codes) {
-        (Some(model), _) => Index::new(model.try_hash_function()?),
+    let mut index = match (function, &codes) {
+        (Some(function), _) => Index::new(function),
         (None, Some(codes)) => Index::of_codes(codes.bits())?,
         (None, None) => bail!("vectors need --model to be encoded; or give packed --codes"),
     };
@@ -280,7 +281,7 @@ fn remove(args: &Remove) -> Result<()> {
 fn renew(args: &Renew) -> Result<()> {
     let start = Instant::now();
     let mut index = args.lock.edit(&args.index)?;
-    let function = Model::load(&args.model)?.try_hash_function()?;
+    let function = input::load_function(&args.model)?;
     let mut reader = input::open_for(&function, &args.data)?;
     let codes = input::encode_all("encoding", &function, &mut reader)?;
     let ids = if args.ids.is_empty() {
@@ -310,37 +311,6 @@ fn changed(index: &Index, what: &str, items: usize, start: Instant, json: bool) 
     }
     let (some, all) = (plural(items as u64, "item"), count(index.len() as u64));
     console::line(format_args!("{some} {what}, {all} there, in {}", seconds(start.elapsed())))
-}
-
-fn info(args: &Named) -> Result<()> {
-    let index = Index::open(&args.index)?;
-    let statistics = index.statistics();
-    let bytes = std::fs::metadata(&args.index)?.len();
-    let dim = index.function().map(hashbrook::HashFunction::dim);
-    if args.json {
-        return console::line(json!({
-            "items": statistics.items,
-            "removed": statistics.removed,
-            "bits": index.bits(),
-            "dim": dim,
-            "labels": index.label_names().iter().collect::<Vec<_>>(),
-            "bytes": bytes,
-            "segments": statistics.segments,
-        }));
-    }
-    console::pairs(&[
-        ("items", count(statistics.items as u64)),
-        ("removed, not yet compacted", count(statistics.removed as u64)),
-        ("codes", plural(index.bits() as u64, "bit")),
-        (
-            "vectors",
-            dim.map_or("none: it takes codes alone".to_owned(), |dim| {
-                plural(dim as u64, "dimension")
-            }),
-        ),
-        ("labels", count(index.label_names().iter().count() as u64)),
-        ("file", plural(bytes, "byte")),
-    ])
 }
 
 fn verify(args: &Named) -> Result<()> {

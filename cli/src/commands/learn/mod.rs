@@ -1,16 +1,17 @@
 mod notes;
+mod remarks;
 mod start;
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::ArgAction;
 use hashbrook::dataset::{NpyWriter, Reader};
-use hashbrook::{Batch, Features, LabelList, Learner, Model, Step, file};
+use hashbrook::{Batch, Features, LabelList, Model, Step, file};
 use serde_json::json;
 
+use self::remarks::Columns;
 use crate::args::LabelledData;
 use crate::console::{self, count, plural};
 use crate::interrupt::Interrupted;
@@ -29,6 +30,7 @@ Examples:
                   --data mnist.npz:images --labels mnist.npz:labels --out digits.model
   hashbrook learn --resume digits.model --data more.npy --labels more-labels.npy --out digits.model
   hashbrook learn --set lift=none --data x.npy --labels y.npy --out small.model
+  hashbrook learn --scale standard --data wine.csv:0-12 --labels wine.csv:13 --out wine.model
   hashbrook learn --like digits.model --data part2.npy --labels labels2.npy --out part2.model
 
 A method and its parameters in a file, for --config:
@@ -43,7 +45,9 @@ A method and its parameters in a file, for --config:
 --resume goes on exactly where the model stopped. Given the data it stopped in (told by its first
 rows), it goes on with the row after the last it learned; given other data, it learns all of it.
 --skip overrules that. What is settled in the model (method, bits, seed, centre and so on) need not
-be given again, and cannot be changed.")]
+be given again, and cannot be changed. A run that --rows ends and --resume goes on with comes to the
+same model as one that was never ended, if --rows is a multiple of --batch; with brook its function is
+the same in any case. If it ends within the warm-up, the model holds its rows back until more come.")]
 pub struct Args {
     #[command(flatten)]
     input: LabelledData,
@@ -61,7 +65,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     bits: Option<usize>,
 
-    /// How many rows to learn at a time [default: 2000, or a tenth of the rows if that is less]
+    /// How many rows to learn at a time [default: 2000, or a tenth of the data's rows if that is less]
     #[arg(long, value_name = "N")]
     batch: Option<usize>,
 
@@ -95,11 +99,17 @@ pub struct Args {
     center: Option<String>,
 
     /// How many of the first rows to hold back until what comes from them is known: the centre,
-    /// anchors and the like [default: 1000, for brook 3000; all rows if there are fewer]
+    /// anchors and the like [default: 1000, for brook 3000; all rows if the data has fewer]
     #[arg(long, value_name = "N")]
     warmup: Option<usize>,
 
-    /// Whether to scale vectors to unit length [default: true]
+    /// Whether to divide each column by its deviation in the first --warmup rows, after centring:
+    /// for columns of different scale, which would count as they are large. A column that is constant
+    /// there is left out [default: none]
+    #[arg(long, value_name = "none|standard", value_parser = ["none", "standard"])]
+    scale: Option<String>,
+
+    /// Whether to scale vectors to unit length, after that [default: true]
     #[arg(long, value_name = "true|false")]
     unit: Option<bool>,
 
@@ -150,21 +160,24 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let labels = read_labels(args, &mut model, (total, reader.dim()))?;
     let skipped = notes::skip_rows(args, &mut model, &mut reader, total)?;
-    let available = total.map(|total| (total - skipped).min(args.rows.unwrap_or(total)));
-    let batch = notes::batch_size(args, &mut model, available);
+    let left = total.map(|total| total - skipped);
+    let batch = notes::batch_size(args, &mut model, left);
+    let new = model.seen() == 0 && !model.is_warm();
     let mut run = Run {
         args,
         labels: labels.as_ref(),
         skipped,
+        total,
         batch,
         rows: 0,
         learning: Duration::ZERO,
         interrupted: false,
         unheard: false,
         last: Vec::new(),
+        columns: new.then(|| Columns::new(model.dim())),
     };
     let start = model.try_hash_function()?.parts().weights.clone();
-    run.learn(&mut model, &mut reader, available)?;
+    run.learn(&mut model, &mut reader)?;
     // Some methods only add up as they learn, and solve when they are asked.
     let clock = Instant::now();
     if let Err(error) = model.try_hash_function() {
@@ -176,7 +189,7 @@ pub fn run(args: &Args) -> Result<()> {
     run.learning += clock.elapsed();
     save(args, &model)?;
     run.summarize(&model)?;
-    run.remark(&model, &start)?;
+    remarks::remark(&run, &model, &start)?;
     if run.interrupted { Err(Interrupted.into()) } else { Ok(()) }
 }
 
@@ -219,6 +232,8 @@ struct Run<'a> {
     args: &'a Args,
     labels: Option<&'a LabelList>,
     skipped: usize,
+    /// How many rows the data has, if that is known.
+    total: Option<usize>,
     batch: usize,
     rows: usize,
     learning: Duration,
@@ -227,20 +242,18 @@ struct Run<'a> {
     unheard: bool,
     /// Some of the last rows learned.
     last: Vec<f32>,
+    /// How far the columns spread in the rows of the warm-up, if it begins with this run.
+    columns: Option<Columns>,
 }
 
 /// How many of the last rows are looked at in the end.
 const LAST_ROWS: usize = 1000;
 
 impl Run<'_> {
-    fn learn(
-        &mut self,
-        model: &mut Model,
-        reader: &mut Reader,
-        available: Option<usize>,
-    ) -> Result<()> {
+    fn learn(&mut self, model: &mut Model, reader: &mut Reader) -> Result<()> {
         let most = self.args.rows.unwrap_or(usize::MAX);
-        let bar = console::progress("learning", available);
+        let left = self.total.map(|total| (total - self.skipped).min(most));
+        let bar = console::progress("learning", left);
         let mut ended = false;
         while self.rows < most && !self.interrupted {
             let Some(features) = reader.next(self.batch.min(most - self.rows))? else {
@@ -252,6 +265,10 @@ impl Run<'_> {
             let step = model.learn(batch)?;
             let time = clock.elapsed();
             self.learning += time;
+            if let Some(columns) = &mut self.columns {
+                let first = model.warmup().saturating_sub(self.rows).min(features.len());
+                columns.add(features.slice(0..first))?;
+            }
             self.rows += batch.len();
             let values = features.values();
             let kept = values.len().min(LAST_ROWS * features.dim());
@@ -269,7 +286,8 @@ impl Run<'_> {
         }
         notes::remember_rows(model, self.skipped + self.rows);
         if !model.is_warm() && !self.interrupted {
-            self.end_warmup(model)?;
+            let ended = ended || self.total == Some(self.skipped + self.rows);
+            self.end_warmup(model, ended)?;
         }
         Ok(())
     }
@@ -289,10 +307,10 @@ impl Run<'_> {
         Ok(Batch::new(features, labels.view().slice(start..end))?)
     }
 
-    /// The stream was shorter than the warm-up.
-    fn end_warmup(&mut self, model: &mut Model) -> Result<()> {
+    /// The run was shorter than the warm-up; `ended` says whether the data was, too.
+    fn end_warmup(&mut self, model: &mut Model, ended: bool) -> Result<()> {
         let seen = count(model.seen());
-        if notes::warmup_was_chosen(model) {
+        if !ended || notes::warmup_was_chosen(model) {
             let warmup = count(model.warmup() as u64);
             console::note(format_args!(
                 "the model still warms up, with {seen} of {warmup} rows; its function is what these \
@@ -362,46 +380,6 @@ impl Run<'_> {
         ))?;
         if self.interrupted {
             console::note(format_args!("to go on, run it again with --resume {out}"));
-        }
-        Ok(())
-    }
-
-    /// Says what looks wrong with the result.
-    fn remark(&self, model: &Model, start: &[f32]) -> Result<()> {
-        let function = model.try_hash_function()?;
-        let method = model.method().name();
-        if method != "lsh" && model.is_warm() && function.parts().weights == start {
-            console::note(format_args!(
-                "nothing was learned yet: the projection is still what it was. {method} may need \
-                 more rows, or more batches: try a smaller --batch than {}",
-                count(self.batch as u64)
-            ));
-            return Ok(());
-        }
-        let Some(labels) = self.labels else { return Ok(()) };
-        let codes = function.encode(Features::new(&self.last, function.dim())?)?;
-        let end = self.skipped + self.rows;
-        let labels = labels.view().slice(end - codes.len()..end);
-        let different = (0..labels.len()).map(|row| labels.row(row)).collect::<HashSet<_>>().len();
-        let codes = codes.iter().collect::<HashSet<_>>().len();
-        if different >= 3 && codes * 2 < different {
-            let hint = match method {
-                "bsodh" => {
-                    ". With many labels, dissimilar_weight should be near similar_weight / (labels - 1)"
-                }
-                _ => "",
-            };
-            console::note(format_args!(
-                "the last {} have {} different labels, but only {}{hint}",
-                plural(labels.len() as u64, "row"),
-                count(different as u64),
-                plural(codes as u64, "different code"),
-            ));
-        } else if different == 1 && labels.len() >= 10 && model.names().len() > 1 {
-            console::note(format_args!(
-                "the last {} all have one label: is the stream sorted by label? It should be mixed",
-                plural(labels.len() as u64, "row"),
-            ));
         }
         Ok(())
     }

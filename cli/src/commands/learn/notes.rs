@@ -36,7 +36,8 @@ fn number(model: &Model, name: &str) -> Option<usize> {
     model.notes().get(name)?.parse().ok()
 }
 
-/// How many rows to learn at a time: as asked, or as before, or as suits the number of rows.
+/// How many rows to learn at a time: as asked, or as before, or as suits the number of rows there
+/// are (and not how many of them are learned now: what goes on later should come to the same).
 pub fn batch_size(args: &Args, model: &mut Model, available: Option<usize>) -> usize {
     let suited = || available.map_or(2000, |rows| rows.div_ceil(10).clamp(1, 2000));
     let before = number(model, BATCH).filter(|&batch| batch > 0);

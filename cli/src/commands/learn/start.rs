@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, anyhow, bail};
 use hashbrook::dataset::Reader;
-use hashbrook::{Center, Mean, Method, Model, Setup};
+use hashbrook::{Center, Mean, Method, Model, Scale, Setup};
 use serde_json::Value;
 
 use super::{Args, notes};
@@ -17,14 +17,17 @@ pub fn new(args: &Args, dim: usize, total: Option<usize>) -> Result<Model> {
     let bits = args.bits.unwrap_or(64);
     let seed = args.seed.unwrap_or(1);
     let init = args.init.as_deref().map(|file| read_projection(file, dim, bits)).transpose()?;
-    let mut setup = Setup { init, ..Setup::default() };
+    let mut setup = Setup::default();
+    setup.init = init;
     setup.unit = args.unit.unwrap_or(setup.unit);
-    let rows = [total.map(|total| total - args.skip.unwrap_or(0).min(total)), args.rows];
-    let rows = rows.into_iter().flatten().min().unwrap_or(usize::MAX);
+    setup.scale = scale(args).unwrap_or(setup.scale);
+    // By what the data as a whole has: a run that --rows ends is gone on with, and should then have
+    // come to the same.
+    let rows = total.map_or(usize::MAX, |total| total - args.skip.unwrap_or(0).min(total));
     setup.warmup = Some(args.warmup.unwrap_or(method.warmup().min(rows.max(1))));
     // What is wrong with the method should show before a pass over all the data.
-    let tried = Setup { center: Center::None, ..setup.clone() };
-    method.start_with(dim, bits, seed, tried)?;
+    setup.center = Center::None;
+    method.start_with(dim, bits, seed, setup.clone())?;
     setup.center = center(args, dim)?;
     let mut model = method.start_with(dim, bits, seed, setup)?;
     notes::remember_warmup(&mut model, args.warmup.is_some());
@@ -45,6 +48,7 @@ pub fn resumed(args: &Args, model: Model) -> Result<Model> {
     check("--seed", args.seed, model.seed())?;
     check("--warmup", args.warmup, model.warmup())?;
     check("--unit", args.unit, model.unit())?;
+    check("--scale", scale(args), model.scale())?;
     check("--method", args.method.as_deref(), model.method().name())?;
     let asked = method(args, Some(model.method().clone()))?;
     if asked != *model.method() {
@@ -102,6 +106,12 @@ fn method(args: &Args, base: Option<Method>) -> Result<Method> {
         method.set(parameter.trim(), value.trim())?;
     }
     Ok(method)
+}
+
+/// What --scale asks for; the parser lets nothing else through.
+fn scale(args: &Args) -> Option<Scale> {
+    let standard = |name: &str| if name == "standard" { Scale::Standard } else { Scale::None };
+    args.scale.as_deref().map(standard)
 }
 
 fn read_projection(file: &str, dim: usize, bits: usize) -> Result<Vec<f32>> {

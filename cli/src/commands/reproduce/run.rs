@@ -9,9 +9,7 @@ use hashbrook::dataset::{Data, Digits, digits};
 use hashbrook::eval::Measures;
 use hashbrook::learners::bsodh::dense::DenseBsodh;
 use hashbrook::protocol::{Checkpoint, Experiment};
-use hashbrook::{
-    Batch, Center, Codes, Features, LabelList, Learner, Method, Model, Setup, hamming,
-};
+use hashbrook::{Batch, Center, Codes, Features, LabelList, Method, Model, Setup, hamming};
 
 use super::plan::{Cell, DENSE, Dataset};
 use super::store::{Classes, Drawn, Point, Record, Taught};
@@ -86,23 +84,18 @@ impl Loaded {
         }
         let method = Contender::parse(&cell.spec, Some(&dataset.preset))?.method;
         let rows = dataset.rows.min(database.len());
-        let setup = Setup {
-            center: Center::Given(self.center.clone()),
-            warmup: Some(method.warmup().min(rows)),
-            ..Setup::default()
-        };
+        let mut setup = Setup::default();
+        setup.center = Center::Given(self.center.clone());
+        setup.warmup = Some(method.warmup().min(rows));
+        // The whole curve where curves are drawn.
+        let precision_at = if cell.every.is_some() { (1..=100).collect() } else { vec![100] };
         let experiment = Experiment {
             stream: database.batch().slice(0..rows),
             database: database.batch(),
             queries: queries.batch(),
             batch: cell.batch,
             every: cell.every,
-            measures: Measures {
-                tops: vec![1000],
-                // The whole curve where curves are drawn.
-                precision_at: if cell.every.is_some() { (1..=100).collect() } else { vec![100] },
-                radii: vec![2],
-            },
+            measures: Measures::new(&[1000], &precision_at, &[2]),
         };
         let started = method.start_with(database.dim(), cell.bits, cell.seed, setup);
         let outcome = started.and_then(|mut model| {
@@ -144,7 +137,8 @@ fn dense(center: &[f32], database: &Data, dataset: &Dataset, cell: &Cell) -> Res
         bail!("bsodh is a method");
     };
     // Vectors prepared as any model prepares them, and the start that any model has.
-    let setup = Setup { center: Center::Given(center.to_vec()), ..Setup::default() };
+    let mut setup = Setup::default();
+    setup.center = Center::Given(center.to_vec());
     let lsh = Method::named("lsh")?.start_with(database.dim(), cell.bits, cell.seed, setup)?;
     let function = lsh.hash_function();
     let rows = dataset.rows.min(database.len());

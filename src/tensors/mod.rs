@@ -1,9 +1,14 @@
 //! Named arrays, as they stand in a safetensors file.
 
+mod file;
+
 use std::collections::BTreeMap;
 
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensorError, SafeTensors};
+
+pub use self::file::FileKind;
+pub(crate) use self::file::Format;
 
 /// A number that can stand in an array.
 pub(crate) trait Number: Copy {
@@ -32,6 +37,7 @@ macro_rules! number {
 
 number!(f32 => F32, f64 => F64, i8 => I8, u32 => U32, u64 => U64);
 
+#[derive(Clone, PartialEq)]
 struct Tensor {
     dtype: Dtype,
     shape: Vec<usize>,
@@ -39,7 +45,7 @@ struct Tensor {
 }
 
 /// Arrays by name.
-#[derive(Default)]
+#[derive(Clone, Default, PartialEq)]
 pub(crate) struct Tensors(BTreeMap<String, Tensor>);
 
 impl Tensors {
@@ -96,6 +102,11 @@ impl Tensors {
         self.0.contains_key(name)
     }
 
+    /// The name of each array, and how many bytes it takes.
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.0.iter().map(|(name, tensor)| (name.as_str(), tensor.bytes.len()))
+    }
+
     /// A checksum of all arrays, with their names and shapes, and of `text`.
     pub(crate) fn checksum(&self, text: &str) -> u32 {
         let mut sum = crc32fast::Hasher::new();
@@ -136,6 +147,9 @@ impl Tensors {
     #[cfg(test)]
     pub(crate) fn damage(&mut self, rng: &mut rand::rngs::ChaCha8Rng) {
         use rand::RngExt;
+        if self.0.is_empty() {
+            return;
+        }
         let at = rng.random_range(0..self.0.len());
         let Some((name, tensor)) = self.0.iter_mut().nth(at) else { return };
         let size = tensor.dtype.bitsize() / 8;

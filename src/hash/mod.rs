@@ -1,25 +1,29 @@
 //! [`HashFunction`]: from a vector to its code.
 
+mod file;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::file::FORMAT;
 use crate::codes::{Codes, check_bits};
 use crate::kernel::{LANES, Panels, exp_in_place, prepare, squared_norm};
-use crate::{Error, Features, Result};
+use crate::{Error, Features, LabelNames, Result};
 
 /// How many rows are taken through all stages together, so that they stay in the cache.
 const ROWS_AT_ONCE: usize = 48;
 
 /// A frozen hash function: bit `r` of `x` is `[w_r . phi(x) + b_r > 0]`.
 ///
-/// All that learning did to a vector before it looked at it (centring, scaling to unit length,
-/// lifting) is in here, so what is learned and what is served cannot drift apart. A vector gets
-/// the same code alone or in company, on one thread or many.
+/// All that learning did to a vector before it looked at it (centring, scaling, lifting) is in here,
+/// so what is learned and what is served cannot drift apart. A vector gets the same code alone or in
+/// company, on one thread or many. [`save`](HashFunction::save) writes it to a small file of its own.
 #[derive(Clone, Debug)]
 pub struct HashFunction {
     parts: HashParts,
     weights: Panels,
     anchors: Option<Anchors>,
+    names: LabelNames,
 }
 
 /// What a [`HashFunction`] is made of, in the order in which a vector goes through it.
@@ -31,6 +35,8 @@ pub struct HashParts {
     pub bits: usize,
     /// Subtracted from every vector, if there.
     pub center: Option<Vec<f32>>,
+    /// What each number is multiplied by after that, if there.
+    pub scale: Option<Vec<f32>>,
     /// Whether vectors are scaled to unit length after that. A zero vector stays zero.
     pub unit: bool,
     /// What vectors are mapped by before they are projected.
@@ -44,6 +50,7 @@ pub struct HashParts {
 /// A map that vectors go through before they are projected.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Lift {
     /// None: the vectors themselves.
     #[default]
@@ -65,6 +72,7 @@ impl HashParts {
             dim,
             bits,
             center: None,
+            scale: None,
             unit: false,
             lift: Lift::Identity,
             weights,
@@ -90,8 +98,8 @@ impl HashParts {
                 Err(Error::Shape { values: values.len(), dim })
             }
         };
-        if let Some(center) = &self.center {
-            row_of(center, self.dim)?;
+        for values in [&self.center, &self.scale].into_iter().flatten() {
+            row_of(values, self.dim)?;
         }
         if let Lift::Rbf { anchors, gamma } = &self.lift {
             if !(gamma.is_finite() && *gamma > 0.0) {
@@ -121,7 +129,7 @@ impl HashFunction {
             Lift::Identity => None,
             Lift::Rbf { anchors, gamma } => Some(Anchors::new(anchors, parts.dim, *gamma)),
         };
-        Ok(HashFunction { parts, weights, anchors })
+        Ok(HashFunction { parts, weights, anchors, names: LabelNames::default() })
     }
 
     /// What the function is made of.
@@ -137,6 +145,38 @@ impl HashFunction {
     /// The length of the codes it makes.
     pub fn bits(&self) -> usize {
         self.parts.bits
+    }
+
+    /// What the labels that it was learned from are called, in the order of their numbers; none if
+    /// they have no names.
+    pub fn label_names(&self) -> &LabelNames {
+        &self.names
+    }
+
+    /// The same function, with these names of labels.
+    pub fn with_label_names(self, names: LabelNames) -> Self {
+        HashFunction { names, ..self }
+    }
+
+    /// The code of one vector, 64 bits to a word: as [`encode`](HashFunction::encode) gives it.
+    ///
+    /// ```
+    /// use hashbrook::{HashFunction, HashParts};
+    ///
+    /// let function = HashFunction::new(HashParts::linear(2, 3, vec![1.0, -1.0, 0.5, 0.0, 2.0, 0.5]))?;
+    /// assert_eq!(function.encode_one(&[1.0, 1.0])?, [0b111]);
+    /// assert!(function.encode_one(&[1.0]).is_err());
+    /// # Ok::<(), hashbrook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the vector has another dimension than the function takes, or a number that is not
+    /// finite.
+    pub fn encode_one(&self, vector: &[f32]) -> Result<Vec<u64>> {
+        if vector.len() != self.dim() {
+            return Err(Error::Dimension { expected: self.dim(), found: vector.len() });
+        }
+        Ok(self.encode(Features::new(vector, self.dim())?)?.words().to_vec())
     }
 
     /// The codes of some vectors, computed in parallel.
@@ -188,20 +228,26 @@ impl HashFunction {
     pub fn lifted(&self, features: Features<'_>) -> Result<Vec<f32>> {
         features.expect_dim(self.dim())?;
         let mut rows = Vec::new();
-        let HashParts { center, unit, .. } = &self.parts;
-        prepare(center.as_deref(), *unit, self.dim(), features.values(), &mut rows);
+        self.prepare(features.values(), &mut rows);
         Ok(match &self.anchors {
             None => rows,
             Some(anchors) => anchors.lift_rows(&rows, self.dim()),
         })
     }
 
+    /// Takes rows through the stages before the lift.
+    fn prepare(&self, rows: &[f32], out: &mut Vec<f32>) {
+        let HashParts { dim, center, scale, unit, .. } = &self.parts;
+        prepare(center.as_deref(), scale.as_deref(), *unit, *dim, rows, out);
+    }
+
     /// Takes a few rows through all stages but the last; the result has the width of the panels.
     fn project_into<'s>(&self, rows: &[f32], scratch: &'s mut Scratch) -> &'s [f32] {
         let Scratch { prepared, lifted, projections } = scratch;
         let mut rows = rows;
-        if self.parts.unit || self.parts.center.is_some() {
-            prepare(self.parts.center.as_deref(), self.parts.unit, self.dim(), rows, prepared);
+        let HashParts { center, scale, unit, .. } = &self.parts;
+        if *unit || center.is_some() || scale.is_some() {
+            self.prepare(rows, prepared);
             rows = prepared;
         }
         let mut dim = self.dim();

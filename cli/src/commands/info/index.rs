@@ -1,0 +1,41 @@
+use std::path::Path;
+
+use anyhow::Result;
+use hashbrook::{FileKind, HashFunction, Index};
+use serde_json::json;
+
+use super::{size, summary};
+use crate::console::{self, count, plural};
+
+/// Tells of an index.
+pub fn index(path: &Path, json: bool) -> Result<()> {
+    let index = Index::open(path)?;
+    let (statistics, bytes) = (index.statistics(), size(path)?);
+    let dim = index.function().map(HashFunction::dim);
+    let labels: Vec<&str> = index.label_names().iter().collect();
+    if json {
+        return console::line(json!({
+            "kind": FileKind::Index,
+            "items": statistics.items,
+            "removed": statistics.removed,
+            "bits": index.bits(),
+            "dim": dim,
+            "labels": labels,
+            "bytes": bytes,
+            "segments": statistics.segments,
+        }));
+    }
+    let vectors = match dim {
+        None => "none: it takes codes alone".to_owned(),
+        Some(dim) => plural(dim as u64, "dimension"),
+    };
+    console::pairs(&[
+        ("kind", "an index, which finds items by their codes".to_owned()),
+        ("items", count(statistics.items as u64)),
+        ("removed, not yet compacted", count(statistics.removed as u64)),
+        ("codes", plural(index.bits() as u64, "bit")),
+        ("vectors", vectors),
+        ("labels", summary(&labels)),
+        ("file", plural(bytes, "byte")),
+    ])
+}

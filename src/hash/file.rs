@@ -1,0 +1,155 @@
+//! A hash function as a file of its own: all that encoding needs, and nothing that learning does.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tensors::{FileKind, Format, Tensors};
+use crate::{Error, HashFunction, HashParts, LabelNames, Lift, Result, file};
+
+pub(crate) const FORMAT: Format =
+    Format { name: "hashbrook function", version: 1, kind: FileKind::Function };
+
+/// The text of a function's file.
+#[derive(Serialize, Deserialize)]
+struct Text {
+    format: String,
+    version: u32,
+    program: String,
+    #[serde(flatten)]
+    description: Description,
+    label_names: LabelNames,
+}
+
+/// What a function is, besides its arrays.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Description {
+    dim: usize,
+    bits: usize,
+    unit: bool,
+    lift: Lift,
+}
+
+impl HashFunction {
+    /// Saves the function, whole or not at all, replacing what stood there. What it takes to learn
+    /// on is not in the file: that is what [`Model::save`](crate::Model::save) keeps.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        file::write(path.as_ref(), &self.to_bytes())
+    }
+
+    /// Loads a function that was saved.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is not that of a function, is damaged, or was written by a
+    /// newer version.
+    pub fn load(path: impl AsRef<Path>) -> Result<HashFunction> {
+        let path = path.as_ref();
+        HashFunction::from_bytes(&FORMAT.read(path)?, path)
+    }
+
+    /// The bytes of a function's file. One function has one form.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let HashParts { dim, bits, center, scale, unit, lift, weights, offset } = self.parts();
+        let mut arrays = Tensors::default();
+        arrays.put("weights", *bits, weights);
+        let optional = [("center", dim, center), ("scale", dim, scale), ("offset", bits, offset)];
+        for (name, width, values) in optional {
+            if let Some(values) = values {
+                arrays.put(name, *width, values);
+            }
+        }
+        if let Lift::Rbf { anchors, .. } = lift {
+            arrays.put("anchors", *dim, anchors);
+        }
+        let text = Text {
+            format: FORMAT.name.to_owned(),
+            version: FORMAT.version,
+            program: concat!("hashbrook ", env!("CARGO_PKG_VERSION")).to_owned(),
+            description: Description { dim: *dim, bits: *bits, unit: *unit, lift: lift.clone() },
+            label_names: self.label_names().clone(),
+        };
+        FORMAT.to_bytes(serde_json::to_string(&text).expect("numbers and names serialise"), arrays)
+    }
+
+    /// Reads a function from the bytes of a file; errors name `path`.
+    ///
+    /// # Errors
+    /// As for [`load`](HashFunction::load).
+    pub fn from_bytes(bytes: &[u8], path: impl AsRef<Path>) -> Result<HashFunction> {
+        let path = path.as_ref();
+        let (text, arrays) = FORMAT.parse(bytes, path)?;
+        let wrong = |problem: String| Error::malformed(path, problem);
+        let text: Text = serde_json::from_str(&text)
+            .map_err(|problem| wrong(format!("its description is incomplete: {problem}")))?;
+        let function = HashFunction::from_arrays(text.description, arrays).map_err(wrong)?;
+        Ok(function.with_label_names(text.label_names))
+    }
+
+    /// Puts a function together from what a file holds of it; what is wrong with that otherwise.
+    pub(crate) fn from_arrays(
+        description: Description,
+        mut arrays: Tensors,
+    ) -> std::result::Result<HashFunction, String> {
+        let Description { dim, bits, unit, mut lift } = description;
+        let mut optional = |name: &str, width: usize| -> std::result::Result<_, String> {
+            if arrays.contains(name) { arrays.take::<f32>(name, width).map(Some) } else { Ok(None) }
+        };
+        let (center, scale) = (optional("center", dim)?, optional("scale", dim)?);
+        let offset = optional("offset", bits)?;
+        if let Lift::Rbf { anchors, .. } = &mut lift {
+            *anchors = optional("anchors", dim)?.ok_or("it has lost its anchors")?;
+        }
+        let weights = optional("weights", bits)?.ok_or("it has lost its weights")?;
+        HashFunction::new(HashParts { dim, bits, center, scale, unit, lift, weights, offset })
+            .map_err(|problem| problem.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+    use crate::Features;
+
+    /// A checksum guards against accidents, not against whoever computes a new one: then the parts
+    /// themselves are checked, and whatever is accepted must encode.
+    #[test]
+    fn a_function_made_up_by_others_is_refused_or_works() {
+        let numbers = |count: usize| (0..count).map(|at| (at * 7 % 11) as f32 - 5.0).collect();
+        let linear = HashParts::linear(4, 5, numbers(20));
+        let full = HashParts {
+            center: Some(numbers(4)),
+            scale: Some(numbers(4)),
+            unit: true,
+            lift: Lift::Rbf { anchors: numbers(12), gamma: 0.5 },
+            weights: numbers(15),
+            offset: Some(numbers(5)),
+            ..linear.clone()
+        };
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut accepted = 0;
+        for round in 0..4000 {
+            let parts = if round % 2 == 0 { linear.clone() } else { full.clone() };
+            let bytes = HashFunction::new(parts).unwrap().to_bytes();
+            let (mut text, mut arrays) = FORMAT.parse(&bytes, Path::new("sound")).unwrap();
+            match rng.random_range(0..6) {
+                0 => text = text.replace("\"dim\":4", &format!("\"dim\":{}", rng.random::<u32>())),
+                1 => text = text.replace("\"bits\":5", &format!("\"bits\":{}", rng.random::<u8>())),
+                2 => text = text.replace("0.5", ["0", "-1", "1e39", "1e-39"][round / 2 % 4]),
+                _ => (0..rng.random_range(1..4)).for_each(|_| arrays.damage(&mut rng)),
+            }
+            let bytes = FORMAT.to_bytes(text, arrays);
+            if let Ok(function) = HashFunction::from_bytes(&bytes, "made up") {
+                accepted += 1;
+                let row = vec![0.5; function.dim()];
+                function.encode(Features::new(&row, function.dim()).unwrap()).unwrap();
+            }
+        }
+        assert!(accepted > 100, "{accepted}: the damage is subtle enough to pass now and then");
+    }
+}

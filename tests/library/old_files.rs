@@ -1,0 +1,211 @@
+//! Files of older versions are read, give the codes they gave, and are learned on from.
+//!
+//! `version-1/` holds models as the first version wrote them, one for every method, and an index with
+//! a hash function in it; `version-2/` what came with the second: scales, and functions in files of
+//! their own. `codes.txt` has for each model a line with the codes it gave when it was written, and one
+//! with those after it had learned on. Files are made once, when their version is new, and never
+//! change.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use hashbrook::{Batch, Features, HashFunction, Index, Labels, Method, Model, Scale};
+
+use crate::streams::setup_with;
+
+const DIM: usize = 16;
+const BITS: usize = 16;
+/// Rows that a file has learned, and all there are.
+const LEARNED: usize = 60;
+const ROWS: usize = 120;
+
+struct Case {
+    version: u32,
+    name: &'static str,
+    method: &'static str,
+    parameters: &'static [(&'static str, &'static str)],
+    warmup: usize,
+}
+
+/// Every method, some of them still warming up.
+const CASES: &[Case] = &[
+    case("brook-lifted", "brook", &[("anchors", "20")], 30),
+    case("brook-linear", "brook", &[("lift", "none")], 30),
+    case("brook-half-life", "brook", &[("anchors", "20"), ("half_life", "1000")], 30),
+    case("brook-steady", "brook", &[("anchors", "20"), ("start", "steady")], 30),
+    case("brook-warming", "brook", &[("anchors", "20")], 90),
+    case("bsodh", "bsodh", &[], 30),
+    case("bsodh-warming", "bsodh", &[], 90),
+    case("okh", "okh", &[("anchors", "10")], 30),
+    case("okh-warming", "okh", &[("anchors", "10")], 90),
+    case("sketchhash", "sketchhash", &[("sketch", "32"), ("batch", "16")], 30),
+    case("frosh", "frosh", &[("sketch", "32"), ("batch", "16")], 30),
+    case("adapthash", "adapthash", &[], 30),
+    case("osh", "osh", &[], 30),
+    case("mihash", "mihash", &[("reservoir", "20")], 30),
+    case("lsh", "lsh", &[], 30),
+    case("lsh-warming", "lsh", &[], 90),
+    Case { version: 2, ..case("brook-scaled", "brook", &[("anchors", "20")], 30) },
+    Case { version: 2, ..case("bsodh-scaled-warming", "bsodh", &[], 90) },
+];
+
+/// The version that this program writes.
+const WRITTEN: u32 = 2;
+
+const fn case(
+    name: &'static str,
+    method: &'static str,
+    parameters: &'static [(&'static str, &'static str)],
+    warmup: usize,
+) -> Case {
+    Case { version: 1, name, method, parameters, warmup }
+}
+
+/// Rows of four labels, the same on every machine.
+fn stream() -> (Vec<f32>, Vec<u32>) {
+    let value = |row: usize, column: usize| {
+        let noise = (row * 7919 + column * column * 5407 + row * column * 31) % 1009;
+        let class = if column % 4 == row % 4 { 1.0 } else { 0.0 };
+        class + noise as f32 / 1009.0
+    };
+    let rows = (0..ROWS * DIM).map(|at| value(at / DIM, at % DIM)).collect();
+    (rows, (0..ROWS as u32).map(|row| row % 4).collect())
+}
+
+fn with_batches(each: &mut dyn FnMut(Batch<'_>), from: usize, to: usize) {
+    let (rows, labels) = stream();
+    let all = Batch::new(Features::new(&rows, DIM).unwrap(), Labels::single(&labels)).unwrap();
+    (from..to).step_by(20).for_each(|start| each(all.slice(start..start + 20)));
+}
+
+fn learn(model: &mut Model, from: usize, to: usize) {
+    with_batches(&mut |batch| drop(model.learn(batch).unwrap()), from, to);
+}
+
+/// The codes of rows that no file has learned, as one line of text.
+fn codes(function: &HashFunction) -> String {
+    let (rows, _) = stream();
+    let features = Features::new(&rows, DIM).unwrap().slice(LEARNED..ROWS);
+    let codes = function.encode(features).unwrap();
+    codes.iter().map(|code| format!("{:04x}", code[0])).collect::<Vec<_>>().join(" ")
+}
+
+fn folder(version: u32) -> PathBuf {
+    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/library");
+    library.join(format!("version-{version}"))
+}
+
+fn file(case: &Case) -> PathBuf {
+    folder(case.version).join(case.name).with_extension("model")
+}
+
+/// An index of the rows learned.
+fn index(function: HashFunction) -> Index {
+    let mut index = Index::new(function);
+    let add = &mut |batch: Batch<'_>| {
+        let first = index.len() as u64;
+        let ids: Vec<u64> = (first..first + batch.len() as u64).collect();
+        index.add(&ids, batch.features(), batch.labels()).unwrap();
+    };
+    with_batches(add, 0, LEARNED);
+    index
+}
+
+/// Makes the files of the version that this program writes, beside those of older ones.
+#[test]
+#[ignore = "writes files that are kept"]
+fn make_files_of_this_version() {
+    let mut lines = String::new();
+    std::fs::create_dir_all(folder(WRITTEN)).unwrap();
+    for case in CASES.iter().filter(|case| case.version == WRITTEN) {
+        let mut method = Method::named(case.method).unwrap();
+        case.parameters.iter().for_each(|(name, value)| method.set(name, value).unwrap());
+        let setup = setup_with(|setup| {
+            setup.warmup = Some(case.warmup);
+            setup.scale = Scale::Standard;
+        });
+        let mut model = method.start_with(DIM, BITS, 7, setup).unwrap();
+        for name in ["cat", "dog", "red, cow", "4"] {
+            model.names_mut().id(name);
+        }
+        model.notes_mut().insert("batch".to_owned(), "20".to_owned());
+        learn(&mut model, 0, LEARNED);
+        model.save(file(case)).unwrap();
+        lines += &format!("{} at-first {}\n", case.name, codes(&model.hash_function()));
+        if model.is_warm() {
+            model.hash_function().save(file(case).with_extension("function")).unwrap();
+            index(model.hash_function()).save(file(case).with_extension("index")).unwrap();
+        }
+        learn(&mut model, LEARNED, ROWS);
+        lines += &format!("{} learned-on {}\n", case.name, codes(&model.hash_function()));
+    }
+    std::fs::write(folder(WRITTEN).join("codes.txt"), lines).unwrap();
+}
+
+/// The lines of `codes.txt`, by model and moment.
+fn expected(version: u32) -> BTreeMap<(String, String), String> {
+    let text = std::fs::read_to_string(folder(version).join("codes.txt")).unwrap();
+    let parse = |line: &str| {
+        let mut words = line.splitn(3, ' ').map(str::to_owned);
+        let mut next = || words.next().unwrap();
+        ((next(), next()), next())
+    };
+    text.lines().map(parse).collect()
+}
+
+fn expected_at_first(version: u32, name: &str) -> String {
+    expected(version)[&(name.to_owned(), "at-first".to_owned())].clone()
+}
+
+#[test]
+fn models_of_every_version_give_their_codes_and_learn_on() {
+    for case in CASES {
+        let expected = expected(case.version);
+        let of = |when: &str| &expected[&(case.name.to_owned(), when.to_owned())];
+        let mut model = Model::load(file(case)).unwrap();
+        assert_eq!(model.method().name(), case.method);
+        assert_eq!((model.seen(), model.batches()), (LEARNED as u64, 3), "{}", case.name);
+        assert_eq!(model.is_warm(), case.warmup < LEARNED, "{}", case.name);
+        assert_eq!(model.scale() == Scale::Standard, case.version > 1, "{}", case.name);
+        assert_eq!(model.names().find("red, cow"), Some(2));
+        assert_eq!(model.notes()["batch"], "20");
+        assert_eq!(&codes(&model.hash_function()), of("at-first"), "{}", case.name);
+        // Saved by this version, it is the same model.
+        let again = Model::from_bytes(&model.to_bytes(), "again").unwrap();
+        assert_eq!(&codes(&again.hash_function()), of("at-first"), "{}", case.name);
+        learn(&mut model, LEARNED, ROWS);
+        assert_eq!(&codes(&model.hash_function()), of("learned-on"), "{}", case.name);
+    }
+    for version in 1..=WRITTEN {
+        let cases = CASES.iter().filter(|case| case.version == version).count();
+        assert_eq!(expected(version).len(), 2 * cases, "version {version}");
+    }
+    for method in Method::all() {
+        assert!(CASES.iter().any(|case| case.method == method.name()), "{}", method.name());
+    }
+}
+
+#[test]
+fn functions_of_every_version_give_their_codes() {
+    let function = HashFunction::load(folder(2).join("brook-scaled.function")).unwrap();
+    assert_eq!(codes(&function), expected_at_first(2, "brook-scaled"));
+    assert_eq!(function.label_names().find("dog"), Some(1));
+}
+
+#[test]
+fn functions_in_indexes_of_every_version_give_their_codes() {
+    for (version, name) in [(1, "brook-lifted"), (2, "brook-scaled")] {
+        let index = Index::open(folder(version).join(name).with_extension("index")).unwrap();
+        index.verify().unwrap();
+        let function = index.function().unwrap();
+        assert_eq!(codes(function), expected_at_first(version, name));
+        assert_eq!(index.label_names().find("dog"), Some(1));
+        let (rows, labels) = stream();
+        let features = Features::new(&rows, DIM).unwrap();
+        for (row, label) in labels.iter().enumerate().take(LEARNED) {
+            let item = index.get(row as u64).unwrap().unwrap();
+            assert_eq!(item.labels, [*label]);
+            assert_eq!(item.code, function.encode_one(features.row(row)).unwrap());
+        }
+    }
+}
