@@ -262,6 +262,22 @@ methods! {
     Lsh(lsh) => Lsh,
 }
 
+/// What a parameter should be, in words for people, from the message of a parser.
+fn expectation(message: &str) -> String {
+    let Some((_, expected)) = message.split_once("expected ") else { return message.to_owned() };
+    let expected = expected.replace('`', "").replace("one of ", "");
+    let expected = match expected.as_str() {
+        "usize" | "u64" | "u32" => "a whole number of 0 or more",
+        "f64" | "f32" => "a number",
+        "a boolean" => "true or false",
+        other => other,
+    };
+    match expected.rsplit_once(", ") {
+        Some((others, last)) => format!("expected {others} or {last}"),
+        None => format!("expected {expected}"),
+    }
+}
+
 /// The parameters that the papers use on their data sets.
 const PRESETS: &str = include_str!("presets.json");
 
@@ -341,14 +357,22 @@ impl Method {
         };
         let found = value.to_string();
         *slot = value;
-        *self = serde_json::from_value(Value::Object(table)).map_err(|problem| {
-            // The error names the alternatives or the type; the parameter it does not name.
-            Error::ParameterValue {
-                name: parameter.to_owned(),
-                found,
-                problem: problem.to_string(),
+        match serde_json::from_value(Value::Object(table.clone())) {
+            Ok(method) => *self = method,
+            Err(problem) => {
+                // Which names there are is told of a name alone.
+                let name = Value::String(String::new());
+                let problem = match table.insert(parameter.to_owned(), name) {
+                    Some(Value::String(_)) => problem,
+                    _ => match serde_json::from_value::<Method>(Value::Object(table)) {
+                        Err(other) if other.to_string().contains("variant") => other,
+                        _ => problem,
+                    },
+                };
+                let (name, problem) = (parameter.to_owned(), expectation(&problem.to_string()));
+                return Err(Error::ParameterValue { name, found, problem });
             }
-        })?;
+        }
         Ok(())
     }
 

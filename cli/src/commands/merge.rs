@@ -2,10 +2,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use hashbrook::{Model, file};
+use hashbrook::Model;
 use serde_json::json;
 
 use crate::console::{self, count, plural};
+use crate::output::{self, Output};
 
 /// Puts models together that learned parts of a stream
 ///
@@ -38,7 +39,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    file::check_writable(&args.out)?;
+    output::check_json(&args.out, args.json)?;
+    let target = Output::new(&args.out)?;
     let (first, others) = args.models.split_first().context("two models or more")?;
     let mut model = Model::load(first)?;
     // Not only each with the first: what was merged before no longer shows in the sum.
@@ -60,17 +62,18 @@ pub fn run(args: &Args) -> Result<()> {
     }
     // What `learn` noted of the first one's data is not true of the whole.
     model.notes_mut().clear();
-    model.save(&args.out)?;
-    let out = args.out.display();
+    model.save(target.path())?;
+    target.finish()?;
+    let out = target.name();
     if args.json {
         return console::line(json!({
             "models": args.models.len(),
             "seen": model.seen(),
             "labels": model.names().len(),
-            "out": out.to_string(),
+            "out": out,
         }));
     }
-    console::line(format_args!(
+    target.say(format_args!(
         "{} merged, of {} in all: {out}",
         plural(args.models.len() as u64, "model"),
         count(model.seen()) + " rows",

@@ -2,11 +2,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use hashbrook::{Batch, Model, file};
+use hashbrook::{Batch, Model};
 use serde_json::json;
 
 use crate::args::LabelledData;
 use crate::console::{self, plural};
+use crate::output::Output;
 use crate::{input, output};
 
 /// Takes rows out of a model, as if it had never seen them
@@ -41,7 +42,8 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let (data, files) = (&args.input.data, &args.input.labels);
     output::check_outputs([args.out.as_path()], data.iter().chain(files))?;
-    file::check_writable(&args.out)?;
+    output::check_json(&args.out, args.json)?;
+    let target = Output::new(&args.out)?;
     let mut model = Model::load(&args.model)?;
     if files.is_empty() {
         bail!("rows are unlearned with the labels they were learned with: give them with --labels");
@@ -69,17 +71,18 @@ pub fn run(args: &Args) -> Result<()> {
     input::check_label_count(files, labels.len(), data, (rows, model.dim()))?;
     // Where `learn` stopped in its data no longer says what the model has learned.
     model.notes_mut().clear();
-    model.save(&args.out)?;
-    let (out, time) = (args.out.display(), unlearning);
+    model.save(target.path())?;
+    target.finish()?;
+    let (out, time) = (target.name(), unlearning);
     if args.json {
         return console::line(json!({
             "rows": rows,
             "seen": model.seen(),
             "seconds": time.as_secs_f64(),
-            "out": out.to_string(),
+            "out": out,
         }));
     }
-    console::line(format_args!(
+    target.say(format_args!(
         "{} unlearned in {}, {} left: {out}",
         plural(rows as u64, "row"),
         console::seconds(time),

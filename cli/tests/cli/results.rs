@@ -177,10 +177,42 @@ fn pipes_in_place_of_files() {
         .ok();
     assert_eq!(read("piped.npz").len(), read("r.npz").len());
     folder.shell("gzip -c queries.npy | hashbrook search --index i.index --queries - -k 3").ok();
+    let learn = "learn --method lsh --bits 16 --data queries.npy --out";
+    folder.run(&format!("{learn} file.model")).ok();
+    folder.shell(&format!("hashbrook {learn} - > piped.model")).ok();
+    assert_eq!(read("piped.model"), read("file.model"));
+    folder.shell("hashbrook export --model file.model --out - > piped.function").ok();
+    folder.run("export --model file.model --out file.function").ok();
+    assert_eq!(read("piped.function"), read("file.function"));
+    folder.shell("hashbrook index build --codes codes.npy --bits 48 --out - > piped.index").ok();
+    folder.run("index verify piped.index").ok();
     let twice = "hashbrook split --data - --labels - --queries 1 --out s < db.npy";
     folder.shell(twice).fails_with(&["- is given twice"]);
     let both = "hashbrook encode --model m.model --data queries.npy --out - --json";
     folder.shell(both).fails_with(&["--json and --out - both write to the standard output"]);
+}
+
+#[test]
+fn queries_of_an_index_of_codes_are_encoded_by_a_model_or_function() {
+    let folder = with_index();
+    folder.run("encode --model m.model --data db.npy --out codes.npy").ok();
+    folder.run("index build --codes codes.npy --bits 48 --out codes.index").ok();
+    folder.run("export --model m.model --out f").ok();
+    let search = "search --index codes.index --queries queries.npy -k 3 --json";
+    folder.run(search).fails_with(&["without the function that made them", "--model"]);
+    let found = |command: &str| {
+        let lines = folder.run(command).ok().json();
+        lines[..200].iter().map(|line| line["ids"].clone()).collect::<Vec<_>>()
+    };
+    let expected = found(&format!("{SEARCH} -k 3 --json"));
+    assert_eq!(found(&format!("{search} --model f")), expected);
+    assert_eq!(found(&format!("{search} --model m.model")), expected);
+    folder.run("learn --method lsh --bits 48 --data db.npy --out other.model").ok();
+    folder
+        .run(&format!("{SEARCH} -k 3 --model other.model"))
+        .fails_with(&["by another function", "index renew"]);
+    folder.run("learn --method lsh --bits 16 --data db.npy --out short.model").ok();
+    folder.run(&format!("{search} --model short.model")).fails_with(&["16 bits", "codes of 48"]);
 }
 
 #[test]

@@ -91,7 +91,10 @@ impl Items {
 /// The codes of vectors under the function of an index.
 pub fn encode(index: &Index, files: &[String]) -> Result<Codes> {
     let Some(function) = index.function() else {
-        bail!("the index holds codes without the function that made them; give packed --codes");
+        bail!(
+            "the index holds codes without the function that made them; give packed --codes, or to \
+             `search` the --model"
+        );
     };
     let mut reader = input::open_for(function, files)?;
     input::encode_all("encoding", function, &mut reader)

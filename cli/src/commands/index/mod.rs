@@ -9,12 +9,13 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::{ArgAction, Subcommand};
 use hashbrook::dataset::read_ids;
-use hashbrook::{HashFunction, Index, file};
+use hashbrook::{HashFunction, Index};
 use serde_json::json;
 
 use self::items::Items;
 use self::lock::Lock;
 use crate::console::{self, count, plural, seconds};
+use crate::output::Output;
 use crate::{input, interrupt, output};
 
 /// Makes, changes and checks index files, for `search`
@@ -210,7 +211,8 @@ fn build(args: &Build) -> Result<()> {
     let outputs = args.model.as_deref().into_iter().chain([args.out.as_path()]);
     output::check_outputs(outputs, args.items.files())?;
     output::check_free([args.out.as_path()], args.force)?;
-    file::check_writable(&args.out)?;
+    output::check_json(&args.out, args.json)?;
+    let target = Output::new(&args.out)?;
     let function = args.model.as_deref().map(input::load_function).transpose()?;
     let codes = match args.items.codes.as_slice() {
         [] => None,
@@ -226,17 +228,18 @@ fn build(args: &Build) -> Result<()> {
     };
     args.items.put(&mut index, codes, false)?;
     interrupt::check()?;
-    args.lock.save(&index, &args.out)?;
-    let path = args.out.display();
+    args.lock.save(&index, target.path())?;
+    target.finish()?;
+    let path = target.name();
     if args.json {
         return console::line(json!({
             "items": index.len(),
             "bits": index.bits(),
             "seconds": start.elapsed().as_secs_f64(),
-            "out": path.to_string(),
+            "out": path,
         }));
     }
-    console::line(format_args!(
+    target.say(format_args!(
         "{} of {} written to {path} in {}",
         plural(index.len() as u64, "item"),
         plural(index.bits() as u64, "bit"),

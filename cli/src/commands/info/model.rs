@@ -13,7 +13,7 @@ const SMALL: u64 = 1;
 pub fn model(path: &Path, json: bool) -> Result<()> {
     let model = Model::load(path)?;
     let bytes = size(path)?;
-    let function = model.hash_function();
+    let function = model.try_hash_function()?;
     let parts = function.parts();
     let labels: Vec<&str> = model.names().iter().collect();
     let arrays = model.array_sizes();

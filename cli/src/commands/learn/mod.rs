@@ -15,6 +15,7 @@ use self::remarks::Columns;
 use crate::args::LabelledData;
 use crate::console::{self, count, plural};
 use crate::interrupt::Interrupted;
+use crate::output::Output;
 use crate::{input, interrupt, output};
 
 /// Learns a hash function from a stream of vectors
@@ -52,7 +53,7 @@ pub struct Args {
     #[command(flatten)]
     input: LabelledData,
 
-    /// Where to write the model
+    /// Where to write the model; - is the standard output
     #[arg(long, value_name = "MODEL")]
     out: PathBuf,
 
@@ -137,6 +138,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<()> {
     check(args)?;
+    let out = Output::new(&args.out)?;
     let mut reader = Reader::open_all(&args.input.data)?;
     // Counted first where a file does not say: a wrong number of labels should show before the
     // work, and not after it.
@@ -182,13 +184,14 @@ pub fn run(args: &Args) -> Result<()> {
     let clock = Instant::now();
     if let Err(error) = model.try_hash_function() {
         // There is not the memory for it here. What was learned is not lost.
-        model.save(&args.out)?;
-        let out = args.out.display();
-        return Err(error).with_context(|| format!("{out} was saved without its function"));
+        model.save(out.path())?;
+        out.finish()?;
+        let name = out.name();
+        return Err(error).with_context(|| format!("{name} was saved without its function"));
     }
     run.learning += clock.elapsed();
-    save(args, &model)?;
-    run.summarize(&model)?;
+    save(args, &model, &out)?;
+    run.summarize(&model, &out)?;
     remarks::remark(&run, &model, &start)?;
     if run.interrupted { Err(Interrupted.into()) } else { Ok(()) }
 }
@@ -204,8 +207,13 @@ fn check(args: &Args) -> Result<()> {
     let given = [&args.init, &args.center].into_iter().flatten();
     let inputs = args.input.data.iter().chain(&args.input.labels).chain(given).chain(&config);
     output::check_outputs(outputs(), inputs)?;
-    // Better now than when all is learned.
-    Ok(outputs().try_for_each(file::check_writable)?)
+    output::check_json(&args.out, args.json)?;
+    if let Some(weights) = &args.weights_out {
+        output::check_name(weights, "projections", &["npy"])?;
+        // Better now than when all is learned.
+        file::check_writable(weights)?;
+    }
+    Ok(())
 }
 
 fn read_labels(
@@ -347,8 +355,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn summarize(&self, model: &Model) -> Result<()> {
-        let out = self.args.out.display();
+    fn summarize(&self, model: &Model, out: &Output) -> Result<()> {
+        let name = out.name();
         if self.args.json {
             return console::line(json!({
                 "done": !self.interrupted,
@@ -358,7 +366,7 @@ impl Run<'_> {
                 "seconds": self.learning.as_secs_f64(),
                 "warm": model.is_warm(),
                 "labels": model.names().len(),
-                "out": out.to_string(),
+                "out": name,
             }));
         }
         let rows = plural(self.rows as u64, "row");
@@ -375,22 +383,21 @@ impl Run<'_> {
         let bits = plural(model.bits() as u64, "bit");
         let time = console::seconds(self.learning);
         let method = model.method().name();
-        console::line(format_args!(
-            "{method} learned {rows}{labels} into {bits} in {time}: {out}"
-        ))?;
+        out.say(format_args!("{method} learned {rows}{labels} into {bits} in {time}: {name}"))?;
         if self.interrupted {
-            console::note(format_args!("to go on, run it again with --resume {out}"));
+            console::note(format_args!("to go on, run it again with --resume {name}"));
         }
         Ok(())
     }
 }
 
-fn save(args: &Args, model: &Model) -> Result<()> {
+fn save(args: &Args, model: &Model, out: &Output) -> Result<()> {
     if let Some(path) = &args.weights_out {
         let function = model.try_hash_function()?;
-        let mut out = NpyWriter::<f32>::create(path, Some(function.bits()))?;
-        out.write(&function.parts().weights)?;
-        out.finish()?;
+        let mut weights = NpyWriter::<f32>::create(path, Some(function.bits()))?;
+        weights.write(&function.parts().weights)?;
+        weights.finish()?;
     }
-    Ok(model.save(&args.out)?)
+    model.save(out.path())?;
+    out.finish()
 }

@@ -48,13 +48,20 @@ const FEW_ROWS: usize = 10;
 pub fn remark(run: &Run<'_>, model: &Model, start: &[f32]) -> Result<()> {
     scale(run, model);
     order(run, model);
-    let function = model.hash_function();
+    let function = model.try_hash_function()?;
     let method = model.method().name();
     if method != "lsh" && model.is_warm() && function.parts().weights == start {
+        let remedy = match run.batch {
+            1 => "more rows".to_owned(),
+            batch => {
+                format!(
+                    "more rows, or more batches: try a smaller --batch than {}",
+                    count(batch as u64)
+                )
+            }
+        };
         console::note(format_args!(
-            "nothing was learned yet: the projection is still what it was. {method} may need \
-             more rows, or more batches: try a smaller --batch than {}",
-            count(run.batch as u64)
+            "nothing was learned yet: the projection is still what it was. {method} may need {remedy}"
         ));
         return Ok(());
     }

@@ -1,7 +1,7 @@
 pub mod filter;
 pub mod results;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -13,7 +13,7 @@ use self::results::{FORMATS, Results};
 use super::index::items::{encode, read_codes_all};
 use crate::console::{self, count, plural, seconds};
 use crate::output::Output;
-use crate::{interrupt, output};
+use crate::{input, interrupt, output};
 
 /// Finds the items of an index that are nearest to queries
 ///
@@ -43,6 +43,10 @@ pub struct Args {
     /// Vectors to search with
     #[arg(long, value_name = "FILE", action = ArgAction::Append)]
     queries: Vec<String>,
+
+    /// The model or function that encodes the queries, where the index was made of codes alone
+    #[arg(long, value_name = "MODEL", conflicts_with = "codes")]
+    model: Option<PathBuf>,
 
     /// Packed codes to search with, in place of vectors
     #[arg(long, value_name = "FILE.npy", action = ArgAction::Append)]
@@ -98,7 +102,8 @@ pub fn run(args: &Args) -> Result<()> {
     interrupt::nothing_to_save();
     let id_files = filter::files(&args.conditions);
     let inputs = args.queries.iter().chain(&args.codes).chain(&id_files);
-    let outputs = args.out.as_deref().into_iter().chain([args.index.as_path()]);
+    let files = [args.out.as_deref(), Some(&args.index), args.model.as_deref()];
+    let outputs = files.into_iter().flatten();
     output::check_outputs(outputs, inputs)?;
     let out = match &args.out {
         Some(out) => {
@@ -114,10 +119,10 @@ pub fn run(args: &Args) -> Result<()> {
         index.set_kernel(kernel(name)?);
     }
     index.allow_structures(!args.scan);
-    let codes = if args.codes.is_empty() {
-        encode(&index, &args.queries)?
-    } else {
-        read_codes_all(&args.codes, Some(index.bits()))?
+    let codes = match &args.model {
+        _ if !args.codes.is_empty() => read_codes_all(&args.codes, Some(index.bits()))?,
+        None => encode(&index, &args.queries)?,
+        Some(model) => encode_with(&index, model, &args.queries)?,
     };
     let filter = filter::parse(&index, &args.conditions)?;
     let mut results = Results::new(&index, args.out.as_deref(), args.json, args.k.is_some())?;
@@ -167,6 +172,24 @@ fn summarize(
         Some(out) => out.say(format_args!("{said}: {}", out.name())),
         None => console::line(said),
     }
+}
+
+/// The codes of queries under a function that the index does not have.
+fn encode_with(index: &Index, model: &Path, queries: &[String]) -> Result<Codes> {
+    let function = input::load_function(model)?;
+    let model = model.display();
+    if function.bits() != index.bits() {
+        let (bits, own) = (plural(function.bits() as u64, "bit"), index.bits());
+        bail!("{model} makes codes of {bits}, the index holds codes of {own}");
+    }
+    if index.function().is_some_and(|own| own.parts() != function.parts()) {
+        bail!(
+            "the items of the index were encoded by another function than that of {model}; leave out \
+             --model to search with theirs, or encode them anew with `index renew`"
+        );
+    }
+    let mut reader = input::open_for(&function, queries)?;
+    input::encode_all("encoding", &function, &mut reader)
 }
 
 /// Hits that are in memory at a time, unless a single query has more.
