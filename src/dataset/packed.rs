@@ -166,7 +166,8 @@ impl<'a> NpzArray<'a> {
 ///
 /// # Errors
 /// When the file cannot be written, or an array has fewer or more bytes than its sizes say.
-pub fn write_npz(path: &Path, arrays: Vec<NpzArray<'_>>) -> Result<()> {
+pub fn write_npz(path: impl AsRef<Path>, arrays: Vec<NpzArray<'_>>) -> Result<()> {
+    let path = path.as_ref();
     let mut target = AtomicFile::create(path)?;
     let written = (|| -> std::io::Result<()> {
         let mut zip = ZipWriter::new(std::io::BufWriter::new(target.file()));

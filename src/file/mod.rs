@@ -92,7 +92,8 @@ impl AtomicFile {
 ///
 /// # Errors
 /// When it cannot be written; what stood there before is as it was.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
+    let path = path.as_ref();
     let mut target = AtomicFile::create(path)?;
     target.file().write_all(bytes).map_err(Error::io(path))?;
     target.commit().map(drop)
@@ -102,7 +103,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// As for [`write`], and when they cannot be read.
-pub fn write_from(path: &Path, bytes: &mut impl Read) -> Result<()> {
+pub fn write_from(path: impl AsRef<Path>, bytes: &mut impl Read) -> Result<()> {
+    let path = path.as_ref();
     let mut target = AtomicFile::create(path)?;
     std::io::copy(bytes, target.file()).map_err(Error::io(path))?;
     target.commit().map(drop)
@@ -112,8 +114,8 @@ pub fn write_from(path: &Path, bytes: &mut impl Read) -> Result<()> {
 ///
 /// # Errors
 /// When it cannot.
-pub fn check_writable(path: &Path) -> Result<()> {
-    AtomicFile::start(path).map(drop)
+pub fn check_writable(path: impl AsRef<Path>) -> Result<()> {
+    AtomicFile::start(path.as_ref()).map(drop)
 }
 
 #[cfg(test)]

@@ -17,11 +17,12 @@ use crate::{Error, Labels, Result, file};
 /// # Errors
 /// When the file cannot be written, or a label has no name, or one that breaks the line.
 pub fn write_labels(
-    folder: &Path,
+    folder: impl AsRef<Path>,
     stem: &str,
     labels: &LabelList,
     names: &LabelNames,
 ) -> Result<PathBuf> {
+    let folder = folder.as_ref();
     let (array, text) = (folder.join(format!("{stem}.npy")), folder.join(format!("{stem}.txt")));
     let columns = names.iter().map(small_integer).collect::<Option<Vec<usize>>>();
     let (path, other) = match (labels.has_sets(), columns) {

@@ -61,7 +61,7 @@ impl<T: NpyElement> NpyWriter<T> {
     ///
     /// # Errors
     /// When the file cannot be made, or there are 0 columns.
-    pub fn create(path: &Path, columns: Option<usize>) -> Result<NpyWriter<T>> {
+    pub fn create(path: impl AsRef<Path>, columns: Option<usize>) -> Result<NpyWriter<T>> {
         let dim = columns.unwrap_or(1);
         if dim == 0 {
             return Err(Error::parameter("columns", "at least 1", dim));
@@ -69,7 +69,7 @@ impl<T: NpyElement> NpyWriter<T> {
         let row_bytes = dim.checked_mul(size_of::<T>());
         let row_bytes = row_bytes
             .ok_or_else(|| Error::parameter("columns", "few enough for a row in memory", dim))?;
-        let raw = RawWriter::create(path, T::DESCR, row_bytes, columns)?;
+        let raw = RawWriter::create(path.as_ref(), T::DESCR, row_bytes, columns)?;
         Ok(NpyWriter { raw, dim, element: PhantomData })
     }
 
