@@ -406,8 +406,8 @@ fn verification_looks_again_at_what_was_sound() {
     let len = std::fs::metadata(&path).unwrap().len();
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.write_all_at(&[7; 64], len / 2).unwrap();
-    let found = index.verify();
-    assert!(matches!(found, Err(Error::Malformed { .. })), "{found:?}");
+    let found = index.verify().unwrap_err().to_string();
+    assert!(found.contains("have checksum"), "{found}");
 }
 
 #[test]
