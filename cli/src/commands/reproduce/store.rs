@@ -137,8 +137,12 @@ impl Store {
             Err(TryLockError::WouldBlock) => {
                 bail!("{} is being written by another run; wait for it, or stop it", path.display())
             }
-            // Where files cannot be locked, that nobody else writes is for the user to see to.
-            Ok(()) | Err(TryLockError::Error(_)) => {}
+            Err(TryLockError::Error(cause)) => bail!(
+                "{} cannot be locked ({cause}), as on some network file systems, and two runs at once \
+                 would mix their results; choose a folder on a local disk for --out",
+                path.display()
+            ),
+            Ok(()) => {}
         }
         let mut text = String::new();
         file.read_to_string(&mut text).with_context(|| path.display().to_string())?;
