@@ -5,7 +5,9 @@ use serde_json::Value;
 
 use crate::dataset::LabelNames;
 use crate::learners::{BuiltIn, Loaded, Start, TrainingCodes};
-use crate::learners::{adapthash, brook, bsodh, frosh, lsh, mihash, okh, osh, sketchhash};
+use crate::learners::{
+    adapthash, brook, bsodh, frosh, hcoh, hmoh, lsh, mihash, okh, osh, sketchhash,
+};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, Labels, Model, Result, Setup};
 
@@ -258,6 +260,10 @@ methods! {
     Osh(osh) => Osh,
     /// Hashing with mutual information (ICCV 2017).
     MiHash(mihash) => MiHash,
+    /// Hadamard codebook learning (ACM MM 2018).
+    Hcoh(hcoh) => Hcoh,
+    /// Hadamard matrix guided online hashing (IJCV 2020).
+    Hmoh(hmoh) => Hmoh,
     /// Random projections, which learn nothing.
     Lsh(lsh) => Lsh,
 }

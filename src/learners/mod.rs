@@ -4,12 +4,16 @@
 pub mod adapthash;
 pub mod brook;
 pub mod bsodh;
+mod codebook;
 pub mod frosh;
+pub mod hcoh;
+pub mod hmoh;
 pub mod lsh;
 pub mod mihash;
 pub mod okh;
 pub mod osh;
 mod pairs;
+mod rbf;
 mod sketch;
 pub mod sketchhash;
 

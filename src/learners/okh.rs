@@ -26,18 +26,17 @@
 //! * The step follows the paper's description; its authors released no readable program. How the
 //!   two thresholds follow from the paper's one parameter is not settled: they are two here.
 
-use rand::seq::index::sample;
 use serde::{Deserialize, Serialize};
 
 use super::pairs::Pairs;
+use super::rbf::Rbf;
 use super::{
-    BuiltIn, Loaded, Purpose, Start, check_finite, check_positive, check_share, linear, random,
-    random_projection, take_weights,
+    BuiltIn, Loaded, Start, check_finite, check_positive, check_share, linear, random_projection,
+    take_weights,
 };
-use crate::hash::Anchors;
 use crate::kernel::squared_norm;
 use crate::tensors::Tensors;
-use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Lift, Result, Step};
+use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Result, Step};
 
 /// The parameters of OKH.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,8 +72,7 @@ pub(crate) struct Okh {
 /// What there is once the anchors are known.
 #[derive(Clone, Debug, PartialEq)]
 struct Lifted {
-    anchors: Vec<f32>,
-    gamma: f32,
+    lift: Rbf,
     /// Anchors + 1 rows of bits: the last is that of the constant.
     weights: Vec<f32>,
 }
@@ -132,9 +130,8 @@ impl Learner for Okh {
                 problem: "there are no anchors yet",
             });
         };
-        let anchors = Anchors::new(&lifted.anchors, self.dim, lifted.gamma);
-        let points = anchors.lift_all(batch.features());
-        let points = Features::new(&points, anchors.count())?;
+        let points = lifted.lift.lift_all(batch.features());
+        let points = Features::new(&points, lifted.lift.count())?;
         let (mut weights, mut pairs) = (lifted.weights.clone(), self.pairs.clone());
         pairs.take(points, labels, |zi, zj, similar| {
             Okh::step(&self.params, &mut weights, self.bits, [zi, zj], similar);
@@ -151,7 +148,7 @@ impl Learner for Okh {
         };
         let (weights, offset) = lifted.weights.split_at(lifted.weights.len() - self.bits);
         HashFunction::new(HashParts {
-            lift: Lift::Rbf { anchors: lifted.anchors.clone(), gamma: lifted.gamma },
+            lift: lifted.lift.lift(),
             offset: Some(offset.to_vec()),
             ..HashParts::linear(self.dim, self.bits, weights.to_vec())
         })
@@ -193,58 +190,29 @@ impl BuiltIn for Okh {
     }
 
     fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {
-        let rows = first.features();
-        let half = rows.len().div_ceil(2);
-        let mut rng = random(self.seed, Purpose::Anchors, 0);
-        // A stream that ends within the warm-up gives fewer anchors.
-        let anchors: Vec<f32> = sample(&mut rng, half, self.params.anchors.min(half))
-            .iter()
-            .flat_map(|row| rows.row(row))
-            .copied()
-            .collect();
-        // The rows that are left, or all of a stream of one row.
-        let others = if half < rows.len() { rows.slice(half..rows.len()) } else { rows };
-        let mut sum = 0.0;
-        for row in 0..others.len() {
-            for anchor in anchors.chunks_exact(self.dim) {
-                let difference = others.row(row).iter().zip(anchor).map(|(x, a)| x - a);
-                sum += difference.map(|d| f64::from(d) * f64::from(d)).sum::<f64>();
-            }
-        }
-        let count = anchors.len() / self.dim;
-        let sigma = sum / (others.len() * count) as f64;
-        // Rows that are all alike leave no scale; any will do.
-        let gamma = if sigma > 0.0 { 1.0 / (2.0 * sigma * sigma) } else { 1.0 };
-        let gamma = (gamma as f32).clamp(f32::MIN_POSITIVE, f32::MAX);
-        let weights = random_projection(count + 1, self.bits, self.seed);
-        self.lifted = Some(Lifted { anchors, gamma, weights });
+        // The bandwidth is the mean squared distance itself.
+        let gamma = |mean: f64| 1.0 / (2.0 * mean * mean);
+        let lift = Rbf::from_first(first.features(), self.params.anchors, self.seed, gamma);
+        let weights = random_projection(lift.count() + 1, self.bits, self.seed);
+        self.lifted = Some(Lifted { lift, weights });
         Ok(())
     }
 
     fn save(&self, state: &mut Tensors) {
         if let Some(lifted) = &self.lifted {
-            state.put("okh.anchors", self.dim, &lifted.anchors);
-            state.put("okh.gamma", 1, &[lifted.gamma]);
+            lifted.lift.save(Okh::NAME, state);
             state.put("okh.weights", self.bits, &lifted.weights);
-            let count = lifted.anchors.len() / self.dim;
-            self.pairs.save("okh.waiting", count, state);
+            self.pairs.save("okh.waiting", lifted.lift.count(), state);
         }
     }
 
     fn load(params: &Params, start: Start, state: &mut Tensors) -> Loaded<Self> {
         let Start { dim, bits, seed, .. } = start;
         let (mut lifted, mut pairs) = (None, Pairs::default());
-        if state.contains("okh.anchors") {
-            let anchors: Vec<f32> = state.take("okh.anchors", dim)?;
-            let count = anchors.len() / dim;
-            let gamma: f32 = state.take_rows("okh.gamma", 1, 1)?[0];
-            let weights = take_weights(state, "okh.weights", count + 1, bits)?;
-            let finite = Features::new(&anchors, dim).is_ok_and(|anchors| !anchors.is_empty());
-            if !(finite && gamma.is_finite() && gamma > 0.0) {
-                return Err("its anchors or their bandwidth make no sense".to_owned());
-            }
-            lifted = Some(Lifted { anchors, gamma, weights });
-            pairs = Pairs::load("okh.waiting", count, state)?;
+        if let Some(lift) = Rbf::load(Okh::NAME, dim, state)? {
+            let weights = take_weights(state, "okh.weights", lift.count() + 1, bits)?;
+            pairs = Pairs::load("okh.waiting", lift.count(), state)?;
+            lifted = Some(Lifted { lift, weights });
         }
         Ok(Okh { params: params.clone(), dim, bits, seed, lifted, pairs })
     }

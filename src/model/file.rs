@@ -176,7 +176,7 @@ mod tests {
             // Every method, warm and not.
             let mut method = Method::all().swap_remove(round / 2 % Method::all().len());
             let small = match method.name() {
-                "okh" => ("anchors", "2"),
+                "okh" | "hmoh" => ("anchors", "2"),
                 "sketchhash" | "frosh" => ("sketch", "8"),
                 "mihash" => ("reservoir", "7"),
                 "osh" | "adapthash" => ("rate", "0.5"),

@@ -168,7 +168,7 @@ fn scaling_is_done_by_the_deviations_of_the_warm_up_rows() {
     let (rows, labels) = uneven(300);
     let (rows, labels) = (Features::new(&rows, 3).unwrap(), Labels::single(&labels));
     for method in Method::all() {
-        if matches!(method.name(), "okh" | "sketchhash" | "frosh") {
+        if matches!(method.name(), "okh" | "hmoh" | "sketchhash" | "frosh") {
             continue; // They want more rows or columns; it is not they that scale.
         }
         let setup = setup_with(|setup| {

@@ -47,6 +47,9 @@ const CASES: &[Case] = &[
     case("lsh-warming", "lsh", &[], 90),
     Case { version: 2, ..case("brook-scaled", "brook", &[("anchors", "20")], 30) },
     Case { version: 2, ..case("bsodh-scaled-warming", "bsodh", &[], 90) },
+    Case { version: 2, ..case("hcoh", "hcoh", &[], 30) },
+    Case { version: 2, ..case("hmoh", "hmoh", &[("anchors", "10")], 30) },
+    Case { version: 2, ..case("hmoh-warming", "hmoh", &[("anchors", "10")], 90) },
 ];
 
 /// The version that this program writes.

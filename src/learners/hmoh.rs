@@ -1,0 +1,283 @@
+//! **HMOH**: M. Lin, R. Ji, H. Liu, X. Sun, S. Chen, Q. Tian, *Hadamard Matrix Guided Online Hashing*, IJCV
+//! 2020.
+//!
+//! Each label gets a row of a Hadamard matrix as its codeword `b` when it first comes up. Every bit is
+//! a perceptron, from zero, and the function is the sum of what it was after every row:
+//!
+//! ```text
+//! where sgn(w_r . x) != b_r:  w_r <- w_r + rate b_r x          bit r of x:  [sum_t w_r(t) . x > 0]
+//! ```
+//!
+//! # What is kept, and what it costs
+//!
+//! The perceptrons and their sum, and which labels have come up. The sum is kept as `(t + 1) W` less each
+//! change times the number of its row, so that a row costs no more than its own change: O(width x
+//! bits), where `width` is the number of anchors, or of dimensions without a lift.
+//!
+//! # Deviations
+//!
+//! * The division of each bit by its number of mistakes is left out: it changes no sign.
+//! * The authors do not centre vectors or scale them to unit length (`center = none`, `unit = false`), and
+//!   choose the order of the matrix by hand: see [`hcoh`](super::hcoh).
+//! * Anchors come from the warm-up rows.
+
+use serde::{Deserialize, Serialize};
+
+use super::brook::LiftBy;
+use super::codebook::Codebook;
+use super::rbf::Rbf;
+use super::{BuiltIn, Loaded, Start, WARMUP, check_finite, check_positive, linear};
+use crate::tensors::Tensors;
+use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Result, Step};
+
+/// The parameters of HMOH; by default those of its authors for MNIST.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// The length of a step. Above 0; it changes no sign either.
+    pub rate: f64,
+    /// What vectors are mapped by before they are learned.
+    pub lift: LiftBy,
+    /// How many anchors to lift by; at most half of the warm-up.
+    pub anchors: usize,
+    /// The mean squared distance is divided by this to be the bandwidth. Above 0.
+    pub narrowing: f64,
+    /// The order of the Hadamard matrix, a power of two that is not below the bits; 0 for the smallest.
+    pub order: usize,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { rate: 0.1, lift: LiftBy::Rbf, anchors: 300, narrowing: 6.0, order: 0 }
+    }
+}
+
+/// HMOH at work.
+#[derive(Clone, Debug)]
+pub(crate) struct Hmoh {
+    params: Params,
+    start: Start,
+    lift: Option<Rbf>,
+    codebook: Codebook,
+    bits: Bits,
+}
+
+/// The perceptrons.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Bits {
+    /// Rows that were learned.
+    rows: u64,
+    /// width x bits.
+    weights: Vec<f64>,
+    /// The sum of each change of the weights times the number of its row, from 1.
+    changes: Vec<f64>,
+}
+
+impl Bits {
+    fn new(width: usize, bits: usize) -> Bits {
+        Bits { rows: 0, weights: vec![0.0; width * bits], changes: vec![0.0; width * bits] }
+    }
+
+    /// One row; `p` is a buffer.
+    fn step(&mut self, rate: f64, x: &[f32], word: &[f32], p: &mut [f64]) {
+        self.rows += 1;
+        p.fill(0.0);
+        for (weights, &x) in self.weights.chunks_exact(p.len()).zip(x) {
+            p.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += f64::from(x) * weight);
+        }
+        // What is to be added, per bit: nothing where it is right.
+        for (p, &target) in p.iter_mut().zip(word) {
+            let right = (*p > 0.0) == (target > 0.0);
+            *p = if right { 0.0 } else { rate * f64::from(target) };
+        }
+        if p.iter().all(|&step| step == 0.0) {
+            return;
+        }
+        let row = self.rows as f64;
+        let both =
+            self.weights.chunks_exact_mut(p.len()).zip(self.changes.chunks_exact_mut(p.len()));
+        for ((weights, changes), &x) in both.zip(x) {
+            for ((weight, change), step) in weights.iter_mut().zip(changes).zip(&*p) {
+                *weight += step * f64::from(x);
+                *change += row * step * f64::from(x);
+            }
+        }
+    }
+
+    /// The sum of what the weights were after each row, divided by one more than the rows.
+    fn mean(&self) -> Vec<f32> {
+        let count = self.rows as f64 + 1.0;
+        let both = self.weights.iter().zip(&self.changes);
+        both.map(|(weight, change)| (weight - change / count) as f32).collect()
+    }
+}
+
+impl Hmoh {
+    fn codebook(params: &Params, start: &Start) -> Codebook {
+        Codebook::new(params.order, start.bits, start.seed, false)
+    }
+
+    /// How many numbers a row has when it is learned.
+    fn width(&self) -> usize {
+        self.lift.as_ref().map_or(self.start.dim, Rbf::count)
+    }
+
+    fn is_lifted(&self) -> bool {
+        self.params.lift == LiftBy::Rbf
+    }
+}
+
+impl Learner for Hmoh {
+    fn learn(&mut self, batch: Batch<'_>) -> Result<Step> {
+        batch.features().expect_dim(self.start.dim)?;
+        let labels = batch.require_labels(Hmoh::NAME)?;
+        if self.is_lifted() && self.lift.is_none() {
+            let problem = "there are no anchors yet";
+            return Err(Error::NoSolution { method: Hmoh::NAME, problem });
+        }
+        let lifted = self.lift.as_ref().map(|lift| lift.lift_all(batch.features()));
+        let rows = match &lifted {
+            Some(lifted) => Features::new(lifted, self.width())?,
+            None => batch.features(),
+        };
+        let (before, known) = (self.bits.clone(), self.codebook.len());
+        let mut p = vec![0.0; self.start.bits];
+        for row in (0..labels.len()).filter(|&row| !labels.row(row).is_empty()) {
+            let word = self.codebook.word(labels.row(row));
+            self.bits.step(self.params.rate, rows.row(row), &word, &mut p);
+        }
+        if let Err(error) = check_finite(Hmoh::NAME, &self.bits.mean()) {
+            self.bits = before;
+            self.codebook.truncate(known);
+            return Err(error);
+        }
+        Ok(Step { function_changed: self.bits != before, ..Step::default() })
+    }
+
+    fn hash_function(&self) -> HashFunction {
+        let Start { dim, bits, .. } = self.start;
+        if self.bits.rows == 0 {
+            return linear(dim, bits, &self.start.projection());
+        }
+        let lift = self.lift.as_ref().map(Rbf::lift).unwrap_or_default();
+        HashFunction::new(HashParts { lift, ..HashParts::linear(dim, bits, self.bits.mean()) })
+            .expect("the anchors and the weights were checked")
+    }
+}
+
+impl BuiltIn for Hmoh {
+    type Params = Params;
+    const NAME: &'static str = "hmoh";
+    const SUPERVISED: bool = true;
+    const WARMS_UP: bool = true;
+
+    fn warmup(params: &Params) -> usize {
+        match params.lift {
+            LiftBy::None => WARMUP,
+            LiftBy::Rbf => WARMUP.max(params.anchors.saturating_mul(2)),
+        }
+    }
+
+    fn check(params: &Params, start: &Start) -> Result<()> {
+        check_positive("rate", params.rate)?;
+        check_positive("narrowing", params.narrowing)?;
+        Codebook::check(params.order, start.bits)?;
+        if params.lift == LiftBy::Rbf && !(1..=start.warmup / 2).contains(&params.anchors) {
+            let expected =
+                format!("1 or more, and at most half of the warm-up of {}", start.warmup);
+            return Err(Error::parameter("anchors", expected, params.anchors));
+        }
+        if start.init.is_some() {
+            let expected = "left out: hmoh starts from zero";
+            return Err(Error::parameter("init", expected, "given"));
+        }
+        Ok(())
+    }
+
+    fn start(params: &Params, start: Start) -> Self {
+        let codebook = Hmoh::codebook(params, &start);
+        let bits = Bits::new(start.dim, start.bits);
+        Hmoh { params: params.clone(), start, lift: None, codebook, bits }
+    }
+
+    fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {
+        if self.is_lifted() {
+            let Params { anchors, narrowing, .. } = self.params;
+            // exp(-d^2 / (2 eta)), eta = mean squared distance / narrowing
+            let gamma = |mean: f64| narrowing / (2.0 * mean);
+            let lift = Rbf::from_first(first.features(), anchors, self.start.seed, gamma);
+            self.bits = Bits::new(lift.count(), self.start.bits);
+            self.lift = Some(lift);
+        }
+        Ok(())
+    }
+
+    fn is_warm(&self) -> bool {
+        !self.is_lifted() || self.lift.is_some()
+    }
+
+    fn save(&self, state: &mut Tensors) {
+        if let Some(lift) = &self.lift {
+            lift.save(Hmoh::NAME, state);
+        }
+        state.put("hmoh.rows", 1, &[self.bits.rows]);
+        state.put("hmoh.weights", self.start.bits, &self.bits.weights);
+        state.put("hmoh.changes", self.start.bits, &self.bits.changes);
+        self.codebook.save(Hmoh::NAME, state);
+    }
+
+    fn load(params: &Params, start: Start, state: &mut Tensors) -> Loaded<Self> {
+        let mut hmoh = Hmoh::start(params, start);
+        let bits = hmoh.start.bits;
+        if hmoh.is_lifted() {
+            hmoh.lift = Rbf::load(Hmoh::NAME, hmoh.start.dim, state)?;
+        }
+        let width = hmoh.width();
+        hmoh.bits.rows = state.take_rows::<u64>("hmoh.rows", 1, 1)?[0];
+        hmoh.bits.weights = state.take_rows("hmoh.weights", width, bits)?;
+        hmoh.bits.changes = state.take_rows("hmoh.changes", width, bits)?;
+        let finite = |numbers: &[f64]| numbers.iter().all(|number| number.is_finite());
+        if !finite(&hmoh.bits.weights) || !finite(&hmoh.bits.changes) {
+            return Err("its weights are not all finite".to_owned());
+        }
+        check_finite(Hmoh::NAME, &hmoh.bits.mean()).map_err(|error| error.to_string())?;
+        hmoh.codebook = Hmoh::codebook(params, &hmoh.start).load(Hmoh::NAME, state)?;
+        Ok(hmoh)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Labels;
+
+    /// The perceptron of each bit as it is written, and the sum of all its states.
+    #[test]
+    fn the_recurrence_is_followed() {
+        let (dim, bits) = (5, 16);
+        let start = Start { dim, bits, seed: 2, unit: true, warmup: 0, init: None };
+        let params = Params { lift: LiftBy::None, ..Params::default() };
+        let mut hmoh = Hmoh::start(&params, start.clone());
+        let mut codebook = Hmoh::codebook(&params, &start);
+        let rows: Vec<f32> =
+            (0..60 * dim).map(|i| ((i * 7919 % 101) as f32 - 50.0) / 60.0).collect();
+        let labels: Vec<u32> = (0..60).map(|i| i * 3 % 7).collect();
+        let (mut w, mut sum) = (vec![0.0; dim * bits], vec![0.0; dim * bits]);
+        for (x, &label) in rows.chunks_exact(dim).zip(&labels) {
+            let b = codebook.word(&[label]);
+            for r in 0..bits {
+                let p: f64 = (0..dim).map(|i| f64::from(x[i]) * w[i * bits + r]).sum();
+                let sign = if p > 0.0 { 1.0 } else { -1.0 };
+                if sign != b[r] {
+                    (0..dim).for_each(|i| w[i * bits + r] += 0.1 * f64::from(b[r] * x[i]));
+                }
+            }
+            sum.iter_mut().zip(&w).for_each(|(sum, w)| *sum += w);
+        }
+        let features = Features::new(&rows, dim).unwrap();
+        hmoh.learn(Batch::new(features, Labels::single(&labels)).unwrap()).unwrap();
+        for (found, expected) in hmoh.bits.mean().iter().zip(&sum) {
+            assert!((f64::from(*found) - expected / 61.0).abs() < 1e-6, "{found} {expected}");
+        }
+    }
+}
