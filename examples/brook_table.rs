@@ -68,6 +68,8 @@ const METHODS: [(&str, &str, Parameters); 14] = [
     ("bsodh, alternating", "bsodh", &[("order", "alternating")]),
     // The weights of the papers make all codes alike where there are hundreds of classes.
     ("bsodh, 1/(C-1)", "bsodh", &[("dissimilar_weight", "0.006")]),
+    ("hmoh", "hmoh", &[]),
+    ("hcoh", "hcoh", &[]),
     ("mihash, exact", "mihash", &[]),
     ("mihash, released", "mihash", &[("gradient", "released")]),
     ("osh", "osh", &[]),
