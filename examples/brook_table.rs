@@ -61,7 +61,7 @@ const SETS: [Set; 3] = [
 type Parameters = &'static [(&'static str, &'static str)];
 
 /// Each method, with every form of it that may be its best.
-const METHODS: [(&str, &str, Parameters); 14] = [
+const METHODS: [(&str, &str, Parameters); 16] = [
     ("brook", "brook", &[("anchors", "2000")]),
     ("brook, default", "brook", &[]),
     ("bsodh", "bsodh", &[]),
