@@ -61,7 +61,7 @@ const SETS: [Set; 3] = [
 type Parameters = &'static [(&'static str, &'static str)];
 
 /// Each method, with every form of it that may be its best.
-const METHODS: [(&str, &str, Parameters); 16] = [
+const METHODS: [(&str, &str, Parameters); 17] = [
     ("brook", "brook", &[("anchors", "2000")]),
     ("brook, default", "brook", &[]),
     ("bsodh", "bsodh", &[]),
@@ -69,6 +69,8 @@ const METHODS: [(&str, &str, Parameters); 16] = [
     // The weights of the papers make all codes alike where there are hundreds of classes.
     ("bsodh, 1/(C-1)", "bsodh", &[("dissimilar_weight", "0.006")]),
     ("hmoh", "hmoh", &[]),
+    // For vectors that are lifted already.
+    ("hmoh, no lift of its own", "hmoh", &[("lift", "none")]),
     ("hcoh", "hcoh", &[]),
     ("mihash, exact", "mihash", &[]),
     ("mihash, released", "mihash", &[("gradient", "released")]),
