@@ -17,14 +17,20 @@
 //! * **precision within a radius**: the part of the items at that distance or less that is
 //!   relevant; **0 where there are none**; mean over all queries.
 //!
+//! [`neighbours`] measures something else: whether codes keep what is near by the vectors themselves.
+//!
 //! # How it is fast
 //!
 //! Distances are small whole numbers, so nothing is sorted: counting how many items lie at each
 //! distance tells where each distance begins in the ranking, and the count that an item finds tells
 //! its place there. All metrics come out of that one walk.
 
+mod neighbours;
+
 use rayon::prelude::*;
 use serde::Serialize;
+
+pub use self::neighbours::{Items, Neighbours, neighbours};
 
 use crate::kernel::distances;
 use crate::similarity::Carriers;

@@ -221,14 +221,23 @@ impl HashFunction {
         Ok(out)
     }
 
+    /// Vectors after centring and scaling and before the lift, row-major: as they are told apart.
+    ///
+    /// # Errors
+    /// When the vectors have another dimension than the function takes.
+    pub fn prepared(&self, features: Features<'_>) -> Result<Vec<f32>> {
+        features.expect_dim(self.dim())?;
+        let mut rows = Vec::new();
+        self.prepare(features.values(), &mut rows);
+        Ok(rows)
+    }
+
     /// What the function projects: vectors after centring, scaling and lifting, row-major.
     ///
     /// # Errors
     /// When the vectors have another dimension than the function takes.
     pub fn lifted(&self, features: Features<'_>) -> Result<Vec<f32>> {
-        features.expect_dim(self.dim())?;
-        let mut rows = Vec::new();
-        self.prepare(features.values(), &mut rows);
+        let rows = self.prepared(features)?;
         Ok(match &self.anchors {
             None => rows,
             Some(anchors) => anchors.lift_rows(&rows, self.dim()),

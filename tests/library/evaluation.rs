@@ -1,7 +1,7 @@
 //! The metrics against their definitions.
 
-use hashbrook::eval::{Evaluation, Measures, evaluate};
-use hashbrook::{Codes, LabelList, Labels};
+use hashbrook::eval::{Evaluation, Items, Measures, evaluate, neighbours};
+use hashbrook::{Codes, Features, LabelList, Labels};
 use proptest::prelude::*;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -96,4 +96,59 @@ fn what_cannot_be_evaluated_is_refused() {
     assert!(run(&one, &[1], &codes(8, &[]), &[], &measures).contains("database"));
     let zero = Measures::new(&[0], &[], &[]);
     assert!(run(&one, &[1], &two, &[1, 2], &zero).contains("top must be 1 or more"));
+}
+
+/// By sorting everything, in double precision.
+#[test]
+fn neighbours_are_those_of_the_definition() {
+    for (seed, bits, count, dim) in [(1, 8, 300, 5), (2, 64, 1100, 17), (3, 20, 7, 3)] {
+        let (queries, query_labels) = random(40, bits, 0.5, true, seed);
+        let (database, labels) = random(count, bits, 0.5, true, seed + 10);
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut vectors = |rows: usize| -> Vec<f32> {
+            (0..rows * dim).map(|_| rng.random_range(-1.0..1.0)).collect()
+        };
+        let (x, y) = (vectors(40), vectors(count));
+        let (x, y) = (Features::new(&x, dim).unwrap(), Features::new(&y, dim).unwrap());
+        let among = [1, 10, 100, 5000];
+        let found = neighbours(
+            Items::new(&queries, x, query_labels.view()).unwrap(),
+            Items::new(&database, y, labels.view()).unwrap(),
+            &among,
+        )
+        .unwrap();
+        let cosine = |query: usize, item: usize| {
+            let dot = |a: &[f32], b: &[f32]| -> f64 {
+                a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+            };
+            dot(x.row(query), y.row(item)) / dot(y.row(item), y.row(item)).sqrt()
+        };
+        let (mut kept, mut reranked, mut by_vectors) = (vec![0.0; 4], vec![0.0; 4], 0.0);
+        for query in 0..40 {
+            let shares = |item: usize| {
+                let wanted = query_labels.view().row(query);
+                labels.view().row(item).iter().any(|label| wanted.contains(label))
+            };
+            let mut by_cosine: Vec<usize> = (0..count).collect();
+            by_cosine.sort_by(|&a, &b| cosine(query, b).total_cmp(&cosine(query, a)));
+            let mut by_code: Vec<usize> = (0..count).collect();
+            by_code.sort_by_key(|&item| ranking::differing_bits(&queries, query, &database, item));
+            let nearest = &by_cosine[..count.min(10)];
+            by_vectors += f64::from(u8::from(shares(nearest[0])));
+            for (at, &n) in among.iter().enumerate() {
+                let first = &by_code[..n.min(count)];
+                let both = nearest.iter().filter(|item| first.contains(item)).count();
+                kept[at] += both as f64 / nearest.len() as f64;
+                let best = by_cosine.iter().find(|item| first.contains(item)).unwrap();
+                reranked[at] += f64::from(u8::from(shares(*best)));
+            }
+        }
+        for at in 0..4 {
+            assert!((found.kept[at].1 - kept[at] / 40.0).abs() < 1e-12, "{found:?}");
+            assert!((found.reranked[at].1 - reranked[at] / 40.0).abs() < 1e-12, "{found:?}");
+        }
+        assert!((found.by_vectors - by_vectors / 40.0).abs() < 1e-12);
+        assert_eq!(found.kept[3].1, 1.0, "among all there are all");
+        assert_eq!(found.reranked[3].1, found.by_vectors);
+    }
 }

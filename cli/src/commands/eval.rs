@@ -2,8 +2,8 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::ArgAction;
-use hashbrook::LabelNames;
-use hashbrook::eval::{Evaluation, Measures, evaluate};
+use hashbrook::eval::{Evaluation, Items, Measures, evaluate, neighbours};
+use hashbrook::{Codes, Features, LabelNames};
 use serde_json::{Map, Value, json};
 
 use crate::args::ModelAndData;
@@ -47,6 +47,13 @@ pub struct Args {
     #[arg(long, value_name = "D,...", value_delimiter = ',', default_value = "2")]
     radius: Vec<usize>,
 
+    /// Also measure whether codes keep what is near by the vectors themselves, by their cosine as the
+    /// model prepares them: the share of the ten nearest that is among the first N by codes, and
+    /// precision@1 of these N ranked again by the vectors. Holds all vectors in memory
+    /// [without numbers: 10,100,1000]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', num_args = 0..=1, require_equals = true, default_missing_value = "10,100,1000")]
+    neighbours: Option<Vec<usize>>,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -62,13 +69,21 @@ pub fn run(args: &Args) -> Result<()> {
         let mut reader = input::open_for(&function, data)?;
         let shape = (reader.rows(), reader.dim());
         let labels = input::labels_for(label_files, &mut names, data, shape)?;
-        let codes = input::encode_all(what, &function, &mut reader)?;
+        let (mut codes, mut vectors) = (Codes::new(function.bits())?, Vec::new());
+        input::for_each_rows(what, &mut reader, |rows| {
+            codes.append(&function.encode(rows)?)?;
+            if args.neighbours.is_some() {
+                vectors.extend(function.prepared(rows)?);
+            }
+            Ok(())
+        })?;
         let shape = (codes.len(), reader.dim());
         input::check_label_count(label_files, labels.len(), data, shape)?;
-        Ok((codes, labels))
+        Ok((codes, labels, vectors))
     };
-    let (queries, query_labels) = encoded("queries ", &args.queries, &args.query_labels)?;
-    let (database, labels) = encoded("database", &args.input.data, &args.labels)?;
+    let (queries, query_labels, query_vectors) =
+        encoded("queries ", &args.queries, &args.query_labels)?;
+    let (database, labels, vectors) = encoded("database", &args.input.data, &args.labels)?;
     let encoding = start.elapsed();
     let clock = Instant::now();
     let measures = Measures::new(&args.top, &args.precision_at, &args.radius);
@@ -80,7 +95,17 @@ pub fn run(args: &Args) -> Result<()> {
             args.labels.join(", ")
         );
     }
-    let results = results(&found);
+    let mut results = results(&found);
+    if let Some(among) = &args.neighbours {
+        let queries = Features::new(&query_vectors, function.dim())
+            .and_then(|vectors| Items::new(&queries, vectors, query_labels.view()))?;
+        let database = Features::new(&vectors, function.dim())
+            .and_then(|vectors| Items::new(&database, vectors, labels.view()))?;
+        let found = neighbours(queries, database, among)?;
+        results.extend(named("neighbours@", &found.kept));
+        results.extend(named("precision@1_reranked_", &found.reranked));
+        results.push(("precision@1_by_vectors".to_owned(), found.by_vectors));
+    }
     if args.json {
         let mut object: Map<String, Value> =
             results.into_iter().map(|(name, value)| (name, json!(value))).collect();
@@ -119,11 +144,13 @@ pub fn run(args: &Args) -> Result<()> {
     console::pairs(&rows)
 }
 
+/// A metric at several places, each by its name.
+fn named(name: &str, list: &[(usize, f64)]) -> Vec<(String, f64)> {
+    list.iter().map(|(at, value)| (format!("{name}{at}"), *value)).collect()
+}
+
 /// The metrics by their names.
 fn results(found: &Evaluation) -> Vec<(String, f64)> {
-    let named = |name: &'static str, list: &[(usize, f64)]| -> Vec<(String, f64)> {
-        list.iter().map(|(at, value)| (format!("{name}{at}"), *value)).collect()
-    };
     let mut results = vec![("mAP".to_owned(), found.map)];
     results.extend(named("mAP@", &found.map_at));
     results.extend(named("precision@", &found.precision_at));

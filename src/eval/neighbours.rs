@@ -1,0 +1,200 @@
+//! Whether codes keep neighbours, and not labels alone.
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::kernel::{Panels, distances, squared_norm};
+use crate::{Codes, Error, Features, Labels, Result};
+
+/// How many of the nearest by the vectors should be found.
+const TRUE_NEAREST: usize = 10;
+
+/// Queries that are compared with the database together, and rows of that at a time.
+const QUERIES_AT_ONCE: usize = 32;
+const ROWS_AT_ONCE: usize = 1024;
+
+/// Items as they are measured: codes, the vectors they were made of, and labels.
+#[derive(Clone, Copy, Debug)]
+pub struct Items<'a> {
+    codes: &'a Codes,
+    features: Features<'a>,
+    labels: Labels<'a>,
+}
+
+impl<'a> Items<'a> {
+    /// Items in one order.
+    ///
+    /// # Errors
+    /// When there are none, or not as many of each.
+    pub fn new(codes: &'a Codes, features: Features<'a>, labels: Labels<'a>) -> Result<Items<'a>> {
+        if codes.len() != labels.len() || features.len() != labels.len() {
+            return Err(Error::LabelCount {
+                rows: codes.len().max(features.len()),
+                labels: labels.len(),
+            });
+        }
+        if codes.is_empty() {
+            return Err(Error::parameter("items", "1 or more", 0));
+        }
+        Ok(Items { codes, features, labels })
+    }
+}
+
+/// How well codes keep neighbours; means over queries.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Neighbours {
+    /// How many queries there were.
+    pub queries: usize,
+    /// For each N: the share of the ten nearest by cosine that is among the first N by codes.
+    pub kept: Vec<(usize, f64)>,
+    /// For each N: how often the first of the N nearest by codes, ranked again by cosine, shares a
+    /// label with the query.
+    pub reranked: Vec<(usize, f64)>,
+    /// How often the nearest by cosine of all does.
+    pub by_vectors: f64,
+}
+
+/// Measures how well codes keep the neighbours of vectors, by cosine. Among equals the position
+/// decides, in codes and vectors alike. Results do not depend on the number of threads.
+///
+/// # Errors
+/// When codes or vectors of queries and database do not fit each other, or an N is 0.
+pub fn neighbours(queries: Items<'_>, database: Items<'_>, among: &[usize]) -> Result<Neighbours> {
+    database.codes.expect_bits(queries.codes.bits())?;
+    database.features.expect_dim(queries.features.dim())?;
+    if among.contains(&0) {
+        return Err(Error::parameter("neighbours among the first", "1 or more", 0));
+    }
+    let dim = queries.features.dim();
+    let norm = |row: &[f32]| squared_norm(row).sqrt() as f32;
+    let norms: Vec<f32> = database.features.values().par_chunks(dim).map(norm).collect();
+    let starts: Vec<usize> = (0..queries.codes.len()).step_by(QUERIES_AT_ONCE).collect();
+    let scores: Vec<Vec<Score>> = starts
+        .into_par_iter()
+        .map(|start| {
+            let end = queries.codes.len().min(start + QUERIES_AT_ONCE);
+            let cosines =
+                Cosines::of(queries.features.slice(start..end), database.features, &norms);
+            let score =
+                |query| score(queries, database, among, query, cosines.column(query - start));
+            (start..end).map(score).collect()
+        })
+        .collect();
+    let scores = scores.concat();
+    let mean =
+        |of: &dyn Fn(&Score) -> f64| scores.iter().map(of).sum::<f64>() / scores.len() as f64;
+    let means = |of: &dyn Fn(&Score, usize) -> f64| {
+        among.iter().enumerate().map(|(at, &n)| (n, mean(&|score| of(score, at)))).collect()
+    };
+    Ok(Neighbours {
+        queries: scores.len(),
+        kept: means(&|score, at| score.kept[at]),
+        reranked: means(&|score, at| score.reranked[at]),
+        by_vectors: mean(&|score| score.by_vectors),
+    })
+}
+
+/// The cosines of some queries and all of a database, but for the length of the queries, which changes
+/// no order: a row for each item of the database.
+struct Cosines {
+    values: Vec<f32>,
+    width: usize,
+}
+
+impl Cosines {
+    fn of(queries: Features<'_>, database: Features<'_>, norms: &[f32]) -> Cosines {
+        let panels = Panels::pack_transposed(queries.values(), queries.dim());
+        let width = panels.width();
+        let mut values = vec![0.0; database.len() * width];
+        let rows = database.values().chunks(ROWS_AT_ONCE * database.dim());
+        for (rows, out) in rows.zip(values.chunks_mut(ROWS_AT_ONCE * width)) {
+            panels.multiply(rows, out);
+        }
+        for (row, norm) in values.chunks_exact_mut(width).zip(norms) {
+            let factor = if *norm > 0.0 { 1.0 / norm } else { 0.0 };
+            row.iter_mut().for_each(|value| *value *= factor);
+        }
+        Cosines { values, width }
+    }
+
+    fn column(&self, query: usize) -> impl Iterator<Item = f32> + Clone + '_ {
+        self.values.iter().skip(query).step_by(self.width).copied()
+    }
+}
+
+/// What one query scores.
+#[derive(Clone)]
+struct Score {
+    kept: Vec<f64>,
+    reranked: Vec<f64>,
+    by_vectors: f64,
+}
+
+fn score(
+    queries: Items<'_>,
+    database: Items<'_>,
+    among: &[usize],
+    query: usize,
+    cosines: impl Iterator<Item = f32> + Clone,
+) -> Score {
+    let wanted = queries.labels.row(query);
+    let shares = |item: Option<usize>| {
+        let shares =
+            |item: usize| database.labels.row(item).iter().any(|label| wanted.contains(label));
+        f64::from(u8::from(item.is_some_and(shares)))
+    };
+    let nearest = nearest(cosines.clone());
+    let ranks = ranks(queries.codes.code(query), database.codes);
+    let kept = |&n: &usize| {
+        let found = nearest.iter().filter(|&&item| (ranks[item] as usize) < n).count();
+        found as f64 / nearest.len() as f64
+    };
+    let best_within = |&n: &usize| {
+        let mut best: Option<(f32, usize)> = None;
+        for (item, cosine) in
+            cosines.clone().enumerate().filter(|(at, _)| (ranks[*at] as usize) < n)
+        {
+            if best.is_none_or(|(before, _)| cosine > before) {
+                best = Some((cosine, item));
+            }
+        }
+        shares(best.map(|(_, item)| item))
+    };
+    Score {
+        kept: among.iter().map(kept).collect(),
+        reranked: among.iter().map(best_within).collect(),
+        by_vectors: shares(nearest.first().copied()),
+    }
+}
+
+/// The items of the largest cosines, the largest first; of equal ones those that come first.
+fn nearest(cosines: impl Iterator<Item = f32>) -> Vec<usize> {
+    let mut nearest: Vec<(f32, usize)> = Vec::with_capacity(TRUE_NEAREST + 1);
+    for (item, cosine) in cosines.enumerate() {
+        if nearest.len() == TRUE_NEAREST && cosine <= nearest[TRUE_NEAREST - 1].0 {
+            continue;
+        }
+        let at = nearest.partition_point(|(other, _)| *other >= cosine);
+        nearest.insert(at, (cosine, item));
+        nearest.truncate(TRUE_NEAREST);
+    }
+    nearest.into_iter().map(|(_, item)| item).collect()
+}
+
+/// The place of each item in the ranking by codes, by position among equals.
+fn ranks(query: &[u64], database: &Codes) -> Vec<u32> {
+    let mut found = vec![0u16; database.len()];
+    distances(query, database.words(), &mut found);
+    let mut starts = vec![0u32; database.bits() + 2];
+    found.iter().for_each(|&distance| starts[usize::from(distance) + 1] += 1);
+    for distance in 1..starts.len() {
+        starts[distance] += starts[distance - 1];
+    }
+    let place = |distance: &u16| {
+        let next = &mut starts[usize::from(*distance)];
+        *next += 1;
+        *next - 1
+    };
+    found.iter().map(place).collect()
+}
