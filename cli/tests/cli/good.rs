@@ -44,6 +44,12 @@ fn from_vectors_to_codes() {
     }
     assert_eq!((&found["queries"], &found["database"]), (&200.into(), &1597.into()));
     assert!(found["seconds"].is_number());
+    let near = &folder.run(&format!("{EVAL} --neighbours=10,1597 --json")).ok().json()[0];
+    assert!(near["neighbours@10"].as_f64().unwrap() < 0.5, "labels are kept, not neighbours");
+    assert_eq!(near["neighbours@1597"], 1.0, "among all there are all");
+    assert_eq!(near["precision@1_reranked_1597"], near["precision@1_by_vectors"]);
+    let near = folder.run(&format!("{EVAL} --neighbours")).ok();
+    assert!(near.out.contains("neighbours@1000"), "{near:?}");
     let table = folder.run(EVAL).ok();
     assert!(table.out.contains("precision_radius_2  0."), "{table:?}");
 
