@@ -139,16 +139,16 @@ fn several_labels_in_one_text_are_remarked_on() {
     let rows: String = (0..40)
         .map(|row| {
             let (kind, size) = (["cat", "dog"][row % 2], ["big", "small"][row / 2 % 2]);
-            format!("{row},{},\"{kind},{size}\",\"{kind}, {row}\",{kind},{size}\n", row % 7)
+            format!("{row},{},\"{kind},{size}\",{kind},{size}\n", row % 7)
         })
         .collect();
-    folder.write("pets.csv", format!("a,b,tags,own,kind,size\n{rows}"));
+    folder.write("pets.csv", format!("a,b,tags,kind,size\n{rows}"));
     let learn = |labels: &str| {
         folder
             .run(&format!("learn --bits 8 --data pets.csv:a,b --labels pets.csv:{labels} --out m"))
     };
     let said = learn("tags").ok().err;
-    assert!(said.contains("\"dog,small\" is read as one label"), "{said}");
+    assert!(said.contains("\"dog,big\" is read as one label"), "{said}");
     assert!(said.contains("FILE:COLUMN,COLUMN"), "{said}");
     for labels in ["kind,size", "kind"] {
         let said = learn(labels).ok().err;
