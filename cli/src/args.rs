@@ -27,7 +27,7 @@ A first look, on data that the program carries:
   hashbrook demo
 
 From vectors to codes:
-  hashbrook split  --data x.npy --labels y.npy --queries-per-class 100 --out split/
+  hashbrook split  --data x.npy --labels y.npy --queries 100 --out split/
   hashbrook learn  --bits 64 --data split/db.npy --labels split/db-labels.npy --out digits.model
   hashbrook eval   --model digits.model --data split/db.npy --labels split/db-labels.npy \\
                    --queries split/queries.npy --query-labels split/query-labels.npy

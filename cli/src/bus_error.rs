@@ -4,7 +4,8 @@
 //! at the file, but what happens in the midst of one shows in no other way. This is the only `unsafe`
 //! of the command: a signal handler cannot be set without.
 
-/// Ends the program at a bus error with one line that says why, and status 1.
+/// Ends the program at a bus error with one line that says why, and status 1; and lets a file that
+/// grows too large be an error, too.
 #[cfg(unix)]
 pub fn listen() {
     // SAFETY: the structure is plain data that may be all zero, and every field that counts is set.
@@ -17,6 +18,8 @@ pub fn listen() {
         libc::sigemptyset(&mut action.sa_mask);
         // If it cannot be set, bus errors end the program as they always did.
         libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut());
+        // A file that grows past what `ulimit -f` allows is then an error of writing it.
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
 }
 

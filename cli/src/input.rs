@@ -94,7 +94,7 @@ pub fn labels_for(
     data: &[String],
     (rows, dim): (Option<usize>, usize),
 ) -> Result<LabelList> {
-    check_parts(data, files)?;
+    let shared = check_parts(data, files)?;
     let read = read_labels_for(files, names, rows);
     let read = match dim {
         1 => read.with_context(|| {
@@ -104,12 +104,34 @@ pub fn labels_for(
         _ => read.map_err(Into::into),
     };
     let LabelsRead { labels, remarks, .. } = read?;
-    remark(remarks);
+    remark(shared.into_iter().chain(remarks));
     if let Some(rows) = rows {
         check_label_count(files, labels.len(), data, (rows, dim))?;
     }
     remark(all_differ(files, &labels));
+    remark(joined(files, &labels, names));
     Ok(labels)
+}
+
+/// A remark on texts that look like several labels in one: parts of them, between commas, come again
+/// in others.
+fn joined(files: &[String], labels: &LabelList, names: &LabelNames) -> Option<String> {
+    let different: BTreeSet<u32> = labels.view().as_single()?.iter().copied().collect();
+    let mut parts = HashSet::new();
+    for name in different.into_iter().filter_map(|label| names.name(label)) {
+        let of_name: BTreeSet<&str> = name.split(',').map(str::trim).collect();
+        let again = of_name.iter().find(|part| !part.is_empty() && parts.contains(*part));
+        if let Some(again) = again.filter(|_| name.contains(',')) {
+            return Some(format!(
+                "{}: {name:?} is read as one label, and {again:?} is in others, too; if these are \
+                 several labels a row, give each a column (FILE:COLUMN,COLUMN), or write a text with \
+                 a line for each row, without quotes",
+                files.join(", ")
+            ));
+        }
+        parts.extend(of_name);
+    }
+    None
 }
 
 /// A remark on labels that tell every row from every other.
@@ -128,8 +150,10 @@ fn all_differ(files: &[String], labels: &LabelList) -> Option<String> {
     })
 }
 
-/// Fails if a table is given as data and as labels, without saying which columns are which.
-fn check_parts(data: &[String], labels: &[String]) -> Result<()> {
+/// Fails if a table is given as data and as labels, without saying which columns are which; gives a
+/// remark if only the data does not say it.
+fn check_parts(data: &[String], labels: &[String]) -> Result<Vec<String>> {
+    let mut remarks = Vec::new();
     for label_spec in labels {
         let file = file_of(label_spec)?;
         for data_spec in data {
@@ -140,7 +164,10 @@ fn check_parts(data: &[String], labels: &[String]) -> Result<()> {
             let Some(columns) = first_line(&file.to_string_lossy())? else { continue };
             let last = columns.len() - 1;
             let file = file.display();
-            let fix = format!("--data {file}:0-{} --labels {file}:{last}", last.saturating_sub(1));
+            // The index that pandas writes has no name.
+            let first = usize::from(last > 1 && columns[0].is_empty());
+            let end = last.saturating_sub(1);
+            let fix = format!("--data {file}:{first}-{end} --labels {file}:{last}");
             if whole(label_spec) {
                 bail!(
                     "{file} is given as data and as labels; say which of its {} columns are which, \
@@ -148,13 +175,13 @@ fn check_parts(data: &[String], labels: &[String]) -> Result<()> {
                     columns.len()
                 );
             }
-            remark([format!(
+            remarks.push(format!(
                 "the column of {label_spec} is read as a feature, too, as --data {file} takes all \
                  columns; name those of the features, as in {fix}"
-            )]);
+            ));
         }
     }
-    Ok(())
+    Ok(remarks)
 }
 
 /// Fails unless there are as many labels as rows.
@@ -186,7 +213,10 @@ pub fn check_label_count(
 /// What to do about one label too many.
 fn header_hint(files: &[String]) -> String {
     let (Some(file), true) = (files.first(), are_regular(files)) else { return String::new() };
-    match first_line(file) {
+    // Without the columns that may follow its name.
+    let Ok(file) = file_of(file) else { return String::new() };
+    let file = file.display();
+    match first_line(&file.to_string()) {
         Ok(Some(titles)) => match &titles[..] {
             [title] => {
                 format!("; is the first line a header? {file}:{title} reads what is below it")

@@ -102,6 +102,25 @@ pub fn check_free<'a>(outputs: impl IntoIterator<Item = &'a Path>, force: bool) 
     Ok(())
 }
 
+/// Fails if a model or an index is given as something else as well.
+pub fn check_given_once<'a>(
+    models: impl IntoIterator<Item = &'a Path>,
+    inputs: impl IntoIterator<Item = &'a String>,
+) -> Result<()> {
+    let mut taken = Vec::new();
+    for input in inputs {
+        taken.extend(real_place(&file_of(input)?));
+    }
+    for model in models {
+        let Some(place) = real_place(model) else { continue };
+        if taken.contains(&place) {
+            bail!("{} is given twice, as different things", model.display());
+        }
+        taken.push(place);
+    }
+    Ok(())
+}
+
 /// Fails if an output would replace one of the inputs, or another output.
 pub fn check_outputs<'a>(
     outputs: impl IntoIterator<Item = &'a Path>,

@@ -11,7 +11,7 @@ use super::content::{Content, Purpose};
 use super::extent::shape;
 use super::npy::{NpyElement, header, text_bytes};
 use super::source::Source;
-use super::text::Lines;
+use super::text::{Lines, Table};
 use crate::file::AtomicFile;
 use crate::{Codes, Error, Result};
 
@@ -55,7 +55,8 @@ pub fn read_codes(spec: &str, bits: Option<usize>) -> Result<Codes> {
     Ok(codes)
 }
 
-/// Reads ids: an array of whole numbers, one per row, or a text with one on each line.
+/// Reads ids: an array of whole numbers, one per row, a text with one on each line, or `FILE:COLUMN`, a
+/// column of a CSV file.
 ///
 /// # Errors
 /// When the file cannot be read, or holds something else.
@@ -128,7 +129,23 @@ fn append_ids(spec: &str, ids: &mut Vec<u64>, most: usize) -> Result<()> {
                 check(&path, ids.len())?;
             }
         }
-        _ => return Err(Error::malformed(&path, "holds texts; ids are whole numbers")),
+        Content::Text(input, Some(columns)) => {
+            let mut table = Table::open(input, Some(&columns), Purpose::Labels)?;
+            while table.advance()? {
+                let row = ids.len() - before;
+                let fields = table.texts().collect::<Result<Vec<_>>>()?;
+                let [text] = fields[..] else {
+                    let problem = format!("{} columns were picked; ids have one", fields.len());
+                    return Err(Error::malformed(&path, problem));
+                };
+                let id = text.trim().parse();
+                ids.push(id.map_err(|_| wrong(&path, row, &format!("{text:?}")))?);
+                check(&path, ids.len())?;
+            }
+        }
+        Content::Strings(_) => {
+            return Err(Error::malformed(&path, "holds texts; ids are whole numbers"));
+        }
     }
     Ok(())
 }

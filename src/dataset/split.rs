@@ -101,7 +101,7 @@ impl Split {
         }
         if drawn.is_empty() {
             let expected = format!("at most {most}, the rows of the most frequent label");
-            return Err(Error::parameter("the least rows of a label", expected, min_per_class));
+            return Err(Error::parameter("min_per_class", expected, min_per_class));
         }
         let mut database: Vec<usize> = (0..labels.len()).filter(|&row| !is_query[row]).collect();
         database.shuffle(&mut rng);

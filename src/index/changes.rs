@@ -185,19 +185,6 @@ impl Index {
         check_ids(ids, codes.len())
     }
 
-    /// Those of the ids that are there, as they come.
-    fn present(&self, ids: &[u64]) -> Result<Vec<u64>> {
-        self.durable.reading(|| {
-            let mut present = Vec::new();
-            for &id in ids {
-                if self.find(id)?.is_some() {
-                    present.push(id);
-                }
-            }
-            Ok(present)
-        })
-    }
-
     pub(super) fn put(
         &mut self,
         ids: &[u64],

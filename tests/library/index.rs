@@ -150,6 +150,7 @@ fn check(index: &mut Index, model: &Model, bits: usize, seed: u64, k: usize, rad
             expected.map(|(c, l)| (c, l))
         );
         assert_eq!(index.contains(id).unwrap(), expected.is_some());
+        assert_eq!(index.present(&[id]).unwrap().is_empty(), expected.is_none());
     }
 }
 

@@ -34,6 +34,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     output::check_name(&args.out, "codes", &["npy"])?;
     output::check_json(&args.out, args.json)?;
+    output::check_given_once([args.input.model.as_path()], &args.input.data)?;
     output::check_outputs([args.out.as_path(), &args.input.model], &args.input.data)?;
     let function = input::load_function(&args.input.model)?;
     let mut reader = input::open_for(&function, &args.input.data)?;

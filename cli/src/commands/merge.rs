@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(value_name = "MODEL", required = true, num_args = 2..)]
     models: Vec<PathBuf>,
 
-    /// Where to write the model; it may be one of those given
+    /// Where to write the model, which may be one of those given; - is the standard output
     #[arg(long, value_name = "MODEL")]
     out: PathBuf,
 

@@ -30,7 +30,7 @@ pub struct Args {
     #[command(flatten)]
     input: LabelledData,
 
-    /// Where to write the model; it may be the one given
+    /// Where to write the model, which may be the one given; - is the standard output
     #[arg(long, value_name = "MODEL")]
     out: PathBuf,
 

@@ -169,7 +169,10 @@ fn what_does_not_fit_is_said() {
         ("index build --codes codes.npy --ids ids.txt --out o.index", 1, "whole numbers"),
         ("index build --codes codes.npy --labels few.txt --out o.index", 1, "1 label"),
         ("index add i.index --codes db.npy", 1, "uint8"),
-        ("index remove i.index", 2, "--id"),
+        ("index remove i.index", 2, "--id <ID,...>|--ids <FILE>"),
+        ("search --index i.index --queries i.index -k 1", 1, "i.index is given twice"),
+        ("index build --model m.model --data m.model --out o.index", 1, "m.model is given twice"),
+        ("encode --model m.model --data m.model --out o.index", 1, "m.model is given twice"),
         ("dedup --radius 3", 2, "--index"),
     ] {
         let outcome = folder.run(arguments);
@@ -178,4 +181,23 @@ fn what_does_not_fit_is_said() {
         assert!(!folder.file("o.index").exists(), "{arguments} left something");
     }
     assert_eq!(std::fs::read(folder.file("i.index")).unwrap(), bytes);
+}
+
+#[test]
+fn ids_in_a_column_of_a_table() {
+    let folder = Folder::new();
+    folder.write("x.csv", "item,a,b,kind\n7,1,9,cat\n5,8,2,dog\n11,2,8,cat\n3,9,1,dog\n");
+    folder.run("learn --bits 8 --data x.csv:a,b --labels x.csv:kind --out m").ok();
+    let build = "index build --model m --data x.csv:a,b --out i.index --ids";
+    folder.run(&format!("{build} x.csv:item,a")).fails_with(&["2 columns were picked"]);
+    folder.run(&format!("{build} x.csv:kind")).fails_with(&["row 0 is \"cat\"", "whole numbers"]);
+    folder.run(&format!("{build} x.csv:0")).ok();
+    let found = folder.run("search --index i.index --queries x.csv:a,b -k 9 --json").ok().json();
+    let mut ids: Vec<u64> =
+        found[0]["ids"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, [3, 5, 7, 11]);
+    folder.write("gone.csv", "item,why\n5,sold\n12,never there\n");
+    let removed = folder.run("index remove i.index --ids gone.csv:item --json").ok().json();
+    assert_eq!(removed[0]["removed"], 1);
 }

@@ -132,3 +132,42 @@ fn files_far_longer_than_the_data_take_no_memory() {
     let said = bounded("index build --model m --data x.csv --ids y.npy --out i");
     assert!(said.contains("more than 2 ids"), "{said}");
 }
+
+#[test]
+fn several_labels_in_one_text_are_remarked_on() {
+    let folder = Folder::new();
+    let rows: String = (0..40)
+        .map(|row| {
+            let (kind, size) = (["cat", "dog"][row % 2], ["big", "small"][row / 2 % 2]);
+            format!("{row},{},\"{kind},{size}\",{kind},{size}\n", row % 7)
+        })
+        .collect();
+    folder.write("pets.csv", format!("a,b,tags,kind,size\n{rows}"));
+    let learn = |labels: &str| {
+        folder
+            .run(&format!("learn --bits 8 --data pets.csv:a,b --labels pets.csv:{labels} --out m"))
+    };
+    let said = learn("tags").ok().err;
+    assert!(said.contains("\"dog,big\" is read as one label"), "{said}");
+    assert!(said.contains("FILE:COLUMN,COLUMN"), "{said}");
+    for labels in ["kind,size", "kind"] {
+        let said = learn(labels).ok().err;
+        assert!(!said.contains("as one label"), "{said}");
+    }
+}
+
+#[test]
+fn hints_fit_the_table() {
+    let folder = Folder::new();
+    folder.write("pets.csv", table(true, true).replace("cat", "0").replace("dog", "1"));
+    folder.write("kinds.csv", format!("kind\n{}", "cat\ndog\n".repeat(20)));
+    let learn = |data: &str, labels: &str| {
+        folder.run(&format!("learn --bits 8 --data {data} --labels {labels} --out m"))
+    };
+    let said = learn("pets.csv", "pets.csv:kind").ok().err;
+    assert!(said.contains("--data pets.csv:1-2 --labels pets.csv:3"), "{said}");
+    learn("pets.csv", "pets.csv:none").fails_with(&["has no column \"none\""]);
+    learn("pets.csv:a,b", "kinds.csv:0").fails_with(&["header? kinds.csv:kind reads"]);
+    folder.write("pets.csv", table(false, true));
+    learn("pets.csv", "pets.csv:kind").fails_with(&["is \"cat\"", "picked as FILE:COLUMNS"]);
+}

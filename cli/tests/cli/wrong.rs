@@ -411,3 +411,14 @@ fn models_that_cannot_be_merged_or_unlearned_from() {
     }
     assert_eq!(folder.names(), names, "nothing was written");
 }
+
+#[test]
+#[cfg(unix)]
+fn a_file_that_may_not_grow_so_large_is_an_error() {
+    let folder = Folder::new().with_digits();
+    let before = folder.names();
+    folder
+        .shell(&format!("ulimit -f 1; hashbrook {LEARN} --bits 16 --out m"))
+        .fails_with(&["File too large"]);
+    assert_eq!(folder.names(), before, "nothing was written");
+}

@@ -77,9 +77,13 @@ impl Header {
     /// The type of the items.
     pub(in crate::dataset) fn item(&self, path: &std::path::Path) -> Result<Item> {
         parse_descr(&self.descr).ok_or_else(|| {
+            let remedy = match self.descr.ends_with('O') {
+                true => "; of texts, save values.astype(str)",
+                false => "",
+            };
             let problem = format!(
                 "holds items of numpy type {:?}; integers, floats and truth values are read, and \
-                 texts as labels",
+                 texts as labels{remedy}",
                 self.descr
             );
             Error::malformed(path, problem)

@@ -72,7 +72,7 @@ impl NumberTable {
                 let rest = if start.len() < text.len() { " and so on" } else { "" };
                 format!(
                     "is {start:?}{rest}; a number was expected (columns are separated by commas, \
-                     tabs, semicolons or space)"
+                     tabs, semicolons or space, and picked as FILE:COLUMNS)"
                 )
             }
         };

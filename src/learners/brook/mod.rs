@@ -360,8 +360,8 @@ impl BuiltIn for Brook {
         check_most("repulsion", *repulsion, 100.0)?;
         check_not_negative("half_life", params.half_life)?;
         if start.init.is_some() {
-            let expected = "left out: brook does not start from a projection, it solves for one";
-            return Err(Error::parameter("init", expected, "a projection"));
+            let expected = "left out (brook solves for its projection, and starts from none)";
+            return Err(Error::parameter("init", expected, "given"));
         }
         match params.lift {
             LiftBy::Rbf if !(1..=MAX_WIDTH).contains(&params.anchors) => {

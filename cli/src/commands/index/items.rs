@@ -18,7 +18,7 @@ pub struct Items {
     #[arg(long, value_name = "FILE.npy", action = ArgAction::Append)]
     pub codes: Vec<String>,
 
-    /// Their ids: an array of whole numbers, or a text with one on each line
+    /// Their ids: an array of whole numbers, a text with one on each line, or a column of a table
     #[arg(long, value_name = "FILE", action = ArgAction::Append)]
     pub ids: Vec<String>,
 
@@ -71,10 +71,8 @@ impl Items {
         };
         if !upsert {
             // Before names are written, so that it is all or nothing.
-            for &id in &ids {
-                if index.contains(id)? {
-                    return Err(Error::IdTaken(id).into());
-                }
+            if let Some(&taken) = index.present(&ids)?.first() {
+                return Err(Error::IdTaken(taken).into());
             }
         }
         index.set_label_names(names)?;

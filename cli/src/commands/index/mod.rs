@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use clap::{ArgAction, Subcommand};
+use clap::{ArgAction, ArgGroup, Subcommand};
 use hashbrook::dataset::read_ids;
 use hashbrook::{HashFunction, Index};
 use serde_json::json;
@@ -60,6 +60,11 @@ enum Action {
 /// The file appears whole or not at all. Items have the ids 0, 1, 2 and so on unless --ids says
 /// otherwise.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hashbrook index build --model digits.model --data x.npy --labels y.npy --out digits.index
+  hashbrook index build --model pets.model --data pets.csv:1-2 --ids pets.csv:0 --out pets.index
+  hashbrook index build --codes codes.npy --ids ids.npy --out digits.index")]
 struct Build {
     /// The model that encodes vectors, as `learn` wrote it, or the function alone, as `export` did;
     /// the index keeps the function
@@ -73,7 +78,7 @@ struct Build {
     #[arg(long, value_name = "N", requires = "codes")]
     bits: Option<usize>,
 
-    /// Where to write the index
+    /// Where to write the index; - is the standard output
     #[arg(long, value_name = "INDEX")]
     out: PathBuf,
 
@@ -94,6 +99,10 @@ struct Build {
 /// All of them are in the file when the command ends, or none: an id that is there already is an
 /// error, unless --upsert replaces its item. Without --ids they count on from the largest there is.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hashbrook index add digits.index --data more.npy --labels more-labels.npy
+  hashbrook index add digits.index --data changed.npy --ids changed-ids.npy --upsert")]
 struct Add {
     /// The index
     index: PathBuf,
@@ -115,15 +124,22 @@ struct Add {
 
 /// Removes items from an index; ids that are not there do no harm
 #[derive(clap::Args)]
+#[command(
+    group = ArgGroup::new("which").args(["id", "ids"]).multiple(true).required(true),
+    after_help = "\
+Examples:
+  hashbrook index remove digits.index --id 17,18
+  hashbrook index remove digits.index --ids gone.csv:id"
+)]
 struct Remove {
     /// The index
     index: PathBuf,
 
     /// The ids
-    #[arg(long, value_name = "ID,...", value_delimiter = ',', required_unless_present = "ids")]
+    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     id: Vec<u64>,
 
-    /// A file of ids: an array of whole numbers, or a text with one on each line
+    /// A file of ids: an array of whole numbers, a text with one on each line, or a column of a table
     #[arg(long, value_name = "FILE", action = ArgAction::Append)]
     ids: Vec<String>,
 
@@ -140,6 +156,10 @@ struct Remove {
 /// For when the model has learned on, or for another one. The new codes take the place of the old
 /// ones at once; whoever searches sees either. Ids and labels stay.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hashbrook index renew digits.index --model newer.model --data x.npy
+  hashbrook index renew digits.index --model newer.model --data x.npy --ids ids.npy")]
 struct Renew {
     /// The index
     index: PathBuf,
@@ -208,6 +228,7 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn build(args: &Build) -> Result<()> {
     let start = Instant::now();
+    output::check_given_once(args.model.as_deref(), args.items.files())?;
     let outputs = args.model.as_deref().into_iter().chain([args.out.as_path()]);
     output::check_outputs(outputs, args.items.files())?;
     output::check_free([args.out.as_path()], args.force)?;

@@ -47,8 +47,9 @@ A method and its parameters in a file, for --config:
 rows), it goes on with the row after the last it learned; given other data, it learns all of it.
 --skip overrules that. What is settled in the model (method, bits, seed, centre and so on) need not
 be given again, and cannot be changed. A run that --rows ends and --resume goes on with comes to the
-same model as one that was never ended, if --rows is a multiple of --batch; with brook its function is
-the same in any case. If it ends within the warm-up, the model holds its rows back until more come.")]
+same model as one that was never ended, if --rows is a multiple of --batch; with brook its function
+is the same in any case. If it ends within the warm-up, the model holds its rows back until more
+come.")]
 pub struct Args {
     #[command(flatten)]
     input: LabelledData,

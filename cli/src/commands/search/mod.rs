@@ -101,10 +101,10 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     interrupt::nothing_to_save();
     let id_files = filter::files(&args.conditions);
-    let inputs = args.queries.iter().chain(&args.codes).chain(&id_files);
-    let files = [args.out.as_deref(), Some(&args.index), args.model.as_deref()];
-    let outputs = files.into_iter().flatten();
-    output::check_outputs(outputs, inputs)?;
+    let inputs = || args.queries.iter().chain(&args.codes).chain(&id_files);
+    let models = || [Some(args.index.as_path()), args.model.as_deref()].into_iter().flatten();
+    output::check_given_once(models(), inputs())?;
+    output::check_outputs(args.out.as_deref().into_iter().chain(models()), inputs())?;
     let out = match &args.out {
         Some(out) => {
             output::check_name(out, "results", &FORMATS)?;
