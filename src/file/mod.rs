@@ -153,18 +153,18 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o7777;
         fs::create_dir(at("deep")).unwrap();
-        write(&at("deep/real"), b"1").unwrap();
+        write(at("deep/real"), b"1").unwrap();
         for rights in [0o600, 0o640, 0o666, 0o444] {
             fs::set_permissions(at("deep/real"), fs::Permissions::from_mode(rights)).unwrap();
-            write(&at("deep/real"), b"2").unwrap();
+            write(at("deep/real"), b"2").unwrap();
             assert_eq!(mode("deep/real"), rights);
         }
         // A link to a link, a relative one, and one to what is not there yet.
         symlink("deep/real", at("relative")).unwrap();
         symlink(at("relative"), at("twice")).unwrap();
         symlink("deep/new", at("dangling")).unwrap();
-        write(&at("twice"), b"3").unwrap();
-        write(&at("dangling"), b"4").unwrap();
+        write(at("twice"), b"3").unwrap();
+        write(at("dangling"), b"4").unwrap();
         for name in ["relative", "twice", "dangling"] {
             assert!(fs::symlink_metadata(at(name)).unwrap().is_symlink(), "{name}");
         }
@@ -173,8 +173,8 @@ mod tests {
         // Links that lead nowhere are said to.
         symlink("round", at("round")).unwrap();
         symlink("nowhere/x", at("astray")).unwrap();
-        assert!(write(&at("round"), b"5").unwrap_err().to_string().contains("links"));
-        assert!(write(&at("astray"), b"5").unwrap_err().to_string().contains("no folder"));
+        assert!(write(at("round"), b"5").unwrap_err().to_string().contains("links"));
+        assert!(write(at("astray"), b"5").unwrap_err().to_string().contains("no folder"));
         assert_eq!(fs::read_dir(at("deep")).unwrap().count(), 2, "no temporary file is left");
     }
 }

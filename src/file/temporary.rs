@@ -215,7 +215,7 @@ mod tests {
             assert_eq!(names(folder.path()), ["whole"]);
             return;
         };
-        super::super::write(&folder.join("whole"), b"all").unwrap();
+        super::super::write(folder.join("whole"), b"all").unwrap();
         let held: Vec<_> =
             ["a", "b"].map(|name| Temporary::create(&folder.join(name), None).unwrap()).into();
         assert_eq!(names(&folder).len(), 3);

@@ -358,7 +358,7 @@ fn a_mapped_file_that_others_change_is_an_error_and_a_loaded_one_does_not_care()
         let mut refused = vec![
             writer.add_codes(&[1_000_001], &code, None),
             writer.compact(),
-            reader.save(&folder.path().join("copy.index")),
+            reader.save(folder.path().join("copy.index")),
         ];
         for index in [&reader, &writer] {
             refused.extend([
@@ -387,8 +387,8 @@ fn a_mapped_file_that_others_change_is_an_error_and_a_loaded_one_does_not_care()
         // It has nothing to do with the file any more.
         loaded.add_codes(&[1_000_001], &code, None).unwrap();
         loaded.compact().unwrap();
-        loaded.save(&folder.path().join("copy.index")).unwrap();
-        let copy = Index::open(&folder.path().join("copy.index")).unwrap();
+        loaded.save(folder.path().join("copy.index")).unwrap();
+        let copy = Index::open(folder.path().join("copy.index")).unwrap();
         assert_eq!(copy.len(), before.len() + 1);
         drop(writer);
     }

@@ -91,14 +91,14 @@ fn single_labels_keep_their_names() {
     ] {
         let names = named(&names);
         let list = LabelList::from_single(vec![2, 0, 1, 1]);
-        assert_eq!(write_labels(&files.path(""), "labels", &list, &names).unwrap(), path);
+        assert_eq!(write_labels(files.path(""), "labels", &list, &names).unwrap(), path);
         let mut again = names.clone();
         assert_eq!(read_labels(spec, &mut again).unwrap(), list);
         assert_eq!(again, names);
         let text = std::fs::read(&path).unwrap();
         assert!(String::from_utf8_lossy(&text).contains(descr), "{descr}");
     }
-    write_labels(&files.path(""), "labels", &LabelList::default(), &named(&["cat"])).unwrap();
+    write_labels(files.path(""), "labels", &LabelList::default(), &named(&["cat"])).unwrap();
     assert_eq!(labels(spec).unwrap().1.len(), 0);
 }
 
@@ -156,7 +156,7 @@ fn labels_without_names_are_refused() {
     sets.push_set(&[1]);
     for list in [LabelList::from_single(vec![1]), sets] {
         for name in ["a", "5"] {
-            let written = write_labels(&files.path(""), "labels", &list, &named(&[name]));
+            let written = write_labels(files.path(""), "labels", &list, &named(&[name]));
             let error = written.unwrap_err().to_string();
             assert!(error.contains("below 1, the number of names, not 1"), "{error}");
             assert_eq!(std::fs::read_dir(files.path("")).unwrap().count(), 0);

@@ -157,7 +157,7 @@ impl<'a> Cell<'a> {
     pub fn keep(&self, folder: Option<&Path>, found: &Found) -> Result<()> {
         let Some(folder) = folder else { return Ok(()) };
         let text = json!({ "settings": self.settings, "found": found }).to_string() + "\n";
-        Ok(file::write(&self.path(folder), text.as_bytes())?)
+        Ok(file::write(self.path(folder), text.as_bytes())?)
     }
 
     pub fn run(

@@ -204,10 +204,10 @@ fn write(args: &Args, plan: &Plan, store: &Store) -> Result<()> {
     let sections = report::sections(&results);
     let about = about(plan, store);
     let out = |name: &str| args.out.join(name);
-    file::write(&out("report.html"), page::html(&about, &sections).as_bytes())?;
-    file::write(&out("RESULTS.md"), page::markdown(&about, &sections).as_bytes())?;
+    file::write(out("report.html"), page::html(&about, &sections).as_bytes())?;
+    file::write(out("RESULTS.md"), page::markdown(&about, &sections).as_bytes())?;
     for (name, svg) in page::drawings(&sections) {
-        file::write(&out("figures").join(name), svg.as_bytes())?;
+        file::write(out("figures").join(name), svg.as_bytes())?;
     }
     let took = console::seconds(clock.elapsed());
     console::line(format_args!("{} written in {took}", out("report.html").display()))
