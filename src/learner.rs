@@ -219,6 +219,12 @@ macro_rules! methods {
                     $(Running::$variant(learner) => learner.save(state),)*
                 }
             }
+
+            pub(crate) fn save_learned(&self, state: &mut Tensors) {
+                match self {
+                    $(Running::$variant(learner) => learner.save_learned(state),)*
+                }
+            }
         }
 
         impl Learner for Running {

@@ -184,6 +184,19 @@ fn check_parts(data: &[String], labels: &[String]) -> Result<Vec<String>> {
     Ok(remarks)
 }
 
+/// Fails unless there are as many labels as rows that came from what can be read only once. Blank
+/// lines at the end of the labels, which were taken for rows as long as that could be, are none.
+pub fn check_labels_of_all(
+    files: &[String],
+    labels: &LabelList,
+    data: &[String],
+    (rows, dim): (usize, usize),
+) -> Result<()> {
+    let blank = |&row: &usize| labels.view().row(row).is_empty();
+    let beyond = (rows..labels.len()).rev().take_while(blank).count();
+    check_label_count(files, labels.len() - beyond, data, (rows, dim))
+}
+
 /// Fails unless there are as many labels as rows.
 pub fn check_label_count(
     files: &[String],

@@ -1,11 +1,16 @@
 //! Ctrl-C: commands stop at the next good moment and leave nothing half done.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Whether there is nothing to finish: then an interruption ends the program at once.
 static NOTHING_TO_SAVE: AtomicBool = AtomicBool::new(false);
+
+/// Folders for temporary files, which go when the program is ended at once.
+static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// The error of a command that was interrupted.
 #[derive(Debug)]
@@ -33,7 +38,16 @@ pub fn listen() -> anyhow::Result<()> {
 /// Ends the program at once. Files that were begun go, and none is begun after that.
 fn end() -> ! {
     let _halted = hashbrook::file::remove_unfinished();
+    for folder in &*FOLDERS.lock().unwrap_or_else(PoisonError::into_inner) {
+        let _ = std::fs::remove_dir_all(folder);
+    }
     std::process::exit(130)
+}
+
+/// Has a folder of temporary files removed if an interruption ends the program at once, which runs no
+/// destructors.
+pub fn remove_at_end(folder: &Path) {
+    FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_path_buf());
 }
 
 /// Says that from here on an interruption may end the program at once.

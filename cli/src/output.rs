@@ -1,6 +1,7 @@
 //! Files that commands write, and the standard output in their place.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -8,7 +9,7 @@ use hashbrook::dataset::file_of;
 use hashbrook::file;
 use tempfile::TempDir;
 
-use crate::console;
+use crate::{console, interrupt};
 
 /// What stands for the standard input or output in place of a file.
 const STANDARD: &str = "-";
@@ -28,6 +29,7 @@ impl Output {
             return Ok(Output { path: out.to_path_buf(), folder: None });
         }
         let folder = tempfile::tempdir().context("a folder for the output cannot be made")?;
+        interrupt::remove_at_end(folder.path());
         Ok(Output { path: folder.path().join("output"), folder: Some(folder) })
     }
 
@@ -48,7 +50,10 @@ impl Output {
     pub fn finish(&self) -> Result<()> {
         if self.folder.is_some() {
             let mut written = File::open(&self.path)?;
-            std::io::copy(&mut written, &mut std::io::stdout().lock())?;
+            let mut out = std::io::stdout().lock();
+            std::io::copy(&mut written, &mut out)?;
+            // What is left in its buffer would be lost without a word if it cannot be written.
+            out.flush()?;
         }
         Ok(())
     }

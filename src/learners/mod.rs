@@ -94,6 +94,11 @@ pub(crate) trait BuiltIn: Learner + Sized {
     /// Adds the learner's state to the arrays of a model file.
     fn save(&self, state: &mut Tensors);
 
+    /// The same, without what follows from the rest and would have to be computed.
+    fn save_learned(&self, state: &mut Tensors) {
+        self.save(state);
+    }
+
     /// Takes up a learner from its state; the parameters were checked.
     fn load(params: &Self::Params, start: Start, state: &mut Tensors) -> Loaded<Self>;
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{About, Held, Model, Preparation, Scale, check_shape};
 use crate::dataset::{LabelList, LabelNames};
+use crate::learner::Running;
 use crate::learners::Start;
 use crate::similarity::running_total;
 use crate::tensors::{FileKind, Format, Tensors};
@@ -52,9 +53,18 @@ impl Model {
     }
 
     /// All that a file holds besides its text.
-    pub(super) fn state(&self) -> Tensors {
+    fn state(&self) -> Tensors {
+        self.state_with(Running::save)
+    }
+
+    /// All of that which does not follow from the rest.
+    pub(super) fn learned_state(&self) -> Tensors {
+        self.state_with(Running::save_learned)
+    }
+
+    fn state_with(&self, save: impl Fn(&Running, &mut Tensors)) -> Tensors {
         let mut state = Tensors::default();
-        self.learner.save(&mut state);
+        save(&self.learner, &mut state);
         self.preparation.save(&mut state);
         if let Some(held) = &self.held {
             held.save(self.about.dim, &mut state);

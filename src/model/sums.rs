@@ -93,7 +93,7 @@ impl Model {
                 ),
             });
         }
-        if a.seen > 0 && self.fingerprint() == other.fingerprint() {
+        if self.has_learned_the_same(other) {
             return Err(Error::NotMergeable {
                 problem: format!(
                     "both have learned the very same {} rows, which would count twice; is one a copy \
@@ -170,8 +170,25 @@ impl Model {
         // Lengths first, so that no two lists of names are one text.
         self.names.iter().for_each(|name| names += &format!("{}:{name}", name.len()));
         let About { seen, bits, .. } = self.about;
-        let state = self.state().checksum(&format!("{} {seen} {bits}", self.method().name()));
+        let text = format!("{} {seen} {bits}", self.method().name());
+        let state = self.learned_state().checksum(&text);
         u64::from(state) << 32 | u64::from(crc32fast::hash(names.as_bytes())) ^ (seen & 0xffff_ffff)
+    }
+
+    /// Whether both have learned the very same, and not nothing.
+    fn has_learned_the_same(&self, other: &Model) -> bool {
+        self.about.seen == other.about.seen
+            && self.fingerprint() == other.fingerprint()
+            // A checksum can be the same by chance.
+            && self.names == other.names
+            && self.learned_state() == other.learned_state()
+            && self.has_learned()
+    }
+
+    /// Whether it has learned anything: rows without labels teach nothing to methods that need them.
+    pub fn has_learned(&self) -> bool {
+        let nothing = self.sibling().map(|sibling| sibling.learned_state());
+        nothing.map_or(self.about.seen > 0, |nothing| nothing != self.learned_state())
     }
 }
 

@@ -299,6 +299,16 @@ fn a_copy_of_a_model_is_not_merged_into_it() {
     nothing.merge(&model.sibling().unwrap()).unwrap();
     model.merge(&nothing).unwrap();
     assert_eq!(model.seen(), 150);
+    // So do parts without a label.
+    let none = Labels::sets(&[0, 0], &[]).unwrap();
+    let unlabelled = Batch::new(Features::new(&rows[..6], 3).unwrap(), none).unwrap();
+    let mut parts = [model.sibling().unwrap(), model.sibling().unwrap()];
+    for part in &mut parts {
+        part.learn(unlabelled).unwrap();
+    }
+    let [one, two] = &mut parts;
+    assert!(!one.has_learned() && model.has_learned());
+    one.merge(two).unwrap();
     copy.learn(all.slice(150..151)).unwrap();
     assert_ne!(copy.fingerprint(), model.fingerprint());
 }

@@ -109,22 +109,23 @@ pub fn run(args: &Args) -> Result<()> {
         }
     }
     if args.json {
-        return console::line(json!({
+        console::line(json!({
             "items": index.len(),
             "groups": groups.len(),
             "in_groups": items,
             "radius": args.radius,
             "seconds": time.as_secs_f64(),
-        }));
+        }))?;
+    } else {
+        // Not to the standard output, where groups may be.
+        console::note(format_args!(
+            "{} of {} are in {} of near-duplicates, found in {}",
+            count(items as u64),
+            plural(index.len() as u64, "item"),
+            plural(groups.len() as u64, "group"),
+            seconds(time)
+        ));
     }
-    // Not to the standard output, where groups may be.
-    console::note(format_args!(
-        "{} of {} are in {} of near-duplicates, found in {}",
-        count(items as u64),
-        plural(index.len() as u64, "item"),
-        plural(groups.len() as u64, "group"),
-        seconds(time)
-    ));
     // Near-duplicates come in twos and threes; what comes in hundreds is a class.
     if 2 * items > index.len() && items > 20 * groups.len() {
         console::note(

@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut given = HashMap::from([(model.fingerprint(), first)]);
     for path in others {
         let other = Model::load(path)?;
-        if other.seen() > 0
+        if other.has_learned()
             && let Some(before) = given.insert(other.fingerprint(), path)
         {
             bail!(

@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Result<()> {
         rows = end;
         Ok(())
     })?;
-    input::check_label_count(files, labels.len(), data, (rows, model.dim()))?;
+    input::check_labels_of_all(files, &labels, data, (rows, model.dim()))?;
     // Where `learn` stopped in its data no longer says what the model has learned.
     model.notes_mut().clear();
     model.save(target.path())?;

@@ -116,6 +116,34 @@ fn ctrl_c_leaves_no_temporary_files() {
 }
 
 #[test]
+fn ctrl_c_leaves_nothing_of_what_goes_to_a_pipe() {
+    let folder = Folder::new();
+    folder.write("y.txt", "a\nb\n");
+    fs::create_dir(folder.file("tmp")).unwrap();
+    let left = || fs::read_dir(folder.file("tmp")).unwrap().count();
+    // It waits for its input for ever.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_hashbrook"))
+        .current_dir(folder.path())
+        .env("TMPDIR", folder.file("tmp"))
+        .args("learn --data - --labels y.txt --out -".split(' '))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let input = child.stdin.take();
+    while left() == 0 && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    send("INT", &child);
+    std::thread::sleep(Duration::from_millis(200));
+    send("INT", &child);
+    assert_eq!(end(child).0, Some(130));
+    drop(input);
+    assert_eq!(left(), 0);
+}
+
+#[test]
 fn a_bus_error_is_said_in_one_line() {
     let folder = with_index();
     let search = "search --index i.index --codes codes.npy -k 5 --repeat 4000000000";

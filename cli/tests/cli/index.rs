@@ -2,19 +2,9 @@
 
 use crate::support::Folder;
 
-/// A folder with digits, a model of them, an index of the database and queries.
-fn with_index() -> Folder {
-    let folder = Folder::new().with_digits();
-    folder.run("learn --bits 48 --data db.npy --labels db-labels.npy --out m.model").ok();
-    folder
-        .run("index build --model m.model --data db.npy --labels db-labels.npy --out i.index")
-        .ok();
-    folder
-}
-
 #[test]
 fn from_vectors_to_neighbours() {
-    let folder = with_index();
+    let folder = Folder::new().with_index();
     let info = folder.run("index info i.index --json").json()[0].clone();
     let items = info["items"].as_u64().unwrap();
     assert!(items > 1000 && info["bits"] == 48 && info["dim"] == 64, "{info}");
@@ -60,7 +50,7 @@ fn from_vectors_to_neighbours() {
 
 #[test]
 fn indexes_change() {
-    let folder = with_index();
+    let folder = Folder::new().with_index();
     let count = || folder.run("index info i.index --json").json()[0]["items"].as_u64().unwrap();
     let before = count();
     let removed = folder.run("index remove i.index --id 0,1,999999 --json").json()[0].clone();
@@ -88,7 +78,7 @@ fn indexes_change() {
 
 #[test]
 fn items_are_encoded_anew() {
-    let folder = with_index();
+    let folder = Folder::new().with_index();
     folder.run("learn --bits 32 --data db.npy --labels db-labels.npy --out newer.model").ok();
     folder.run("index build --model newer.model --data db.npy --labels db-labels.npy --out expected.index").ok();
     let found = |index: &str| {
@@ -117,7 +107,7 @@ fn items_are_encoded_anew() {
 
 #[test]
 fn near_duplicates_are_listed() {
-    let folder = with_index();
+    let folder = Folder::new().with_index();
     folder.run("index add i.index --data db.npy").ok();
     let groups = folder.run("dedup --index i.index --radius 0").ok();
     // Every digit is there twice.
@@ -132,7 +122,7 @@ fn near_duplicates_are_listed() {
 
 #[test]
 fn what_does_not_fit_is_said() {
-    let folder = with_index();
+    let folder = Folder::new().with_index();
     folder.run("encode --model m.model --data db.npy --out codes.npy").ok();
     folder.write("broken.index", b"no index at all");
     folder.write("ids.txt", "1\n-2\n");

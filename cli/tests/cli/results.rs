@@ -4,16 +4,6 @@ use hashbrook::dataset::{LabelNames, Reader, read_ids, read_labels};
 
 use crate::support::Folder;
 
-/// A folder with digits, a model, an index of the database and queries.
-fn with_index() -> Folder {
-    let folder = Folder::new().with_digits();
-    folder.run("learn --bits 48 --data db.npy --labels db-labels.npy --out m.model").ok();
-    folder
-        .run("index build --model m.model --data db.npy --labels db-labels.npy --out i.index")
-        .ok();
-    folder
-}
-
 const SEARCH: &str = "search --index i.index --queries queries.npy";
 
 fn text(folder: &Folder, name: &str) -> String {
@@ -22,7 +12,7 @@ fn text(folder: &Folder, name: &str) -> String {
 
 #[test]
 fn results_are_written_as_their_name_says() {
-    let folder = with_index();
+    let folder = Folder::new().with_index();
     let said = folder.run(&format!("{SEARCH} -k 3 --json")).ok().json();
     let (_, objects) = said.split_last().unwrap();
     for name in ["r.npz", "r.csv", "r.json", "r.jsonl"] {
@@ -76,7 +66,7 @@ fn results_are_written_as_their_name_says() {
 
 #[test]
 fn what_finds_nothing_has_a_row_for_each_query() {
-    let folder = with_index();
+    let folder = Folder::new().with_index();
     let none = "--where id=999999";
     folder.run(&format!("{SEARCH} -k 3 {none} --out r.npz")).ok();
     let bytes = std::fs::read(folder.file("r.npz")).unwrap();
@@ -92,7 +82,7 @@ fn what_finds_nothing_has_a_row_for_each_query() {
 
 #[test]
 fn conditions_by_label_and_id() {
-    let folder = with_index();
+    let folder = Folder::new().with_index();
     let found = |condition: &str| {
         let mut lines =
             folder.run(&format!("{SEARCH} -k 20 --where {condition} --json")).ok().json();
@@ -161,7 +151,7 @@ fn labels_with_commas_can_be_asked_for() {
 #[cfg(unix)]
 #[test]
 fn pipes_in_place_of_files() {
-    let folder = with_index();
+    let folder = Folder::new().with_index();
     folder.run("encode --model m.model --data queries.npy --out codes.npy").ok();
     let said = folder
         .shell("cat queries.npy | hashbrook encode --model m.model --data - --out - > piped.npy")
@@ -194,7 +184,7 @@ fn pipes_in_place_of_files() {
 
 #[test]
 fn queries_of_an_index_of_codes_are_encoded_by_a_model_or_function() {
-    let folder = with_index();
+    let folder = Folder::new().with_index();
     folder.run("encode --model m.model --data db.npy --out codes.npy").ok();
     folder.run("index build --codes codes.npy --bits 48 --out codes.index").ok();
     folder.run("export --model m.model --out f").ok();
@@ -217,7 +207,7 @@ fn queries_of_an_index_of_codes_are_encoded_by_a_model_or_function() {
 
 #[test]
 fn nothing_that_stands_there_is_replaced_unasked() {
-    let folder = with_index();
+    let folder = Folder::new().with_index();
     let before = std::fs::read(folder.file("i.index")).unwrap();
     let build = "index build --model m.model --data queries.npy --out i.index";
     folder.run(build).fails_with(&["i.index is there already", "--force"]);
@@ -243,6 +233,30 @@ fn outputs_do_not_destroy_inputs() {
         .fails_with(&["choose another name for the output"]);
     folder.run(&format!("{learn} --out new/../m --weights-out m")).fails_with(&["new"]);
     assert!(!folder.file("m").exists());
+    // Nor the model that a run goes on with, or takes as its like.
+    folder.run(&format!("{learn} --out m")).ok();
+    let model = std::fs::read(folder.file("m")).unwrap();
+    for arguments in ["--resume m --out n --weights-out m", "--like m --out m"] {
+        folder.run(&format!("{learn} {arguments}")).fails_with(&["choose another name"]);
+    }
+    folder.run(&format!("{learn} --like m --out n --weights-out m")).fails_with(&["m is read"]);
+    assert_eq!(std::fs::read(folder.file("m")).unwrap(), model);
+    folder.run(&format!("{learn} --resume m --skip 0 --out m --weights-out n.npy")).ok();
+}
+
+#[test]
+fn results_of_no_queries_are_sound_files() {
+    let folder = Folder::new().with_index();
+    // An npy array of no rows.
+    let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (0, 6), }";
+    let header = format!("{header:117}\n");
+    folder.write("none.npy", [b"\x93NUMPY\x01\x00\x76\x00".as_slice(), header.as_bytes()].concat());
+    for (name, expected) in
+        [("r.csv", "query,rank,id,distance,labels\n"), ("r.json", "[\n\n]\n"), ("r.jsonl", "")]
+    {
+        folder.run(&format!("search --index i.index --codes none.npy -k 3 --out {name}")).ok();
+        assert_eq!(text(&folder, name), expected);
+    }
 }
 
 #[test]
@@ -275,7 +289,7 @@ fn a_split_by_share_leaves_rare_classes_whole() {
 
 #[test]
 fn codes_that_tell_no_items_apart_are_remarked_on() {
-    let folder = with_index();
+    let folder = Folder::new().with_index();
     let said = folder.run(&format!("{SEARCH} -k 10 --json")).ok().err;
     assert!(said.contains("in order of ids"), "{said}");
     let said = folder.run("dedup --index i.index --radius 0").ok().err;

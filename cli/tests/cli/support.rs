@@ -64,6 +64,16 @@ impl Folder {
         }
     }
 
+    /// The same, with a model of the digits and an index of the database.
+    pub fn with_index(self) -> Folder {
+        let folder = self.with_digits();
+        folder.run("learn --bits 48 --data db.npy --labels db-labels.npy --out m.model").ok();
+        folder
+            .run("index build --model m.model --data db.npy --labels db-labels.npy --out i.index")
+            .ok();
+        folder
+    }
+
     /// Pixels and labels of the digits, `data.npy` and `labels.npy`, through `split`'s database.
     pub fn with_digits(self) -> Folder {
         let digits = digits();

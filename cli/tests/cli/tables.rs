@@ -96,6 +96,19 @@ fn rows_without_labels_at_the_end_are_kept() {
     folder.run(command).fails_with(&["y.txt has 4 labels", "5 rows"]);
 }
 
+#[cfg(unix)]
+#[test]
+fn blank_lines_behind_the_labels_of_a_pipe_are_nothing() {
+    let folder = Folder::new();
+    folder.write("x.csv", "1,2\n3,4\n5,6\n7,8\n");
+    folder.write("y.txt", "cat\ndog\ncat\n\n\n");
+    let learn = "cat x.csv | hashbrook learn --bits 8 --data - --labels y.txt --out m";
+    folder.shell(learn).ok();
+    assert_eq!(folder.run("info m --json").json()[0]["seen"], 4);
+    folder.write("y.txt", "cat\ndog\ncat\n\ndog\n\n");
+    folder.shell(learn).fails_with(&["y.txt has 5 labels", "4 rows"]);
+}
+
 #[test]
 fn labels_that_differ_as_texts_stay_apart() {
     let folder = Folder::new();

@@ -49,19 +49,22 @@
 
 mod codes;
 mod embedding;
+mod keys;
 mod params;
 mod solution;
 mod sums;
+mod warm;
 
-use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use self::embedding::Embedding;
+use self::keys::Keys;
 pub use self::params::{Choice, LiftBy, Params, StartFrom};
 use self::solution::Solution;
-use self::sums::{BLOCK, Sums};
+use self::sums::BLOCK;
+use self::warm::{Warm, sums_of};
 use super::{BuiltIn, Loaded, check_not_negative, check_positive, linear};
-use crate::dataset::{LabelList, LabelNames};
+use crate::dataset::LabelNames;
 use crate::kernel::Gram;
 use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
@@ -82,108 +85,11 @@ pub(crate) struct Brook {
     solved: OnceLock<Solution>,
 }
 
-#[derive(Clone, Debug)]
-struct Warm {
-    embedding: Embedding,
-    sums: Sums,
-    pending: Pending,
-    /// How many rows were learned in all, those unlearned again included.
-    learned: u64,
-    /// With `start = steady`: the codes in use, by class.
-    in_use: Vec<(u32, Vec<i8>)>,
-}
-
-/// What labels are called, as numbers. Codes start from these, so that they hang neither on the
-/// numbers of labels that have names nor on the order in which the names came up.
-#[derive(Clone, Debug, Default)]
-struct Keys(Vec<u64>);
-
-impl Keys {
-    fn of(&self, label: u32) -> u64 {
-        let named = usize::try_from(label).ok().and_then(|label| self.0.get(label));
-        named.copied().unwrap_or(u64::from(label))
-    }
-
-    /// Whether there was something new.
-    fn update(&mut self, names: &LabelNames) -> bool {
-        let before = self.0.len();
-        self.0.truncate(names.len());
-        // FNV-1a: the same on every machine and for ever.
-        let hash = |name: &str| {
-            name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-            })
-        };
-        self.0.extend(names.iter().skip(self.0.len()).map(hash));
-        self.0.len() != before
-    }
-}
-
 /// Fails when a parameter is larger than makes sense.
 fn check_most(name: &'static str, value: f64, most: f64) -> Result<()> {
     match value <= most {
         true => Ok(()),
         false => Err(Error::parameter(name, format!("at most {most}"), value)),
-    }
-}
-
-/// Rows as sums, apart from what was learned before.
-fn sums_of(
-    embedding: &Embedding,
-    features: Features<'_>,
-    labels: Labels<'_>,
-) -> std::result::Result<Sums, NoRoom> {
-    let mut sums = Sums::new(embedding.width())?;
-    for start in (0..labels.len()).step_by(BLOCK) {
-        let rows = start..labels.len().min(start + BLOCK);
-        let numbers = embedding.whole_numbers(features.slice(rows.clone()).values());
-        sums.add(&numbers, labels.slice(rows));
-    }
-    Ok(sums)
-}
-
-/// Rows that wait until there are enough of them.
-#[derive(Clone, Debug, Default)]
-struct Pending {
-    rows: Vec<f32>,
-    labels: LabelList,
-}
-
-impl Warm {
-    fn new(embedding: Embedding) -> std::result::Result<Self, NoRoom> {
-        let sums = Sums::new(embedding.width())?;
-        let pending = Pending { rows: Vec::new(), labels: LabelList::new_sets() };
-        Ok(Warm { embedding, sums, pending, learned: 0, in_use: Vec::new() })
-    }
-
-    /// The sums, of what is pending too.
-    fn complete(&self, half_life: f64) -> std::result::Result<Cow<'_, Sums>, NoRoom> {
-        if self.pending.labels.is_empty() {
-            return Ok(Cow::Borrowed(&self.sums));
-        }
-        let mut sums = self.sums.try_clone()?;
-        self.pending.add_to(&mut sums, &self.embedding, half_life);
-        Ok(Cow::Owned(sums))
-    }
-
-    fn flush(&mut self, half_life: f64) {
-        let pending = std::mem::take(&mut self.pending);
-        pending.add_to(&mut self.sums, &self.embedding, half_life);
-        self.pending.labels = LabelList::new_sets();
-    }
-}
-
-impl Pending {
-    fn add_to(&self, sums: &mut Sums, embedding: &Embedding, half_life: f64) {
-        if self.labels.is_empty() {
-            return;
-        }
-        let mut numbers = embedding.whole_numbers(&self.rows);
-        if half_life > 0.0 {
-            sums.scale((-(self.labels.len() as f64) / half_life).exp2());
-            numbers = numbers.aged(half_life);
-        }
-        sums.add(&numbers, self.labels.view());
     }
 }
 
@@ -495,143 +401,31 @@ impl BuiltIn for Brook {
     }
 
     fn save(&self, state: &mut Tensors) {
-        let Some(warm) = &self.warm else { return };
-        warm.embedding.save(state);
-        // Whole sums are the same wherever they are cut: no row itself needs to be kept.
-        // Where there is no room to add them up, they are kept as they are.
-        let whole = self.params.half_life == 0.0;
-        let complete = if whole { warm.complete(0.0).ok() } else { None };
-        let (sums, pending) = match complete {
-            Some(complete) => (complete, &Pending::default()),
-            None => (Cow::Borrowed(&warm.sums), &warm.pending),
-        };
-        sums.save(state);
-        let (ends, labels) = pending.labels.to_lists();
-        state.put("brook.pending", self.start.dim, &pending.rows);
-        state.put_places("brook.pending.ends", &ends);
-        state.put("brook.pending.labels", 1, &labels);
-        state.put("brook.learned", 1, &[warm.learned]);
-        state.put("brook.keys", 1, &self.keys.0);
-        codes::save(state, "brook.in_use", self.start.bits, &warm.in_use);
+        self.save_learned(state);
         // Without a solution in its file, a model solves again when it is asked.
         if let Ok(Some(solution)) = self.solved() {
             solution.save(state, self.start.bits);
         }
     }
 
+    fn save_learned(&self, state: &mut Tensors) {
+        let Some(warm) = &self.warm else { return };
+        warm.save(self.params.half_life, self.start.dim, self.start.bits, state);
+        self.keys.save(state);
+    }
+
     fn load(params: &Params, start: super::Start, state: &mut Tensors) -> Loaded<Self> {
-        let (dim, bits) = (start.dim, start.bits);
+        let shape = (start.dim, start.bits);
         let mut brook = Brook::start(params, start);
-        if !state.contains("brook.gram") {
+        let Some(warm) = Warm::load(params, shape, brook.block(), state)? else {
             return Ok(brook);
-        }
-        let embedding = Embedding::load(params, dim, state)?;
-        let sums = Sums::load(embedding.width(), state)?;
-        let rows = state.take("brook.pending", dim)?;
-        let ends = state.take_places("brook.pending.ends")?;
-        let labels: Vec<u32> = state.take("brook.pending.labels", 1)?;
-        let wrong = |error: Error| format!("the rows that wait: {error}");
-        let labels = Labels::sets(&ends, &labels).map_err(wrong)?;
-        let batch = Batch::new(Features::new(&rows, dim).map_err(wrong)?, labels).map_err(wrong)?;
-        if batch.len() >= brook.block() {
-            return Err(format!("{} rows wait, which should have been added up", batch.len()));
-        }
-        let mut sets = LabelList::new_sets();
-        for row in 0..labels.len() {
-            if labels.row(row).is_empty() {
-                return Err("a row without labels waits to be learned".to_owned());
-            }
-            sets.push_set(labels.row(row));
-        }
-        let pending = Pending { rows, labels: sets };
-        let learned = state.take_rows::<u64>("brook.learned", 1, 1)?[0];
-        brook.keys = Keys(state.take("brook.keys", 1)?);
-        let in_use = codes::load(state, "brook.in_use", bits)?;
+        };
+        brook.keys = Keys::load(state)?;
         if state.contains("brook.weights") {
-            brook.solved = OnceLock::from(Solution::load(state, embedding.width(), bits)?);
+            let solution = Solution::load(state, warm.embedding.width(), shape.1)?;
+            brook.solved = OnceLock::from(solution);
         }
-        brook.warm = Some(Box::new(Warm { embedding, sums, pending, learned, in_use }));
+        brook.warm = Some(Box::new(warm));
         Ok(brook)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::learners::{Purpose, random};
-    use rand::RngExt;
-
-    const DIM: usize = 3;
-
-    fn rows(count: usize) -> (Vec<f32>, Vec<u32>) {
-        let mut rng = random(1, Purpose::Signs, 0);
-        let values = (0..count * DIM).map(|_| rng.random_range(-1.0..1.0)).collect();
-        (values, (0..count as u32).map(|row| row * row % 5).collect())
-    }
-
-    /// Learns rows one by one, and looks at the learner after each.
-    fn learned(half_life: f64, count: usize, mut look: impl FnMut(&Warm)) -> Brook {
-        let (values, labels) = rows(count);
-        let all =
-            Batch::new(Features::new(&values, DIM).unwrap(), Labels::single(&labels)).unwrap();
-        let params = Params { lift: LiftBy::None, half_life, ..Params::default() };
-        let start =
-            super::super::Start { dim: DIM, bits: 8, seed: 1, unit: false, warmup: 10, init: None };
-        let mut brook = Brook::start(&params, start);
-        brook.warm_up(all.slice(0..10)).unwrap();
-        for row in 0..count {
-            brook.learn(all.slice(row..row + 1)).unwrap();
-            look(brook.warm().unwrap());
-        }
-        brook
-    }
-
-    /// What a row costs is the way through the sums, so rows share it whatever the half-life.
-    #[test]
-    fn a_short_half_life_does_not_make_the_sums_be_gone_through_more_often() {
-        for half_life in [0.0, 0.5, 20.0, 500.0] {
-            let mut before = Sums::new(DIM).unwrap();
-            let mut changes = 0;
-            learned(half_life, 2 * BLOCK + 100, |warm| {
-                if warm.sums != before {
-                    changes += 1;
-                    before = warm.sums.clone();
-                }
-            });
-            assert_eq!(changes, 2, "with a half-life of {half_life}");
-        }
-    }
-
-    #[test]
-    fn a_row_counts_by_its_age_whether_it_waits_or_not() {
-        let count = 2 * BLOCK + 700;
-        let (values, labels) = rows(count);
-        for half_life in [3.0, 60.0, 1500.0] {
-            let brook = learned(half_life, count, |_| ());
-            let warm = brook.warm().unwrap();
-            let sums = warm.complete(half_life).unwrap();
-            let weight = |row: usize| (-((count - 1 - row) as f64) / half_life).exp2();
-            let rows: f64 = (0..count).map(weight).sum();
-            assert!((sums.rows() - rows).abs() < 1e-9 * rows, "{} for {rows}", sums.rows());
-            for class in sums.classes() {
-                let of = (0..count).filter(|&row| labels[row] == class.label).map(weight);
-                let rows: f64 = of.sum();
-                assert!((class.rows - rows).abs() < 1e-9 * rows, "{} for {rows}", class.rows);
-            }
-            let steps: Vec<f64> = warm.embedding.steps().iter().map(|&s| f64::from(s)).collect();
-            for i in 0..DIM {
-                for j in 0..=i {
-                    let product = |row: usize| values[row * DIM + i] * values[row * DIM + j];
-                    let exact: f64 =
-                        (0..count).map(|row| weight(row) * f64::from(product(row))).sum();
-                    let found = sums.gram().row(i)[j] * steps[i] * steps[j];
-                    // A number is off by half a step at most, whatever its row counts.
-                    assert!(
-                        (found - exact).abs() < 2e-3 * rows,
-                        "half-life {half_life}: {found} for {exact}"
-                    );
-                }
-            }
-        }
     }
 }

@@ -235,8 +235,11 @@ impl Sums {
             return Err("its sums hold negative counts".to_owned());
         }
         let diagonal = |i: usize| sums.gram.row(i)[i];
+        // With a half-life, sums fade to where numbers have few digits left, and then none. So much is
+        // let through there.
+        let root = |i: usize| (diagonal(i) + f64::MIN_POSITIVE).sqrt();
         let possible = |i: usize| {
-            let most = |j: usize| (diagonal(i) * diagonal(j)).sqrt() * (1.0 + 1e-9);
+            let most = |j: usize| root(i) * root(j) * (1.0 + 1e-9);
             sums.gram.row(i).iter().enumerate().all(|(j, value)| value.abs() <= most(j))
         };
         if !(0..width).all(|i| diagonal(i) >= 0.0) || !(0..width).all(possible) {
@@ -276,6 +279,28 @@ mod tests {
     use crate::learners::brook::{LiftBy, Params};
     use crate::learners::{Purpose, random};
     use rand::RngExt;
+
+    /// A model whose columns have long been empty must not be taken for a damaged one.
+    #[test]
+    fn what_fades_away_can_be_loaded_at_any_time() {
+        let params = Params { lift: LiftBy::None, ..Params::default() };
+        let all = [0.3, 0.9, -0.7, 0.5];
+        let embedding = Embedding::from_first(&params, true, Features::new(&all, 4).unwrap());
+        let (old, new) =
+            (embedding.whole_numbers(&all), embedding.whole_numbers(&[1.0, 0.0, 0.0, 0.0]));
+        for half_lives in [7, 100, 333] {
+            let mut sums = Sums::new(4).unwrap();
+            sums.add(&old, Labels::single(&[1]));
+            for _ in 0..2000 / half_lives {
+                sums.scale(f64::from(-half_lives).exp2());
+                sums.add(&new, Labels::single(&[2]));
+                let mut state = Tensors::default();
+                sums.save(&mut state);
+                let loaded = Sums::load(4, &mut state).map(|loaded| loaded.total);
+                assert_eq!(loaded, Ok(sums.total.clone()), "after {half_lives} at a time");
+            }
+        }
+    }
 
     #[test]
     fn sums_are_those_of_the_definition() {

@@ -208,6 +208,10 @@ fn check(args: &Args) -> Result<()> {
     let given = [&args.init, &args.center].into_iter().flatten();
     let inputs = args.input.data.iter().chain(&args.input.labels).chain(given).chain(&config);
     output::check_outputs(outputs(), inputs)?;
+    // What is gone on with may be replaced by what comes of it, and by nothing else.
+    let resumed = args.resume.as_deref().into_iter().chain(args.weights_out.as_deref());
+    output::check_outputs(resumed, [])?;
+    output::check_outputs(args.like.as_deref().into_iter().chain(outputs()), [])?;
     output::check_json(&args.out, args.json)?;
     if let Some(weights) = &args.weights_out {
         output::check_name(weights, "projections", &["npy"])?;
@@ -291,7 +295,7 @@ impl Run<'_> {
         if let (true, Some(labels)) = (ended, self.labels) {
             let (files, data) = (&self.args.input.labels, &self.args.input.data);
             let shape = (self.skipped + self.rows, reader.dim());
-            input::check_label_count(files, labels.len(), data, shape)?;
+            input::check_labels_of_all(files, labels, data, shape)?;
         }
         notes::remember_rows(model, self.skipped + self.rows);
         if !model.is_warm() && !self.interrupted {

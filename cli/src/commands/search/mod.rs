@@ -208,11 +208,11 @@ fn search(
         (Some(k), _) => filtered.search_codes(codes, k),
         (_, radius) => filtered.within_codes(codes, radius.unwrap_or(0)),
     };
-    // How many items lie within a radius shows only as they are found.
+    // How many items lie within a radius shows only as they are found; at first it may be all.
     let first = match (args.one_by_one, args.k) {
         (true, _) => 1,
         (false, Some(k)) => HITS_AT_ONCE / k.min(index.len()).max(1),
-        (false, None) => 256,
+        (false, None) => (HITS_AT_ONCE / index.len().max(1)).min(256),
     };
     let mut times = Vec::new();
     for round in 1..=args.repeat {

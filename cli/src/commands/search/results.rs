@@ -71,11 +71,16 @@ impl<'a> Results<'a> {
             let file = tempfile::tempfile().context("results cannot be kept on the disk")?;
             Ok::<_, anyhow::Error>(BufWriter::with_capacity(1 << 18, file))
         };
+        let begun = |start: &str| {
+            let mut text = spool()?;
+            text.write_all(start.as_bytes())?;
+            Ok::<_, anyhow::Error>(text)
+        };
         let form = match (out.is_some(), json, ending.to_lowercase().as_str()) {
             (false, true, _) => Form::Lines,
             (false, false, _) => Form::Shown,
-            (_, _, "csv") => Form::Text(spool()?, Kind::Csv),
-            (_, _, "json") => Form::Text(spool()?, Kind::Json),
+            (_, _, "csv") => Form::Text(begun("query,rank,id,distance,labels\n")?, Kind::Csv),
+            (_, _, "json") => Form::Text(begun("[\n")?, Kind::Json),
             (_, _, "jsonl") => Form::Text(spool()?, Kind::JsonLines),
             _ => Form::Arrays(Box::new(Arrays {
                 ids: spool()?,
@@ -126,13 +131,9 @@ impl<'a> Results<'a> {
                     _ => self.object(row)?.to_string(),
                 };
                 let Form::Text(out, _) = &mut self.form else { return Ok(()) };
-                let before = match (kind, query) {
-                    (Kind::Csv, 0) => "query,rank,id,distance,labels\n",
-                    (Kind::Json, 0) => "[\n",
-                    (Kind::Json, _) => ",\n",
-                    _ => "",
-                };
-                out.write_all(before.as_bytes())?;
+                if kind == Kind::Json && query > 0 {
+                    out.write_all(b",\n")?;
+                }
                 out.write_all(text.as_bytes())?;
                 if kind == Kind::JsonLines {
                     out.write_all(b"\n")?;
@@ -189,12 +190,9 @@ impl<'a> Results<'a> {
                 console::line(format_args!("and {more} more; --json or --out FILE.npz gives all"))
             }
             (Form::Text(text, kind), Some(out)) => {
-                let ending = match (kind, queries) {
-                    (Kind::Json, 0) => "[]\n",
-                    (Kind::Json, _) => "\n]\n",
-                    _ => "",
-                };
-                text.write_all(ending.as_bytes())?;
+                if *kind == Kind::Json {
+                    text.write_all(b"\n]\n")?;
+                }
                 Ok(file::write_from(out, &mut rewound(text)?)?)
             }
             (Form::Arrays(arrays), Some(out)) => arrays.write(out, queries, self.has_labels),

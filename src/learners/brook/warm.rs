@@ -1,0 +1,224 @@
+//! What there is once the warm-up is over: sums, and rows that wait to be added to them.
+
+use std::borrow::Cow;
+
+use super::embedding::Embedding;
+use super::sums::{BLOCK, Sums};
+use super::{Loaded, Params, codes};
+use crate::dataset::LabelList;
+use crate::memory::NoRoom;
+use crate::tensors::Tensors;
+use crate::{Batch, Error, Features, Labels};
+
+#[derive(Clone, Debug)]
+pub(super) struct Warm {
+    pub(super) embedding: Embedding,
+    pub(super) sums: Sums,
+    pub(super) pending: Pending,
+    /// How many rows were learned in all, those unlearned again included.
+    pub(super) learned: u64,
+    /// With `start = steady`: the codes in use, by class.
+    pub(super) in_use: Vec<(u32, Vec<i8>)>,
+}
+
+/// Rows that wait until there are enough of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pending {
+    pub(super) rows: Vec<f32>,
+    pub(super) labels: LabelList,
+}
+
+impl Warm {
+    pub(super) fn new(embedding: Embedding) -> Result<Self, NoRoom> {
+        let sums = Sums::new(embedding.width())?;
+        let pending = Pending { rows: Vec::new(), labels: LabelList::new_sets() };
+        Ok(Warm { embedding, sums, pending, learned: 0, in_use: Vec::new() })
+    }
+
+    /// The sums, of what is pending too.
+    pub(super) fn complete(&self, half_life: f64) -> Result<Cow<'_, Sums>, NoRoom> {
+        if self.pending.labels.is_empty() {
+            return Ok(Cow::Borrowed(&self.sums));
+        }
+        let mut sums = self.sums.try_clone()?;
+        self.pending.add_to(&mut sums, &self.embedding, half_life);
+        Ok(Cow::Owned(sums))
+    }
+
+    pub(super) fn flush(&mut self, half_life: f64) {
+        let pending = std::mem::take(&mut self.pending);
+        pending.add_to(&mut self.sums, &self.embedding, half_life);
+        self.pending.labels = LabelList::new_sets();
+    }
+    /// Rows have `dim` numbers, and codes so many bits.
+    pub(super) fn save(&self, half_life: f64, dim: usize, bits: usize, state: &mut Tensors) {
+        self.embedding.save(state);
+        // Whole sums are the same wherever they are cut: no row itself needs to be kept.
+        // Where there is no room to add them up, they are kept as they are.
+        let complete = if half_life == 0.0 { self.complete(0.0).ok() } else { None };
+        let (sums, pending) = match complete {
+            Some(complete) => (complete, &Pending::default()),
+            None => (Cow::Borrowed(&self.sums), &self.pending),
+        };
+        sums.save(state);
+        pending.save(dim, state);
+        state.put("brook.learned", 1, &[self.learned]);
+        codes::save(state, "brook.in_use", bits, &self.in_use);
+    }
+
+    /// `None` of a learner that was still warming up.
+    pub(super) fn load(
+        params: &Params,
+        (dim, bits): (usize, usize),
+        block: usize,
+        state: &mut Tensors,
+    ) -> Loaded<Option<Self>> {
+        if !state.contains("brook.gram") {
+            return Ok(None);
+        }
+        let embedding = Embedding::load(params, dim, state)?;
+        let sums = Sums::load(embedding.width(), state)?;
+        let pending = Pending::load(dim, block, state)?;
+        let learned = state.take_rows::<u64>("brook.learned", 1, 1)?[0];
+        let in_use = codes::load(state, "brook.in_use", bits)?;
+        Ok(Some(Warm { embedding, sums, pending, learned, in_use }))
+    }
+}
+
+impl Pending {
+    fn add_to(&self, sums: &mut Sums, embedding: &Embedding, half_life: f64) {
+        if self.labels.is_empty() {
+            return;
+        }
+        let mut numbers = embedding.whole_numbers(&self.rows);
+        if half_life > 0.0 {
+            sums.scale((-(self.labels.len() as f64) / half_life).exp2());
+            numbers = numbers.aged(half_life);
+        }
+        sums.add(&numbers, self.labels.view());
+    }
+    fn save(&self, dim: usize, state: &mut Tensors) {
+        let (ends, labels) = self.labels.to_lists();
+        state.put("brook.pending", dim, &self.rows);
+        state.put_places("brook.pending.ends", &ends);
+        state.put("brook.pending.labels", 1, &labels);
+    }
+
+    /// Reads rows that wait, which must be fewer than a `block`.
+    fn load(dim: usize, block: usize, state: &mut Tensors) -> Loaded<Self> {
+        let rows = state.take("brook.pending", dim)?;
+        let ends = state.take_places("brook.pending.ends")?;
+        let labels: Vec<u32> = state.take("brook.pending.labels", 1)?;
+        let wrong = |error: Error| format!("the rows that wait: {error}");
+        let labels = Labels::sets(&ends, &labels).map_err(wrong)?;
+        let batch = Batch::new(Features::new(&rows, dim).map_err(wrong)?, labels).map_err(wrong)?;
+        if batch.len() >= block {
+            return Err(format!("{} rows wait, which should have been added up", batch.len()));
+        }
+        let mut sets = LabelList::new_sets();
+        for row in 0..labels.len() {
+            if labels.row(row).is_empty() {
+                return Err("a row without labels waits to be learned".to_owned());
+            }
+            sets.push_set(labels.row(row));
+        }
+        Ok(Pending { rows, labels: sets })
+    }
+}
+
+/// Rows as sums, apart from what was learned before.
+pub(super) fn sums_of(
+    embedding: &Embedding,
+    features: Features<'_>,
+    labels: Labels<'_>,
+) -> Result<Sums, NoRoom> {
+    let mut sums = Sums::new(embedding.width())?;
+    for start in (0..labels.len()).step_by(BLOCK) {
+        let rows = start..labels.len().min(start + BLOCK);
+        let numbers = embedding.whole_numbers(features.slice(rows.clone()).values());
+        sums.add(&numbers, labels.slice(rows));
+    }
+    Ok(sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Brook, LiftBy};
+    use super::*;
+    use crate::Learner;
+    use crate::learners::{BuiltIn, Purpose, Start, random};
+    use rand::RngExt;
+
+    const DIM: usize = 3;
+
+    fn rows(count: usize) -> (Vec<f32>, Vec<u32>) {
+        let mut rng = random(1, Purpose::Signs, 0);
+        let values = (0..count * DIM).map(|_| rng.random_range(-1.0..1.0)).collect();
+        (values, (0..count as u32).map(|row| row * row % 5).collect())
+    }
+
+    /// Learns rows one by one, and looks at the learner after each.
+    fn learned(half_life: f64, count: usize, mut look: impl FnMut(&Warm)) -> Brook {
+        let (values, labels) = rows(count);
+        let all =
+            Batch::new(Features::new(&values, DIM).unwrap(), Labels::single(&labels)).unwrap();
+        let params = Params { lift: LiftBy::None, half_life, ..Params::default() };
+        let start = Start { dim: DIM, bits: 8, seed: 1, unit: false, warmup: 10, init: None };
+        let mut brook = Brook::start(&params, start);
+        brook.warm_up(all.slice(0..10)).unwrap();
+        for row in 0..count {
+            brook.learn(all.slice(row..row + 1)).unwrap();
+            look(brook.warm().unwrap());
+        }
+        brook
+    }
+
+    /// What a row costs is the way through the sums, so rows share it whatever the half-life.
+    #[test]
+    fn a_short_half_life_does_not_make_the_sums_be_gone_through_more_often() {
+        for half_life in [0.0, 0.5, 20.0, 500.0] {
+            let mut before = Sums::new(DIM).unwrap();
+            let mut changes = 0;
+            learned(half_life, 2 * BLOCK + 100, |warm| {
+                if warm.sums != before {
+                    changes += 1;
+                    before = warm.sums.clone();
+                }
+            });
+            assert_eq!(changes, 2, "with a half-life of {half_life}");
+        }
+    }
+
+    #[test]
+    fn a_row_counts_by_its_age_whether_it_waits_or_not() {
+        let count = 2 * BLOCK + 700;
+        let (values, labels) = rows(count);
+        for half_life in [3.0, 60.0, 1500.0] {
+            let brook = learned(half_life, count, |_| ());
+            let warm = brook.warm().unwrap();
+            let sums = warm.complete(half_life).unwrap();
+            let weight = |row: usize| (-((count - 1 - row) as f64) / half_life).exp2();
+            let rows: f64 = (0..count).map(weight).sum();
+            assert!((sums.rows() - rows).abs() < 1e-9 * rows, "{} for {rows}", sums.rows());
+            for class in sums.classes() {
+                let of = (0..count).filter(|&row| labels[row] == class.label).map(weight);
+                let rows: f64 = of.sum();
+                assert!((class.rows - rows).abs() < 1e-9 * rows, "{} for {rows}", class.rows);
+            }
+            let steps: Vec<f64> = warm.embedding.steps().iter().map(|&s| f64::from(s)).collect();
+            for i in 0..DIM {
+                for j in 0..=i {
+                    let product = |row: usize| values[row * DIM + i] * values[row * DIM + j];
+                    let exact: f64 =
+                        (0..count).map(|row| weight(row) * f64::from(product(row))).sum();
+                    let found = sums.gram().row(i)[j] * steps[i] * steps[j];
+                    // A number is off by half a step at most, whatever its row counts.
+                    assert!(
+                        (found - exact).abs() < 2e-3 * rows,
+                        "half-life {half_life}: {found} for {exact}"
+                    );
+                }
+            }
+        }
+    }
+}
