@@ -99,10 +99,10 @@ pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     target.commit().map(drop)
 }
 
-/// Like [`write`], of bytes that are read from elsewhere.
+/// Like [`write()`], of bytes that are read from elsewhere.
 ///
 /// # Errors
-/// As for [`write`], and when they cannot be read.
+/// As for [`write()`], and when they cannot be read.
 pub fn write_from(path: impl AsRef<Path>, bytes: &mut impl Read) -> Result<()> {
     let path = path.as_ref();
     let mut target = AtomicFile::create(path)?;
