@@ -35,9 +35,9 @@ impl HashFunction {
     /// on is not in the file: that is what [`Model::save`](crate::Model::save) keeps.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When the file cannot be written, or the names of labels take more than 100 million bytes.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        file::write(path.as_ref(), &self.to_bytes())
+        file::write(path.as_ref(), &self.try_to_bytes()?)
     }
 
     /// Loads a function that was saved.
@@ -51,7 +51,15 @@ impl HashFunction {
     }
 
     /// The bytes of a function's file. One function has one form.
+    ///
+    /// # Panics
+    /// When the names of labels take more than 100 million bytes, which [`save`](HashFunction::save)
+    /// tells.
     pub fn to_bytes(&self) -> Vec<u8> {
+        self.try_to_bytes().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    pub(crate) fn try_to_bytes(&self) -> Result<Vec<u8>> {
         let HashParts { dim, bits, center, scale, unit, lift, weights, offset } = self.parts();
         let mut arrays = Tensors::default();
         arrays.put("weights", *bits, weights);
@@ -143,7 +151,7 @@ mod tests {
                 2 => text = text.replace("0.5", ["0", "-1", "1e39", "1e-39"][round / 2 % 4]),
                 _ => (0..rng.random_range(1..4)).for_each(|_| arrays.damage(&mut rng)),
             }
-            let bytes = FORMAT.to_bytes(text, arrays);
+            let bytes = FORMAT.to_bytes(text, arrays).unwrap();
             if let Ok(function) = HashFunction::from_bytes(&bytes, "made up") {
                 accepted += 1;
                 let row = vec![0.5; function.dim()];

@@ -37,9 +37,9 @@ impl Model {
     /// Saves the model, whole or not at all, replacing what stood there.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When the file cannot be written, or the names of labels take more than 100 million bytes.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        file::write(path.as_ref(), &self.to_bytes())
+        file::write(path.as_ref(), &self.try_to_bytes()?)
     }
 
     /// Loads a model that was saved, to go on from there.
@@ -82,7 +82,14 @@ impl Model {
     }
 
     /// The bytes of a model file. One state has one form.
+    ///
+    /// # Panics
+    /// When the names of labels take more than 100 million bytes, which [`save`](Model::save) tells.
     pub fn to_bytes(&self) -> Vec<u8> {
+        self.try_to_bytes().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn try_to_bytes(&self) -> Result<Vec<u8>> {
         let text = Text {
             format: FORMAT.name.to_owned(),
             version: FORMAT.version,
@@ -214,7 +221,7 @@ mod tests {
                 1 => text = text.replace("\"bits\":4", &format!("\"bits\":{}", rng.random::<u8>())),
                 _ => (0..rng.random_range(1..4)).for_each(|_| state.damage(&mut rng)),
             }
-            let bytes = FORMAT.to_bytes(text, state);
+            let bytes = FORMAT.to_bytes(text, state).unwrap();
             if let Ok(mut model) = Model::from_bytes(&bytes, Path::new("made up")) {
                 accepted += 1;
                 if model.dim() == 4 {

@@ -156,11 +156,16 @@ impl Format {
         }
     }
 
-    /// The bytes of a file with these arrays, and a text that begins with this format.
-    pub(crate) fn to_bytes(&self, text: String, mut arrays: Tensors) -> Vec<u8> {
+    /// The bytes of a file with these arrays, and a text that begins with this format. There is room
+    /// for a text of a hundred million bytes.
+    pub(crate) fn to_bytes(&self, text: String, mut arrays: Tensors) -> Result<Vec<u8>> {
         let checksum = arrays.checksum(&text);
         arrays.put("checksum", 1, &[checksum]);
-        arrays.to_bytes(KEY, text).expect("the arrays have the sizes that their shapes say")
+        let length = text.len();
+        arrays.to_bytes(KEY, text).map_err(|_| {
+            let expected = "short enough for the head of a file, of 100 million bytes";
+            Error::parameter("names of labels and notes", expected, format!("{length} bytes"))
+        })
     }
 
     /// Reads the file, once its head shows that it is of this format.

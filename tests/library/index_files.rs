@@ -447,15 +447,9 @@ fn renewal_takes_all_items_and_no_others() {
     }
 }
 
+/// What the first version wrote of [`full`]; it never changes.
 fn first_version() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/library/version-1.index")
-}
-
-/// Makes the file of the next test. A file of a version is made once, when the version is new.
-#[test]
-#[ignore = "writes a file that is kept"]
-fn make_a_file_of_this_version() {
-    full(&first_version());
 }
 
 #[test]

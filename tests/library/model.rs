@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hashbrook::eval::{Measures, evaluate};
 use hashbrook::{
-    Batch, Center, Codes, Error, Features, Labels, Method, Model, Scale, Setup, Spread, Step,
+    Batch, Center, Codes, Error, Features, Index, Labels, Method, Model, Scale, Setup, Spread, Step,
 };
 use proptest::prelude::*;
 
@@ -464,4 +464,24 @@ fn saving_replaces_a_file_whole_or_not_at_all() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
     assert!(message(small_model().save(folder.path())).contains("not a regular file"));
     assert!(message(small_model().save(folder.path().join("no/model"))).contains("no folder"));
+}
+
+/// A file has room for a hundred million bytes of names; more is an error, and no panic.
+#[test]
+fn too_many_names_for_a_file_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut model = Method::named("lsh").unwrap().start(2, 8, 1).unwrap();
+    let path = folder.path().join("names.model");
+    model.names_mut().id(&"n".repeat(99_000_000));
+    model.save(&path).unwrap();
+    let before = std::fs::metadata(&path).unwrap().len();
+    model.names_mut().id(&"m".repeat(2_000_000));
+    let error = model.save(&path).unwrap_err().to_string();
+    assert!(error.contains("names of labels") && error.contains("bytes"), "{error}");
+    assert!(model.hash_function().save(&path).is_err());
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), before, "what stood there is as it was");
+    let mut index = Index::new(model.hash_function());
+    let codes = Codes::from_bytes(8, &[3]).unwrap();
+    index.add_codes(&[1], &codes, None).unwrap();
+    assert!(index.save(folder.path().join("a.index")).is_err());
 }

@@ -206,7 +206,10 @@ fn write_to(file: &mut File, index: &Index, segment: &Segment, last: u64) -> std
         label_names: index.names.clone(),
     };
     let text = serde_json::to_vec(&text)?;
-    let function = index.function.as_ref().map_or(Vec::new(), |function| function.to_bytes());
+    let function = match &index.function {
+        Some(function) => function.try_to_bytes().map_err(std::io::Error::other)?,
+        None => Vec::new(),
+    };
     let parts: &[Part] = match segment.is_labelled() {
         true => &[Part::Ids, Part::Codes, Part::Labels],
         false => &[Part::Ids, Part::Codes],
