@@ -182,10 +182,8 @@ impl BuiltIn for Hmoh {
         check_positive("rate", params.rate)?;
         check_positive("narrowing", params.narrowing)?;
         Codebook::check(params.order, start.bits)?;
-        if params.lift == LiftBy::Rbf && !(1..=start.warmup / 2).contains(&params.anchors) {
-            let expected =
-                format!("1 or more, and at most half of the warm-up of {}", start.warmup);
-            return Err(Error::parameter("anchors", expected, params.anchors));
+        if params.lift == LiftBy::Rbf {
+            Rbf::check(params.anchors, start.warmup)?;
         }
         if start.init.is_some() {
             let expected = "left out: hmoh starts from zero";

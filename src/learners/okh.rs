@@ -163,16 +163,7 @@ impl BuiltIn for Okh {
     const WARMS_UP: bool = true;
 
     fn check(params: &Params, start: &Start) -> Result<()> {
-        let warmup = start.warmup;
-        if warmup < 2 {
-            let expected = "2 or more for okh: half of it are anchors, and the others tell how far";
-            return Err(Error::parameter("warmup", expected, warmup));
-        }
-        if params.anchors == 0 || params.anchors > warmup / 2 {
-            let expected =
-                format!("from 1 to {}, half of the warm-up of {warmup} rows", warmup / 2);
-            return Err(Error::parameter("anchors", expected, params.anchors));
-        }
+        Rbf::check(params.anchors, start.warmup)?;
         if start.init.is_some() {
             let expected =
                 "left out: okh projects similarities to anchors, which are not known yet";

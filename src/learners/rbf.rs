@@ -5,7 +5,7 @@ use rand::seq::index::sample;
 use super::{Loaded, Purpose, random};
 use crate::hash::Anchors;
 use crate::tensors::Tensors;
-use crate::{Features, Lift};
+use crate::{Error, Features, Lift, Result};
 
 /// `x` becomes `exp(-gamma ||x - a||^2)` for each anchor `a`.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +16,20 @@ pub(super) struct Rbf {
 }
 
 impl Rbf {
+    /// Fails unless so many anchors can be drawn from half of the warm-up.
+    pub(super) fn check(anchors: usize, warmup: usize) -> Result<()> {
+        if warmup < 2 {
+            let expected =
+                "2 or more: half of it are anchors, and the other half tells how far they are";
+            return Err(Error::parameter("warmup", expected, warmup));
+        }
+        if (1..=warmup / 2).contains(&anchors) {
+            return Ok(());
+        }
+        let expected = format!("from 1 to {}, half of the warm-up of {warmup} rows", warmup / 2);
+        Err(Error::parameter("anchors", expected, anchors))
+    }
+
     /// Anchors drawn from the first half of some rows. What gamma should be is told from the mean
     /// squared distance of the other half to them; rows that are all alike leave no scale, and any
     /// will do.
