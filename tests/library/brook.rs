@@ -5,18 +5,15 @@ use std::path::Path;
 
 use hashbrook::dataset::{Digits, digits};
 use hashbrook::eval::{Measures, evaluate};
-use hashbrook::{
-    Batch, Center, Codes, Error, Features, HashFunction, LabelList, Labels, Method, Model,
-};
+use hashbrook::{Batch, Center, Error, Features, HashFunction, LabelList, Labels, Method, Model};
 use proptest::prelude::*;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
-use crate::data;
 use crate::streams::{Stream, config, setup_with, stream};
 
-fn brook(parameters: &[(&str, &str)]) -> Method {
+pub fn brook(parameters: &[(&str, &str)]) -> Method {
     let mut method = Method::named("brook").unwrap();
     for (name, value) in parameters {
         method.set(name, value).unwrap();
@@ -38,14 +35,14 @@ fn all(stream: &Stream) -> Batch<'_> {
     Batch::new(stream.features(), stream.labels()).unwrap()
 }
 
-fn learned(mut model: Model, batches: impl IntoIterator<Item = impl AsBatch>) -> Model {
+pub fn learned(mut model: Model, batches: impl IntoIterator<Item = impl AsBatch>) -> Model {
     for batch in batches {
         model.learn(batch.as_batch()).unwrap();
     }
     model
 }
 
-trait AsBatch {
+pub trait AsBatch {
     fn as_batch(&self) -> Batch<'_>;
 }
 
@@ -56,14 +53,14 @@ impl AsBatch for Batch<'_> {
 }
 
 /// Rows of one's own.
-struct Rows {
-    dim: usize,
-    features: Vec<f32>,
-    labels: LabelList,
+pub struct Rows {
+    pub dim: usize,
+    pub features: Vec<f32>,
+    pub labels: LabelList,
 }
 
 impl Rows {
-    fn select(batch: Batch<'_>, rows: &[usize]) -> Rows {
+    pub fn select(batch: Batch<'_>, rows: &[usize]) -> Rows {
         let features = rows.iter().flat_map(|&row| batch.features().row(row)).copied().collect();
         let mut labels = LabelList::new_sets();
         rows.iter().for_each(|&row| labels.push_set(batch.labels().unwrap().row(row)));
@@ -77,11 +74,11 @@ impl AsBatch for Rows {
     }
 }
 
-fn assert_same(one: &Model, other: &Model) {
+pub fn assert_same(one: &Model, other: &Model) {
     assert_eq!(one.hash_function().parts(), other.hash_function().parts());
 }
 
-const LIFTS: [&[(&str, &str)]; 2] = [&[("lift", "none")], &[("anchors", "7")]];
+pub const LIFTS: [&[(&str, &str)]; 2] = [&[("lift", "none")], &[("anchors", "7")]];
 
 proptest! {
     #![proptest_config(config(60))]
@@ -372,7 +369,7 @@ fn ten_million_rows_come_and_go_without_a_trace() {
 }
 
 /// Blobs with some number of rows in each class.
-fn blobs(counts: &[usize], dim: usize, noise: f32, seed: u64) -> Rows {
+pub fn blobs(counts: &[usize], dim: usize, noise: f32, seed: u64) -> Rows {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let centers: Vec<f32> = (0..counts.len() * dim).map(|_| rng.random_range(-1.0..1.0)).collect();
     let mut order: Vec<usize> =
@@ -389,7 +386,7 @@ fn blobs(counts: &[usize], dim: usize, noise: f32, seed: u64) -> Rows {
 }
 
 /// The code that most rows of each class have.
-fn class_codes(function: &HashFunction, rows: &Rows) -> HashMap<u32, Vec<u64>> {
+pub fn class_codes(function: &HashFunction, rows: &Rows) -> HashMap<u32, Vec<u64>> {
     let codes = function.encode(rows.as_batch().features()).unwrap();
     let mut votes: HashMap<u32, HashMap<Vec<u64>, usize>> = HashMap::new();
     for (row, code) in codes.iter().enumerate() {
@@ -486,150 +483,11 @@ fn several_labels_are_graded_by_what_they_share() {
     assert!(brook > bsodh + 0.05, "brook {brook:.3}, bsodh {bsodh:.3}");
 }
 
-fn map(function: &HashFunction, database: Batch<'_>, queries: Batch<'_>) -> f64 {
+pub fn map(function: &HashFunction, database: Batch<'_>, queries: Batch<'_>) -> f64 {
     let encode = |batch: Batch<'_>| function.encode(batch.features()).unwrap();
     let measures = Measures::new(&[], &[], &[]);
     let (labels, query_labels) = (database.labels().unwrap(), queries.labels().unwrap());
     evaluate(&encode(queries), query_labels, &encode(database), labels, &measures).unwrap().map
-}
-
-/// The digits in random order, as one batch.
-fn shuffled_digits(seed: u64) -> Rows {
-    let digits = digits();
-    let features = Features::new(&digits.features, Digits::DIM).unwrap();
-    let batch = Batch::new(features, Labels::single(&digits.labels)).unwrap();
-    let mut order: Vec<usize> = (0..batch.len()).collect();
-    order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-    Rows::select(batch, &order)
-}
-
-#[test]
-fn with_a_half_life_it_follows_a_stream_that_changes() {
-    let rows = shuffled_digits(10);
-    let batch = rows.as_batch();
-    let queries = batch.slice(1600..batch.len());
-    // Midway the classes trade places in pairs that do not agree with what came before.
-    let moved: Vec<u32> =
-        (0..batch.len()).map(|row| (batch.labels().unwrap().row(row)[0] * 3 + 1) % 5).collect();
-    let after = Batch::new(batch.features(), Labels::single(&moved)).unwrap();
-    let run = |half_life: &str| {
-        let setup = setup_with(|setup| setup.warmup = Some(300));
-        let method = brook(&[("half_life", half_life)]);
-        let mut model = method.start_with(Digits::DIM, 32, 1, setup).unwrap();
-        for _ in 0..4 {
-            model.learn(batch.slice(0..1600)).unwrap();
-        }
-        let before = map(&model.hash_function(), batch.slice(0..1600), queries);
-        model.learn(after.slice(0..1600)).unwrap();
-        let queries = after.slice(1600..batch.len());
-        (before, map(&model.hash_function(), after.slice(0..1600), queries))
-    };
-    let ((before, aged), (_, never)) = (run("400"), run("0"));
-    assert!(before > 0.9, "{before}");
-    assert!(aged > 0.9 && aged > never + 0.1, "with {aged:.3}, without {never:.3}");
-}
-
-/// A stream that is longer than what is gathered before it is added up.
-fn long_stream() -> Rows {
-    blobs(&[1000; 5], 4, 0.5, 17)
-}
-
-#[test]
-fn with_a_half_life_it_goes_on_from_wherever_it_was_saved() {
-    let rows = long_stream();
-    let all = rows.as_batch();
-    for lift in LIFTS {
-        for half_life in ["0.7", "30", "4000"] {
-            let mut method = brook(lift);
-            method.set("half_life", half_life).unwrap();
-            let setup = setup_with(|setup| setup.warmup = Some(50));
-            let start = method.start_with(4, 16, 3, setup).unwrap();
-            let (mut whole, mut interrupted, mut at) = (start.clone(), start.clone(), 0);
-            for size in [1, 2000, 47, 1500, 1, 900, 551] {
-                let batch = all.slice(at..at + size);
-                whole.learn(batch).unwrap();
-                let saved = interrupted.to_bytes();
-                interrupted = Model::from_bytes(&saved, Path::new("memory")).unwrap();
-                interrupted.hash_function();
-                interrupted.learn(batch).unwrap();
-                at += size;
-            }
-            assert_eq!(at, all.len());
-            assert_eq!(interrupted.to_bytes(), whole.to_bytes(), "{lift:?}, {half_life}");
-            assert_same(&learned(start, [all]), &whole);
-        }
-    }
-}
-
-#[test]
-fn with_a_half_life_it_does_not_matter_which_of_two_takes_in_the_other() {
-    let rows = long_stream();
-    let all = rows.as_batch();
-    for lift in LIFTS {
-        let mut method = brook(lift);
-        method.set("half_life", "60").unwrap();
-        let mut first = method.start(4, 16, 3).unwrap();
-        first.learn(all.slice(0..1000)).unwrap();
-        first.end_warmup().unwrap();
-        let here = learned(first.sibling().unwrap(), [all.slice(0..2500)]);
-        let there = learned(first.sibling().unwrap(), [all.slice(2500..5000)]);
-        let (mut one, mut other) = (here.clone(), there.clone());
-        one.merge(&there).unwrap();
-        other.merge(&here).unwrap();
-        assert_same(&one, &other);
-        assert_eq!(one.seen(), 5000);
-        assert_ne!(one.hash_function().parts(), here.hash_function().parts());
-        assert_ne!(one.hash_function().parts(), there.hash_function().parts());
-    }
-}
-
-/// From when rows with a half-life were added up few at a time; see `tests/fixtures/README.md`.
-#[test]
-fn a_model_with_a_half_life_of_an_older_version_goes_on() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/half_life.model");
-    let mut model = Model::load(&path).unwrap();
-    assert_eq!((model.seen(), model.is_warm()), (200, true));
-    let rows = blobs(&[20; 5], 3, 0.3, 18);
-    let before = model.hash_function();
-    before.encode(rows.as_batch().features()).unwrap();
-    model.learn(rows.as_batch()).unwrap();
-    let codes = class_codes(&model.hash_function(), &rows);
-    assert_eq!(codes.values().collect::<HashSet<_>>().len(), 5, "the new rows are what counts");
-}
-
-/// The share of bits that are not the same.
-fn flipped(one: &Codes, other: &Codes) -> f64 {
-    let pairs = one.iter().zip(other.iter());
-    let bits: u32 = pairs.map(|(one, other)| hashbrook::hamming(one, other)).sum();
-    f64::from(bits) / (one.len() * one.bits()) as f64
-}
-
-#[test]
-fn a_steady_function_moves_little() {
-    let digits = shuffled_digits(11);
-    let all = digits.as_batch();
-    let steady = brook(&[("start", "steady")]);
-    let mut model = steady.start(Digits::DIM, 64, 1).unwrap();
-    model.learn(all.slice(0..1500)).unwrap();
-    model.end_warmup().unwrap();
-    let before = model.hash_function().encode(all.features()).unwrap();
-    model.learn(all.slice(1500..1515)).unwrap();
-    let share = flipped(&model.hash_function().encode(all.features()).unwrap(), &before);
-    assert!(share < 0.02, "1 % more rows flip {share:.4} of all bits");
-}
-
-#[test]
-fn a_steady_function_moves_little_on_mnist() {
-    let Some((features, labels)) = data::mnist_or_skip() else { return };
-    let features = Features::new(&features, 784).unwrap();
-    let all = Batch::new(features, Labels::single(&labels)).unwrap();
-    let mut model = brook(&[("start", "steady"), ("anchors", "500")]).start(784, 64, 1).unwrap();
-    model.learn(all.slice(0..10_000)).unwrap();
-    let database = all.slice(0..20_000).features();
-    let before = model.hash_function().encode(database).unwrap();
-    model.learn(all.slice(10_000..10_100)).unwrap();
-    let share = flipped(&model.hash_function().encode(database).unwrap(), &before);
-    assert!(share < 0.02, "1 % more rows flip {share:.4} of all bits");
 }
 
 #[test]
