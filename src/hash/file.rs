@@ -8,7 +8,7 @@ use crate::tensors::{FileKind, Format, Tensors};
 use crate::{Error, HashFunction, HashParts, LabelNames, Lift, Result, file};
 
 pub(crate) const FORMAT: Format =
-    Format { name: "hashbrook function", version: 1, kind: FileKind::Function };
+    Format { name: "hashbrook function", version: 2, kind: FileKind::Function };
 
 /// The text of a function's file.
 #[derive(Serialize, Deserialize)]
@@ -28,6 +28,9 @@ pub(crate) struct Description {
     bits: usize,
     unit: bool,
     lift: Lift,
+    /// Left out where all bits tell labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    label_bits: Option<usize>,
 }
 
 impl HashFunction {
@@ -60,10 +63,16 @@ impl HashFunction {
     }
 
     pub(crate) fn try_to_bytes(&self) -> Result<Vec<u8>> {
-        let HashParts { dim, bits, center, scale, unit, lift, weights, offset } = self.parts();
+        let parts = self.parts();
+        let HashParts { dim, bits, center, scale, unit, lift, weights, offset, .. } = parts;
         let mut arrays = Tensors::default();
         arrays.put("weights", *bits, weights);
-        let optional = [("center", dim, center), ("scale", dim, scale), ("offset", bits, offset)];
+        let optional = [
+            ("center", dim, center),
+            ("scale", dim, scale),
+            ("linear_weights", bits, &parts.linear_weights),
+            ("offset", bits, offset),
+        ];
         for (name, width, values) in optional {
             if let Some(values) = values {
                 arrays.put(name, *width, values);
@@ -76,7 +85,13 @@ impl HashFunction {
             format: FORMAT.name.to_owned(),
             version: FORMAT.version,
             program: concat!("hashbrook ", env!("CARGO_PKG_VERSION")).to_owned(),
-            description: Description { dim: *dim, bits: *bits, unit: *unit, lift: lift.clone() },
+            description: Description {
+                dim: *dim,
+                bits: *bits,
+                unit: *unit,
+                lift: lift.clone(),
+                label_bits: (parts.label_bits < *bits).then_some(parts.label_bits),
+            },
             label_names: self.label_names().clone(),
         };
         FORMAT.to_bytes(serde_json::to_string(&text).expect("numbers and names serialise"), arrays)
@@ -101,7 +116,7 @@ impl HashFunction {
         description: Description,
         mut arrays: Tensors,
     ) -> std::result::Result<HashFunction, String> {
-        let Description { dim, bits, unit, mut lift } = description;
+        let Description { dim, bits, unit, mut lift, label_bits } = description;
         let mut optional = |name: &str, width: usize| -> std::result::Result<_, String> {
             if arrays.contains(name) { arrays.take::<f32>(name, width).map(Some) } else { Ok(None) }
         };
@@ -111,8 +126,21 @@ impl HashFunction {
             *anchors = optional("anchors", dim)?.ok_or("it has lost its anchors")?;
         }
         let weights = optional("weights", bits)?.ok_or("it has lost its weights")?;
-        HashFunction::new(HashParts { dim, bits, center, scale, unit, lift, weights, offset })
-            .map_err(|problem| problem.to_string())
+        let linear_weights = optional("linear_weights", bits)?;
+        let label_bits = label_bits.unwrap_or(bits);
+        let parts = HashParts {
+            dim,
+            bits,
+            center,
+            scale,
+            unit,
+            lift,
+            weights,
+            linear_weights,
+            offset,
+            label_bits,
+        };
+        HashFunction::new(parts).map_err(|problem| problem.to_string())
     }
 }
 
@@ -136,7 +164,9 @@ mod tests {
             unit: true,
             lift: Lift::Rbf { anchors: numbers(12), gamma: 0.5 },
             weights: numbers(15),
+            linear_weights: Some(numbers(20)),
             offset: Some(numbers(5)),
+            label_bits: 3,
             ..linear.clone()
         };
         let mut rng = ChaCha8Rng::seed_from_u64(1);

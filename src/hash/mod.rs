@@ -13,7 +13,8 @@ use crate::{Error, Features, LabelNames, Result};
 /// How many rows are taken through all stages together, so that they stay in the cache.
 const ROWS_AT_ONCE: usize = 48;
 
-/// A frozen hash function: bit `r` of `x` is `[w_r . phi(x) + b_r > 0]`.
+/// A frozen hash function: bit `r` of `x` is `[w_r . phi(x) + v_r . x + b_r > 0]`, most often with
+/// `v = 0`.
 ///
 /// All that learning did to a vector before it looked at it (centring, scaling, lifting) is in here,
 /// so what is learned and what is served cannot drift apart. A vector gets the same code alone or in
@@ -22,6 +23,7 @@ const ROWS_AT_ONCE: usize = 48;
 pub struct HashFunction {
     parts: HashParts,
     weights: Panels,
+    linear_weights: Option<Panels>,
     anchors: Option<Anchors>,
     names: LabelNames,
 }
@@ -43,8 +45,14 @@ pub struct HashParts {
     pub lift: Lift,
     /// The projection, row-major: lifted dimensions x bits.
     pub weights: Vec<f32>,
+    /// A projection of the vectors as they are before the lift, added to that of the lifted ones, if
+    /// there; row-major: dimensions x bits.
+    pub linear_weights: Option<Vec<f32>>,
     /// Added to the projections, if there; one number per bit.
     pub offset: Option<Vec<f32>>,
+    /// How many of the bits tell labels: the first ones. The others, if any, are detail bits, which
+    /// keep what is near by the vectors themselves, so that a search can weigh the two.
+    pub label_bits: usize,
 }
 
 /// A map that vectors go through before they are projected.
@@ -76,7 +84,9 @@ impl HashParts {
             unit: false,
             lift: Lift::Identity,
             weights,
+            linear_weights: None,
             offset: None,
+            label_bits: bits,
         }
     }
 
@@ -113,6 +123,15 @@ impl HashParts {
         if inputs == 0 || Features::new(&self.weights, self.bits)?.len() != inputs {
             return Err(Error::Shape { values: self.weights.len(), dim: self.bits });
         }
+        if let Some(weights) = &self.linear_weights
+            && Features::new(weights, self.bits)?.len() != self.dim
+        {
+            return Err(Error::Shape { values: weights.len(), dim: self.bits });
+        }
+        if self.label_bits > self.bits {
+            let expected = format!("at most the {} bits", self.bits);
+            return Err(Error::parameter("label_bits", expected, self.label_bits));
+        }
         self.offset.as_ref().map_or(Ok(()), |offset| row_of(offset, self.bits))
     }
 }
@@ -125,11 +144,13 @@ impl HashFunction {
     pub fn new(parts: HashParts) -> Result<Self> {
         parts.check()?;
         let weights = Panels::pack(&parts.weights, parts.lifted_dim(), parts.bits);
+        let linear = |weights: &Vec<f32>| Panels::pack(weights, parts.dim, parts.bits);
+        let linear_weights = parts.linear_weights.as_ref().map(linear);
         let anchors = match &parts.lift {
             Lift::Identity => None,
             Lift::Rbf { anchors, gamma } => Some(Anchors::new(anchors, parts.dim, *gamma)),
         };
-        Ok(HashFunction { parts, weights, anchors, names: LabelNames::default() })
+        Ok(HashFunction { parts, weights, linear_weights, anchors, names: LabelNames::default() })
     }
 
     /// What the function is made of.
@@ -145,6 +166,12 @@ impl HashFunction {
     /// The length of the codes it makes.
     pub fn bits(&self) -> usize {
         self.parts.bits
+    }
+
+    /// How many of the bits tell labels: the first ones. The others are detail bits, which keep what is
+    /// near by the vectors themselves.
+    pub fn label_bits(&self) -> usize {
+        self.parts.label_bits
     }
 
     /// What the labels that it was learned from are called, in the order of their numbers; none if
@@ -201,7 +228,7 @@ impl HashFunction {
         Ok(codes)
     }
 
-    /// What the signs are taken of: `w_r . phi(x) + b_r`, row-major, vectors x bits.
+    /// What the signs are taken of: `w_r . phi(x) + v_r . x + b_r`, row-major, vectors x bits.
     ///
     /// # Errors
     /// When the vectors have another dimension than the function takes.
@@ -252,7 +279,7 @@ impl HashFunction {
 
     /// Takes a few rows through all stages but the last; the result has the width of the panels.
     fn project_into<'s>(&self, rows: &[f32], scratch: &'s mut Scratch) -> &'s [f32] {
-        let Scratch { prepared, lifted, projections } = scratch;
+        let Scratch { prepared, lifted, projections, linear } = scratch;
         let mut rows = rows;
         let HashParts { center, scale, unit, .. } = &self.parts;
         if *unit || center.is_some() || scale.is_some() {
@@ -260,6 +287,10 @@ impl HashFunction {
             rows = prepared;
         }
         let mut dim = self.dim();
+        if let Some(weights) = &self.linear_weights {
+            linear.resize(rows.len() / dim * weights.width(), 0.0);
+            weights.multiply(rows, linear);
+        }
         if let Some(anchors) = &self.anchors {
             anchors.lift(rows, dim, projections, lifted);
             rows = lifted;
@@ -267,6 +298,9 @@ impl HashFunction {
         }
         projections.resize(rows.len() / dim * self.weights.width(), 0.0);
         self.weights.multiply(rows, projections);
+        if self.linear_weights.is_some() {
+            projections.iter_mut().zip(linear.iter()).for_each(|(value, linear)| *value += linear);
+        }
         if let Some(offset) = &self.parts.offset {
             for row in projections.chunks_exact_mut(self.weights.width()) {
                 row.iter_mut().zip(offset).for_each(|(value, offset)| *value += offset);
@@ -298,6 +332,7 @@ struct Scratch {
     prepared: Vec<f32>,
     lifted: Vec<f32>,
     projections: Vec<f32>,
+    linear: Vec<f32>,
 }
 
 /// The anchors of an RBF lift, ready for a matrix product.

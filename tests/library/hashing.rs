@@ -24,6 +24,7 @@ fn twin(parts: &HashParts, row: &[f32]) -> Vec<f64> {
     if parts.unit && norm > 0.0 {
         x.iter_mut().for_each(|v| *v /= norm);
     }
+    let before_lift = x.clone();
     if let Lift::Rbf { anchors, gamma } = &parts.lift {
         let distance =
             |a: &[f32]| x.iter().zip(a).map(|(x, a)| (x - f64::from(*a)).powi(2)).sum::<f64>();
@@ -35,7 +36,12 @@ fn twin(parts: &HashParts, row: &[f32]) -> Vec<f64> {
     (0..parts.bits)
         .map(|r| {
             let column = parts.weights.iter().skip(r).step_by(parts.bits);
-            let product: f64 = x.iter().zip(column).map(|(x, w)| x * f64::from(*w)).sum();
+            let mut product: f64 = x.iter().zip(column).map(|(x, w)| x * f64::from(*w)).sum();
+            if let Some(weights) = &parts.linear_weights {
+                let column = weights.iter().skip(r).step_by(parts.bits);
+                let terms = before_lift.iter().zip(column).map(|(x, w)| x * f64::from(*w));
+                product += terms.sum::<f64>();
+            }
             product + parts.offset.as_ref().map_or(0.0, |offset| f64::from(offset[r]))
         })
         .collect()
@@ -58,6 +64,8 @@ fn parts() -> impl Strategy<Value = (HashParts, u64)> {
                     false => Lift::Identity,
                 },
                 weights: random(inputs * bits, &mut rng),
+                linear_weights: (seed % 2 == 0).then(|| random(dim * bits, &mut rng)),
+                label_bits: seed as usize % (bits + 1),
                 offset: offset.then(|| random(bits, &mut rng)),
             };
             (parts, seed)
@@ -124,6 +132,9 @@ fn parts_that_do_not_fit_are_refused() {
     assert!(refuse(HashParts { weights: vec![0.5; 5], ..good.clone() }).contains("5 values"));
     assert!(refuse(HashParts { weights: vec![0.5; 9], ..good.clone() }).contains("9 values"));
     assert!(refuse(HashParts { weights: vec![f32::NAN; 6], ..good.clone() }).contains("NaN"));
+    let linear_weights = Some(vec![0.5; 9]);
+    assert!(refuse(HashParts { linear_weights, ..good.clone() }).contains("9 values"));
+    assert!(refuse(HashParts { label_bits: 4, ..good.clone() }).contains("at most the 3 bits"));
     assert!(refuse(HashParts { center: Some(vec![1.0]), ..good.clone() }).contains("1 values"));
     assert!(refuse(HashParts { scale: Some(vec![1.0]), ..good.clone() }).contains("1 values"));
     assert!(refuse(HashParts { offset: Some(vec![1.0; 2]), ..good.clone() }).contains("2 values"));
