@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::dataset::LabelNames;
 use crate::learners::{BuiltIn, Loaded, Start, TrainingCodes};
 use crate::learners::{
-    adapthash, brook, bsodh, frosh, hcoh, hmoh, lsh, mihash, okh, osh, sketchhash,
+    adapthash, brook, bsodh, frosh, hcoh, hmoh, itq, lsh, mihash, okh, osh, sketchhash,
 };
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, Labels, Model, Result, Setup};
@@ -270,6 +270,8 @@ methods! {
     Hcoh(hcoh) => Hcoh,
     /// Hadamard matrix guided online hashing (IJCV 2020).
     Hmoh(hmoh) => Hmoh,
+    /// Iterative quantization (TPAMI 2013), without labels, from the first rows alone.
+    Itq(itq) => Itq,
     /// Random projections, which learn nothing.
     Lsh(lsh) => Lsh,
 }

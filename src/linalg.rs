@@ -139,6 +139,30 @@ pub(crate) fn orthonormal_columns(gaussian: &[f64], size: usize) -> Vec<f64> {
     row_major(q.as_ref()).collect()
 }
 
+/// Orthonormal columns that span what the columns of a matrix do, which has no fewer rows than columns:
+/// rows of `columns` numbers, as the matrix.
+pub(crate) fn orthonormal_basis(a: &[f64], columns: usize) -> Vec<f64> {
+    let a = MatRef::from_row_major_slice(a, a.len() / columns, columns);
+    row_major(a.qr().compute_thin_Q().as_ref()).collect()
+}
+
+/// The eigenvectors of `A^T A` as columns, that of the largest eigenvalue first; `A` of rows of `columns`
+/// numbers. Where they cannot be found, the axes as they are.
+pub(crate) fn principal_axes(a: &[f64], columns: usize) -> Result<Vec<f64>, NoRoom> {
+    let a = MatRef::from_row_major_slice(a, a.len() / columns, columns);
+    let Ok(eigen) = shifted_gram(a.transpose(), 0.0)?.self_adjoint_eigen(Side::Lower) else {
+        return Ok(row_major(Mat::<f64>::identity(columns, columns).as_ref()).collect());
+    };
+    Ok(row_major(eigen.U().reverse_cols()).collect())
+}
+
+/// The rotation `R` for which `tr(R^T M)` is largest; `None` when it cannot be found.
+pub(crate) fn nearest_rotation(square: &[f64]) -> Option<Vec<f64>> {
+    let size = square.len().isqrt();
+    let svd = MatRef::from_row_major_slice(square, size, size).svd().ok()?;
+    Some(row_major(multiply(svd.U(), svd.V().transpose()).as_ref()).collect())
+}
+
 fn row_major(matrix: MatRef<'_, f64>) -> impl Iterator<Item = f64> {
     (0..matrix.nrows()).flat_map(move |i| (0..matrix.ncols()).map(move |j| matrix[(i, j)]))
 }

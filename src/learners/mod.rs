@@ -5,9 +5,11 @@ pub mod adapthash;
 pub mod brook;
 pub mod bsodh;
 mod codebook;
+mod directions;
 pub mod frosh;
 pub mod hcoh;
 pub mod hmoh;
+pub mod itq;
 pub mod lsh;
 pub mod mihash;
 pub mod okh;
@@ -163,6 +165,7 @@ pub(crate) enum Purpose {
     Reservoir,
     Rotation,
     Signs,
+    Directions,
 }
 
 /// The random numbers of a learner with this seed, for a purpose, at a place.

@@ -98,6 +98,12 @@ impl Tensors {
         Ok(places.into_iter().map(|place| usize::try_from(place).unwrap_or(usize::MAX)).collect())
     }
 
+    /// How many numbers each row of an array has.
+    pub(crate) fn width(&self, name: &str) -> Result<usize, String> {
+        let tensor = self.0.get(name).ok_or_else(|| format!("holds no array {name:?}"))?;
+        tensor.shape.get(1).copied().ok_or_else(|| format!("array {name:?} should have rows"))
+    }
+
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }

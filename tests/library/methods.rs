@@ -54,7 +54,7 @@ macro_rules! one_test_each {
     };
 }
 
-one_test_each!(brook, bsodh, okh, sketchhash, frosh, adapthash, osh, mihash, hcoh, hmoh, lsh);
+one_test_each!(brook, bsodh, okh, sketchhash, frosh, adapthash, osh, mihash, hcoh, hmoh, itq, lsh);
 
 /// A learner that looks at labels alone.
 struct Wrong {

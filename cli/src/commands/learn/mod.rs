@@ -58,7 +58,7 @@ pub struct Args {
     #[arg(long, value_name = "MODEL")]
     out: PathBuf,
 
-    /// The method: brook, bsodh, okh, sketchhash, frosh, adapthash, osh, mihash, hcoh, hmoh or lsh
+    /// The method: brook, bsodh, okh, sketchhash, frosh, adapthash, osh, mihash, hcoh, hmoh, itq or lsh
     /// [default: brook]
     #[arg(long, value_name = "NAME")]
     method: Option<String>,

@@ -1,0 +1,240 @@
+//! The directions that rows spread along most, and bits from them: PCA, and the rotation of Y. Gong,
+//! S. Lazebnik, A. Gordo, F. Perronnin, *Iterative Quantization*, TPAMI 2013.
+
+use rand_distr::{Distribution, StandardNormal};
+
+use super::{Loaded, Purpose, random};
+use crate::linalg::{self, orthonormal_columns, product, transposed_product};
+use crate::memory::{NoRoom, expect_room};
+use crate::tensors::Tensors;
+use crate::{Features, Mean};
+
+/// How often the subspace is multiplied by the rows: directions that it misses by then carry next to
+/// the same variance as those it has.
+const PASSES: usize = 6;
+
+/// How many directions more than asked for are followed on the way, so that the last are found as well.
+const SPARE: usize = 8;
+
+/// The first principal directions of some rows, and these rows along them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Directions {
+    mean: Vec<f32>,
+    /// Row-major, dimensions x directions; each a unit vector, in order of variance.
+    axes: Vec<f32>,
+    /// Row-major, rows x directions.
+    along: Vec<f32>,
+}
+
+/// A linear projection with an offset: dimensions x bits, and bits.
+pub(super) struct Projection {
+    pub(super) weights: Vec<f32>,
+    pub(super) offset: Vec<f32>,
+}
+
+impl Directions {
+    /// At most `count` of them: there are no more than dimensions.
+    pub(super) fn of(rows: Features<'_>, count: usize, seed: u64) -> Result<Self, NoRoom> {
+        let (dim, count) = (rows.dim(), count.clamp(1, rows.dim()));
+        let mut mean = Mean::new(dim);
+        mean.add(rows).expect("of its own dimension");
+        let mean = mean.value();
+        let followed = (count + SPARE).min(dim);
+        expect_room(rows.values().len() + 3 * followed * (dim + rows.len()))?;
+        let centred = |row: &[f32]| -> Vec<f64> {
+            row.iter().zip(&mean).map(|(x, m)| f64::from(*x) - f64::from(*m)).collect()
+        };
+        let x: Vec<f64> = rows.values().chunks_exact(dim).flat_map(centred).collect();
+        let mut rng = random(seed, Purpose::Directions, 0);
+        let gaussian: Vec<f64> =
+            (0..dim * followed).map(|_| StandardNormal.sample(&mut rng)).collect();
+        let mut basis = linalg::orthonormal_basis(&gaussian, followed);
+        // In all dimensions there is nothing to search for.
+        for _ in 0..if followed == dim { 0 } else { PASSES } {
+            let along = product(&x, dim, &basis, followed);
+            basis =
+                linalg::orthonormal_basis(&transposed_product(&x, dim, &along, followed), followed);
+        }
+        // The directions of most variance within the subspace.
+        let along = product(&x, dim, &basis, followed);
+        let turn = linalg::principal_axes(&along, followed)?;
+        let first = |values: Vec<f64>| -> Vec<f32> {
+            let rows = values.chunks_exact(followed);
+            rows.flat_map(|row| row[..count].iter().map(|&value| value as f32)).collect()
+        };
+        let axes = first(product(&basis, followed, &turn, followed));
+        let along = first(product(&along, followed, &turn, followed));
+        Ok(Directions { mean, axes, along })
+    }
+
+    pub(super) fn dim(&self) -> usize {
+        self.mean.len()
+    }
+
+    /// How many directions there are.
+    pub(super) fn count(&self) -> usize {
+        self.axes.len() / self.dim()
+    }
+
+    /// Bits along the first directions, as many as there are bits, turned so that the rows lose least
+    /// when they are cut to signs; beyond the number of directions, these turned in another way. The
+    /// projections of the rows have a mean of 0 and a mean variance of 1.
+    pub(super) fn rotated(&self, bits: usize, iterations: usize, seed: u64) -> Projection {
+        let dim = self.dim();
+        let blocks = bits.div_ceil(self.count()).max(1);
+        let mut weights = vec![0.0; dim * bits];
+        let mut offset = Vec::with_capacity(bits);
+        for block in 0..blocks {
+            let (start, end) = (bits * block / blocks, bits * (block + 1) / blocks);
+            let size = end - start;
+            if size == 0 {
+                continue;
+            }
+            let along = self.first(&self.along, size);
+            let turn = quantizing_rotation(&along, size, iterations, seed, block as u64);
+            let variance = along.iter().map(|v| v * v).sum::<f64>() / along.len() as f64;
+            let scale = if variance > 0.0 { 1.0 / variance.sqrt() } else { 1.0 };
+            let turned = product(&self.first(&self.axes, size), size, &turn, size);
+            let mut at_mean = vec![0.0; size];
+            let rows = weights.chunks_exact_mut(bits).zip(turned.chunks_exact(size));
+            for ((row, turned), &mean) in rows.zip(&self.mean) {
+                for (at, &value) in turned.iter().enumerate() {
+                    row[start + at] = (scale * value) as f32;
+                    at_mean[at] += scale * value * f64::from(mean);
+                }
+            }
+            offset.extend(at_mean.into_iter().map(|value| -value as f32));
+        }
+        Projection { weights, offset }
+    }
+
+    /// The first of the numbers of each row.
+    fn first(&self, values: &[f32], size: usize) -> Vec<f64> {
+        let rows = values.chunks_exact(self.count());
+        rows.flat_map(|row| row[..size].iter().map(|&value| f64::from(value))).collect()
+    }
+
+    pub(super) fn save(&self, name: &str, state: &mut Tensors) {
+        state.put(&format!("{name}.mean"), self.dim(), &self.mean);
+        state.put(&format!("{name}.axes"), self.count(), &self.axes);
+        state.put(&format!("{name}.along"), self.count(), &self.along);
+    }
+
+    /// What was saved, if anything was.
+    pub(super) fn load(name: &str, dim: usize, state: &mut Tensors) -> Loaded<Option<Self>> {
+        if !state.contains(&format!("{name}.mean")) {
+            return Ok(None);
+        }
+        let mean: Vec<f32> = state.take_rows(&format!("{name}.mean"), 1, dim)?;
+        let count = state.width(&format!("{name}.axes"))?;
+        let axes: Vec<f32> = state.take_rows(&format!("{name}.axes"), dim, count)?;
+        let along: Vec<f32> = state.take(&format!("{name}.along"), count)?;
+        let finite = [&mean, &axes, &along].iter().all(|all| all.iter().all(|v| v.is_finite()));
+        if !finite || !(1..=dim).contains(&count) || along.is_empty() {
+            return Err(format!("the directions {name:?} make no sense"));
+        }
+        Ok(Some(Directions { mean, axes, along }))
+    }
+}
+
+/// The rotation `R` for which the signs of `V R` lie nearest to `V R`, found by turns: signs for a given
+/// rotation, and the best rotation for given signs.
+fn quantizing_rotation(
+    rows: &[f64],
+    size: usize,
+    iterations: usize,
+    seed: u64,
+    block: u64,
+) -> Vec<f64> {
+    let mut rng = random(seed, Purpose::Rotation, block);
+    let gaussian: Vec<f64> = (0..size * size).map(|_| StandardNormal.sample(&mut rng)).collect();
+    let mut turn = orthonormal_columns(&gaussian, size);
+    for _ in 0..iterations {
+        let mut signs = product(rows, size, &turn, size);
+        signs.iter_mut().for_each(|value| *value = if *value > 0.0 { 1.0 } else { -1.0 });
+        let Some(best) = linalg::nearest_rotation(&transposed_product(rows, size, &signs, size))
+        else {
+            break;
+        };
+        turn = best;
+    }
+    turn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::RngExt;
+
+    /// Rows that spread along the axes, each less than the one before.
+    fn spread(rows: usize, dim: usize) -> Vec<f32> {
+        let mut rng = random(3, Purpose::Signs, 0);
+        let value = |at: usize, random: f32| 4.0 * random * 0.8f32.powi((at % dim) as i32) + 1.0;
+        (0..rows * dim).map(|at| value(at, rng.random_range(-1.0..1.0))).collect()
+    }
+
+    fn variance(along: &[f32], count: usize, direction: usize) -> f64 {
+        let values = along.iter().skip(direction).step_by(count);
+        values.map(|v| f64::from(*v).powi(2)).sum::<f64>() / (along.len() / count) as f64
+    }
+
+    #[test]
+    fn directions_are_unit_vectors_in_order_of_variance() {
+        let values = spread(500, 30);
+        let found = Directions::of(Features::new(&values, 30).unwrap(), 6, 1).unwrap();
+        assert_eq!((found.dim(), found.count()), (30, 6));
+        for a in 0..6 {
+            for b in 0..=a {
+                let column = |c: usize| found.axes.iter().skip(c).step_by(6);
+                let inner: f32 = column(a).zip(column(b)).map(|(a, b)| a * b).sum();
+                assert!((inner - f32::from(a == b)).abs() < 1e-5, "{a} {b}: {inner}");
+            }
+        }
+        let variances: Vec<f64> = (0..6).map(|a| variance(&found.along, 6, a)).collect();
+        assert!(variances.is_sorted_by(|a, b| a >= b), "{variances:?}");
+        // All directions of a small space are found exactly: these are nearly as good.
+        let all = Directions::of(Features::new(&values, 30).unwrap(), 30, 2).unwrap();
+        for (a, found) in variances.iter().enumerate() {
+            let best = variance(&all.along, 30, a);
+            assert!((found / best - 1.0).abs() < 1e-3, "direction {a}: {found} for {best}");
+        }
+    }
+
+    #[test]
+    fn turning_loses_less_and_projections_are_centred_and_scaled() {
+        let values = spread(400, 20);
+        let features = Features::new(&values, 20).unwrap();
+        let found = Directions::of(features, 8, 1).unwrap();
+        let project = |projection: &Projection, bits: usize| -> Vec<f64> {
+            let weights: Vec<f64> = projection.weights.iter().map(|&w| f64::from(w)).collect();
+            let x: Vec<f64> = values.iter().map(|&v| f64::from(v)).collect();
+            let mut out = product(&x, 20, &weights, bits);
+            for row in out.chunks_exact_mut(bits) {
+                row.iter_mut().zip(&projection.offset).for_each(|(v, b)| *v += f64::from(*b));
+            }
+            out
+        };
+        let loss = |all: &[f64]| -> f64 { all.iter().map(|v| (v.abs() - 1.0).powi(2)).sum() };
+        let (plain, turned) = (found.rotated(8, 0, 1), found.rotated(8, 50, 1));
+        let (plain, turned) = (project(&plain, 8), project(&turned, 8));
+        assert!(loss(&turned) < 0.9 * loss(&plain), "{} for {}", loss(&turned), loss(&plain));
+        let variance = turned.iter().map(|v| v * v).sum::<f64>() / turned.len() as f64;
+        assert!((variance - 1.0).abs() < 1e-4, "{variance}");
+        assert!(turned.iter().sum::<f64>().abs() < 1e-2);
+    }
+
+    #[test]
+    fn more_bits_than_directions_and_rows_that_are_alike() {
+        let values = spread(50, 3);
+        let found = Directions::of(Features::new(&values, 3).unwrap(), 10, 1).unwrap();
+        let projection = found.rotated(10, 20, 1);
+        assert_eq!((projection.weights.len(), projection.offset.len()), (30, 10));
+        let columns = |c: usize| -> Vec<f32> {
+            projection.weights.iter().skip(c).step_by(10).copied().collect()
+        };
+        assert_ne!(columns(0), columns(4), "turned in another way");
+        let alike = Directions::of(Features::new(&[1.0; 12], 3).unwrap(), 2, 1).unwrap();
+        let projection = alike.rotated(5, 20, 1);
+        assert!(projection.weights.iter().chain(&projection.offset).all(|v| v.is_finite()));
+    }
+}
