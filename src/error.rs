@@ -79,6 +79,17 @@ pub enum Error {
         right: usize,
     },
 
+    /// A protocol that deals with classes met a row that is not of one class.
+    #[error("{protocol} need one label per row; row {row} has {labels}")]
+    OneLabel {
+        /// What needs them.
+        protocol: &'static str,
+        /// The first such row.
+        row: usize,
+        /// How many it has.
+        labels: usize,
+    },
+
     /// Packed codes do not have the shape of `bits`, or have bits set beyond them.
     #[error("row {row} of the packed codes does not fit {bits} bits: {problem}")]
     PackedCodes {

@@ -19,18 +19,31 @@
 //!
 //! [`neighbours`] measures something else: whether codes keep what is near by the vectors themselves.
 //!
+//! # Rankings by something else than Hamming distance
+//!
+//! [`evaluate_scores`] takes these metrics of any ranking by scores, the smallest first and **by position
+//! among equals**: of a [`Dial`], which weighs label bits and detail bits, or weighs each bit by how
+//! sure the query is of it, and of the [`Cosine`] of the vectors themselves. *Within a radius* then means:
+//! of a score of at most so much. [`neighbours_by`] does the same for neighbours.
+//!
 //! # How it is fast
 //!
 //! Distances are small whole numbers, so nothing is sorted: counting how many items lie at each
 //! distance tells where each distance begins in the ranking, and the count that an item finds tells
 //! its place there. All metrics come out of that one walk.
 
+mod cosine;
+mod dial;
 mod neighbours;
+mod scored;
 
 use rayon::prelude::*;
 use serde::Serialize;
 
-pub use self::neighbours::{Items, Neighbours, neighbours};
+pub use self::cosine::Cosine;
+pub use self::dial::{Dial, Dialled, Weighed};
+pub use self::neighbours::{Items, Neighbours, neighbours, neighbours_by};
+pub use self::scored::{Scorer, evaluate_scores};
 
 use crate::kernel::distances;
 use crate::similarity::Carriers;
@@ -71,6 +84,11 @@ impl Measures {
         let (tops, precision_at) = (tops.to_vec(), precision_at.to_vec());
         Measures { tops, precision_at, radii: radii.to_vec() }
     }
+
+    /// How many of the first ranks are looked at one by one.
+    fn deepest(&self) -> usize {
+        self.tops.iter().chain(&self.precision_at).max().copied().unwrap_or(0)
+    }
 }
 
 /// What was measured; means over queries.
@@ -106,22 +124,7 @@ pub fn evaluate(
     measures: &Measures,
 ) -> Result<Evaluation> {
     database.expect_bits(queries.bits())?;
-    for (codes, labels) in [(queries, query_labels), (database, database_labels)] {
-        if codes.len() != labels.len() {
-            return Err(Error::LabelCount { rows: codes.len(), labels: labels.len() });
-        }
-    }
-    for (name, codes) in [("queries", queries), ("database", database)] {
-        if codes.is_empty() {
-            return Err(Error::parameter(name, "1 or more", 0));
-        }
-    }
-    for (name, ranks) in [("top", &measures.tops), ("precision_at", &measures.precision_at)] {
-        if ranks.contains(&0) {
-            return Err(Error::parameter(name, "1 or more", 0));
-        }
-    }
-
+    check((queries.len(), query_labels), (database.len(), database_labels), measures)?;
     let carriers = Carriers::of_rows(database_labels);
     let scores: Vec<Scores> = (0..queries.len())
         .into_par_iter()
@@ -134,6 +137,36 @@ pub fn evaluate(
         )
         .collect();
 
+    Ok(summary(&scores, database.len(), measures))
+}
+
+/// What must be so for there to be anything to measure: rows and their labels, of the queries and of
+/// the database.
+fn check(
+    queries: (usize, Labels<'_>),
+    database: (usize, Labels<'_>),
+    measures: &Measures,
+) -> Result<()> {
+    for (rows, labels) in [queries, database] {
+        if rows != labels.len() {
+            return Err(Error::LabelCount { rows, labels: labels.len() });
+        }
+    }
+    for (name, (rows, _)) in [("queries", queries), ("database", database)] {
+        if rows == 0 {
+            return Err(Error::parameter(name, "1 or more", 0));
+        }
+    }
+    for (name, ranks) in [("top", &measures.tops), ("precision_at", &measures.precision_at)] {
+        if ranks.contains(&0) {
+            return Err(Error::parameter(name, "1 or more", 0));
+        }
+    }
+    Ok(())
+}
+
+/// The means of what the queries score.
+fn summary(scores: &[Scores], database: usize, measures: &Measures) -> Evaluation {
     let mean = |score: &dyn Fn(&Scores) -> Option<f64>| {
         let scores: Vec<f64> = scores.iter().filter_map(score).collect();
         scores.iter().sum::<f64>() / scores.len() as f64
@@ -141,15 +174,15 @@ pub fn evaluate(
     let means = |of: &[usize], score: &dyn Fn(&Scores, usize) -> Option<f64>| {
         of.iter().enumerate().map(|(at, &name)| (name, mean(&|s| score(s, at)))).collect()
     };
-    Ok(Evaluation {
-        queries: queries.len(),
+    Evaluation {
+        queries: scores.len(),
         answerable: scores.iter().filter(|score| score.average.is_some()).count(),
-        database: database.len(),
+        database,
         map: mean(&|score| score.average),
         map_at: means(&measures.tops, &|score, at| score.average_at[at]),
         precision_at: means(&measures.precision_at, &|score, at| Some(score.precision_at[at])),
         precision_radius: means(&measures.radii, &|score, at| Some(score.precision_radius[at])),
-    })
+    }
 }
 
 /// What one query scores.
@@ -187,8 +220,7 @@ struct Ranking<'a> {
 
 impl<'a> Ranking<'a> {
     fn new(database: &'a Codes, measures: &Measures) -> Self {
-        let deepest = measures.tops.iter().chain(&measures.precision_at).max();
-        let head = deepest.copied().unwrap_or(0).min(database.len());
+        let head = measures.deepest().min(database.len());
         Ranking {
             database,
             distances: vec![0; database.len()],
@@ -213,7 +245,8 @@ impl<'a> Ranking<'a> {
         let beyond = self.head.len() - 1;
         self.ranked.iter().for_each(|(_, rank)| self.head[(*rank as usize).min(beyond)] = true);
         let sum = sum_of_ratios(&self.ranked);
-        let (average_at, precision_at) = self.score_head(measures);
+        let head = &self.head[..beyond];
+        let (average_at, precision_at) = score_head(head, self.database.len(), measures);
         let precision_radius = measures.radii.iter().map(|&radius| {
             let radius = radius.min(self.database.bits());
             match self.within[radius] {
@@ -292,31 +325,29 @@ impl<'a> Ranking<'a> {
             }));
         }
     }
+}
 
-    /// The metrics that look at the first ranks only.
-    fn score_head(&self, measures: &Measures) -> (Vec<Option<f64>>, Vec<f64>) {
-        // For the first r ranks, at r: the relevant ones, and the sum of the precisions at them.
-        let mut totals = Vec::with_capacity(self.head.len());
-        totals.push((0u32, 0.0));
-        for (rank, &relevant) in self.head[..self.head.len() - 1].iter().enumerate() {
-            let (mut found, mut sum) = totals[rank];
-            if relevant {
-                found += 1;
-                sum += f64::from(found) / (rank + 1) as f64;
-            }
-            totals.push((found, sum));
+/// The metrics that look at the first ranks only, of whether the item at each of them is relevant.
+fn score_head(head: &[bool], database: usize, measures: &Measures) -> (Vec<Option<f64>>, Vec<f64>) {
+    // For the first r ranks, at r: the relevant ones, and the sum of the precisions at them.
+    let mut totals = Vec::with_capacity(head.len() + 1);
+    totals.push((0u32, 0.0));
+    for (rank, &relevant) in head.iter().enumerate() {
+        let (mut found, mut sum) = totals[rank];
+        if relevant {
+            found += 1;
+            sum += f64::from(found) / (rank + 1) as f64;
         }
-        let first = |r: usize| totals[r.min(self.database.len())];
-        let average_at = measures.tops.iter().map(|&r| {
-            let (found, sum) = first(r);
-            (found > 0).then(|| sum / f64::from(found))
-        });
-        let precision_at = measures
-            .precision_at
-            .iter()
-            .map(|&r| f64::from(first(r).0) / r.min(self.database.len()) as f64);
-        (average_at.collect(), precision_at.collect())
+        totals.push((found, sum));
     }
+    let first = |r: usize| totals[r.min(database)];
+    let average_at = measures.tops.iter().map(|&r| {
+        let (found, sum) = first(r);
+        (found > 0).then(|| sum / f64::from(found))
+    });
+    let precision_at =
+        measures.precision_at.iter().map(|&r| f64::from(first(r).0) / r.min(database) as f64);
+    (average_at.collect(), precision_at.collect())
 }
 
 /// The sum of `found / (rank + 1)`, in several sums at once so that it is vectorised.

@@ -1,17 +1,17 @@
 //! Whether codes keep neighbours, and not labels alone.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::kernel::{Panels, distances, squared_norm};
-use crate::{Codes, Error, Features, Labels, Result};
+use super::cosine::Cosine;
+use super::scored::{Order, QUERIES_AT_ONCE, Scorer};
+use crate::kernel::distances;
+use crate::{Batch, Codes, Error, Features, Labels, Result};
 
 /// How many of the nearest by the vectors should be found.
 const TRUE_NEAREST: usize = 10;
-
-/// Queries that are compared with the database together, and rows of that at a time.
-const QUERIES_AT_ONCE: usize = 32;
-const ROWS_AT_ONCE: usize = 1024;
 
 /// Items as they are measured: codes, the vectors they were made of, and labels.
 #[derive(Clone, Copy, Debug)]
@@ -62,23 +62,70 @@ pub struct Neighbours {
 /// When codes or vectors of queries and database do not fit each other, or an N is 0.
 pub fn neighbours(queries: Items<'_>, database: Items<'_>, among: &[usize]) -> Result<Neighbours> {
     database.codes.expect_bits(queries.codes.bits())?;
-    database.features.expect_dim(queries.features.dim())?;
+    let ranks = |these: Range<usize>| {
+        these.map(|query| ranks(queries.codes.code(query), database.codes)).collect()
+    };
+    measure((queries.features, queries.labels), (database.features, database.labels), among, &ranks)
+}
+
+/// [`neighbours`] of a ranking by scores: what is said there of codes is said here of these.
+///
+/// # Errors
+/// As for [`neighbours`]; and when there are not as many scores as rows, or rows have no labels.
+pub fn neighbours_by(
+    scorer: &dyn Scorer,
+    queries: Batch<'_>,
+    database: Batch<'_>,
+    among: &[usize],
+) -> Result<Neighbours> {
+    for (name, rows, scored) in [
+        ("queries", queries.len(), scorer.queries()),
+        ("database", database.len(), scorer.database()),
+    ] {
+        if rows != scored {
+            return Err(Error::parameter(name, format!("of {scored} rows, as scores are"), rows));
+        }
+        if rows == 0 {
+            return Err(Error::parameter(name, "1 or more", 0));
+        }
+    }
+    let labels = (queries.require_labels("evaluation")?, database.require_labels("evaluation")?);
+    let ranks = |these: Range<usize>| {
+        let mut order = Order::new(scorer.database());
+        let mut scores = vec![0.0; these.len() * scorer.database()];
+        scorer.score(these, &mut scores);
+        let rows = scores.chunks_exact(scorer.database());
+        rows.map(|scores| order.ranks(scores)).collect()
+    };
+    measure((queries.features(), labels.0), (database.features(), labels.1), among, &ranks)
+}
+
+/// Vectors and their labels.
+type Rows<'a> = (Features<'a>, Labels<'a>);
+
+/// `ranks` gives the place of each item in the ranking of each of some queries.
+fn measure(
+    queries: Rows<'_>,
+    database: Rows<'_>,
+    among: &[usize],
+    ranks: &(dyn Fn(Range<usize>) -> Vec<Vec<u32>> + Sync),
+) -> Result<Neighbours> {
     if among.contains(&0) {
         return Err(Error::parameter("neighbours among the first", "1 or more", 0));
     }
-    let dim = queries.features.dim();
-    let norm = |row: &[f32]| squared_norm(row).sqrt() as f32;
-    let norms: Vec<f32> = database.features.values().par_chunks(dim).map(norm).collect();
-    let starts: Vec<usize> = (0..queries.codes.len()).step_by(QUERIES_AT_ONCE).collect();
+    let cosine = Cosine::new(queries.0, database.0)?;
+    let starts: Vec<usize> = (0..queries.0.len()).step_by(QUERIES_AT_ONCE).collect();
     let scores: Vec<Vec<Score>> = starts
         .into_par_iter()
         .map(|start| {
-            let end = queries.codes.len().min(start + QUERIES_AT_ONCE);
-            let cosines =
-                Cosines::of(queries.features.slice(start..end), database.features, &norms);
-            let score =
-                |query| score(queries, database, among, query, cosines.column(query - start));
-            (start..end).map(score).collect()
+            let these = start..queries.0.len().min(start + QUERIES_AT_ONCE);
+            let products = cosine.products(these.clone());
+            let ranks = ranks(these.clone());
+            let score = |(query, ranks): (usize, Vec<u32>)| {
+                let wanted = queries.1.row(query);
+                score(wanted, database.1, among, &ranks, products.column(query - start))
+            };
+            these.zip(ranks).map(score).collect()
         })
         .collect();
     let scores = scores.concat();
@@ -95,34 +142,6 @@ pub fn neighbours(queries: Items<'_>, database: Items<'_>, among: &[usize]) -> R
     })
 }
 
-/// The cosines of some queries and all of a database, but for the length of the queries, which changes
-/// no order: a row for each item of the database.
-struct Cosines {
-    values: Vec<f32>,
-    width: usize,
-}
-
-impl Cosines {
-    fn of(queries: Features<'_>, database: Features<'_>, norms: &[f32]) -> Cosines {
-        let panels = Panels::pack_transposed(queries.values(), queries.dim());
-        let width = panels.width();
-        let mut values = vec![0.0; database.len() * width];
-        let rows = database.values().chunks(ROWS_AT_ONCE * database.dim());
-        for (rows, out) in rows.zip(values.chunks_mut(ROWS_AT_ONCE * width)) {
-            panels.multiply(rows, out);
-        }
-        for (row, norm) in values.chunks_exact_mut(width).zip(norms) {
-            let factor = if *norm > 0.0 { 1.0 / norm } else { 0.0 };
-            row.iter_mut().for_each(|value| *value *= factor);
-        }
-        Cosines { values, width }
-    }
-
-    fn column(&self, query: usize) -> impl Iterator<Item = f32> + Clone + '_ {
-        self.values.iter().skip(query).step_by(self.width).copied()
-    }
-}
-
 /// What one query scores.
 #[derive(Clone)]
 struct Score {
@@ -132,20 +151,17 @@ struct Score {
 }
 
 fn score(
-    queries: Items<'_>,
-    database: Items<'_>,
+    wanted: &[u32],
+    labels: Labels<'_>,
     among: &[usize],
-    query: usize,
+    ranks: &[u32],
     cosines: impl Iterator<Item = f32> + Clone,
 ) -> Score {
-    let wanted = queries.labels.row(query);
     let shares = |item: Option<usize>| {
-        let shares =
-            |item: usize| database.labels.row(item).iter().any(|label| wanted.contains(label));
+        let shares = |item: usize| labels.row(item).iter().any(|label| wanted.contains(label));
         f64::from(u8::from(item.is_some_and(shares)))
     };
     let nearest = nearest(cosines.clone());
-    let ranks = ranks(queries.codes.code(query), database.codes);
     let kept = |&n: &usize| {
         let found = nearest.iter().filter(|&&item| (ranks[item] as usize) < n).count();
         found as f64 / nearest.len() as f64

@@ -1,0 +1,431 @@
+//! brook beyond the papers' protocol, beside lsh, itq and the cosine of the vectors themselves: classes
+//! that the stream never had, rows kept out of it, neighbours within a class, the dial, and
+//! classes that come two at a time.
+//!
+//! ```text
+//! cargo run --release --example beyond_table -- FOLDER [NAME=VALUE ...]
+//! ```
+//!
+//! FOLDER holds `mnist`, `cifar10-cnn` and `tinyimagenet-cnn`. `sets`, `sections` (paper, kept-out,
+//! neighbours, unseen, dial, incremental) and `references` (lsh, itq, cosine; or none) choose what is
+//! computed, separated by commas; `seeds` and `bits` how often and how long. All other names are
+//! parameters of brook:
+//!
+//! ```text
+//! beyond_table ../data sets=mnist seeds=1 sections=paper,unseen references=none detail=0.25
+//! ```
+//!
+//! Means over seeds, and the smallest and largest where there are several.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use hashbrook::dataset::Data;
+use hashbrook::eval::{Dial, Measures};
+use hashbrook::protocol::{Incremental, Ranked, UnseenClasses, Vectors, kept_out, learn_rows};
+use hashbrook::{Batch, Center, HashFunction, Method, Model, Setup};
+
+struct Set {
+    name: &'static str,
+    features: &'static [&'static str],
+    labels: &'static [&'static str],
+    queries_per_class: usize,
+    rows: usize,
+    batch: usize,
+}
+
+const SETS: [Set; 3] = [
+    Set {
+        name: "mnist",
+        features: &["train-images-idx3-ubyte.gz", "t10k-images-idx3-ubyte.gz"],
+        labels: &["train-labels-idx1-ubyte.gz", "t10k-labels-idx1-ubyte.gz"],
+        queries_per_class: 100,
+        rows: 20_000,
+        batch: 2_000,
+    },
+    Set {
+        name: "cifar10-cnn",
+        features: &["features.npy"],
+        labels: &["labels.npy"],
+        queries_per_class: 100,
+        rows: 20_000,
+        batch: 2_000,
+    },
+    Set {
+        name: "tinyimagenet-cnn",
+        features: &["features.npy"],
+        labels: &["labels.npy"],
+        queries_per_class: 20,
+        rows: 100_000,
+        batch: 10_000,
+    },
+];
+
+type Failure = Box<dyn std::error::Error>;
+
+/// What was asked for.
+struct Asked {
+    folder: String,
+    sets: Vec<String>,
+    sections: Vec<String>,
+    references: Vec<String>,
+    seeds: u64,
+    bits: usize,
+    parameters: Vec<(String, String)>,
+}
+
+impl Asked {
+    fn read() -> Result<Asked, Failure> {
+        let list = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
+        let mut words = std::env::args().skip(1);
+        let mut asked = Asked {
+            folder: words.next().ok_or("usage: beyond_table FOLDER [NAME=VALUE ...]")?,
+            sets: SETS.iter().map(|set| set.name.to_owned()).collect(),
+            sections: list("paper,kept-out,neighbours,unseen,dial,incremental"),
+            references: list("lsh,itq,cosine"),
+            seeds: 3,
+            bits: 64,
+            parameters: Vec::new(),
+        };
+        for word in words {
+            let (name, value) =
+                word.split_once('=').ok_or(format!("{word} is not of the form NAME=VALUE"))?;
+            match name {
+                "sets" => asked.sets = list(value),
+                "sections" => asked.sections = list(value),
+                "references" => asked.references = list(value),
+                "seeds" => asked.seeds = value.parse()?,
+                "bits" => asked.bits = value.parse()?,
+                _ => asked.parameters.push((name.to_owned(), value.to_owned())),
+            }
+        }
+        Ok(asked)
+    }
+
+    fn wants(&self, section: &str) -> bool {
+        self.sections.iter().any(|asked| asked == section)
+    }
+
+    fn refers_to(&self, reference: &str) -> bool {
+        self.references.iter().any(|asked| asked == reference)
+    }
+
+    fn brook(&self, more: &[(&str, &str)]) -> Result<Method, Failure> {
+        let mut method = Method::named("brook")?;
+        let given = self.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (name, value) in given.chain(more.iter().copied()) {
+            method.set(name, value)?;
+        }
+        Ok(method)
+    }
+}
+
+/// The rows of a table: what was ranked by, and what was measured, each with a value per seed.
+#[derive(Default)]
+struct Table(Vec<(String, Vec<(&'static str, Vec<f64>)>)>);
+
+impl Table {
+    fn add(&mut self, row: &str, values: &[(&'static str, f64)]) {
+        let at = self.0.iter().position(|(name, _)| name == row).unwrap_or_else(|| {
+            self.0.push((row.to_owned(), Vec::new()));
+            self.0.len() - 1
+        });
+        let columns = &mut self.0[at].1;
+        for (name, value) in values {
+            match columns.iter_mut().find(|(column, _)| column == name) {
+                Some((_, values)) => values.push(*value),
+                None => columns.push((name, vec![*value])),
+            }
+        }
+    }
+
+    fn print(&self) {
+        let section = |row: &str| row.split(',').next().unwrap_or_default().to_owned();
+        let mut rows: Vec<_> = self.0.iter().collect();
+        rows.sort_by_key(|(row, _)| self.0.iter().position(|(r, _)| section(r) == section(row)));
+        for (row, columns) in rows {
+            let mut line = format!("  {row:34}");
+            for (name, values) in columns {
+                let mean = values.iter().sum::<f64>() / values.len() as f64;
+                let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+                let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                line += &match values.len() {
+                    1 => format!("  {name} {mean:.3}"),
+                    _ => format!("  {name} {mean:.3} ({least:.3} {most:.3})"),
+                };
+            }
+            println!("{line}");
+        }
+    }
+}
+
+fn main() -> Result<(), Failure> {
+    let asked = Asked::read()?;
+    if let Some(unknown) =
+        asked.sets.iter().find(|name| SETS.iter().all(|set| set.name != name.as_str()))
+    {
+        return Err(format!("there is no set {unknown}").into());
+    }
+    let parameters: Vec<String> =
+        asked.parameters.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+    for set in SETS.iter().filter(|set| asked.sets.iter().any(|name| name == set.name)) {
+        let path = |file: &&str| Path::new(&asked.folder).join(set.name).join(file);
+        let files = |files: &[&str]| -> Vec<String> {
+            files.iter().map(path).map(|path| path.display().to_string()).collect()
+        };
+        let clock = Instant::now();
+        let data = Data::read(&files(set.features), &files(set.labels))?;
+        let center = data.mean();
+        let mut table = Table::default();
+        for seed in 1..=asked.seeds {
+            let (database, queries) = data.split(set.queries_per_class, seed)?;
+            let (database, queries) = (database.batch(), queries.batch());
+            let prepared = prepared(&center)?;
+            let vectors = Arc::new(Vectors::new(&prepared, database, queries)?);
+            let given =
+                Given { asked: &asked, set, seed, center: &center, database, queries, vectors };
+            given.of_the_papers_split(&mut table)?;
+            given.of_unseen_classes(&mut table)?;
+        }
+        println!(
+            "{}: {} bits, {} seeds, {:.0} s; brook{}",
+            set.name,
+            asked.bits,
+            asked.seeds,
+            clock.elapsed().as_secs_f64(),
+            if parameters.is_empty() { " as it is".to_owned() } else { parameters.concat() }
+        );
+        table.print();
+    }
+    Ok(())
+}
+
+fn setup(center: &[f32], warmup: usize) -> Setup {
+    let mut setup = Setup::default();
+    setup.center = Center::Given(center.to_vec());
+    setup.warmup = Some(warmup);
+    setup
+}
+
+/// A function that prepares vectors as all models here do.
+fn prepared(center: &[f32]) -> Result<HashFunction, Failure> {
+    let lsh = Method::named("lsh")?.start_with(center.len(), 1, 1, setup(center, 1))?;
+    Ok(lsh.hash_function())
+}
+
+/// One split of a set.
+struct Given<'a> {
+    asked: &'a Asked,
+    set: &'a Set,
+    seed: u64,
+    center: &'a [f32],
+    database: Batch<'a>,
+    queries: Batch<'a>,
+    vectors: Arc<Vectors>,
+}
+
+impl<'a> Given<'a> {
+    fn start(&self, method: &Method, bits: usize, rows: usize) -> Result<Model, Failure> {
+        let setup = setup(self.center, method.warmup().min(rows));
+        Ok(method.start_with(self.center.len(), bits, self.seed, setup)?)
+    }
+
+    /// A function that has learned some rows of the database, and how long it took.
+    fn learned(
+        &self,
+        method: &Method,
+        bits: usize,
+        rows: &[usize],
+    ) -> Result<(HashFunction, f64), Failure> {
+        let mut model = self.start(method, bits, rows.len())?;
+        let learning = learn_rows(&mut model, self.database, rows, self.set.batch)?;
+        let clock = Instant::now();
+        let function = model.try_hash_function()?;
+        Ok((function, (learning + clock.elapsed()).as_secs_f64()))
+    }
+
+    fn ranked(&self, function: &HashFunction) -> Result<Ranked<'a>, Failure> {
+        Ok(Ranked::by_codes(function, self.database, self.queries)?)
+    }
+
+    fn cosine(&self) -> Ranked<'a> {
+        Ranked::by_cosine(self.vectors.clone(), self.database, self.queries)
+    }
+
+    /// The methods to be measured beside brook.
+    fn references(&self) -> Result<Vec<Method>, Failure> {
+        let wanted = |name: &&str| self.asked.refers_to(name);
+        Ok(["lsh", "itq"]
+            .iter()
+            .filter(|name| wanted(name))
+            .map(|n| Method::named(n))
+            .collect::<Result<_, _>>()?)
+    }
+
+    /// What one model that has learned the first rows serves: the papers' protocol, rows kept out,
+    /// neighbours, and the mixed stream.
+    fn of_the_papers_split(&self, table: &mut Table) -> Result<(), Failure> {
+        let sections = ["paper", "kept-out", "neighbours", "incremental"];
+        if !sections.iter().any(|section| self.asked.wants(section)) {
+            return Ok(());
+        }
+        let rows: Vec<usize> = (0..self.set.rows.min(self.database.len())).collect();
+        let mut brook = vec![self.asked.brook(&[])?];
+        brook.extend(self.references()?);
+        for method in &brook {
+            let (function, seconds) = self.learned(method, self.asked.bits, &rows)?;
+            let ranked = self.ranked(&function)?;
+            self.measure(table, method.name(), &ranked, Some(seconds))?;
+        }
+        if self.asked.refers_to("cosine") {
+            self.measure(table, "cosine", &self.cosine(), None)?;
+        }
+        if self.asked.wants("incremental") {
+            for method in &brook {
+                let order = Incremental::draw(self.cosine().database_labels()?, self.seed)?;
+                let mut model = self.start(method, self.asked.bits, rows.len())?;
+                let both = (self.database, self.queries);
+                let measures = Measures::new(&[], &[], &[]);
+                let found = order.run(&mut model, both, (rows.len(), self.set.batch), &measures)?;
+                let values = [
+                    ("mAP", found.all.map),
+                    ("first four, then", found.first_then.map),
+                    ("at the end", found.first_at_end.map),
+                ];
+                table.add(&format!("two classes at a time, {}", method.name()), &values);
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(
+        &self,
+        table: &mut Table,
+        name: &str,
+        ranked: &Ranked<'_>,
+        seconds: Option<f64>,
+    ) -> Result<(), Failure> {
+        let found = ranked.evaluate(&Measures::new(&[1000], &[1], &[2]))?;
+        if self.asked.wants("paper") || self.asked.wants("incremental") {
+            let mut values = vec![("mAP", found.map), ("mAP@1000", found.map_at[0].1)];
+            // A cosine has no radius.
+            if let Some(seconds) = seconds {
+                values.extend([("P r<=2", found.precision_radius[0].1), ("learn, s", seconds)]);
+            }
+            table.add(&format!("paper (mixed), {name}"), &values);
+        }
+        if self.asked.wants("kept-out") && self.set.rows < self.database.len() {
+            let found = kept_out(ranked, self.set.rows, &Measures::new(&[1000], &[], &[]))?;
+            let values = [
+                ("mAP of streamed", found.streamed.map),
+                ("of others", found.others.map),
+                ("@1000 of streamed", found.streamed.map_at[0].1),
+                ("of others @1000", found.others.map_at[0].1),
+            ];
+            table.add(&format!("kept out, {name}"), &values);
+        }
+        if self.asked.wants("neighbours") {
+            let p1 = found.precision_at[0].1;
+            let found = ranked.neighbours(&self.vectors, &[10, 100, 1000])?;
+            let values = [
+                ("R10", found.kept[0].1),
+                ("R100", found.kept[1].1),
+                ("R1000", found.kept[2].1),
+                ("P@1", p1),
+                ("reranked", found.reranked[2].1),
+                ("cosine's", found.by_vectors),
+            ];
+            table.add(&format!("neighbours, {name}"), &values);
+        }
+        Ok(())
+    }
+
+    /// What models that have not learned a quarter of the classes serve: unseen classes, and the dial.
+    fn of_unseen_classes(&self, table: &mut Table) -> Result<(), Failure> {
+        if !self.asked.wants("unseen") && !self.asked.wants("dial") {
+            return Ok(());
+        }
+        let labels = self.cosine().database_labels()?;
+        let classes = UnseenClasses::draw(labels, self.seed)?;
+        let rows = classes.stream(labels, self.set.rows)?;
+        let measures = Measures::new(&[1000], &[], &[]);
+        let measure = |table: &mut Table, name: &str, ranked: &Ranked<'_>| {
+            let found = classes.measure(ranked, &measures)?;
+            let values = [
+                ("unseen among all @1000", found.unseen_among_all.map_at[0].1),
+                ("alone @1000", found.unseen_alone.map_at[0].1),
+                ("seen mAP", found.seen_among_all.map),
+            ];
+            table.add(&format!("unseen, {name}"), &values);
+            Ok::<_, Failure>(())
+        };
+        let (bits, twice) = (self.asked.bits, 2 * self.asked.bits);
+        let half = self.asked.brook(&[("detail", "0.5")]);
+        if self.asked.wants("unseen") {
+            let (function, _) = self.learned(&self.asked.brook(&[])?, bits, &rows)?;
+            measure(table, "brook", &self.ranked(&function)?)?;
+        }
+        match &half {
+            Ok(half) => {
+                let (function, _) = self.learned(half, bits, &rows)?;
+                let ranked = self.ranked(&function)?;
+                if self.asked.wants("unseen") {
+                    measure(table, "brook detail=.5", &ranked)?;
+                    let (function, _) = self.learned(half, twice, &rows)?;
+                    measure(
+                        table,
+                        &format!("brook detail=.5 {twice} bits"),
+                        &self.ranked(&function)?,
+                    )?;
+                }
+                if self.asked.wants("dial") {
+                    self.dial(table, &classes, &function, &ranked)?;
+                }
+            }
+            Err(error) => eprintln!("brook with detail=0.5 is left out: {error}"),
+        }
+        if self.asked.wants("unseen") {
+            for method in &self.references()? {
+                for bits in [bits, twice] {
+                    let (function, _) = self.learned(method, bits, &rows)?;
+                    let name = format!("{} {bits} bits", method.name());
+                    measure(table, &name, &self.ranked(&function)?)?;
+                }
+            }
+            if self.asked.refers_to("cosine") {
+                measure(table, "cosine", &self.cosine())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn dial(
+        &self,
+        table: &mut Table,
+        classes: &UnseenClasses,
+        function: &HashFunction,
+        ranked: &Ranked<'_>,
+    ) -> Result<(), Failure> {
+        let measures = Measures::new(&[1000], &[], &[]);
+        let seen = classes.rows(ranked.query_labels()?, false)?;
+        for (name, label_weight, float) in [
+            ("Hamming", 1, false),
+            ("label x 4", 4, false),
+            ("float query", 1, true),
+            ("float query, label x 4", 4, true),
+        ] {
+            let dial = Dial::new(label_weight, 1)?.float_query(float);
+            let ranked = ranked.with_dial(function, dial)?;
+            let found = classes.measure(&ranked, &measures)?;
+            let kept = ranked.neighbours_of(&seen, &self.vectors, &[1000])?;
+            let values = [
+                ("seen mAP", found.seen_among_all.map),
+                ("unseen among all @1000", found.unseen_among_all.map_at[0].1),
+                ("R1000 seen", kept.kept[0].1),
+            ];
+            table.add(&format!("dial, {name}"), &values);
+        }
+        Ok(())
+    }
+}

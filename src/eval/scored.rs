@@ -1,0 +1,158 @@
+//! The metrics of a ranking by scores of any kind.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::{Evaluation, Measures, Scores, check, score_head, summary};
+use crate::similarity::Carriers;
+use crate::{Labels, Result};
+
+/// How many queries are scored together.
+pub(super) const QUERIES_AT_ONCE: usize = 32;
+
+/// Gives each item of a database a score for each query: the smaller, the nearer. What is not a number
+/// comes last.
+pub trait Scorer: Sync {
+    /// How many queries there are.
+    fn queries(&self) -> usize;
+
+    /// The size of the database.
+    fn database(&self) -> usize;
+
+    /// Writes the scores of some queries into `out`: those of all items for the first of them, then
+    /// for the next.
+    fn score(&self, queries: Range<usize>, out: &mut [f32]);
+}
+
+/// [`evaluate`](super::evaluate) of a ranking by scores: the smallest first, by position among equals.
+/// Precision within a radius is that of the items with a score of at most the radius.
+///
+/// # Errors
+/// When there are not as many labels as scores, a measure is 0, or there is nothing to search or to
+/// search for.
+pub fn evaluate_scores(
+    scorer: &dyn Scorer,
+    query_labels: Labels<'_>,
+    database_labels: Labels<'_>,
+    measures: &Measures,
+) -> Result<Evaluation> {
+    let (queries, database) = (scorer.queries(), scorer.database());
+    check((queries, query_labels), (database, database_labels), measures)?;
+    let carriers = Carriers::of_rows(database_labels);
+    let starts: Vec<usize> = (0..queries).step_by(QUERIES_AT_ONCE).collect();
+    let scores: Vec<Vec<Scores>> = starts
+        .into_par_iter()
+        .map_init(
+            || (Order::new(database), vec![0.0; QUERIES_AT_ONCE * database]),
+            |(order, scores), start| {
+                let these = start..queries.min(start + QUERIES_AT_ONCE);
+                let scores = &mut scores[..these.len() * database];
+                scorer.score(these.clone(), scores);
+                let score = |(query, scores): (usize, &[f32])| {
+                    let relevant = carriers.of_any(query_labels.row(query));
+                    order.score(scores, &relevant, measures)
+                };
+                these.zip(scores.chunks_exact(database)).map(score).collect()
+            },
+        )
+        .collect();
+    let scores: Vec<Scores> = scores.into_iter().flatten().collect();
+    Ok(summary(&scores, database, measures))
+}
+
+/// How many bits of a key are sorted by at a time, and how often.
+const DIGIT: u32 = 11;
+const DIGITS: usize = u32::BITS.div_ceil(DIGIT) as usize;
+
+/// The order of a database by scores, for one query at a time: a stable radix sort.
+pub(super) struct Order {
+    /// Keys above positions, in order once sorted.
+    sorted: Vec<u64>,
+    spare: Vec<u64>,
+    relevant: Vec<bool>,
+}
+
+/// A whole number in the order of the scores. Both zeros are one.
+fn key(score: f32) -> u32 {
+    if score.is_nan() {
+        return u32::MAX;
+    }
+    let bits = (score + 0.0).to_bits();
+    if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
+}
+
+impl Order {
+    pub(super) fn new(database: usize) -> Order {
+        Order {
+            sorted: vec![0; database],
+            spare: vec![0; database],
+            relevant: vec![false; database],
+        }
+    }
+
+    /// The place of each item in the ranking by these scores.
+    pub(super) fn ranks(&mut self, scores: &[f32]) -> Vec<u32> {
+        self.sort(scores);
+        let mut ranks = vec![0; scores.len()];
+        for (rank, &item) in self.sorted.iter().enumerate() {
+            ranks[item as u32 as usize] = rank as u32;
+        }
+        ranks
+    }
+
+    fn sort(&mut self, scores: &[f32]) {
+        let digit = |item: u64, pass: usize| {
+            (item >> (32 + DIGIT * pass as u32)) as usize & ((1 << DIGIT) - 1)
+        };
+        let mut counts = vec![[0u32; 1 << DIGIT]; DIGITS];
+        for (at, (item, &score)) in self.sorted.iter_mut().zip(scores).enumerate() {
+            *item = u64::from(key(score)) << 32 | at as u64;
+            counts
+                .iter_mut()
+                .enumerate()
+                .for_each(|(pass, counts)| counts[digit(*item, pass)] += 1);
+        }
+        for (pass, counts) in counts.iter_mut().enumerate() {
+            // Small whole numbers have all their low digits in common.
+            if counts.iter().any(|&count| count as usize == scores.len()) {
+                continue;
+            }
+            let mut next = 0;
+            for count in counts.iter_mut() {
+                (*count, next) = (next, next + *count);
+            }
+            for &item in &self.sorted {
+                let place = &mut counts[digit(item, pass)];
+                self.spare[*place as usize] = item;
+                *place += 1;
+            }
+            std::mem::swap(&mut self.sorted, &mut self.spare);
+        }
+    }
+
+    fn score(&mut self, scores: &[f32], relevant: &[u32], measures: &Measures) -> Scores {
+        self.sort(scores);
+        self.relevant.fill(false);
+        relevant.iter().for_each(|&item| self.relevant[item as usize] = true);
+        let is_relevant = |item: &u64| self.relevant[*item as u32 as usize];
+        let (mut found, mut sum) = (0.0, 0.0);
+        for (rank, _) in self.sorted.iter().enumerate().filter(|(_, item)| is_relevant(item)) {
+            found += 1.0;
+            sum += found / (rank + 1) as f64;
+        }
+        let database = self.sorted.len();
+        let head: Vec<bool> =
+            self.sorted[..measures.deepest().min(database)].iter().map(is_relevant).collect();
+        let (average_at, precision_at) = score_head(&head, database, measures);
+        let precision_radius = measures.radii.iter().map(|&radius| {
+            let limit = key(radius as f32);
+            let within = self.sorted.partition_point(|item| (item >> 32) as u32 <= limit);
+            let hits = self.sorted[..within].iter().filter(|item| is_relevant(item)).count();
+            if within == 0 { 0.0 } else { hits as f64 / within as f64 }
+        });
+        let precision_radius = precision_radius.collect();
+        let average = (!relevant.is_empty()).then(|| sum / relevant.len() as f64);
+        Scores { average, average_at, precision_at, precision_radius }
+    }
+}

@@ -1,0 +1,34 @@
+//! Rows that were in the stream, and rows that were not.
+
+use super::Ranked;
+use crate::eval::{Evaluation, Measures};
+use crate::{Error, Result};
+
+/// What [`kept_out`] finds.
+#[derive(Clone, Debug)]
+pub struct KeptOutFound {
+    /// Of the rows of the database that were in the stream.
+    pub streamed: Evaluation,
+    /// Of the others.
+    pub others: Evaluation,
+}
+
+/// Measures search among the first `streamed` rows of the database, which were learned, and among the
+/// others, which were not. In the papers' protocol the database holds the stream, so part of what it
+/// measures is remembered.
+///
+/// # Errors
+/// When one of the two has no rows, or as for [`evaluate`](crate::eval::evaluate).
+pub fn kept_out(ranked: &Ranked<'_>, streamed: usize, measures: &Measures) -> Result<KeptOutFound> {
+    let rows = ranked.database_rows();
+    if streamed == 0 || streamed >= rows {
+        let expected = format!("above 0 and below {rows}, the rows of the database");
+        return Err(Error::parameter("streamed rows", expected, streamed));
+    }
+    let queries: Vec<usize> = (0..ranked.query_rows()).collect();
+    let part = |rows: Vec<usize>| ranked.evaluate_part(&queries, &rows, measures);
+    Ok(KeptOutFound {
+        streamed: part((0..streamed).collect())?,
+        others: part((streamed..rows).collect())?,
+    })
+}

@@ -1,0 +1,226 @@
+//! Queries and a database, ready to be ranked.
+
+use std::sync::Arc;
+
+use super::select;
+use crate::eval::{
+    Cosine, Dial, Evaluation, Items, Measures, Neighbours, Weighed, evaluate, evaluate_scores,
+    neighbours, neighbours_by,
+};
+use crate::{Batch, Codes, Features, HashFunction, Labels, Result};
+
+/// A database and queries, encoded once, in one way of ranking the one for the others.
+#[derive(Clone, Debug)]
+pub struct Ranked<'a> {
+    database: Batch<'a>,
+    queries: Batch<'a>,
+    by: By,
+}
+
+#[derive(Clone, Debug)]
+enum By {
+    Codes { database: Arc<Codes>, queries: Arc<Codes> },
+    Dial { database: Arc<Codes>, queries: Weighed },
+    Cosine(Arc<Vectors>),
+}
+
+/// The vectors of a database and of queries as a function tells them apart: centred and scaled.
+#[derive(Clone, Debug)]
+pub struct Vectors {
+    dim: usize,
+    database: Vec<f32>,
+    queries: Vec<f32>,
+}
+
+impl Vectors {
+    /// As this function prepares them.
+    ///
+    /// # Errors
+    /// When the vectors have another dimension than the function takes.
+    pub fn new(function: &HashFunction, database: Batch<'_>, queries: Batch<'_>) -> Result<Self> {
+        let database = function.prepared(database.features())?;
+        let queries = function.prepared(queries.features())?;
+        Ok(Vectors { dim: function.dim(), database, queries })
+    }
+
+    fn database(&self) -> Result<Features<'_>> {
+        Features::new(&self.database, self.dim)
+    }
+
+    fn queries(&self) -> Result<Features<'_>> {
+        Features::new(&self.queries, self.dim)
+    }
+}
+
+impl<'a> Ranked<'a> {
+    /// By the Hamming distance of codes.
+    ///
+    /// # Errors
+    /// When the vectors have another dimension than the function takes.
+    pub fn by_codes(
+        function: &HashFunction,
+        database: Batch<'a>,
+        queries: Batch<'a>,
+    ) -> Result<Ranked<'a>> {
+        let codes = |batch: Batch<'_>| function.encode(batch.features()).map(Arc::new);
+        let by = By::Codes { database: codes(database)?, queries: codes(queries)? };
+        Ok(Ranked { database, queries, by })
+    }
+
+    /// By the cosine of the vectors themselves.
+    pub fn by_cosine(vectors: Arc<Vectors>, database: Batch<'a>, queries: Batch<'a>) -> Ranked<'a> {
+        Ranked { database, queries, by: By::Cosine(vectors) }
+    }
+
+    /// The same, by codes of the same function and a dial. The codes of the database are not made anew.
+    ///
+    /// # Errors
+    /// When the vectors have another dimension than the function takes.
+    pub fn with_dial(&self, function: &HashFunction, dial: Dial) -> Result<Ranked<'a>> {
+        let database = match &self.by {
+            By::Codes { database, .. } | By::Dial { database, .. } => database.clone(),
+            By::Cosine(_) => Arc::new(function.encode(self.database.features())?),
+        };
+        let queries = dial.weigh(function, self.queries.features())?;
+        Ok(Ranked { by: By::Dial { database, queries }, ..*self })
+    }
+
+    /// The rows of the database.
+    pub fn database_rows(&self) -> usize {
+        self.database.len()
+    }
+
+    /// How many queries there are.
+    pub fn query_rows(&self) -> usize {
+        self.queries.len()
+    }
+
+    /// The labels of the database.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub fn database_labels(&self) -> Result<Labels<'a>> {
+        self.database.require_labels("evaluation")
+    }
+
+    /// The labels of the queries.
+    ///
+    /// # Errors
+    /// When they have none.
+    pub fn query_labels(&self) -> Result<Labels<'a>> {
+        self.queries.require_labels("evaluation")
+    }
+
+    /// Measures all queries in all of the database.
+    ///
+    /// # Errors
+    /// When there are no labels, or as for [`evaluate`].
+    pub fn evaluate(&self, measures: &Measures) -> Result<Evaluation> {
+        let (wanted, labels) = (self.query_labels()?, self.database_labels()?);
+        match &self.by {
+            By::Codes { database, queries } => {
+                evaluate(queries, wanted, database, labels, measures)
+            }
+            By::Dial { database, queries } => {
+                evaluate_scores(&queries.rank(database)?, wanted, labels, measures)
+            }
+            By::Cosine(vectors) => {
+                let cosine = Cosine::new(vectors.queries()?, vectors.database()?)?;
+                evaluate_scores(&cosine, wanted, labels, measures)
+            }
+        }
+    }
+
+    /// Measures some queries in some of the database; in the order given, which decides among equals.
+    ///
+    /// # Errors
+    /// As for [`Ranked::evaluate`].
+    ///
+    /// # Panics
+    /// When there is no such row.
+    pub fn evaluate_part(
+        &self,
+        queries: &[usize],
+        database: &[usize],
+        measures: &Measures,
+    ) -> Result<Evaluation> {
+        let wanted = select(self.query_labels()?, queries);
+        let labels = select(self.database_labels()?, database);
+        let (wanted, labels) = (wanted.view(), labels.view());
+        match &self.by {
+            By::Codes { database: codes, queries: asked } => {
+                let (asked, codes) = (asked.select(queries), codes.select(database));
+                evaluate(&asked, wanted, &codes, labels, measures)
+            }
+            By::Dial { database: codes, queries: asked } => {
+                let (asked, codes) = (asked.select(queries), codes.select(database));
+                evaluate_scores(&asked.rank(&codes)?, wanted, labels, measures)
+            }
+            By::Cosine(vectors) => {
+                let asked = gather(vectors.queries()?, queries);
+                let asked = Features::new(&asked, vectors.dim)?;
+                let everything = database.iter().copied().eq(0..self.database.len());
+                let part;
+                let found = if everything {
+                    vectors.database()?
+                } else {
+                    part = gather(vectors.database()?, database);
+                    Features::new(&part, vectors.dim)?
+                };
+                evaluate_scores(&Cosine::new(asked, found)?, wanted, labels, measures)
+            }
+        }
+    }
+
+    /// Measures whether the ranking keeps what is near by the vectors themselves.
+    ///
+    /// # Errors
+    /// When there are no labels, or as for [`neighbours`].
+    pub fn neighbours(&self, vectors: &Vectors, among: &[usize]) -> Result<Neighbours> {
+        let all: Vec<usize> = (0..self.queries.len()).collect();
+        self.neighbours_of(&all, vectors, among)
+    }
+
+    /// The same, of some queries.
+    ///
+    /// # Errors
+    /// As for [`Ranked::neighbours`].
+    ///
+    /// # Panics
+    /// When there is no such query.
+    pub fn neighbours_of(
+        &self,
+        queries: &[usize],
+        vectors: &Vectors,
+        among: &[usize],
+    ) -> Result<Neighbours> {
+        let wanted = select(self.query_labels()?, queries);
+        let (wanted, labels) = (wanted.view(), self.database_labels()?);
+        let asked = gather(vectors.queries()?, queries);
+        let asked = Features::new(&asked, vectors.dim)?;
+        let found = vectors.database()?;
+        let rows = || Ok((Batch::new(asked, wanted)?, Batch::new(found, labels)?));
+        match &self.by {
+            By::Codes { database, queries: codes } => neighbours(
+                Items::new(&codes.select(queries), asked, wanted)?,
+                Items::new(database, found, labels)?,
+                among,
+            ),
+            By::Dial { database, queries: weighed } => {
+                let (asked, found) = rows()?;
+                neighbours_by(&weighed.select(queries).rank(database)?, asked, found, among)
+            }
+            By::Cosine(by) => {
+                let (asked, found) = rows()?;
+                let own = gather(by.queries()?, queries);
+                let own = Features::new(&own, by.dim)?;
+                neighbours_by(&Cosine::new(own, by.database()?)?, asked, found, among)
+            }
+        }
+    }
+}
+
+/// Some rows, in the order given.
+fn gather(all: Features<'_>, rows: &[usize]) -> Vec<f32> {
+    rows.iter().flat_map(|&row| all.row(row)).copied().collect()
+}

@@ -1,0 +1,90 @@
+//! Classes that the stream never brings: A. Sablayrolles et al., *How should we evaluate supervised
+//! hashing?*, ICASSP 2017.
+
+use super::{Ranked, classes, shuffled};
+use crate::eval::{Evaluation, Measures};
+use crate::{Error, Labels, Result};
+
+const NAME: &str = "unseen classes";
+
+/// From so many classes on a quarter of them is rounded down; of fewer it is rounded up.
+const MANY_CLASSES: usize = 40;
+
+/// A quarter of the classes, drawn by a seed, which never come in the stream: 3 of 10, 50 of 202.
+///
+/// Codes that are but a classifier's answer are as good as any for the classes that it knows, and bad
+/// for these.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnseenClasses {
+    unseen: Vec<u32>,
+}
+
+/// What [`UnseenClasses::measure`] finds.
+#[derive(Clone, Debug)]
+pub struct UnseenFound {
+    /// Queries of unseen classes, in a database of those alone.
+    pub unseen_alone: Evaluation,
+    /// Queries of unseen classes, in all of the database.
+    pub unseen_among_all: Evaluation,
+    /// Queries of the other classes, in all of the database.
+    pub seen_among_all: Evaluation,
+}
+
+impl UnseenClasses {
+    /// Draws the classes. The same `seed` gives the same ones.
+    ///
+    /// # Errors
+    /// When a row has not one label, or there are fewer than two classes.
+    pub fn draw(labels: Labels<'_>, seed: u64) -> Result<UnseenClasses> {
+        let mut unseen = shuffled(&classes(labels, NAME)?, seed, 1);
+        let all = unseen.len();
+        if all < 2 {
+            return Err(Error::parameter("classes", "2 or more, some of them unseen", all));
+        }
+        unseen.truncate(if all < MANY_CLASSES { all.div_ceil(4) } else { all / 4 });
+        unseen.sort_unstable();
+        Ok(UnseenClasses { unseen })
+    }
+
+    /// The classes that the stream never brings, ascending.
+    pub fn unseen(&self) -> &[u32] {
+        &self.unseen
+    }
+
+    /// The stream: the first rows of a database that are of other classes, `rows` of them if there are
+    /// as many.
+    ///
+    /// # Errors
+    /// When a row has not one label.
+    pub fn stream(&self, database: Labels<'_>, rows: usize) -> Result<Vec<usize>> {
+        let mut stream = self.rows(database, false)?;
+        stream.truncate(rows);
+        Ok(stream)
+    }
+
+    /// Measures a function that has learned such a [`stream`](UnseenClasses::stream).
+    ///
+    /// # Errors
+    /// When a row has not one label, or as for [`evaluate`](crate::eval::evaluate).
+    pub fn measure(&self, ranked: &Ranked<'_>, measures: &Measures) -> Result<UnseenFound> {
+        let all: Vec<usize> = (0..ranked.database_rows()).collect();
+        let unseen = self.rows(ranked.query_labels()?, true)?;
+        let seen = self.rows(ranked.query_labels()?, false)?;
+        let alone = self.rows(ranked.database_labels()?, true)?;
+        Ok(UnseenFound {
+            unseen_alone: ranked.evaluate_part(&unseen, &alone, measures)?,
+            unseen_among_all: ranked.evaluate_part(&unseen, &all, measures)?,
+            seen_among_all: ranked.evaluate_part(&seen, &all, measures)?,
+        })
+    }
+
+    /// The rows of unseen classes, or those of the others.
+    ///
+    /// # Errors
+    /// When a row has not one label.
+    pub fn rows(&self, labels: Labels<'_>, unseen: bool) -> Result<Vec<usize>> {
+        let classes = classes(labels, NAME)?;
+        let of = |row: &usize| self.unseen.binary_search(&classes[*row]).is_ok() == unseen;
+        Ok((0..classes.len()).filter(of).collect())
+    }
+}
