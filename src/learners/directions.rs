@@ -27,6 +27,7 @@ pub(super) struct Directions {
 }
 
 /// A linear projection with an offset: dimensions x bits, and bits.
+#[derive(Clone, Debug)]
 pub(super) struct Projection {
     pub(super) weights: Vec<f32>,
     pub(super) offset: Vec<f32>,

@@ -12,13 +12,14 @@ use super::{About, Held, Model, Preparation, Scale, check_shape};
 use crate::dataset::{LabelList, LabelNames};
 use crate::learner::Running;
 use crate::learners::Start;
+use crate::learners::brook::Choice;
 use crate::similarity::running_total;
 use crate::tensors::{FileKind, Format, Tensors};
-use crate::{Error, Features, Labels, Result, file};
+use crate::{Error, Features, Labels, Method, Result, file};
 
-/// Version 2 has scales.
+/// Version 2 has scales, version 3 detail bits.
 pub(crate) const FORMAT: Format =
-    Format { name: "hashbrook model", version: 2, kind: FileKind::Model };
+    Format { name: "hashbrook model", version: 3, kind: FileKind::Model };
 
 /// The text of a model file.
 #[derive(Serialize, Deserialize)]
@@ -111,8 +112,14 @@ impl Model {
         let path = path.as_ref();
         let (text, state) = FORMAT.parse(bytes, path)?;
         let wrong = |problem: String| Error::malformed(path, problem);
-        let text: Text = serde_json::from_str(&text)
+        let mut text: Text = serde_json::from_str(&text)
             .map_err(|problem| wrong(format!("its description is incomplete: {problem}")))?;
+        if text.version < 3
+            && let Method::Brook(params) = &mut text.about.method
+        {
+            // There was no such thing, and codes made of it should stay current.
+            params.detail = Choice::Fixed(0.0);
+        }
         Model::from_state(text, state).map_err(wrong)
     }
 
@@ -178,7 +185,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
 
     use super::*;
-    use crate::{Batch, Method, Setup};
+    use crate::{Batch, Setup};
 
     /// A checksum guards against accidents, not against whoever computes a new one: then the state
     /// itself is checked, and whatever is accepted must work.

@@ -56,7 +56,12 @@ pub(super) fn start(
     let mut codes = Codes::new();
     for (label, key) in classes {
         let code = match in_use.get(&label) {
-            Some(code) => code.to_vec(),
+            Some(code) if code.len() == bits => code.to_vec(),
+            // There are more label bits than there were, or fewer.
+            Some(code) => {
+                let others = random_code(key, &taken);
+                code.iter().chain(others.iter().skip(code.len())).copied().take(bits).collect()
+            }
             None => random_code(key, &taken),
         };
         taken.insert(code.clone());
@@ -210,7 +215,12 @@ pub(super) fn save(state: &mut Tensors, name: &str, bits: usize, codes: &[(u32, 
     state.put(name, bits, &values);
 }
 
-pub(super) fn load(state: &mut Tensors, name: &str, bits: usize) -> Loaded<Codes> {
+/// Reads codes of at most so many bits, all of one length.
+pub(super) fn load(state: &mut Tensors, name: &str, most: usize) -> Loaded<Codes> {
+    let bits = state.width(name)?;
+    if !(1..=most).contains(&bits) {
+        return Err(format!("array {name:?} holds codes of {bits} bits, for at most {most}"));
+    }
     let labels: Vec<u32> = state.take(&format!("{name}.labels"), 1)?;
     let values: Vec<i8> = state.take_rows(name, labels.len(), bits)?;
     if let Some(value) = values.iter().find(|value| !matches!(value, 1 | -1)) {

@@ -48,6 +48,7 @@
 //! [`Model::unlearn`]: crate::Model::unlearn
 
 mod codes;
+mod detail;
 mod embedding;
 mod keys;
 mod params;
@@ -63,12 +64,12 @@ pub use self::params::{Choice, LiftBy, Params, StartFrom};
 use self::solution::Solution;
 use self::sums::BLOCK;
 use self::warm::{Warm, sums_of};
-use super::{BuiltIn, Loaded, check_not_negative, check_positive, linear};
+use super::{BuiltIn, Loaded, check_not_negative, check_positive, check_share, linear};
 use crate::dataset::LabelNames;
 use crate::kernel::Gram;
 use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
-use crate::{Batch, Error, Features, HashFunction, HashParts, Labels, Learner, Result, Step};
+use crate::{Batch, Error, Features, HashFunction, Labels, Learner, Result, Step};
 
 /// The widest sum of products that is kept: 2 GB, and twice that again while it is solved.
 const MAX_WIDTH: usize = 16_384;
@@ -100,7 +101,7 @@ impl Brook {
         let sums = warm.complete(self.params.half_life)?;
         let super::Start { bits, seed, .. } = self.start;
         let (params, keys) = (&self.params, &self.keys);
-        Solution::find(params, &warm.embedding, &sums, bits, seed, keys, &warm.in_use)
+        Solution::find(params, warm, &sums, bits, seed, keys)
     }
 
     /// How many numbers there must be room for to solve, besides the sums.
@@ -223,12 +224,10 @@ impl Learner for Brook {
         let (Some(warm), Some(solution)) = (&self.warm, self.solved()?) else {
             return Ok(linear(dim, bits, &self.start.projection()));
         };
-        let Solution { weights, offset, .. } = solution.clone();
-        let parts = HashParts {
-            lift: warm.embedding.lift(),
-            offset: Some(offset),
-            ..HashParts::linear(dim, bits, weights)
-        };
+        let Solution { weights, offset, label_bits, linear, .. } = solution;
+        let shape = (dim, bits, *label_bits);
+        let lift = warm.embedding.lift();
+        let parts = detail::parts(shape, lift, (weights, offset), linear.as_ref());
         Ok(HashFunction::new(parts).expect("a solution is finite, and of the embedding's width"))
     }
 }
@@ -264,6 +263,8 @@ impl BuiltIn for Brook {
         fit_weight.check(|value| check_most("fit_weight", value, 1e6))?;
         check_positive("repulsion", *repulsion)?;
         check_most("repulsion", *repulsion, 100.0)?;
+        params.detail.check(|value| check_share("detail", value))?;
+        check_share("blend", params.blend)?;
         check_not_negative("half_life", params.half_life)?;
         if start.init.is_some() {
             let expected = "left out (brook solves for its projection, and starts from none)";
@@ -296,7 +297,10 @@ impl BuiltIn for Brook {
         let width = Embedding::width_from_first(&self.params, first.features());
         expect_room(Gram::numbers(width) + self.numbers_to_solve(width, 0)).map_err(no_room)?;
         let embedding = Embedding::from_first(&self.params, self.start.unit, first.features());
-        self.warm = Some(Box::new(Warm::new(embedding).map_err(no_room)?));
+        let super::Start { bits, seed, .. } = self.start;
+        let directions = detail::directions(&self.params, bits, seed, first.features());
+        let directions = directions.map_err(no_room)?;
+        self.warm = Some(Box::new(Warm::new(embedding, directions).map_err(no_room)?));
         Ok(())
     }
 
@@ -311,7 +315,7 @@ impl BuiltIn for Brook {
             })
         };
         match (&mut self.warm, &other.warm) {
-            (Some(warm), Some(others)) if warm.embedding == others.embedding => {
+            (Some(warm), Some(others)) if warm.has_the_embedding_of(others) => {
                 let complete =
                     others.complete(half_life).map_err(|no_room| other.out_of_memory(no_room))?;
                 warm.flush(half_life);
@@ -384,7 +388,8 @@ impl BuiltIn for Brook {
     fn sibling(&self) -> Result<Self> {
         let warm = self.warm()?;
         let no_room = |no_room| self.out_of_memory(no_room);
-        let mut sibling = Warm::new(warm.embedding.clone()).map_err(no_room)?;
+        let mut sibling =
+            Warm::new(warm.embedding.clone(), warm.directions.clone()).map_err(no_room)?;
         sibling.in_use = warm.in_use.clone();
         let (params, start, keys) = (self.params.clone(), self.start.clone(), self.keys.clone());
         Ok(Brook { params, start, keys, warm: Some(Box::new(sibling)), solved: OnceLock::new() })
@@ -422,7 +427,7 @@ impl BuiltIn for Brook {
         };
         brook.keys = Keys::load(state)?;
         if state.contains("brook.weights") {
-            let solution = Solution::load(state, warm.embedding.width(), shape.1)?;
+            let solution = Solution::load(state, (shape.0, warm.embedding.width()), shape.1)?;
             brook.solved = OnceLock::from(solution);
         }
         brook.warm = Some(Box::new(warm));

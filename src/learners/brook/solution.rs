@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use super::codes::{self, Codes, Problem};
 use super::embedding::Embedding;
 use super::sums::{Class, Sums};
-use super::{Keys, LiftBy, Loaded, Params};
+use super::warm::Warm;
+use super::{Keys, LiftBy, Loaded, Params, detail};
+use crate::learners::directions::Projection;
 use crate::learners::take_weights;
 use crate::linalg::{Positive, transposed_product};
 use crate::memory::NoRoom;
@@ -20,6 +22,10 @@ pub(super) struct Solution {
     pub(super) weights: Vec<f32>,
     pub(super) offset: Vec<f32>,
     pub(super) codes: Codes,
+    /// How many bits the codes have, which the weights and the offsets are of.
+    pub(super) label_bits: usize,
+    /// What is projected linearly besides: all bits.
+    pub(super) linear: Option<Projection>,
 }
 
 /// The centred sums in their own units, and the factor of `A + ridge I`.
@@ -82,13 +88,13 @@ impl Solution {
     /// `None` when nothing was learned.
     pub(super) fn find(
         params: &Params,
-        embedding: &Embedding,
+        warm: &Warm,
         sums: &Sums,
-        bits: usize,
+        all_bits: usize,
         seed: u64,
         keys: &Keys,
-        in_use: &[(u32, Vec<i8>)],
     ) -> Result<Option<Solution>, NoRoom> {
+        let Warm { embedding, in_use, .. } = warm;
         let rows = sums.rows();
         // With a half-life, what is long gone never quite reaches zero.
         let present = |class: &Class<'_>| class.rows > 1e-12 * rows;
@@ -98,6 +104,10 @@ impl Solution {
         }
         classes.sort_by_key(|class| (keys.of(class.label), class.label));
         let Some(system) = System::new(params, embedding, sums)? else { return Ok(None) };
+        let concentration: f64 = classes.iter().map(|class| (class.rows / rows).powi(2)).sum();
+        // Codes in use keep their bits, and may get more.
+        let bits = detail::label_bits(params, all_bits, 1.0 / concentration)
+            .max(warm.bits_in_use().unwrap_or(0));
         let labels = classes.iter().map(|class| (class.label, keys.of(class.label)));
         let mut codes = codes::start(labels, bits, seed, in_use);
         system.find_codes(params, &classes, &mut codes, in_use, bits)?;
@@ -123,21 +133,50 @@ impl Solution {
         }
         let single = |values: &[f64]| values.iter().map(|&value| value as f32).collect::<Vec<_>>();
         let (weights, offset) = (single(&weights), single(&offset));
-        let finite = weights.iter().chain(&offset).all(|value| value.is_finite());
-        Ok(finite.then_some(Solution { weights, offset, codes }))
+        let linear = detail::projection(params, warm.directions.as_ref(), all_bits, bits, seed);
+        let others = linear.iter().flat_map(|linear| linear.weights.iter().chain(&linear.offset));
+        let finite = weights.iter().chain(&offset).chain(others).all(|value| value.is_finite());
+        Ok(finite.then_some(Solution { weights, offset, codes, label_bits: bits, linear }))
     }
 
     pub(super) fn save(&self, state: &mut Tensors, bits: usize) {
-        state.put("brook.weights", bits, &self.weights);
-        state.put("brook.offset", bits, &self.offset);
-        codes::save(state, "brook.codes", bits, &self.codes);
+        state.put("brook.weights", self.label_bits, &self.weights);
+        state.put("brook.offset", self.label_bits, &self.offset);
+        codes::save(state, "brook.codes", self.label_bits, &self.codes);
+        if let Some(linear) = &self.linear {
+            state.put("brook.linear.weights", bits, &linear.weights);
+            state.put("brook.linear.offset", bits, &linear.offset);
+        }
     }
 
-    pub(super) fn load(state: &mut Tensors, width: usize, bits: usize) -> Loaded<Self> {
+    /// Of vectors of `dim` numbers, `width` when they are lifted, and codes of so many bits.
+    pub(super) fn load(
+        state: &mut Tensors,
+        (dim, width): (usize, usize),
+        bits: usize,
+    ) -> Loaded<Self> {
+        let label_bits = state.width("brook.weights")?;
+        if !(1..=bits).contains(&label_bits) {
+            return Err(format!("{label_bits} label bits, of {bits} bits"));
+        }
+        let codes = codes::load(state, "brook.codes", bits)?;
+        if codes.iter().any(|(_, code)| code.len() != label_bits) {
+            return Err(format!("its codes should have {label_bits} bits"));
+        }
+        let linear = match state.contains("brook.linear.weights") {
+            false if label_bits < bits => return Err("it has lost its detail bits".to_owned()),
+            false => None,
+            true => Some(Projection {
+                weights: take_weights(state, "brook.linear.weights", dim, bits)?,
+                offset: take_weights(state, "brook.linear.offset", 1, bits)?,
+            }),
+        };
         Ok(Solution {
-            weights: take_weights(state, "brook.weights", width, bits)?,
-            offset: take_weights(state, "brook.offset", 1, bits)?,
-            codes: codes::load(state, "brook.codes", bits)?,
+            weights: take_weights(state, "brook.weights", width, label_bits)?,
+            offset: take_weights(state, "brook.offset", 1, label_bits)?,
+            codes,
+            label_bits,
+            linear,
         })
     }
 }
@@ -217,13 +256,13 @@ mod tests {
             let values: Vec<f32> = (0..rows * dim).map(|_| rng.random_range(-1.0..1.0)).collect();
             let labels: Vec<u32> = (0..rows as u32).map(|row| row * row % 5).collect();
             let features = Features::new(&values, dim).unwrap();
-            let params =
-                Params { lift, anchors: 9, ridge: Choice::Fixed(0.7), ..Params::default() };
+            let (ridge, detail) = (Choice::Fixed(0.7), Choice::Fixed(0.0));
+            let params = Params { lift, anchors: 9, ridge, detail, ..Params::default() };
             let embedding = Embedding::from_first(&params, false, features);
             let mut sums = Sums::new(embedding.width()).unwrap();
             sums.add(&embedding.whole_numbers(&values), Labels::single(&labels));
-            let solution =
-                Solution::find(&params, &embedding, &sums, bits, 1, &Keys::default(), &[]);
+            let warm = Warm::new(embedding.clone(), None).unwrap();
+            let solution = Solution::find(&params, &warm, &sums, bits, 1, &Keys::default());
             let solution = solution.unwrap().unwrap();
             let code = |label: u32| &solution.codes.iter().find(|(l, _)| *l == label).unwrap().1;
 
@@ -278,14 +317,16 @@ mod tests {
         let values: Vec<f32> =
             (0..labels.len() * dim).map(|_| rng.random_range(-1.0..1.0)).collect();
         let features = Features::new(&values, dim).unwrap();
-        let params = Params { lift: LiftBy::None, ..Params::default() };
+        let detail = Choice::Fixed(0.0);
+        let params = Params { lift: LiftBy::None, detail, ..Params::default() };
         let embedding = Embedding::from_first(&params, false, features);
         let mut sums = Sums::new(embedding.width()).unwrap();
         for (rows, labels) in values.chunks(dim).zip(labels.chunks(1)) {
             sums.add(&embedding.whole_numbers(rows), Labels::single(labels));
         }
         let keys = Keys::default();
-        let solution = Solution::find(&params, &embedding, &sums, bits, 1, &keys, &[]);
+        let warm = Warm::new(embedding, None).unwrap();
+        let solution = Solution::find(&params, &warm, &sums, bits, 1, &keys);
         let found = solution.unwrap().unwrap().codes;
         let started =
             codes::start((0..classes).map(|class| (class, u64::from(class))), bits, 1, &[]);

@@ -6,6 +6,7 @@ use super::embedding::Embedding;
 use super::sums::{BLOCK, Sums};
 use super::{Loaded, Params, codes};
 use crate::dataset::LabelList;
+use crate::learners::directions::Directions;
 use crate::memory::NoRoom;
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, Labels};
@@ -13,6 +14,8 @@ use crate::{Batch, Error, Features, Labels};
 #[derive(Clone, Debug)]
 pub(super) struct Warm {
     pub(super) embedding: Embedding,
+    /// What detail bits are made of.
+    pub(super) directions: Option<Directions>,
     pub(super) sums: Sums,
     pub(super) pending: Pending,
     /// How many rows were learned in all, those unlearned again included.
@@ -29,10 +32,18 @@ pub(super) struct Pending {
 }
 
 impl Warm {
-    pub(super) fn new(embedding: Embedding) -> Result<Self, NoRoom> {
+    pub(super) fn new(
+        embedding: Embedding,
+        directions: Option<Directions>,
+    ) -> Result<Self, NoRoom> {
         let sums = Sums::new(embedding.width())?;
         let pending = Pending { rows: Vec::new(), labels: LabelList::new_sets() };
-        Ok(Warm { embedding, sums, pending, learned: 0, in_use: Vec::new() })
+        Ok(Warm { embedding, directions, sums, pending, learned: 0, in_use: Vec::new() })
+    }
+
+    /// Whether sums of one can be added to those of the other.
+    pub(super) fn has_the_embedding_of(&self, other: &Warm) -> bool {
+        self.embedding == other.embedding && self.directions == other.directions
     }
 
     /// The sums, of what is pending too.
@@ -45,6 +56,11 @@ impl Warm {
         Ok(Cow::Owned(sums))
     }
 
+    /// How many bits the codes in use have, if there are any.
+    pub(super) fn bits_in_use(&self) -> Option<usize> {
+        self.in_use.first().map(|(_, code)| code.len())
+    }
+
     pub(super) fn flush(&mut self, half_life: f64) {
         let pending = std::mem::take(&mut self.pending);
         pending.add_to(&mut self.sums, &self.embedding, half_life);
@@ -53,6 +69,9 @@ impl Warm {
     /// Rows have `dim` numbers, and codes so many bits.
     pub(super) fn save(&self, half_life: f64, dim: usize, bits: usize, state: &mut Tensors) {
         self.embedding.save(state);
+        if let Some(directions) = &self.directions {
+            directions.save("brook.directions", state);
+        }
         // Whole sums are the same wherever they are cut: no row itself needs to be kept.
         // Where there is no room to add them up, they are kept as they are.
         let complete = if half_life == 0.0 { self.complete(0.0).ok() } else { None };
@@ -63,7 +82,7 @@ impl Warm {
         sums.save(state);
         pending.save(dim, state);
         state.put("brook.learned", 1, &[self.learned]);
-        codes::save(state, "brook.in_use", bits, &self.in_use);
+        codes::save(state, "brook.in_use", self.bits_in_use().unwrap_or(bits), &self.in_use);
     }
 
     /// `None` of a learner that was still warming up.
@@ -77,11 +96,12 @@ impl Warm {
             return Ok(None);
         }
         let embedding = Embedding::load(params, dim, state)?;
+        let directions = Directions::load("brook.directions", dim, state)?;
         let sums = Sums::load(embedding.width(), state)?;
         let pending = Pending::load(dim, block, state)?;
         let learned = state.take_rows::<u64>("brook.learned", 1, 1)?[0];
         let in_use = codes::load(state, "brook.in_use", bits)?;
-        Ok(Some(Warm { embedding, sums, pending, learned, in_use }))
+        Ok(Some(Warm { embedding, directions, sums, pending, learned, in_use }))
     }
 }
 
