@@ -15,7 +15,7 @@ const ITERATIONS: usize = 50;
 const EVENED: f64 = 0.25;
 
 /// The smallest and the largest share of bits that is given to detail without being asked for.
-const LEAST: f64 = 1.0 / 16.0;
+const LEAST: f64 = 1.0 / 32.0;
 const MOST: f64 = 5.0 / 16.0;
 
 /// How many label bits come before detail gets more than the least, times the root of the number of
@@ -93,7 +93,7 @@ mod tests {
         let auto = Params::default();
         let detail = |bits: usize, classes: f64| bits - label_bits(&auto, bits, classes);
         assert_eq!(detail(64, 10.0), 20);
-        assert_eq!(detail(64, 202.0), 4);
+        assert_eq!(detail(64, 202.0), 2);
         assert_eq!(detail(128, 202.0), 40);
         assert_eq!(detail(8, 10.0), 0);
         assert_eq!(detail(1, 1.0), 0);

@@ -106,8 +106,11 @@ impl Solution {
         let Some(system) = System::new(params, embedding, sums)? else { return Ok(None) };
         let concentration: f64 = classes.iter().map(|class| (class.rows / rows).powi(2)).sum();
         // Codes in use keep their bits, and may get more.
-        let bits = detail::label_bits(params, all_bits, 1.0 / concentration)
-            .max(warm.bits_in_use().unwrap_or(0));
+        let bits = match warm.directions {
+            Some(_) => detail::label_bits(params, all_bits, 1.0 / concentration)
+                .max(warm.bits_in_use().unwrap_or(0)),
+            None => all_bits,
+        };
         let labels = classes.iter().map(|class| (class.label, keys.of(class.label)));
         let mut codes = codes::start(labels, bits, seed, in_use);
         system.find_codes(params, &classes, &mut codes, in_use, bits)?;
