@@ -69,9 +69,7 @@ impl HashFunction {
                 arrays.put(name, *width, values);
             }
         }
-        if let Lift::Rbf { anchors, .. } = lift {
-            arrays.put("anchors", *dim, anchors);
-        }
+        lift.put_arrays("", *dim, &mut arrays);
         let text = Text {
             format: FORMAT.name.to_owned(),
             version: FORMAT.version,
@@ -107,10 +105,8 @@ impl HashFunction {
         };
         let (center, scale) = (optional("center", dim)?, optional("scale", dim)?);
         let offset = optional("offset", bits)?;
-        if let Lift::Rbf { anchors, .. } = &mut lift {
-            *anchors = optional("anchors", dim)?.ok_or("it has lost its anchors")?;
-        }
         let weights = optional("weights", bits)?.ok_or("it has lost its weights")?;
+        lift.take_arrays("", dim, &mut arrays)?;
         HashFunction::new(HashParts { dim, bits, center, scale, unit, lift, weights, offset })
             .map_err(|problem| problem.to_string())
     }

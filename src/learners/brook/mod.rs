@@ -48,6 +48,7 @@
 //! [`Model::unlearn`]: crate::Model::unlearn
 
 mod codes;
+mod directions;
 mod embedding;
 mod keys;
 mod params;
@@ -59,7 +60,7 @@ use std::sync::OnceLock;
 
 use self::embedding::Embedding;
 use self::keys::Keys;
-pub use self::params::{Choice, LiftBy, Params, StartFrom};
+pub use self::params::{Choice, LiftBy, Params, Precision, StartFrom};
 use self::solution::Solution;
 use self::sums::BLOCK;
 use self::warm::{Warm, sums_of};
@@ -225,7 +226,7 @@ impl Learner for Brook {
         };
         let Solution { weights, offset, .. } = solution.clone();
         let parts = HashParts {
-            lift: warm.embedding.lift(),
+            lift: warm.embedding.lift().clone(),
             offset: Some(offset),
             ..HashParts::linear(dim, bits, weights)
         };
