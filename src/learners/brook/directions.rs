@@ -129,7 +129,7 @@ mod tests {
             (300, 40, 20.0, 0),
             (255, 40, 0.1, 0),
             (600, 200, 0.1, 256),
-            (600, 500, 0.1, 0),
+            (600, 500, 50.0, 0),
         ] {
             let values = rows(700, dim, rank, noise);
             let features = Features::new(&values, dim).unwrap();
