@@ -285,6 +285,7 @@ fn mean_squared_distance(rows: Features<'_>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{HashFunction, HashParts};
 
     #[test]
     fn rounding_is_that_of_the_standard_library() {
@@ -293,6 +294,40 @@ mod tests {
         for value in values.into_iter().chain((-4000..4000).map(|v| v as f32 * 0.37)) {
             assert_eq!(nearest(value), value.round_ties_even() as i16, "{value}");
         }
+    }
+
+    #[test]
+    fn compact_sums_are_of_the_very_numbers_that_the_function_projects() {
+        let values: Vec<f32> = (0..40 * 6).map(|at| (at as f32 * 1.7).sin()).collect();
+        let features = Features::new(&values, 6).unwrap();
+        let params = Params { anchors: 15, precision: Precision::Compact, ..Params::default() };
+        let embedding = Embedding::from_first(&params, false, features);
+        let numbers = embedding.whole_numbers(&values);
+        assert!(numbers.large().is_empty() && embedding.center().is_empty());
+        let added: Vec<f32> =
+            numbers.small().iter().map(|&q| f32::from(q) * embedding.steps()[0]).collect();
+        let lift = embedding.lift().clone();
+        let parts = HashParts { lift, ..HashParts::linear(6, 1, vec![1.0; 15]) };
+        assert_eq!(HashFunction::new(parts).unwrap().lifted(features).unwrap(), added);
+        let sums = added.chunks_exact(15).fold([0.0; 15], |mut sums, row| {
+            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value / 40.0);
+            sums
+        });
+        assert!(sums.iter().all(|mean| mean.abs() < 1e-3), "centred: {sums:?}");
+    }
+
+    #[test]
+    fn by_itself_it_is_compact_where_there_are_many_products() {
+        let values: Vec<f32> = (0..512 * 256).map(|at| (at as f32 * 1.7).sin()).collect();
+        let lift = |precision, anchors| {
+            let params = Params { precision, anchors, ..Params::default() };
+            let first = Features::new(&values, 256).unwrap();
+            Embedding::from_first(&params, true, first).lift().clone()
+        };
+        assert!(matches!(lift(Precision::Auto, 512), Lift::Compact(_)));
+        assert!(matches!(lift(Precision::Auto, 511), Lift::Rbf { .. }));
+        assert!(matches!(lift(Precision::Full, 512), Lift::Rbf { .. }));
+        assert!(matches!(lift(Precision::Compact, 3), Lift::Compact(_)));
     }
 
     #[test]
