@@ -60,7 +60,7 @@ use std::sync::OnceLock;
 
 use self::embedding::Embedding;
 use self::keys::Keys;
-pub use self::params::{Choice, LiftBy, Params, StartFrom};
+pub use self::params::{Choice, LiftBy, Params, Precision, StartFrom};
 use self::solution::Solution;
 use self::sums::BLOCK;
 use self::warm::{Warm, sums_of};
@@ -226,7 +226,7 @@ impl Learner for Brook {
         };
         let Solution { weights, offset, label_bits, detail, .. } = solution;
         let shape = (dim, bits, *label_bits);
-        let lift = warm.embedding.lift();
+        let lift = warm.embedding.lift().clone();
         let parts = detail::parts(shape, lift, (weights, offset), detail.as_ref());
         Ok(HashFunction::new(parts).expect("a solution is finite, and of the embedding's width"))
     }
@@ -296,8 +296,7 @@ impl BuiltIn for Brook {
         let width = Embedding::width_from_first(&self.params, first.features());
         expect_room(Gram::numbers(width) + self.numbers_to_solve(width, 0)).map_err(no_room)?;
         let embedding = Embedding::from_first(&self.params, self.start.unit, first.features());
-        let super::Start { bits, seed, .. } = self.start;
-        let directions = detail::directions(&self.params, bits, seed, first.features());
+        let directions = detail::directions(&self.params, self.start.bits, first.features());
         let directions = directions.map_err(no_room)?;
         self.warm = Some(Box::new(Warm::new(embedding, directions).map_err(no_room)?));
         Ok(())

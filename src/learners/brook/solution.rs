@@ -271,7 +271,7 @@ mod tests {
 
             // Rows and codes centred on their means, in doubles, and the regression solved plainly.
             let parts = HashParts {
-                lift: embedding.lift(),
+                lift: embedding.lift().clone(),
                 offset: Some(solution.offset.clone()),
                 ..HashParts::linear(dim, bits, solution.weights.clone())
             };
