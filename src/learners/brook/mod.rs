@@ -51,6 +51,7 @@ mod codes;
 mod embedding;
 mod keys;
 mod params;
+mod presence;
 mod solution;
 mod sums;
 mod warm;
@@ -315,6 +316,14 @@ impl BuiltIn for Brook {
                 let complete =
                     others.complete(half_life).map_err(|no_room| other.out_of_memory(no_room))?;
                 warm.flush(half_life);
+                if !warm.sums.fit(&complete) {
+                    return Err(Error::NotMergeable {
+                        problem: "one is from a file of an earlier version, where a row with \
+                                  several labels counts a part for each of them, and the other has \
+                                  rows with several labels that count fully"
+                            .to_owned(),
+                    });
+                }
                 warm.sums.merge(&complete, translate);
                 warm.learned = warm.learned.saturating_add(others.learned);
                 for (label, code) in &others.in_use {
@@ -337,7 +346,7 @@ impl BuiltIn for Brook {
         self.flush()?;
         let no_room = |no_room| self.out_of_memory(no_room);
         let warm = self.warm()?;
-        let gone = sums_of(&warm.embedding, batch.features(), labels).map_err(no_room)?;
+        let gone = sums_of(warm, batch.features(), labels).map_err(no_room)?;
         let wrong = |problem: String| Error::NotLearned { what: "unlearned", problem };
         let sums = warm.sums.try_clone().map_err(no_room)?;
         let rest = sums.without(&gone, name).map_err(wrong)?;
@@ -369,10 +378,10 @@ impl BuiltIn for Brook {
         let no_room = |no_room| self.out_of_memory(no_room);
         let warm = self.warm()?;
         let mut sums = warm.sums.try_clone().map_err(no_room)?;
-        let added = sums_of(&warm.embedding, features, new).map_err(no_room)?;
+        let added = sums_of(warm, features, new).map_err(no_room)?;
         sums.merge(&added, &|label| label);
         drop(added);
-        let gone = sums_of(&warm.embedding, features, old).map_err(no_room)?;
+        let gone = sums_of(warm, features, old).map_err(no_room)?;
         let rest = sums
             .without(&gone, name)
             .map_err(|problem| Error::NotLearned { what: "relabelled", problem })?;
@@ -385,6 +394,7 @@ impl BuiltIn for Brook {
         let warm = self.warm()?;
         let no_room = |no_room| self.out_of_memory(no_room);
         let mut sibling = Warm::new(warm.embedding.clone()).map_err(no_room)?;
+        sibling.sums = warm.sums.empty().map_err(no_room)?;
         sibling.in_use = warm.in_use.clone();
         let (params, start, keys) = (self.params.clone(), self.start.clone(), self.keys.clone());
         Ok(Brook { params, start, keys, warm: Some(Box::new(sibling)), solved: OnceLock::new() })

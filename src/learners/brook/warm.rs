@@ -128,14 +128,14 @@ impl Pending {
 
 /// Rows as sums, apart from what was learned before.
 pub(super) fn sums_of(
-    embedding: &Embedding,
+    warm: &Warm,
     features: Features<'_>,
     labels: Labels<'_>,
 ) -> Result<Sums, NoRoom> {
-    let mut sums = Sums::new(embedding.width())?;
+    let mut sums = warm.sums.empty()?;
     for start in (0..labels.len()).step_by(BLOCK) {
         let rows = start..labels.len().min(start + BLOCK);
-        let numbers = embedding.whole_numbers(features.slice(rows.clone()).values());
+        let numbers = warm.embedding.whole_numbers(features.slice(rows.clone()).values());
         sums.add(&numbers, labels.slice(rows));
     }
     Ok(sums)
