@@ -21,9 +21,9 @@ use hashbrook::dataset::Data;
 use hashbrook::eval::Measures;
 use hashbrook::protocol::Experiment;
 use hashbrook::{Batch, Center, Features, LabelList, Mean, Method, Setup};
+use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
-use rand::SeedableRng;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -179,7 +179,13 @@ impl Set {
         Ok((database, queries))
     }
 
-    fn run(&self, row: &Row, database: &Rows, queries: &Rows, seed: u64) -> Result<Scores, Failure> {
+    fn run(
+        &self,
+        row: &Row,
+        database: &Rows,
+        queries: &Rows,
+        seed: u64,
+    ) -> Result<Scores, Failure> {
         let mut method = Method::named(row.1)?;
         if row.1 != "brook" {
             method.preset(self.preset)?;

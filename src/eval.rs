@@ -145,8 +145,7 @@ pub fn evaluate(
             || Ranking::new(database, measures),
             |ranking, query| {
                 let (relevant, gains) = carriers.of_any_counted(query_labels.row(query));
-                let mut scores =
-                    ranking.score(queries.code(query), (&relevant, &gains), measures);
+                let mut scores = ranking.score(queries.code(query), (&relevant, &gains), measures);
                 scores.ndcg_at = discounts.score(&ranking.head, (&relevant, &gains), measures);
                 scores
             },

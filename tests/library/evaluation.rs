@@ -97,7 +97,8 @@ fn ndcg_counts_shared_labels_on_a_small_case() {
     let got = evaluate(&query, wanted, &database, labels, &measures).unwrap().ndcg_at;
     let second = 1.0 / 3f64.log2();
     let both = (1.0 + 2.0 * second) / (2.0 + second);
-    for ((at, found), (expected_at, expected)) in got.iter().zip([(1, 0.5), (2, both), (50, both)]) {
+    for ((at, found), (expected_at, expected)) in got.iter().zip([(1, 0.5), (2, both), (50, both)])
+    {
         assert!(*at == expected_at && (found - expected).abs() < 1e-15, "{got:?}");
     }
 }

@@ -80,7 +80,8 @@ impl Fitted<'_> {
         let mut targets =
             Targets { weights: vec![0.0; codes.len() * bits], thresholds: vec![0.0; bits] };
         // What all rows have, or none, or what vectors do not tell, needs no bit.
-        let spread = |l: usize| self.fit[l * labels + l] / (self.shares[l] * (1.0 - self.shares[l]));
+        let spread =
+            |l: usize| self.fit[l * labels + l] / (self.shares[l] * (1.0 - self.shares[l]));
         let tells = |l: usize| self.shares[l] < 1.0 - 1e-9 && spread(l) > 1e-9;
         let mut telling: Vec<usize> = (0..labels).filter(|&l| tells(l)).collect();
         telling.sort_by(|&a, &b| self.shares[b].total_cmp(&self.shares[a]).then(a.cmp(&b)));
@@ -199,4 +200,158 @@ fn nearest_rotation(
         true => product(&inverse_root, size, matrix, columns),
         false => product(matrix, columns, &inverse_root, columns),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learners::{Purpose, random};
+    use rand::RngExt;
+
+    #[test]
+    fn what_bits_tell_follows_from_how_many_labels_rows_have() {
+        for (labels_per_row, labels, bits, expected) in [
+            (1.0, 10, 64, Wanted::Codes),
+            (1.0, 300, 64, Wanted::Codes),
+            (1.005, 10, 64, Wanted::Codes),
+            (1.1, 10, 64, Wanted::Presence),
+            (2.0, 32, 64, Wanted::Presence),
+            (2.0, 33, 64, Wanted::Rotation),
+            (1.2, 33, 64, Wanted::Codes),
+        ] {
+            assert_eq!(Wanted::of(labels_per_row, labels, bits), expected, "{labels_per_row}");
+        }
+    }
+
+    /// Rows of `labels` independent labels and what is told of them: the labels themselves, shrunk.
+    fn covariances(labels: usize, shrink: f64, seed: u64) -> (Vec<f64>, Vec<f64>, Vec<Vec<f64>>) {
+        let mut rng = random(seed, Purpose::Signs, 0);
+        let has: Vec<Vec<f64>> = (0..500)
+            .map(|_| {
+                (0..labels)
+                    .map(|l| f64::from(u8::from(rng.random_bool(0.1 + 0.02 * (l % 9) as f64))))
+                    .collect()
+            })
+            .collect();
+        let mean = |l: usize| has.iter().map(|row| row[l]).sum::<f64>() / 500.0;
+        let shares: Vec<f64> = (0..labels).map(mean).collect();
+        let told: Vec<Vec<f64>> = has
+            .iter()
+            .map(|row| row.iter().zip(&shares).map(|(y, p)| p + shrink * (y - p)).collect())
+            .collect();
+        let covariance = |a: usize, b: usize| {
+            let both = has.iter().zip(&told).map(|(y, f)| (y[a] - shares[a]) * (f[b] - shares[b]));
+            both.sum::<f64>() / 500.0
+        };
+        let fit = (0..labels).flat_map(|a| (0..labels).map(move |b| (a, b)));
+        let fit = fit.map(|(a, b)| covariance(a, b)).collect();
+        (shares, fit, told)
+    }
+
+    #[test]
+    fn thresholds_lie_between_the_means_without_and_with_a_label() {
+        let (labels, bits) = (7, 24);
+        let (shares, fit, told) = covariances(labels, 0.6, 1);
+        let fitted = Fitted { bits, shares: &shares, fit: &fit };
+        let chosen: Vec<usize> = (0..labels).collect();
+        let mut codes: Codes = chosen.iter().map(|&l| (l as u32, vec![1; bits])).collect();
+        let Targets { weights, thresholds } = fitted.presence(&chosen, &mut codes);
+        let mut bits_of = vec![0; labels];
+        for bit in 0..bits {
+            let own: Vec<usize> = (0..labels).filter(|&l| weights[l * bits + bit] != 0.0).collect();
+            let [label] = own[..] else { panic!("bit {bit} is of the labels {own:?}") };
+            bits_of[label] += 1;
+            let at = thresholds[bit] / weights[label * bits + bit];
+            // A label's f takes two values here.
+            let (low, high) = told
+                .iter()
+                .fold((1.0f64, 0.0f64), |(low, high), f| (low.min(f[label]), high.max(f[label])));
+            let part = (at - low) / (high - low);
+            assert!((0.2..0.7).contains(&part), "label {label}, bit {bit}: {part}");
+            assert!((weights[label * bits + bit] * (high - low) - 2.0).abs() < 1e-9);
+            assert_eq!(codes.iter().filter(|(_, code)| code[bit] == 1).count(), 1);
+        }
+        let most = (0..labels).max_by(|&a, &b| shares[a].total_cmp(&shares[b])).unwrap();
+        assert_eq!(bits_of[most], 4, "24 bits are 3 for each of 7 labels, and 3 more");
+        assert!(bits_of.iter().all(|&own| own == 3 || own == 4), "{bits_of:?}");
+    }
+
+    #[test]
+    fn labels_that_tell_nothing_have_no_bit() {
+        let bits = 8;
+        let (shares, fit) = ([1.0, 0.5, 0.3], [0.0, 0.0, 0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 0.0]);
+        let fitted = Fitted { bits, shares: &shares, fit: &fit };
+        let codes = || (0..3).map(|label| (label, vec![1; bits])).collect::<Codes>();
+        let targets = fitted.presence(&[0, 1, 2], &mut codes());
+        for label in 0..3 {
+            let all = targets.weights[label * bits..][..bits].iter().all(|&w| w != 0.0);
+            assert_eq!(all, label == 1, "of the label that vectors tell");
+        }
+        let nothing = Fitted { bits, shares: &shares, fit: &[0.0; 9] };
+        let found = [
+            nothing.presence(&[0, 1, 2], &mut codes()),
+            nothing.rotation(&[0, 1, 2], &mut codes()).unwrap(),
+        ];
+        for targets in found {
+            let mut numbers = targets.weights.iter().chain(&targets.thresholds);
+            assert!(numbers.all(|value| value.is_finite()));
+        }
+    }
+
+    #[test]
+    fn the_nearest_rotation_is_that_of_the_definition() {
+        let mut rng = random(3, Purpose::Signs, 0);
+        for (rows, columns, rank) in [(9, 4, 4), (4, 9, 4), (6, 6, 6), (8, 5, 3)] {
+            let mut draw =
+                |n: usize| -> Vec<f64> { (0..n).map(|_| rng.random_range(-1.0..1.0)).collect() };
+            let matrix = product(&draw(rows * rank), rank, &draw(rank * columns), columns);
+            let found = nearest_rotation(&matrix, rows, columns).unwrap().unwrap();
+            // R is a partial isometry: R R^T R = R. And R^T A is symmetric, with no negative values.
+            let gram = transposed_product(&found, columns, &found, columns);
+            let again = product(&found, columns, &gram, columns);
+            let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6);
+            assert!(close(&again, &found), "{rows} x {columns}");
+            let size: f64 = found.iter().map(|value| value * value).sum();
+            assert!((size - rank as f64).abs() < 1e-6, "{size} dimensions of {rank}");
+            let symmetric = transposed_product(&found, columns, &matrix, columns);
+            for i in 0..columns {
+                assert!(symmetric[i * columns + i] > -1e-9);
+                for j in 0..i {
+                    let (a, b) = (symmetric[i * columns + j], symmetric[j * columns + i]);
+                    assert!((a - b).abs() < 1e-6, "{rows} x {columns}");
+                }
+            }
+        }
+    }
+
+    /// Turned as the definition says, in the plainest way, and no single other code would fit better.
+    #[test]
+    fn a_rotation_ends_where_signs_and_means_agree() {
+        for (labels, bits, seed) in [(30, 16, 1), (12, 20, 2), (40, 40, 3)] {
+            let (shares, fit, _) = covariances(labels, 0.7, seed);
+            let fitted = Fitted { bits, shares: &shares, fit: &fit };
+            let mut rng = random(seed, Purpose::Signs, 1);
+            let chosen: Vec<usize> = (0..labels).collect();
+            let mut codes: Codes = chosen
+                .iter()
+                .map(|&l| {
+                    (l as u32, (0..bits).map(|_| if rng.random() { 1 } else { -1 }).collect())
+                })
+                .collect();
+            let Targets { weights, thresholds } = fitted.rotation(&chosen, &mut codes).unwrap();
+            let mut wrong = 0;
+            for (l, (_, code)) in codes.iter().enumerate() {
+                for bit in 0..bits {
+                    let mean = |m: usize| fit[l * labels + m] / shares[l];
+                    let sum: f64 = (0..labels).map(|m| mean(m) * weights[m * bits + bit]).sum();
+                    wrong += usize::from((sum > 0.0) != (code[bit] == 1));
+                }
+            }
+            assert_eq!(wrong, 0, "{labels} labels, {bits} bits");
+            for bit in 0..bits {
+                let mean: f64 = (0..labels).map(|m| shares[m] * weights[m * bits + bit]).sum();
+                assert!((thresholds[bit] - mean).abs() < 1e-9);
+            }
+        }
+    }
 }

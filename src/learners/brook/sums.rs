@@ -274,8 +274,7 @@ impl Sums {
         let labels: Vec<u32> = state.take("brook.labels", 1)?;
         let full = state.contains(name_of_weights(Counting::Full));
         sums.counting = if full { Counting::Full } else { Counting::Parts };
-        let weights: Vec<f64> =
-            state.take_rows(name_of_weights(sums.counting), labels.len(), 1)?;
+        let weights: Vec<f64> = state.take_rows(name_of_weights(sums.counting), labels.len(), 1)?;
         let values: Vec<f64> = state.take_rows("brook.sums", labels.len(), width)?;
         let numbers = [&triangle, &sums.total, &weights, &values];
         if !numbers.iter().all(|numbers| numbers.iter().all(|number| number.is_finite())) {
