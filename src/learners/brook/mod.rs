@@ -40,9 +40,23 @@
 //!
 //! # Several labels
 //!
-//! A row with several labels belongs to each of them in equal parts: its target is the mean of their
-//! codes, so that rows are as alike as their labels overlap, and what is kept grows with the labels,
-//! not with their combinations. Rows without labels are passed over.
+//! A row with several labels counts fully for each of them. Where rows have more than one on average,
+//! a target is no longer the sum of their codes, which is zero wherever two of them differ. Bits are
+//! then made of what the vectors tell of each label, `f_l(x)`, the regression of "has label `l`", whose
+//! covariances are `M / n`:
+//!
+//! * With two bits or more for every label (and 1.05 labels a row), each bit tells of one label whether
+//!   it is there: `f_l(x) > t`, with one threshold for each of its bits, from 0.2 to 0.7 of the way from
+//!   the mean of `f_l` over rows without the label to that over rows with it. Rows are as near as
+//!   their labels overlap.
+//! * With fewer bits (and 1.5 labels a row), every bit weighs all labels, by a rotation that brings the
+//!   means of `f` over the rows of each label near to signs. What always comes together, as a class and
+//!   its superclass, is near; what does not is apart.
+//!
+//! What is kept grows with the labels, not with their combinations. With `start = steady` a rotation
+//! starts from the codes in use; the bits of single labels are dealt out anew when a label is new. Rows
+//! without labels are passed over. Models from files of before go on as they began: a row counts in
+//! equal parts there, and its target is the mean of its labels' codes.
 //!
 //! [`Model::merge`]: crate::Model::merge
 //! [`Model::unlearn`]: crate::Model::unlearn

@@ -8,9 +8,9 @@ use super::codes::Codes;
 use crate::linalg::{product, symmetric_eigen, transposed_product};
 use crate::memory::NoRoom;
 
-/// How many labels a row must have on average before labels have bits of their own: one row in a
-/// hundred has one more. Codes of classes leave such rows to chance, and are no better for others.
-const PRESENCE_FROM: f64 = 1.01;
+/// How many labels a row must have on average before labels have bits of their own: one row in twenty
+/// has one more. Codes of classes leave such rows to chance, and are little better for others.
+const PRESENCE_FROM: f64 = 1.05;
 
 /// The same where labels share bits. There codes of classes are better as long as most rows have one
 /// label.
@@ -213,7 +213,7 @@ mod tests {
         for (labels_per_row, labels, bits, expected) in [
             (1.0, 10, 64, Wanted::Codes),
             (1.0, 300, 64, Wanted::Codes),
-            (1.005, 10, 64, Wanted::Codes),
+            (1.04, 10, 64, Wanted::Codes),
             (1.1, 10, 64, Wanted::Presence),
             (2.0, 32, 64, Wanted::Presence),
             (2.0, 33, 64, Wanted::Rotation),
