@@ -79,12 +79,13 @@ pub fn fingerprint(data: &Data) -> String {
 pub type Found = Map<String, Value>;
 
 /// The measures that a run gives, in the order of the table.
-pub fn measures(top: usize) -> [String; 7] {
+pub fn measures(top: usize, ndcg_at: usize) -> [String; 8] {
     [
         "mAP".to_owned(),
         format!("mAP@{top}"),
         "precision@100".to_owned(),
         "precision_radius_2".to_owned(),
+        format!("ndcg@{ndcg_at}"),
         "learn_seconds".to_owned(),
         "encode_rows_per_second".to_owned(),
         "state_bytes".to_owned(),
@@ -95,7 +96,7 @@ pub struct Cell<'a> {
     pub contender: &'a Contender,
     pub bits: usize,
     pub seed: u64,
-    pub measures: [String; 7],
+    pub measures: [String; 8],
     /// Everything that the result depends on.
     settings: Value,
 }
@@ -123,9 +124,11 @@ impl<'a> Cell<'a> {
             "batch": args.batch,
             "center": center,
             "top": args.top,
+            "ndcg_at": args.ndcg_at,
             "version": env!("CARGO_PKG_VERSION"),
         });
-        Cell { contender, bits, seed, measures: measures(args.top), settings }
+        let measures = measures(args.top, args.ndcg_at);
+        Cell { contender, bits, seed, measures, settings }
     }
 
     /// Where the result is kept: a name for people, and a checksum of the settings.
@@ -169,13 +172,15 @@ impl<'a> Cell<'a> {
     ) -> Result<Found> {
         let rows = args.rows.min(database.len());
         let suited = rows.div_ceil(10).clamp(1, 2000);
+        let mut measures = Measures::new(&[args.top], &[100], &[2]);
+        measures.ndcg_at = vec![args.ndcg_at];
         let experiment = Experiment {
             stream: database.batch().slice(0..rows),
             database: database.batch(),
             queries: queries.batch(),
             batch: args.batch.map_or(suited, |batch| batch as usize),
             every: None,
-            measures: Measures::new(&[args.top], &[100], &[2]),
+            measures,
         };
         let method = &self.contender.method;
         let warmup = Some(method.warmup().min(rows));
@@ -197,6 +202,7 @@ impl<'a> Cell<'a> {
             json!(found.map_at[0].1),
             json!(found.precision_at[0].1),
             json!(found.precision_radius[0].1),
+            json!(found.ndcg_at[0].1),
             json!(last.learning.as_secs_f64()),
             json!(rate),
             json!(model.to_bytes().len()),

@@ -88,6 +88,7 @@ fn print_table(cells: &[Cell<'_>], found: &[Found]) -> Result<()> {
         first.cell.measures[1].as_str(),
         "P@100",
         "P r<=2",
+        first.cell.measures[4].as_str(),
         "learn, s",
         "encode, rows/s",
         "state, KiB",
@@ -104,13 +105,13 @@ fn print_table(cells: &[Cell<'_>], found: &[Found]) -> Result<()> {
         for (at, measure) in group.cell.measures.iter().enumerate() {
             let (mean, spread) = group.mean(measure);
             let text = match at {
-                0..4 => match spread {
+                0..5 => match spread {
                     Some(spread) => format!("{mean:.3} ±{spread:.3}"),
                     None => format!("{mean:.3}"),
                 },
-                4 if mean < 0.1 => format!("{mean:.4}"),
-                4 => format!("{mean:.2}"),
-                5 => console::count(mean as u64),
+                5 if mean < 0.1 => format!("{mean:.4}"),
+                5 => format!("{mean:.2}"),
+                6 => console::count(mean as u64),
                 _ => console::count((mean / 1024.0).ceil() as u64),
             };
             line += &format!("{text:>15}");
