@@ -52,7 +52,8 @@ impl World {
 
 fn model(rows: &Rows, bits: usize, lift: &str) -> Model {
     let setup = setup_with(|setup| setup.warmup = Some(300));
-    let method = brook(&[("lift", lift)]);
+    // All bits for the labels: these tests are about them.
+    let method = brook(&[("lift", lift), ("detail", "0")]);
     let model = method.start_with(rows.dim, bits, 1, setup).unwrap();
     learned(model, [rows.as_batch()])
 }
@@ -154,7 +155,7 @@ fn a_rare_second_label_leaves_codes_of_classes() {
     let given = Batch::new(features, hashbrook::Labels::single(&single)).unwrap();
     let in_sets = model(&stream, 64, "none");
     let setup = setup_with(|setup| setup.warmup = Some(300));
-    let start = brook(&[("lift", "none")]).start_with(30, 64, 1, setup).unwrap();
+    let start = brook(&[("lift", "none"), ("detail", "0")]).start_with(30, 64, 1, setup).unwrap();
     let as_single = learned(start, [given]);
     assert_eq!(in_sets.hash_function().parts(), as_single.hash_function().parts());
     // In the second stream three rows have two labels.

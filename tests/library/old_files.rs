@@ -50,10 +50,18 @@ const CASES: &[Case] = &[
     Case { version: 2, ..case("hcoh", "hcoh", &[], 30) },
     Case { version: 2, ..case("hmoh", "hmoh", &[("anchors", "10")], 30) },
     Case { version: 2, ..case("hmoh-warming", "hmoh", &[("anchors", "10")], 90) },
+    Case { version: 3, ..case("brook-detail", "brook", &[("anchors", "20")], 30) },
+    Case { version: 3, ..case("brook-detail-warming", "brook", &[("anchors", "20")], 90) },
+    Case {
+        version: 3,
+        ..case("brook-compact", "brook", &[("anchors", "20"), ("precision", "compact")], 30)
+    },
+    Case { version: 3, ..case("itq", "itq", &[], 30) },
+    Case { version: 3, ..case("itq-warming", "itq", &[], 90) },
 ];
 
 /// The version that this program writes.
-const WRITTEN: u32 = 2;
+const WRITTEN: u32 = 3;
 
 const fn case(
     name: &'static str,
@@ -190,14 +198,42 @@ fn models_of_every_version_give_their_codes_and_learn_on() {
 
 #[test]
 fn functions_of_every_version_give_their_codes() {
-    let function = HashFunction::load(folder(2).join("brook-scaled.function")).unwrap();
-    assert_eq!(codes(&function), expected_at_first(2, "brook-scaled"));
-    assert_eq!(function.label_names().find("dog"), Some(1));
+    for (version, name, label_bits) in
+        [(2, "brook-scaled", 16), (3, "brook-detail", 12), (3, "brook-compact", 12)]
+    {
+        let path = folder(version).join(name).with_extension("function");
+        let function = HashFunction::load(path).unwrap();
+        assert_eq!(codes(&function), expected_at_first(version, name));
+        assert_eq!(function.label_names().find("dog"), Some(1));
+        assert_eq!(function.label_bits(), label_bits, "{name}");
+    }
+}
+
+/// With the parameters that say so, brook is what it was before it had detail bits, from the first row on.
+#[test]
+fn brook_without_detail_is_what_it_was() {
+    let before = [("detail", "0"), ("precision", "full"), ("follow", "false")];
+    for case in CASES.iter().filter(|case| case.version == 1 && case.method == "brook") {
+        let mut method = Method::named("brook").unwrap();
+        let parameters = case.parameters.iter().chain(&before);
+        parameters.for_each(|(name, value)| method.set(name, value).unwrap());
+        let setup = setup_with(|setup| setup.warmup = Some(case.warmup));
+        let mut model = method.start_with(DIM, BITS, 7, setup).unwrap();
+        for name in ["cat", "dog", "red, cow", "4"] {
+            model.names_mut().id(name);
+        }
+        for (until, when) in [(LEARNED, "at-first"), (ROWS, "learned-on")] {
+            let seen = model.seen() as usize;
+            learn(&mut model, seen, until);
+            let expected = &expected(1)[&(case.name.to_owned(), when.to_owned())];
+            assert_eq!(&codes(&model.hash_function()), expected, "{} {when}", case.name);
+        }
+    }
 }
 
 #[test]
 fn functions_in_indexes_of_every_version_give_their_codes() {
-    for (version, name) in [(1, "brook-lifted"), (2, "brook-scaled")] {
+    for (version, name) in [(1, "brook-lifted"), (2, "brook-scaled"), (3, "brook-compact")] {
         let index = Index::open(folder(version).join(name).with_extension("index")).unwrap();
         index.verify().unwrap();
         let function = index.function().unwrap();

@@ -59,22 +59,25 @@ impl Anchored {
         Some(Anchored { labels: counts.into_keys().collect(), expected })
     }
 
-    /// The rows that have none of the labels that anchors had.
-    pub(super) fn newcomers(&self, labels: Labels<'_>) -> Vec<usize> {
-        let new = |row: &usize| labels.row(*row).iter().all(|label| !self.labels.contains(label));
-        (0..labels.len()).filter(new).collect()
+    /// Whether a row has none of the labels that anchors had.
+    pub(super) fn is_new(&self, labels: &[u32]) -> bool {
+        labels.iter().all(|label| !self.labels.contains(label))
     }
 
-    /// The rows of a block that should become anchors: none where there are no more newcomers than in
-    /// a mixed stream. `anchors` are how many the warm-up had, `room` how many more there may be.
-    pub(super) fn choose(&self, labels: Labels<'_>, anchors: usize, room: usize) -> Vec<usize> {
-        let newcomers = self.newcomers(labels);
-        let most = (2.0 * self.expected + MANY) * labels.len() as f64;
-        if newcomers.len() as f64 <= most {
+    /// Which of the newcomers of a block should become anchors: none where there are no more of them than
+    /// in a mixed stream. `anchors` are how many the warm-up had, `room` how many more there may be.
+    pub(super) fn choose(
+        &self,
+        newcomers: usize,
+        block: usize,
+        anchors: usize,
+        room: usize,
+    ) -> Vec<usize> {
+        if newcomers as f64 <= (2.0 * self.expected + MANY) * block as f64 {
             return Vec::new();
         }
-        let count = (anchors / PART).max(1).min(room).min(newcomers.len());
-        (0..count).map(|at| newcomers[at * newcomers.len() / count]).collect()
+        let count = (anchors / PART).max(1).min(room).min(newcomers);
+        (0..count).map(|at| at * newcomers / count).collect()
     }
 
     /// Notes that there are anchors with these labels now.
@@ -158,19 +161,18 @@ mod tests {
     #[test]
     fn many_rows_with_new_labels_are_told_from_a_few() {
         let anchored = first(&[1, 1, 2, 2, 1, 2, 1, 2]).unwrap();
-        let chosen = |labels: &[u32]| anchored.choose(Labels::single(labels), 16, 100);
-        assert!(chosen(&[1, 2, 1, 2, 2, 2, 1, 3]).is_empty(), "one in eight");
-        assert_eq!(chosen(&[1, 3, 1, 2, 2, 4, 1, 3]), [1, 5], "an eighth of the anchors");
-        assert_eq!(anchored.choose(Labels::single(&[3, 4]), 16, 1), [0], "as far as there is room");
+        assert!(anchored.choose(1, 8, 16, 100).is_empty(), "one in eight");
+        assert_eq!(anchored.choose(4, 8, 16, 100), [0, 2], "an eighth of the anchors");
+        assert_eq!(anchored.choose(2, 8, 16, 1), [0], "as far as there is room");
         let mut later = anchored.clone();
         later.add(Labels::single(&[3, 4]), &[0]);
-        assert_eq!(later.newcomers(Labels::single(&[1, 3, 4])), [2]);
+        assert!(!later.is_new(&[1]) && !later.is_new(&[3, 4]) && later.is_new(&[4]));
     }
 
     #[test]
     fn where_most_labels_come_but_once_new_ones_are_nothing_new() {
         let anchored = first(&[1, 2, 3, 4, 5, 6, 6, 6]).unwrap();
-        assert!(anchored.choose(Labels::single(&[9, 10, 11, 12]), 16, 100).is_empty());
+        assert!(anchored.choose(4, 4, 16, 100).is_empty());
         assert!(Anchored::of_first(Batch::unlabelled(Features::new(&[0.5], 1).unwrap())).is_none());
     }
 }

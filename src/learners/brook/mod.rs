@@ -80,7 +80,7 @@ use self::keys::Keys;
 pub use self::params::{Choice, LiftBy, Params, Precision, StartFrom};
 use self::solution::Solution;
 use self::sums::BLOCK;
-use self::warm::{Warm, sums_of};
+use self::warm::{Limits, Warm, sums_of};
 use super::{BuiltIn, Loaded, check_not_negative, check_positive, check_share, linear};
 use crate::dataset::LabelNames;
 use crate::kernel::Gram;
@@ -201,7 +201,7 @@ impl Learner for Brook {
         let labels = batch.require_labels(Brook::NAME)?;
         let (half_life, block) = (self.params.half_life, self.block());
         let anchors = self.params.anchors;
-        let most_anchors = (follow::MOST_TIMES * anchors).min(MAX_WIDTH);
+        let limits = Limits { anchors, most: (follow::MOST_TIMES * anchors).min(MAX_WIDTH) };
         let warm = self.warm()?;
         if self.params.start == StartFrom::Steady {
             // Codes may come up for renewal on the way, where it would be too late to fail.
@@ -221,8 +221,10 @@ impl Learner for Brook {
             let before = warm.learned;
             warm.learned = before.saturating_add(1);
             let learned = warm.learned;
-            if warm.pending.labels.len() == block {
-                warm.follow(anchors, most_anchors);
+            // Of what was saved, part may have been added up already: then the rows learned tell.
+            let ends = half_life == 0.0 && learned.is_multiple_of(block as u64);
+            if ends || warm.pending.labels.len() == block {
+                warm.follow(block, limits, half_life);
                 warm.flush(half_life);
             }
             if self.renewal_due(before, learned) {

@@ -27,6 +27,13 @@ pub(super) struct Warm {
     pub(super) in_use: Vec<(u32, Vec<i8>)>,
 }
 
+/// How many anchors the warm-up had, and how many there may be.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) anchors: usize,
+    pub(super) most: usize,
+}
+
 /// Rows that wait until there are enough of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pending {
@@ -57,39 +64,45 @@ impl Warm {
     }
 
     /// Takes some of the rows that wait for further anchors, where many of them have labels that no anchor
-    /// had; `anchors` are how many the warm-up had, and `most` how many there may be.
-    pub(super) fn follow(&mut self, anchors: usize, most: usize) {
-        let (labels, dim) = (self.pending.labels.view(), self.embedding.dim());
-        let Some(anchored) = &mut self.anchored else { return };
-        let room = most.saturating_sub(self.embedding.width());
-        let chosen = anchored.choose(labels, anchors, room);
-        let row = |&row: &usize| &self.pending.rows[row * dim..(row + 1) * dim];
+    /// had. At the end of a block of so many rows.
+    pub(super) fn follow(&mut self, block: usize, limits: Limits, half_life: f64) {
+        let Some(anchored) = &self.anchored else { return };
+        let dim = self.embedding.dim();
+        let room = limits.most.saturating_sub(self.embedding.width());
+        let (newcomers, others) = self.pending.split(dim, anchored);
+        let chosen = anchored.choose(newcomers.labels.len(), block, limits.anchors, room);
+        let row = |&row: &usize| &newcomers.rows[row * dim..(row + 1) * dim];
         let more: Vec<f32> = chosen.iter().flat_map(row).copied().collect();
-        let (Ok(more), Ok(rows)) =
-            (Features::new(&more, dim), Features::new(&self.pending.rows, dim))
-        else {
-            return;
-        };
-        if more.is_empty() {
-            return;
-        }
+        let more = Features::new(&more, dim).ok().filter(|more| !more.is_empty());
+        let Some((more, rows)) = more.zip(Features::new(&newcomers.rows, dim).ok()) else { return };
         let Some(embedding) = self.embedding.with_anchors(more, rows) else { return };
         // Where there is no room for more anchors, those there are go on.
-        let Ok(Some(sums)) = self.sums.try_clone().and_then(|sums| extended(sums, &embedding))
-        else {
-            return;
-        };
-        anchored.add(labels, &chosen);
-        (self.embedding, self.sums) = (embedding, sums);
+        let Ok(mut sums) = self.sums.try_clone() else { return };
+        // In a file, those with known labels may have been added up already. With a half-life none are.
+        if half_life == 0.0 {
+            others.add_to(&mut sums, &self.embedding, half_life);
+        }
+        let Ok(Some(sums)) = extended(sums, &embedding) else { return };
+        let mut anchored = anchored.clone();
+        anchored.add(newcomers.labels.view(), &chosen);
+        (self.embedding, self.sums, self.anchored) = (embedding, sums, Some(anchored));
+        if half_life == 0.0 {
+            self.pending = newcomers;
+        }
     }
 
     /// The sums, of what is pending too.
     pub(super) fn complete(&self, half_life: f64) -> Result<Cow<'_, Sums>, NoRoom> {
-        if self.pending.labels.is_empty() {
+        self.with(&self.pending, half_life)
+    }
+
+    /// The sums, of some more rows too.
+    fn with(&self, more: &Pending, half_life: f64) -> Result<Cow<'_, Sums>, NoRoom> {
+        if more.labels.is_empty() {
             return Ok(Cow::Borrowed(&self.sums));
         }
         let mut sums = self.sums.try_clone()?;
-        self.pending.add_to(&mut sums, &self.embedding, half_life);
+        more.add_to(&mut sums, &self.embedding, half_life);
         Ok(Cow::Owned(sums))
     }
 
@@ -114,11 +127,13 @@ impl Warm {
         }
         // Whole sums are the same wherever they are cut: no row itself needs to be kept, unless it may
         // yet become an anchor. Where there is no room to add them up, they are kept as they are.
-        let new = |anchored: &Anchored| !anchored.newcomers(self.pending.labels.view()).is_empty();
-        let cut = half_life == 0.0 && !self.anchored.as_ref().is_some_and(new);
-        let complete = if cut { self.complete(0.0).ok() } else { None };
+        let (kept, added) = match &self.anchored {
+            Some(anchored) => self.pending.split(dim, anchored),
+            None => (Pending::default(), self.pending.clone()),
+        };
+        let complete = if half_life == 0.0 { self.with(&added, 0.0).ok() } else { None };
         let (sums, pending) = match complete {
-            Some(complete) => (complete, &Pending::default()),
+            Some(complete) => (complete, &kept),
             None => (Cow::Borrowed(&self.sums), &self.pending),
         };
         sums.save(state);
@@ -149,6 +164,19 @@ impl Warm {
 }
 
 impl Pending {
+    /// The rows whose labels no anchor had, and the others.
+    fn split(&self, dim: usize, anchored: &Anchored) -> (Pending, Pending) {
+        let empty = || Pending { rows: Vec::new(), labels: LabelList::new_sets() };
+        let mut parts = (empty(), empty());
+        for (row, values) in self.rows.chunks_exact(dim).enumerate() {
+            let labels = self.labels.view().row(row);
+            let part = if anchored.is_new(labels) { &mut parts.0 } else { &mut parts.1 };
+            part.rows.extend_from_slice(values);
+            part.labels.push_set(labels);
+        }
+        parts
+    }
+
     fn add_to(&self, sums: &mut Sums, embedding: &Embedding, half_life: f64) {
         if self.labels.is_empty() {
             return;
