@@ -355,7 +355,8 @@ impl<'a> Given<'a> {
             let values = [
                 ("unseen among all @1000", found.unseen_among_all.map_at[0].1),
                 ("alone @1000", found.unseen_alone.map_at[0].1),
-                ("seen mAP", found.seen_among_all.map),
+                ("seen alone mAP", found.seen_alone.map),
+                ("seen among all", found.seen_among_all.map),
             ];
             table.add(&format!("unseen, {name}"), &values);
             Ok::<_, Failure>(())
@@ -420,7 +421,8 @@ impl<'a> Given<'a> {
             let found = classes.measure(&ranked, &measures)?;
             let kept = ranked.neighbours_of(&seen, &self.vectors, &[1000])?;
             let values = [
-                ("seen mAP", found.seen_among_all.map),
+                ("seen alone mAP", found.seen_alone.map),
+                ("seen among all", found.seen_among_all.map),
                 ("unseen among all @1000", found.unseen_among_all.map_at[0].1),
                 ("R1000 seen", kept.kept[0].1),
             ];
