@@ -8,6 +8,7 @@ mod twin;
 mod data;
 
 mod api;
+mod beyond;
 mod brook;
 mod brook_streams;
 mod bsodh;

@@ -34,15 +34,13 @@ impl Contender {
     ) -> Result<Vec<Contender>> {
         let mut all = Vec::new();
         for name in names {
-            if name == COSINE && protocol != Protocol::Paper {
-                all.push(Contender::cosine()?);
-            } else if name == "all" {
+            if name == "all" {
                 for method in Method::all() {
                     let contender = Contender::parse(method.name(), preset)?;
                     all.push(Contender { asked_for: false, ..contender });
                 }
             } else {
-                all.push(Contender::parse(name, preset)?);
+                all.push(Contender::named(name, preset, protocol)?);
             }
         }
         if protocol != Protocol::Paper {
@@ -50,10 +48,7 @@ impl Contender {
                 if all.iter().any(|contender| contender.name == name) {
                     continue;
                 }
-                let reference = match name {
-                    COSINE => Contender::cosine()?,
-                    name => Contender::parse(name, preset)?,
-                };
+                let reference = Contender::named(name, preset, protocol)?;
                 all.push(Contender { asked_for: false, ..reference });
             }
         }
@@ -67,8 +62,12 @@ impl Contender {
         Ok(all)
     }
 
-    /// The vectors themselves. What learns nothing prepares them.
-    pub fn cosine() -> Result<Contender> {
+    /// As [`parse`](Contender::parse); or, where a protocol knows them, the vectors themselves.
+    pub fn named(name: &str, preset: Option<&str>, protocol: Protocol) -> Result<Contender> {
+        if name != COSINE || protocol == Protocol::Paper {
+            return Contender::parse(name, preset);
+        }
+        // What learns nothing prepares them.
         let method = Method::named("lsh")?;
         Ok(Contender { name: COSINE.to_owned(), method, asked_for: true, by_vectors: true })
     }

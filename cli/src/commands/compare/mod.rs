@@ -11,7 +11,7 @@ use hashbrook::{Center, Setup};
 
 use self::cell::Cell;
 pub use self::cell::{Contender, Found, fingerprint};
-pub use self::protocol::Protocol;
+pub use self::protocol::{Protocol, Run};
 use crate::{console, interrupt};
 
 /// Runs several methods by the papers' protocol and prints one table

@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use super::cell::{Contender, Found};
 
 /// How methods are compared.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// The papers': all classes are learned, and search is measured by labels
     Paper,
@@ -52,6 +53,17 @@ impl Protocol {
             Protocol::KeptOut => "kept-out",
             Protocol::Neighbours => "neighbours",
             Protocol::Incremental => "incremental",
+        }
+    }
+
+    /// What it is about, in a few words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Protocol::Paper => "the papers' protocol",
+            Protocol::Unseen => "classes that the stream never had",
+            Protocol::KeptOut => "rows kept out of the stream",
+            Protocol::Neighbours => "neighbours by the vectors themselves",
+            Protocol::Incremental => "classes two at a time",
         }
     }
 
