@@ -8,7 +8,6 @@ mod twin;
 mod data;
 
 mod api;
-mod beyond;
 mod brook;
 mod brook_streams;
 mod bsodh;
@@ -23,4 +22,6 @@ mod memory;
 mod methods;
 mod model;
 mod old_files;
+mod protocols;
+mod scores;
 mod streams;
