@@ -240,6 +240,12 @@ impl<'a> Run<'a> {
     }
 
     fn kept_out(&self) -> Result<Vec<Value>> {
+        if self.rows >= self.database.len() {
+            bail!(
+                "all {} rows of the database are streamed, and none is kept out: take fewer (--rows)",
+                self.database.len()
+            );
+        }
         let (ranked, _) = self.ranked(&(0..self.rows()).collect::<Vec<_>>())?;
         let measures = Measures::new(&[self.top], &[100], &[2]);
         let found = kept_out(&ranked, self.rows(), &measures)?;
