@@ -80,7 +80,16 @@ impl Directions {
     /// Bits along the first directions, as many as there are bits, turned so that the rows lose least
     /// when they are cut to signs; beyond the number of directions, these turned in another way. The
     /// projections of the rows have a mean of 0 and a mean variance of 1.
-    pub(super) fn rotated(&self, bits: usize, iterations: usize, seed: u64) -> Projection {
+    ///
+    /// Before they are turned, directions are divided by their variance to the power of `evened`: 0
+    /// leaves them as they are, and with 1/2 all count the same.
+    pub(super) fn rotated(
+        &self,
+        bits: usize,
+        evened: f64,
+        iterations: usize,
+        seed: u64,
+    ) -> Projection {
         let dim = self.dim();
         let blocks = bits.div_ceil(self.count()).max(1);
         let mut weights = vec![0.0; dim * bits];
@@ -91,11 +100,15 @@ impl Directions {
             if size == 0 {
                 continue;
             }
-            let along = self.first(&self.along, size);
+            let (mut along, mut axes) =
+                (self.first(&self.along, size), self.first(&self.axes, size));
+            if evened > 0.0 {
+                self.even_out(&mut along, &mut axes, size, evened);
+            }
             let turn = quantizing_rotation(&along, size, iterations, seed, block as u64);
             let variance = along.iter().map(|v| v * v).sum::<f64>() / along.len() as f64;
             let scale = if variance > 0.0 { 1.0 / variance.sqrt() } else { 1.0 };
-            let turned = product(&self.first(&self.axes, size), size, &turn, size);
+            let turned = product(&axes, size, &turn, size);
             let mut at_mean = vec![0.0; size];
             let rows = weights.chunks_exact_mut(bits).zip(turned.chunks_exact(size));
             for ((row, turned), &mean) in rows.zip(&self.mean) {
@@ -107,6 +120,20 @@ impl Directions {
             offset.extend(at_mean.into_iter().map(|value| -value as f32));
         }
         Projection { weights, offset }
+    }
+
+    /// Divides directions by a power of the variance of the rows along them.
+    fn even_out(&self, along: &mut [f64], axes: &mut [f64], size: usize, power: f64) {
+        let mut squares = vec![0.0; size];
+        for row in along.chunks_exact(size) {
+            squares.iter_mut().zip(row).for_each(|(sum, value)| *sum += value * value);
+        }
+        // Along a direction that no row has anything of there is nothing to even out.
+        let factor = |square: &f64| if *square > 0.0 { square.powf(-power) } else { 0.0 };
+        let factors: Vec<f64> = squares.iter().map(factor).collect();
+        for row in along.chunks_exact_mut(size).chain(axes.chunks_exact_mut(size)) {
+            row.iter_mut().zip(&factors).for_each(|(value, factor)| *value *= factor);
+        }
     }
 
     /// The first of the numbers of each row.
@@ -216,7 +243,7 @@ mod tests {
             out
         };
         let loss = |all: &[f64]| -> f64 { all.iter().map(|v| (v.abs() - 1.0).powi(2)).sum() };
-        let (plain, turned) = (found.rotated(8, 0, 1), found.rotated(8, 50, 1));
+        let (plain, turned) = (found.rotated(8, 0.0, 0, 1), found.rotated(8, 0.0, 50, 1));
         let (plain, turned) = (project(&plain, 8), project(&turned, 8));
         assert!(loss(&turned) < 0.9 * loss(&plain), "{} for {}", loss(&turned), loss(&plain));
         let variance = turned.iter().map(|v| v * v).sum::<f64>() / turned.len() as f64;
@@ -228,14 +255,14 @@ mod tests {
     fn more_bits_than_directions_and_rows_that_are_alike() {
         let values = spread(50, 3);
         let found = Directions::of(Features::new(&values, 3).unwrap(), 10, 1).unwrap();
-        let projection = found.rotated(10, 20, 1);
+        let projection = found.rotated(10, 0.25, 20, 1);
         assert_eq!((projection.weights.len(), projection.offset.len()), (30, 10));
         let columns = |c: usize| -> Vec<f32> {
             projection.weights.iter().skip(c).step_by(10).copied().collect()
         };
         assert_ne!(columns(0), columns(4), "turned in another way");
         let alike = Directions::of(Features::new(&[1.0; 12], 3).unwrap(), 2, 1).unwrap();
-        let projection = alike.rotated(5, 20, 1);
+        let projection = alike.rotated(5, 0.25, 20, 1);
         assert!(projection.weights.iter().chain(&projection.offset).all(|v| v.is_finite()));
     }
 }

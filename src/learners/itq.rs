@@ -99,7 +99,8 @@ impl BuiltIn for Itq {
             let hint = "warm up with fewer rows: the warm-up is held in double precision";
             no_room.error(format!("itq on {dim} dimensions"), hint)
         })?;
-        let Projection { weights, offset } = directions.rotated(bits, self.params.iterations, seed);
+        let Projection { weights, offset } =
+            directions.rotated(bits, 0.0, self.params.iterations, seed);
         if !weights.iter().chain(&offset).all(|value| value.is_finite()) {
             let problem = "the first rows have numbers beyond all bounds";
             return Err(Error::NoSolution { method: Itq::NAME, problem });

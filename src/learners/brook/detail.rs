@@ -1,18 +1,26 @@
-//! Detail bits: the last bits of a code keep what is near by the vectors themselves.
+//! Detail bits: the last bits of a code, which keep what is near by the vectors themselves.
+//!
+//! They come from the warm-up alone: the signs of its first principal directions, evened out and turned
+//! so that least is lost. So they do not move as the stream goes on, and add nothing to the sums.
 
 use super::Params;
 use crate::learners::directions::{Directions, Projection};
 use crate::memory::NoRoom;
 use crate::{Features, HashParts, Lift};
 
-/// How many times signs and rotation of the detail bits are improved in turn.
+/// How many times signs and rotation are improved in turn.
 const ITERATIONS: usize = 50;
 
-/// The largest share of bits that is given to detail without being asked for.
-const MOST: f64 = 0.25;
+/// How far the directions are evened out: halfway to where all count the same.
+const EVENED: f64 = 0.25;
 
-/// How many label bits it takes to tell twice as many classes apart, before detail gets any.
-const BITS_PER_DOUBLING: f64 = 14.0;
+/// The smallest and the largest share of bits that is given to detail without being asked for.
+const LEAST: f64 = 1.0 / 32.0;
+const MOST: f64 = 5.0 / 16.0;
+
+/// How many label bits come before detail gets more than the least, times the root of the number of
+/// classes.
+const LABEL_BITS: f64 = 6.0;
 
 /// The directions that detail bits can be made of, if any may be wanted.
 pub(super) fn directions(
@@ -21,8 +29,7 @@ pub(super) fn directions(
     seed: u64,
     first: Features<'_>,
 ) -> Result<Option<Directions>, NoRoom> {
-    let share = params.detail.or(|| MOST);
-    let most = (bits as f64 * if params.blend > 0.0 { 1.0 } else { share }).ceil() as usize;
+    let most = count(bits, params.detail.or(|| MOST));
     if most == 0 || first.is_empty() {
         return Ok(None);
     }
@@ -31,77 +38,68 @@ pub(super) fn directions(
 
 /// How many of the bits tell labels, where `classes` are told apart, with rare ones counting less.
 pub(super) fn label_bits(params: &Params, bits: usize, classes: f64) -> usize {
-    let rule = || {
-        let needed = BITS_PER_DOUBLING * classes.max(1.0).log2();
-        (1.0 - needed / bits as f64).clamp(0.0, MOST)
-    };
-    let detail = (bits as f64 * params.detail.or(rule)).round() as usize;
-    (bits - detail.min(bits)).max(1)
+    let left = || (1.0 - LABEL_BITS * classes.sqrt() / bits as f64).clamp(LEAST, MOST);
+    bits - count(bits, params.detail.or(left))
 }
 
-/// What is projected linearly, beside the lift: the detail bits, and what label bits are blended with.
-pub(super) fn projection(
-    params: &Params,
-    directions: Option<&Directions>,
-    bits: usize,
-    label_bits: usize,
-    seed: u64,
-) -> Option<Projection> {
-    let directions = directions.filter(|_| label_bits < bits || params.blend > 0.0)?;
-    let detail = directions.rotated(bits - label_bits, ITERATIONS, seed);
-    let mut blend = match params.blend > 0.0 {
-        true => directions.rotated(label_bits, ITERATIONS, seed),
-        false => Projection {
-            weights: vec![0.0; directions.dim() * label_bits],
-            offset: vec![0.0; label_bits],
-        },
-    };
-    let all = blend.weights.iter_mut().chain(&mut blend.offset);
-    all.for_each(|value| *value *= params.blend as f32);
-    let join = |label: &[f32], detail: &[f32]| -> Vec<f32> {
-        match bits - label_bits {
-            0 => label.to_vec(),
-            size => {
-                let rows = label.chunks_exact(label_bits).zip(detail.chunks_exact(size));
-                rows.flat_map(|(label, detail)| label.iter().chain(detail).copied()).collect()
-            }
-        }
-    };
-    Some(Projection {
-        weights: join(&blend.weights, &detail.weights),
-        offset: join(&blend.offset, &detail.offset),
-    })
+/// A share of the bits, of which one at least tells labels.
+fn count(bits: usize, share: f64) -> usize {
+    ((bits as f64 * share).floor() as usize).min(bits - 1)
 }
 
-/// A function from the weights and offsets of label bits, and what is projected linearly.
+/// What the detail bits are the signs of.
+pub(super) fn projection(directions: &Directions, bits: usize, seed: u64) -> Projection {
+    directions.rotated(bits, EVENED, ITERATIONS, seed)
+}
+
+/// A function from the weights and offsets of its label bits, and of its detail bits.
 pub(super) fn parts(
     (dim, bits, label_bits): (usize, usize, usize),
     lift: Lift,
     (weights, offset): (&[f32], &[f32]),
-    linear: Option<&Projection>,
+    detail: Option<&Projection>,
 ) -> HashParts {
-    let widened = |values: &[f32]| -> Vec<f32> {
-        let padding = std::iter::repeat_n(0.0, bits - label_bits);
-        let row = |row: &[f32]| row.iter().copied().chain(padding.clone()).collect::<Vec<_>>();
-        values.chunks_exact(label_bits).flat_map(row).collect()
+    let detail_bits = bits - label_bits;
+    // Rows of both kinds of bits, where one of them may have none.
+    let side_by_side = |label: &[f32], detail: &[f32]| -> Vec<f32> {
+        let rows =
+            (label.len() / label_bits).max(detail.len().checked_div(detail_bits).unwrap_or(0));
+        let part = |values: &[f32], width: usize, row: usize| -> Vec<f32> {
+            let zeros = || vec![0.0; width];
+            values.get(row * width..(row + 1) * width).map_or_else(zeros, <[f32]>::to_vec)
+        };
+        let row = |row| [part(label, label_bits, row), part(detail, detail_bits, row)].concat();
+        (0..rows).flat_map(row).collect()
     };
-    let (mut weights, mut offset) = (widened(weights), widened(offset));
-    let add = |sum: &mut [f32], values: &[f32]| {
-        sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+    let none = Projection { weights: Vec::new(), offset: Vec::new() };
+    let detail = detail.unwrap_or(&none);
+    let offset = Some(side_by_side(offset, &detail.offset));
+    // What is not lifted is one projection; else there are two.
+    let (weights, linear_weights) = match lift {
+        Lift::Identity => (side_by_side(weights, &detail.weights), None),
+        _ if detail_bits == 0 => (weights.to_vec(), None),
+        _ => (side_by_side(weights, &[]), Some(side_by_side(&[], &detail.weights))),
     };
-    let mut linear_weights = None;
-    if let Some(linear) = linear {
-        add(&mut offset, &linear.offset);
-        match lift {
-            Lift::Identity => add(&mut weights, &linear.weights),
-            _ => linear_weights = Some(linear.weights.clone()),
-        }
-    }
-    HashParts {
-        lift,
-        offset: Some(offset),
-        linear_weights,
-        label_bits,
-        ..HashParts::linear(dim, bits, weights)
+    HashParts { lift, offset, linear_weights, label_bits, ..HashParts::linear(dim, bits, weights) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learners::brook::Choice;
+
+    #[test]
+    fn few_classes_leave_bits_for_detail_and_many_hardly_any() {
+        let auto = Params::default();
+        let detail = |bits: usize, classes: f64| bits - label_bits(&auto, bits, classes);
+        assert_eq!(detail(64, 10.0), 20);
+        assert_eq!(detail(64, 202.0), 2);
+        assert_eq!(detail(128, 202.0), 40);
+        assert_eq!(detail(8, 10.0), 0);
+        assert_eq!(detail(1, 1.0), 0);
+        let fixed = |share: f64| Params { detail: Choice::Fixed(share), ..Params::default() };
+        assert_eq!(label_bits(&fixed(0.0), 64, 10.0), 64);
+        assert_eq!(label_bits(&fixed(0.5), 64, 1000.0), 32);
+        assert_eq!(label_bits(&fixed(1.0), 64, 10.0), 1, "some bit tells labels");
     }
 }

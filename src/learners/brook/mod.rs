@@ -224,10 +224,10 @@ impl Learner for Brook {
         let (Some(warm), Some(solution)) = (&self.warm, self.solved()?) else {
             return Ok(linear(dim, bits, &self.start.projection()));
         };
-        let Solution { weights, offset, label_bits, linear, .. } = solution;
+        let Solution { weights, offset, label_bits, detail, .. } = solution;
         let shape = (dim, bits, *label_bits);
         let lift = warm.embedding.lift();
-        let parts = detail::parts(shape, lift, (weights, offset), linear.as_ref());
+        let parts = detail::parts(shape, lift, (weights, offset), detail.as_ref());
         Ok(HashFunction::new(parts).expect("a solution is finite, and of the embedding's width"))
     }
 }
@@ -264,7 +264,6 @@ impl BuiltIn for Brook {
         check_positive("repulsion", *repulsion)?;
         check_most("repulsion", *repulsion, 100.0)?;
         params.detail.check(|value| check_share("detail", value))?;
-        check_share("blend", params.blend)?;
         check_not_negative("half_life", params.half_life)?;
         if start.init.is_some() {
             let expected = "left out (brook solves for its projection, and starts from none)";

@@ -26,11 +26,9 @@ pub struct Params {
     /// How much near codes are driven apart more than far ones: `r` above.
     pub repulsion: f64,
     /// The share of bits that keep what is near by the vectors themselves, and not labels: the last
-    /// bits of a code. By itself: what is left of the bits after 14 for each time that the number of
-    /// classes doubles (with rare ones counting less), at most a quarter.
+    /// bits of a code. By itself: what is left of the bits after `6 sqrt(C)` of them, for `C` classes,
+    /// with rare ones counting less; from 1/32 to 5/16.
     pub detail: Choice,
-    /// How much of such detail is added to each label bit.
-    pub blend: f64,
     /// What the search for codes starts from.
     pub start: StartFrom,
     /// With `start = steady`: after how many rows the codes in use are renewed. 0: whenever the
@@ -123,7 +121,6 @@ impl Default for Params {
             fit_weight: Choice::Auto,
             repulsion: 6.0,
             detail: Choice::Auto,
-            blend: 0.0,
             start: StartFrom::Seeded,
             renew_every: 0,
             half_life: 0.0,

@@ -24,8 +24,8 @@ pub(super) struct Solution {
     pub(super) codes: Codes,
     /// How many bits the codes have, which the weights and the offsets are of.
     pub(super) label_bits: usize,
-    /// What is projected linearly besides: all bits.
-    pub(super) linear: Option<Projection>,
+    /// That of the detail bits, if there are any.
+    pub(super) detail: Option<Projection>,
 }
 
 /// The centred sums in their own units, and the factor of `A + ridge I`.
@@ -106,8 +106,11 @@ impl Solution {
         let Some(system) = System::new(params, embedding, sums)? else { return Ok(None) };
         let concentration: f64 = classes.iter().map(|class| (class.rows / rows).powi(2)).sum();
         // Codes in use keep their bits, and may get more.
-        let bits = detail::label_bits(params, all_bits, 1.0 / concentration)
-            .max(warm.bits_in_use().unwrap_or(0));
+        let bits = match warm.directions {
+            Some(_) => detail::label_bits(params, all_bits, 1.0 / concentration)
+                .max(warm.bits_in_use().unwrap_or(0)),
+            None => all_bits,
+        };
         let labels = classes.iter().map(|class| (class.label, keys.of(class.label)));
         let mut codes = codes::start(labels, bits, seed, in_use);
         system.find_codes(params, &classes, &mut codes, in_use, bits)?;
@@ -133,19 +136,20 @@ impl Solution {
         }
         let single = |values: &[f64]| values.iter().map(|&value| value as f32).collect::<Vec<_>>();
         let (weights, offset) = (single(&weights), single(&offset));
-        let linear = detail::projection(params, warm.directions.as_ref(), all_bits, bits, seed);
-        let others = linear.iter().flat_map(|linear| linear.weights.iter().chain(&linear.offset));
+        let directions = warm.directions.as_ref().filter(|_| bits < all_bits);
+        let detail = directions.map(|all| detail::projection(all, all_bits - bits, seed));
+        let others = detail.iter().flat_map(|detail| detail.weights.iter().chain(&detail.offset));
         let finite = weights.iter().chain(&offset).chain(others).all(|value| value.is_finite());
-        Ok(finite.then_some(Solution { weights, offset, codes, label_bits: bits, linear }))
+        Ok(finite.then_some(Solution { weights, offset, codes, label_bits: bits, detail }))
     }
 
     pub(super) fn save(&self, state: &mut Tensors, bits: usize) {
         state.put("brook.weights", self.label_bits, &self.weights);
         state.put("brook.offset", self.label_bits, &self.offset);
         codes::save(state, "brook.codes", self.label_bits, &self.codes);
-        if let Some(linear) = &self.linear {
-            state.put("brook.linear.weights", bits, &linear.weights);
-            state.put("brook.linear.offset", bits, &linear.offset);
+        if let Some(detail) = &self.detail {
+            state.put("brook.detail.weights", bits - self.label_bits, &detail.weights);
+            state.put("brook.detail.offset", bits - self.label_bits, &detail.offset);
         }
     }
 
@@ -163,12 +167,11 @@ impl Solution {
         if codes.iter().any(|(_, code)| code.len() != label_bits) {
             return Err(format!("its codes should have {label_bits} bits"));
         }
-        let linear = match state.contains("brook.linear.weights") {
-            false if label_bits < bits => return Err("it has lost its detail bits".to_owned()),
-            false => None,
-            true => Some(Projection {
-                weights: take_weights(state, "brook.linear.weights", dim, bits)?,
-                offset: take_weights(state, "brook.linear.offset", 1, bits)?,
+        let detail = match bits - label_bits {
+            0 => None,
+            bits => Some(Projection {
+                weights: take_weights(state, "brook.detail.weights", dim, bits)?,
+                offset: take_weights(state, "brook.detail.offset", 1, bits)?,
             }),
         };
         Ok(Solution {
@@ -176,7 +179,7 @@ impl Solution {
             offset: take_weights(state, "brook.offset", 1, label_bits)?,
             codes,
             label_bits,
-            linear,
+            detail,
         })
     }
 }
