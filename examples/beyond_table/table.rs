@@ -2,7 +2,10 @@
 
 /// The rows of a table: what was ranked by, and what was measured, each with a value per seed.
 #[derive(Default)]
-pub struct Table(Vec<(String, Vec<(&'static str, Vec<f64>)>)>);
+pub struct Table(Vec<(String, Columns)>);
+
+/// What was measured, by name: a value per seed.
+type Columns = Vec<(&'static str, Vec<f64>)>;
 
 impl Table {
     pub fn add(&mut self, row: &str, values: &[(&'static str, f64)]) {
