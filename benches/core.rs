@@ -22,8 +22,8 @@ use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 use hashbrook::eval::{Measures, evaluate};
 use hashbrook::learners::bsodh::Params;
 use hashbrook::{
-    Batch, Center, Codes, Features, HashFunction, HashParts, Labels, Lift, Method, Model, Setup,
-    hamming,
+    Batch, Center, Codes, Compact, Features, HashFunction, HashParts, Labels, Lift, Method, Model,
+    Setup, hamming,
 };
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -154,6 +154,16 @@ fn brook() {
     println!("  brook, lifted in the same pass    {seconds:11.3} s");
     let seconds = all_threads.install(|| learn("brook", Some("rbf"), rows, 2000).1);
     println!("  the same on all threads           {seconds:11.3} s");
+    for precision in ["full", "compact"] {
+        let seconds = median(3, || {
+            let mut method = Method::named("brook").expect("known");
+            method.set("precision", precision).expect("known");
+            let mut model = method.start(dim, 64, 1).expect("starts");
+            run(&mut model, rows, labels, 2000);
+            black_box(model.hash_function());
+        });
+        println!("  3,000 anchors, precision {precision:8} {seconds:11.3} s");
+    }
 
     let lifted = function.lifted(rows).expect("fits");
     let width = function.parts().lifted_dim();
@@ -320,8 +330,6 @@ fn stream() {
 /// Encoding a million rows against the bare product of the same shape.
 fn encode() {
     const ROWS: usize = 1_000_000;
-    const FEWER: usize = ROWS / 50;
-    const ANCHORS: usize = 3000;
     let (dim, bits) = (784, 64);
     let mut rng = ChaCha8Rng::seed_from_u64(6);
     let mut random = |n: usize| (0..n).map(|_| rng.random::<f32>() - 0.5).collect::<Vec<f32>>();
@@ -330,17 +338,9 @@ fn encode() {
     let features = Features::new(&values, dim).expect("finite");
     let plain = HashParts::linear(dim, bits, weights.clone());
     let full = HashParts { center: Some(center), unit: true, ..plain.clone() };
-    // As brook makes it unless told otherwise; of a part of the rows, as it takes much longer.
-    let anchors = Lift::Rbf { anchors: random(ANCHORS * dim), gamma: 0.5 };
-    let lifted = HashParts { lift: anchors, weights: random(ANCHORS * bits), ..full.clone() };
-    let lifted = HashFunction::new(lifted).expect("fits");
     let mut out = vec![0.0f32; ROWS * bits];
     let mut times = [Vec::new(), Vec::new(), Vec::new()];
-    let mut lifting = Vec::new();
     for _ in 0..3 {
-        lifting.push(time(|| {
-            black_box(lifted.encode(features.slice(0..FEWER)).expect("fits"));
-        }));
         times[0].push(time(|| {
             let out = MatMut::from_row_major_slice_mut(&mut out, ROWS, bits);
             let x = MatRef::from_row_major_slice(&values, ROWS, dim);
@@ -359,11 +359,50 @@ fn encode() {
     println!("  the bare product                 {product:8.3} s");
     println!("  encode                           {plain:8.3} s   ratio {:.2}", plain / product);
     println!("  encode, centred, of unit length  {full:8.3} s   ratio {:.2}", full / product);
-    let lifted = middle(lifting) * (ROWS / FEWER) as f64;
-    println!(
-        "  encode, with {ANCHORS} anchors        {lifted:8.3} s   ratio {:.2} ({FEWER} rows measured)",
-        lifted / product
-    );
+    drop(out);
+    for dim in [128, 784, 1280] {
+        encode_lifted(dim, bits);
+    }
+}
+
+/// Encoding with 3,000 anchors, as brook does unless told otherwise: in full, and by whole numbers,
+/// in all dimensions or in 128 directions.
+fn encode_lifted(dim: usize, bits: usize) {
+    const ROWS: usize = 10_000;
+    const ANCHORS: usize = 3000;
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let mut random = |n: usize| (0..n).map(|_| rng.random::<f32>() - 0.5).collect::<Vec<f32>>();
+    let (values, anchors) = (random(ROWS * dim), random(ANCHORS * dim));
+    let features = Features::new(&values, dim).expect("finite");
+    let directions = random(128 * dim);
+    let weights = HashParts::linear(dim, bits, random(ANCHORS * bits));
+    let function = |lift: Lift| {
+        let parts = HashParts { center: Some(vec![0.1; dim]), unit: true, ..weights.clone() };
+        HashFunction::new(HashParts { lift, ..parts }).expect("fits")
+    };
+    let compact = |directions: Vec<f32>| {
+        let compact = Compact::new(&anchors, directions, dim, 0.5).expect("fits");
+        function(Lift::Compact(compact))
+    };
+    let full = function(Lift::Rbf { anchors: anchors.clone(), gamma: 0.5 });
+    let mut forms = vec![("in full", full), ("compact", compact(Vec::new()))];
+    if dim >= 256 {
+        forms.push(("compact, 128 directions", compact(directions)));
+    }
+    let mut times = vec![Vec::new(); forms.len()];
+    for _ in 0..5 {
+        for ((_, function), times) in forms.iter().zip(&mut times) {
+            times.push(time(|| {
+                black_box(function.encode(features).expect("fits"));
+            }));
+        }
+    }
+    println!("a million x {dim} to {bits} bits, with {ANCHORS} anchors ({ROWS} rows measured)");
+    let times: Vec<f64> =
+        times.into_iter().map(|times| middle(times) * 1e6 / ROWS as f64).collect();
+    for ((name, _), seconds) in forms.iter().zip(&times) {
+        println!("  {name:32} {seconds:8.3} s   1/{:.2}", times[0] / seconds);
+    }
 }
 
 /// All metrics of 1,000 queries against 69,000 codes, against the twin that sorts.

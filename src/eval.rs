@@ -17,6 +17,10 @@
 //! * **precision within a radius**: the part of the items at that distance or less that is
 //!   relevant; **0 where there are none**; mean over all queries.
 //!
+//! * **nDCG@R**: `sum g / log2(1 + rank)` over the first `R` of the ranking, where the gain `g` of an item
+//!   is the number of labels that it shares with the query, divided by what the best order of the
+//!   whole database would give. Queries that have nothing relevant are left out.
+//!
 //! [`neighbours`] measures something else: whether codes keep what is near by the vectors themselves.
 //!
 //! # Rankings by something else than Hamming distance
@@ -34,6 +38,7 @@
 
 mod cosine;
 mod dial;
+mod ndcg;
 mod neighbours;
 mod scored;
 
@@ -42,6 +47,7 @@ use serde::Serialize;
 
 pub use self::cosine::Cosine;
 pub use self::dial::{Dial, Dialled, Weighed};
+use self::ndcg::Discounts;
 pub use self::neighbours::{Items, Neighbours, neighbours, neighbours_by};
 pub use self::scored::{Scorer, evaluate_scores};
 
@@ -70,6 +76,8 @@ pub struct Measures {
     pub precision_at: Vec<usize>,
     /// The radii of precision within a radius; inclusive.
     pub radii: Vec<usize>,
+    /// The `R` of each nDCG@R.
+    pub ndcg_at: Vec<usize>,
 }
 
 impl Default for Measures {
@@ -79,15 +87,17 @@ impl Default for Measures {
 }
 
 impl Measures {
-    /// mAP@R and precision@R for each of these `R`, and precision within each of these radii.
+    /// mAP@R and precision@R for each of these `R`, and precision within each of these radii; and
+    /// nDCG@100.
     pub fn new(tops: &[usize], precision_at: &[usize], radii: &[usize]) -> Measures {
         let (tops, precision_at) = (tops.to_vec(), precision_at.to_vec());
-        Measures { tops, precision_at, radii: radii.to_vec() }
+        Measures { tops, precision_at, radii: radii.to_vec(), ndcg_at: vec![100] }
     }
 
     /// How many of the first ranks are looked at one by one.
     fn deepest(&self) -> usize {
-        self.tops.iter().chain(&self.precision_at).max().copied().unwrap_or(0)
+        let ranks = self.tops.iter().chain(&self.precision_at).chain(&self.ndcg_at);
+        ranks.max().copied().unwrap_or(0)
     }
 }
 
@@ -108,6 +118,8 @@ pub struct Evaluation {
     pub precision_at: Vec<(usize, f64)>,
     /// Precision within each of [`Measures::radii`].
     pub precision_radius: Vec<(usize, f64)>,
+    /// nDCG@R for each of [`Measures::ndcg_at`]; not a number if no query is answerable.
+    pub ndcg_at: Vec<(usize, f64)>,
 }
 
 /// Ranks the whole database for every query and measures how well it does. Runs in parallel over
@@ -126,13 +138,16 @@ pub fn evaluate(
     database.expect_bits(queries.bits())?;
     check((queries.len(), query_labels), (database.len(), database_labels), measures)?;
     let carriers = Carriers::of_rows(database_labels);
+    let discounts = Discounts::new(measures, database.len());
     let scores: Vec<Scores> = (0..queries.len())
         .into_par_iter()
         .map_init(
             || Ranking::new(database, measures),
             |ranking, query| {
-                let relevant = carriers.of_any(query_labels.row(query));
-                ranking.score(queries.code(query), &relevant, measures)
+                let (relevant, gains) = carriers.of_any_counted(query_labels.row(query));
+                let mut scores = ranking.score(queries.code(query), (&relevant, &gains), measures);
+                scores.ndcg_at = discounts.score(&ranking.head, (&relevant, &gains), measures);
+                scores
             },
         )
         .collect();
@@ -157,7 +172,11 @@ fn check(
             return Err(Error::parameter(name, "1 or more", 0));
         }
     }
-    for (name, ranks) in [("top", &measures.tops), ("precision_at", &measures.precision_at)] {
+    for (name, ranks) in [
+        ("top", &measures.tops),
+        ("precision_at", &measures.precision_at),
+        ("ndcg_at", &measures.ndcg_at),
+    ] {
         if ranks.contains(&0) {
             return Err(Error::parameter(name, "1 or more", 0));
         }
@@ -182,6 +201,7 @@ fn summary(scores: &[Scores], database: usize, measures: &Measures) -> Evaluatio
         map_at: means(&measures.tops, &|score, at| score.average_at[at]),
         precision_at: means(&measures.precision_at, &|score, at| Some(score.precision_at[at])),
         precision_radius: means(&measures.radii, &|score, at| Some(score.precision_radius[at])),
+        ndcg_at: means(&measures.ndcg_at, &|score, at| score.ndcg_at[at]),
     }
 }
 
@@ -191,6 +211,7 @@ struct Scores {
     average_at: Vec<Option<f64>>,
     precision_at: Vec<f64>,
     precision_radius: Vec<f64>,
+    ndcg_at: Vec<Option<f64>>,
 }
 
 /// The database is walked in this many parts side by side, so that one item's count need not wait
@@ -214,8 +235,8 @@ struct Ranking<'a> {
     relevant_before: Vec<u32>,
     /// Per relevant item: how many relevant ones there are up to it, and its rank.
     ranked: Vec<(u32, u32)>,
-    /// Whether the item at each of the first ranks is relevant; and one place more.
-    head: Vec<bool>,
+    /// The gain of the item at each of the first ranks, 0 if it is not relevant; and one place more.
+    head: Vec<u32>,
 }
 
 impl<'a> Ranking<'a> {
@@ -229,11 +250,17 @@ impl<'a> Ranking<'a> {
             within: vec![0; database.bits() + 1],
             relevant_before: vec![0; database.bits() + 2],
             ranked: Vec::new(),
-            head: vec![false; head + 1],
+            head: vec![0; head + 1],
         }
     }
 
-    fn score(&mut self, query: &[u64], relevant: &[u32], measures: &Measures) -> Scores {
+    /// Without `gains`, every relevant item has the gain 1. nDCG is left to [`Discounts`].
+    fn score(
+        &mut self,
+        query: &[u64],
+        (relevant, gains): (&[u32], &[u32]),
+        measures: &Measures,
+    ) -> Scores {
         distances(query, self.database.words(), &mut self.distances);
         self.rank();
         self.count_relevant(relevant);
@@ -241,9 +268,14 @@ impl<'a> Ranking<'a> {
         self.rank_relevant(relevant);
 
         // Ranks beyond the head fall on its last place, which belongs to none.
-        self.head.fill(false);
+        self.head.fill(0);
         let beyond = self.head.len() - 1;
-        self.ranked.iter().for_each(|(_, rank)| self.head[(*rank as usize).min(beyond)] = true);
+        if gains.is_empty() {
+            self.ranked.iter().for_each(|(_, rank)| self.head[(*rank as usize).min(beyond)] = 1);
+        } else {
+            let ranked = self.ranked.iter().zip(gains);
+            ranked.for_each(|((_, rank), gain)| self.head[(*rank as usize).min(beyond)] = *gain);
+        }
         let sum = sum_of_ratios(&self.ranked);
         let head = &self.head[..beyond];
         let (average_at, precision_at) = score_head(head, self.database.len(), measures);
@@ -259,6 +291,7 @@ impl<'a> Ranking<'a> {
             average_at,
             precision_at,
             precision_radius: precision_radius.collect(),
+            ndcg_at: Vec::new(),
         }
     }
 
@@ -327,14 +360,14 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// The metrics that look at the first ranks only, of whether the item at each of them is relevant.
-fn score_head(head: &[bool], database: usize, measures: &Measures) -> (Vec<Option<f64>>, Vec<f64>) {
+/// The metrics that look at the first ranks only, of the gain of the item at each of them: 0 if it is not relevant.
+fn score_head(head: &[u32], database: usize, measures: &Measures) -> (Vec<Option<f64>>, Vec<f64>) {
     // For the first r ranks, at r: the relevant ones, and the sum of the precisions at them.
     let mut totals = Vec::with_capacity(head.len() + 1);
     totals.push((0u32, 0.0));
-    for (rank, &relevant) in head.iter().enumerate() {
+    for (rank, &gain) in head.iter().enumerate() {
         let (mut found, mut sum) = totals[rank];
-        if relevant {
+        if gain > 0 {
             found += 1;
             sum += f64::from(found) / (rank + 1) as f64;
         }

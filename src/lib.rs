@@ -224,7 +224,7 @@ pub use batch::{Batch, Features, Labels};
 pub use codes::{Codes, MAX_BITS, hamming};
 pub use dataset::{LabelList, LabelNames};
 pub use error::{Error, Result};
-pub use hash::{HashFunction, HashParts, Lift};
+pub use hash::{Compact, HashFunction, HashParts, Lift};
 pub use index::{Filter, Filtered, Hit, Hits, Index, Item, Statistics};
 pub use kernel::Kernel;
 pub use learner::{Learner, Method, Step};

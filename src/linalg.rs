@@ -139,13 +139,6 @@ pub(crate) fn orthonormal_columns(gaussian: &[f64], size: usize) -> Vec<f64> {
     row_major(q.as_ref()).collect()
 }
 
-/// Orthonormal columns that span what the columns of a matrix do, which has no fewer rows than columns:
-/// rows of `columns` numbers, as the matrix.
-pub(crate) fn orthonormal_basis(a: &[f64], columns: usize) -> Vec<f64> {
-    let a = MatRef::from_row_major_slice(a, a.len() / columns, columns);
-    row_major(a.qr().compute_thin_Q().as_ref()).collect()
-}
-
 /// The eigenvectors of `A^T A` as columns, that of the largest eigenvalue first; `A` of rows of `columns`
 /// numbers. Where they cannot be found, the axes as they are.
 pub(crate) fn principal_axes(a: &[f64], columns: usize) -> Result<Vec<f64>, NoRoom> {

@@ -36,6 +36,23 @@ impl Carriers {
         self.0.get(&label).map_or(&[], Vec::as_slice)
     }
 
+    /// As [`of_any`](Self::of_any), and how many of the labels each carries; no numbers where that is
+    /// one for all.
+    pub(crate) fn of_any_counted(&self, labels: &[u32]) -> (Cow<'_, [u32]>, Vec<u32>) {
+        if labels.len() < 2 {
+            return (self.of_any(labels), Vec::new());
+        }
+        let mut different = labels.to_vec();
+        different.sort_unstable();
+        different.dedup();
+        let mut all: Vec<u32> =
+            different.iter().flat_map(|&label| self.of(label)).copied().collect();
+        all.sort_unstable();
+        let carried = all.chunk_by(|a, b| a == b);
+        let (carriers, counts) = carried.map(|same| (same[0], same.len() as u32)).unzip();
+        (Cow::Owned(carriers), counts)
+    }
+
     /// All that carry at least one of some labels, ascending.
     pub(crate) fn of_any(&self, labels: &[u32]) -> Cow<'_, [u32]> {
         match labels {

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::ndcg::Discounts;
 use super::{Evaluation, Measures, Scores, check, score_head, summary};
 use crate::similarity::Carriers;
 use crate::{Labels, Result};
@@ -40,6 +41,7 @@ pub fn evaluate_scores(
     let (queries, database) = (scorer.queries(), scorer.database());
     check((queries, query_labels), (database, database_labels), measures)?;
     let carriers = Carriers::of_rows(database_labels);
+    let discounts = Discounts::new(measures, database);
     let starts: Vec<usize> = (0..queries).step_by(QUERIES_AT_ONCE).collect();
     let scores: Vec<Vec<Scores>> = starts
         .into_par_iter()
@@ -50,8 +52,8 @@ pub fn evaluate_scores(
                 let scores = &mut scores[..these.len() * database];
                 scorer.score(these.clone(), scores);
                 let score = |(query, scores): (usize, &[f32])| {
-                    let relevant = carriers.of_any(query_labels.row(query));
-                    order.score(scores, &relevant, measures)
+                    let (relevant, gains) = carriers.of_any_counted(query_labels.row(query));
+                    order.score(scores, (&relevant, &gains), measures, &discounts)
                 };
                 these.zip(scores.chunks_exact(database)).map(score).collect()
             },
@@ -70,7 +72,8 @@ pub(super) struct Order {
     /// Keys above positions, in order once sorted.
     sorted: Vec<u64>,
     spare: Vec<u64>,
-    relevant: Vec<bool>,
+    /// What each item gains: 0 if it is not relevant.
+    gains: Vec<u32>,
 }
 
 /// A whole number in the order of the scores. Both zeros are one.
@@ -84,11 +87,7 @@ fn key(score: f32) -> u32 {
 
 impl Order {
     pub(super) fn new(database: usize) -> Order {
-        Order {
-            sorted: vec![0; database],
-            spare: vec![0; database],
-            relevant: vec![false; database],
-        }
+        Order { sorted: vec![0; database], spare: vec![0; database], gains: vec![0; database] }
     }
 
     /// The place of each item in the ranking by these scores.
@@ -131,19 +130,28 @@ impl Order {
         }
     }
 
-    fn score(&mut self, scores: &[f32], relevant: &[u32], measures: &Measures) -> Scores {
+    /// Without `gains`, every relevant item has the gain 1.
+    fn score(
+        &mut self,
+        scores: &[f32],
+        (relevant, gains): (&[u32], &[u32]),
+        measures: &Measures,
+        discounts: &Discounts,
+    ) -> Scores {
         self.sort(scores);
-        self.relevant.fill(false);
-        relevant.iter().for_each(|&item| self.relevant[item as usize] = true);
-        let is_relevant = |item: &u64| self.relevant[*item as u32 as usize];
+        self.gains.fill(0);
+        let all = gains.iter().copied().chain(std::iter::repeat(1));
+        relevant.iter().zip(all).for_each(|(&item, gain)| self.gains[item as usize] = gain);
+        let gain = |item: &u64| self.gains[*item as u32 as usize];
+        let is_relevant = |item: &u64| gain(item) > 0;
         let (mut found, mut sum) = (0.0, 0.0);
         for (rank, _) in self.sorted.iter().enumerate().filter(|(_, item)| is_relevant(item)) {
             found += 1.0;
             sum += found / (rank + 1) as f64;
         }
         let database = self.sorted.len();
-        let head: Vec<bool> =
-            self.sorted[..measures.deepest().min(database)].iter().map(is_relevant).collect();
+        let head = &self.sorted[..measures.deepest().min(database)];
+        let head: Vec<u32> = head.iter().map(gain).collect();
         let (average_at, precision_at) = score_head(&head, database, measures);
         let precision_radius = measures.radii.iter().map(|&radius| {
             let limit = key(radius as f32);
@@ -153,6 +161,7 @@ impl Order {
         });
         let precision_radius = precision_radius.collect();
         let average = (!relevant.is_empty()).then(|| sum / relevant.len() as f64);
-        Scores { average, average_at, precision_at, precision_radius }
+        let ndcg_at = discounts.score(&head, (relevant, gains), measures);
+        Scores { average, average_at, precision_at, precision_radius, ndcg_at }
     }
 }

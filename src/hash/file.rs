@@ -78,9 +78,7 @@ impl HashFunction {
                 arrays.put(name, *width, values);
             }
         }
-        if let Lift::Rbf { anchors, .. } = lift {
-            arrays.put("anchors", *dim, anchors);
-        }
+        lift.put_arrays("", *dim, &mut arrays);
         let text = Text {
             format: FORMAT.name.to_owned(),
             version: FORMAT.version,
@@ -122,11 +120,9 @@ impl HashFunction {
         };
         let (center, scale) = (optional("center", dim)?, optional("scale", dim)?);
         let offset = optional("offset", bits)?;
-        if let Lift::Rbf { anchors, .. } = &mut lift {
-            *anchors = optional("anchors", dim)?.ok_or("it has lost its anchors")?;
-        }
         let weights = optional("weights", bits)?.ok_or("it has lost its weights")?;
         let linear_weights = optional("linear_weights", bits)?;
+        lift.take_arrays("", dim, &mut arrays)?;
         let label_bits = label_bits.unwrap_or(bits);
         let parts = HashParts {
             dim,
@@ -150,7 +146,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
 
     use super::*;
-    use crate::Features;
+    use crate::{Compact, Features};
 
     /// A checksum guards against accidents, not against whoever computes a new one: then the parts
     /// themselves are checked, and whatever is accepted must encode.
@@ -169,16 +165,18 @@ mod tests {
             label_bits: 3,
             ..linear.clone()
         };
+        let lift = Compact::new(&full.weights[..12], numbers(8), 4, 0.5).unwrap();
+        let compact = HashParts { lift: Lift::Compact(lift), ..full.clone() };
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut accepted = 0;
         for round in 0..4000 {
-            let parts = if round % 2 == 0 { linear.clone() } else { full.clone() };
+            let parts = [&linear, &full, &compact][round % 3].clone();
             let bytes = HashFunction::new(parts).unwrap().to_bytes();
             let (mut text, mut arrays) = FORMAT.parse(&bytes, Path::new("sound")).unwrap();
             match rng.random_range(0..6) {
                 0 => text = text.replace("\"dim\":4", &format!("\"dim\":{}", rng.random::<u32>())),
                 1 => text = text.replace("\"bits\":5", &format!("\"bits\":{}", rng.random::<u8>())),
-                2 => text = text.replace("0.5", ["0", "-1", "1e39", "1e-39"][round / 2 % 4]),
+                2 => text = text.replace("0.5", ["0", "-1", "1e39", "1e-39"][round / 3 % 4]),
                 _ => (0..rng.random_range(1..4)).for_each(|_| arrays.damage(&mut rng)),
             }
             let bytes = FORMAT.to_bytes(text, arrays).unwrap();

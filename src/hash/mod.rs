@@ -1,13 +1,19 @@
 //! [`HashFunction`]: from a vector to its code.
 
+mod compact;
 mod file;
+mod lift;
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
+pub use self::compact::Compact;
+use self::compact::WholeWeights;
 pub(crate) use self::file::FORMAT;
+pub use self::lift::Lift;
+pub(crate) use self::lift::Lifter;
+use self::lift::{LiftScratch, Lifted, Packed, lift_rows};
 use crate::codes::{Codes, check_bits};
-use crate::kernel::{LANES, Panels, exp_in_place, prepare, squared_norm};
+use crate::kernel::{LANES, Panels, prepare};
 use crate::{Error, Features, LabelNames, Result};
 
 /// How many rows are taken through all stages together, so that they stay in the cache.
@@ -22,10 +28,43 @@ const ROWS_AT_ONCE: usize = 48;
 #[derive(Clone, Debug)]
 pub struct HashFunction {
     parts: HashParts,
-    weights: Panels,
+    lift: Packed,
+    weights: Weights,
     linear_weights: Option<Panels>,
-    anchors: Option<Anchors>,
     names: LabelNames,
+}
+
+/// The projection, packed for what the lift gives.
+#[derive(Clone, Debug)]
+enum Weights {
+    Floats(Panels),
+    Whole(WholeWeights),
+}
+
+impl Weights {
+    fn new(parts: &HashParts) -> Self {
+        let (inputs, bits) = (parts.lifted_dim(), parts.bits);
+        match parts.lift {
+            Lift::Compact(_) => Weights::Whole(WholeWeights::new(&parts.weights, inputs, bits)),
+            _ => Weights::Floats(Panels::pack(&parts.weights, inputs, bits)),
+        }
+    }
+
+    /// How many numbers a projected row has.
+    fn width(&self) -> usize {
+        match self {
+            Weights::Floats(panels) => panels.width(),
+            Weights::Whole(weights) => weights.width(),
+        }
+    }
+
+    fn multiply(&self, lifted: Lifted<'_>, words: &mut Vec<i32>, out: &mut [f32]) {
+        match (self, lifted) {
+            (Weights::Floats(panels), Lifted::Floats(rows)) => panels.multiply(rows, out),
+            (Weights::Whole(weights), Lifted::Whole(rows)) => weights.multiply(rows, words, out),
+            _ => unreachable!("weights are packed for what the lift beside them gives"),
+        }
+    }
 }
 
 /// What a [`HashFunction`] is made of, in the order in which a vector goes through it.
@@ -55,24 +94,6 @@ pub struct HashParts {
     pub label_bits: usize,
 }
 
-/// A map that vectors go through before they are projected.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Lift {
-    /// None: the vectors themselves.
-    #[default]
-    Identity,
-    /// `x` becomes `exp(-gamma ||x - a||^2)` for each anchor `a`.
-    Rbf {
-        /// The anchors, row-major, of the dimension of the vectors.
-        #[serde(skip)]
-        anchors: Vec<f32>,
-        /// How fast similarity falls with distance.
-        gamma: f32,
-    },
-}
-
 impl HashParts {
     /// A linear function without centring, scaling or offset.
     pub fn linear(dim: usize, bits: usize, weights: Vec<f32>) -> Self {
@@ -92,10 +113,7 @@ impl HashParts {
 
     /// The dimension of vectors when they are projected.
     pub fn lifted_dim(&self) -> usize {
-        match &self.lift {
-            Lift::Identity => self.dim,
-            Lift::Rbf { anchors, .. } => anchors.len() / self.dim.max(1),
-        }
+        self.lift.width(self.dim)
     }
 
     fn check(&self) -> Result<()> {
@@ -111,14 +129,7 @@ impl HashParts {
         for values in [&self.center, &self.scale].into_iter().flatten() {
             row_of(values, self.dim)?;
         }
-        if let Lift::Rbf { anchors, gamma } = &self.lift {
-            if !(gamma.is_finite() && *gamma > 0.0) {
-                return Err(Error::parameter("gamma", "finite and above 0", gamma));
-            }
-            if Features::new(anchors, self.dim)?.is_empty() {
-                return Err(Error::parameter("anchors", "at least one", 0));
-            }
-        }
+        self.lift.check(self.dim)?;
         let inputs = self.lifted_dim();
         if inputs == 0 || Features::new(&self.weights, self.bits)?.len() != inputs {
             return Err(Error::Shape { values: self.weights.len(), dim: self.bits });
@@ -143,14 +154,10 @@ impl HashFunction {
     /// When the parts do not fit each other, or hold numbers that are not finite.
     pub fn new(parts: HashParts) -> Result<Self> {
         parts.check()?;
-        let weights = Panels::pack(&parts.weights, parts.lifted_dim(), parts.bits);
+        let (weights, lift) = (Weights::new(&parts), Packed::new(&parts.lift, parts.dim));
         let linear = |weights: &Vec<f32>| Panels::pack(weights, parts.dim, parts.bits);
         let linear_weights = parts.linear_weights.as_ref().map(linear);
-        let anchors = match &parts.lift {
-            Lift::Identity => None,
-            Lift::Rbf { anchors, gamma } => Some(Anchors::new(anchors, parts.dim, *gamma)),
-        };
-        Ok(HashFunction { parts, weights, linear_weights, anchors, names: LabelNames::default() })
+        Ok(HashFunction { parts, lift, weights, linear_weights, names: LabelNames::default() })
     }
 
     /// What the function is made of.
@@ -265,9 +272,9 @@ impl HashFunction {
     /// When the vectors have another dimension than the function takes.
     pub fn lifted(&self, features: Features<'_>) -> Result<Vec<f32>> {
         let rows = self.prepared(features)?;
-        Ok(match &self.anchors {
-            None => rows,
-            Some(anchors) => anchors.lift_rows(&rows, self.dim()),
+        Ok(match &self.lift {
+            Packed::Identity => rows,
+            lift => lift_rows(lift, &rows, self.dim(), self.parts.lifted_dim()),
         })
     }
 
@@ -279,27 +286,24 @@ impl HashFunction {
 
     /// Takes a few rows through all stages but the last; the result has the width of the panels.
     fn project_into<'s>(&self, rows: &[f32], scratch: &'s mut Scratch) -> &'s [f32] {
-        let Scratch { prepared, lifted, projections, linear } = scratch;
+        let Scratch { prepared, lift, words, projections, linear } = scratch;
         let mut rows = rows;
         let HashParts { center, scale, unit, .. } = &self.parts;
         if *unit || center.is_some() || scale.is_some() {
             self.prepare(rows, prepared);
             rows = prepared;
         }
-        let mut dim = self.dim();
+        projections.resize(rows.len() / self.dim() * self.weights.width(), 0.0);
+        self.weights.multiply(self.lift.lift(rows, self.dim(), lift), words, projections);
         if let Some(weights) = &self.linear_weights {
-            linear.resize(rows.len() / dim * weights.width(), 0.0);
+            linear.resize(rows.len() / self.dim() * weights.width(), 0.0);
             weights.multiply(rows, linear);
-        }
-        if let Some(anchors) = &self.anchors {
-            anchors.lift(rows, dim, projections, lifted);
-            rows = lifted;
-            dim = anchors.count();
-        }
-        projections.resize(rows.len() / dim * self.weights.width(), 0.0);
-        self.weights.multiply(rows, projections);
-        if self.linear_weights.is_some() {
-            projections.iter_mut().zip(linear.iter()).for_each(|(value, linear)| *value += linear);
+            for (row, linear) in projections
+                .chunks_exact_mut(self.weights.width())
+                .zip(linear.chunks_exact(weights.width()))
+            {
+                row.iter_mut().zip(linear).for_each(|(value, linear)| *value += linear);
+            }
         }
         if let Some(offset) = &self.parts.offset {
             for row in projections.chunks_exact_mut(self.weights.width()) {
@@ -330,62 +334,8 @@ fn pack_signs(projections: &[f32], bits: usize, code: &mut [u64]) {
 #[derive(Default)]
 struct Scratch {
     prepared: Vec<f32>,
-    lifted: Vec<f32>,
+    lift: LiftScratch,
+    words: Vec<i32>,
     projections: Vec<f32>,
     linear: Vec<f32>,
-}
-
-/// The anchors of an RBF lift, ready for a matrix product.
-#[derive(Clone, Debug)]
-pub(crate) struct Anchors {
-    panels: Panels,
-    squared_norms: Vec<f32>,
-    gamma: f32,
-}
-
-impl Anchors {
-    pub(crate) fn new(anchors: &[f32], dim: usize, gamma: f32) -> Self {
-        let squared_norms =
-            anchors.chunks_exact(dim).map(|anchor| squared_norm(anchor) as f32).collect();
-        Anchors { panels: Panels::pack_transposed(anchors, dim), squared_norms, gamma }
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.squared_norms.len()
-    }
-
-    /// All rows lifted, in parallel.
-    pub(crate) fn lift_all(&self, features: Features<'_>) -> Vec<f32> {
-        self.lift_rows(features.values(), features.dim())
-    }
-
-    /// Rows of finite numbers lifted, in parallel.
-    pub(crate) fn lift_rows(&self, rows: &[f32], dim: usize) -> Vec<f32> {
-        let mut out = vec![0.0; rows.len() / dim * self.count()];
-        out.par_chunks_mut(ROWS_AT_ONCE * self.count())
-            .zip(rows.par_chunks(ROWS_AT_ONCE * dim))
-            .for_each_init(Scratch::default, |scratch, (out, rows)| {
-                self.lift(rows, dim, &mut scratch.projections, &mut scratch.lifted);
-                out.copy_from_slice(&scratch.lifted);
-            });
-        out
-    }
-
-    /// `||x - a||^2 = ||x||^2 + ||a||^2 - 2 x . a`, never below zero.
-    fn lift(&self, rows: &[f32], dim: usize, products: &mut Vec<f32>, lifted: &mut Vec<f32>) {
-        products.resize(rows.len() / dim * self.panels.width(), 0.0);
-        self.panels.multiply(rows, products);
-        lifted.clear();
-        for (row, products) in
-            rows.chunks_exact(dim).zip(products.chunks_exact(self.panels.width()))
-        {
-            let norm = squared_norm(row) as f32;
-            lifted.extend(
-                products.iter().zip(&self.squared_norms).map(|(product, anchor)| {
-                    -self.gamma * (norm + anchor - 2.0 * product).max(0.0)
-                }),
-            );
-        }
-        exp_in_place(lifted);
-    }
 }

@@ -44,6 +44,8 @@ mod map;
 mod product;
 mod rows;
 mod scan;
+mod similarity;
+mod whole;
 
 pub(crate) use distance::{count_bits, distances};
 pub(crate) use exponential::{exp_in_place, sigmoid_in_place};
@@ -53,3 +55,5 @@ pub(crate) use product::{LANES, Panels};
 pub(crate) use rows::{add_outer, prepare, project_row, row_products, squared_norm};
 pub use scan::Kernel;
 pub(crate) use scan::{Layout, Run, hit, parts};
+pub(crate) use similarity::{Similarities, nearest, round_row, whole_similarities};
+pub(crate) use whole::{LARGEST_BYTE, WholePanels};

@@ -51,6 +51,11 @@ impl Panels {
         Panels { depth, lanes }
     }
 
+    /// How many numbers a row has that is multiplied.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+
     /// The number of columns with the filling.
     pub(crate) fn width(&self) -> usize {
         self.lanes.len() / self.depth * LANES

@@ -3,15 +3,12 @@
 
 use rand_distr::{Distribution, StandardNormal};
 
+use super::subspace::spanning;
 use super::{Loaded, Purpose, random};
 use crate::linalg::{self, orthonormal_columns, product, transposed_product};
 use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
 use crate::{Features, Mean};
-
-/// How often the subspace is multiplied by the rows: directions that it misses by then carry next to
-/// the same variance as those it has.
-const PASSES: usize = 6;
 
 /// How many directions more than asked for are followed on the way, so that the last are found as well.
 const SPARE: usize = 8;
@@ -34,37 +31,38 @@ pub(super) struct Projection {
 }
 
 impl Directions {
-    /// At most `count` of them: there are no more than dimensions.
-    pub(super) fn of(rows: Features<'_>, count: usize, seed: u64) -> Result<Self, NoRoom> {
-        let (dim, count) = (rows.dim(), count.clamp(1, rows.dim()));
+    /// At most `count` of them: there are no more than dimensions, or rows.
+    pub(super) fn of(rows: Features<'_>, count: usize) -> Result<Self, NoRoom> {
+        let (dim, most) = (rows.dim(), rows.dim().min(rows.len()).max(1));
+        let (count, followed) = (count.clamp(1, most), (count + SPARE).min(most));
+        expect_room(rows.values().len() + 3 * followed * (dim + rows.len()))?;
         let mut mean = Mean::new(dim);
         mean.add(rows).expect("of its own dimension");
         let mean = mean.value();
-        let followed = (count + SPARE).min(dim);
-        expect_room(rows.values().len() + 3 * followed * (dim + rows.len()))?;
-        let centred = |row: &[f32]| -> Vec<f64> {
-            row.iter().zip(&mean).map(|(x, m)| f64::from(*x) - f64::from(*m)).collect()
+        let largest = rows.values().iter().fold(f32::MIN_POSITIVE, |most, v| most.max(v.abs()));
+        let centred = |row: &[f32]| -> Vec<f32> {
+            row.iter().zip(&mean).map(|(x, m)| x / largest - m / largest).collect()
         };
-        let x: Vec<f64> = rows.values().chunks_exact(dim).flat_map(centred).collect();
-        let mut rng = random(seed, Purpose::Directions, 0);
-        let gaussian: Vec<f64> =
-            (0..dim * followed).map(|_| StandardNormal.sample(&mut rng)).collect();
-        let mut basis = linalg::orthonormal_basis(&gaussian, followed);
-        // In all dimensions there is nothing to search for.
-        for _ in 0..if followed == dim { 0 } else { PASSES } {
-            let along = product(&x, dim, &basis, followed);
-            basis =
-                linalg::orthonormal_basis(&transposed_product(&x, dim, &along, followed), followed);
-        }
-        // The directions of most variance within the subspace.
-        let along = product(&x, dim, &basis, followed);
+        let centred: Vec<f32> = rows.values().chunks_exact(dim).flat_map(centred).collect();
+        let spanning = match followed == dim {
+            // All of the space.
+            true => (0..dim * dim).map(|at| f32::from(at % dim == at / dim)).collect(),
+            false => spanning(Features::new(&centred, dim).expect("of finite rows"), followed),
+        };
+        let double = |values: &[f32]| -> Vec<f64> { values.iter().map(|&v| v.into()).collect() };
+        let basis: Vec<f64> = (0..dim)
+            .flat_map(|row| spanning[row..].iter().step_by(dim).map(|&value| f64::from(value)))
+            .collect();
+        // The directions of most variance within the space.
+        let along = product(&double(&centred), dim, &basis, followed);
         let turn = linalg::principal_axes(&along, followed)?;
-        let first = |values: Vec<f64>| -> Vec<f32> {
+        let first = |values: Vec<f64>, scale: f64| -> Vec<f32> {
+            let finite = |value: f64| (scale * value).clamp(f32::MIN.into(), f32::MAX.into());
             let rows = values.chunks_exact(followed);
-            rows.flat_map(|row| row[..count].iter().map(|&value| value as f32)).collect()
+            rows.flat_map(|row| row[..count].iter().map(|&value| finite(value) as f32)).collect()
         };
-        let axes = first(product(&basis, followed, &turn, followed));
-        let along = first(product(&along, followed, &turn, followed));
+        let axes = first(product(&basis, followed, &turn, followed), 1.0);
+        let along = first(product(&along, followed, &turn, followed), f64::from(largest));
         Ok(Directions { mean, axes, along })
     }
 
@@ -209,7 +207,7 @@ mod tests {
     #[test]
     fn directions_are_unit_vectors_in_order_of_variance() {
         let values = spread(500, 30);
-        let found = Directions::of(Features::new(&values, 30).unwrap(), 6, 1).unwrap();
+        let found = Directions::of(Features::new(&values, 30).unwrap(), 6).unwrap();
         assert_eq!((found.dim(), found.count()), (30, 6));
         for a in 0..6 {
             for b in 0..=a {
@@ -221,7 +219,7 @@ mod tests {
         let variances: Vec<f64> = (0..6).map(|a| variance(&found.along, 6, a)).collect();
         assert!(variances.is_sorted_by(|a, b| a >= b), "{variances:?}");
         // All directions of a small space are found exactly: these are nearly as good.
-        let all = Directions::of(Features::new(&values, 30).unwrap(), 30, 2).unwrap();
+        let all = Directions::of(Features::new(&values, 30).unwrap(), 30).unwrap();
         for (a, found) in variances.iter().enumerate() {
             let best = variance(&all.along, 30, a);
             assert!((found / best - 1.0).abs() < 1e-3, "direction {a}: {found} for {best}");
@@ -232,7 +230,7 @@ mod tests {
     fn turning_loses_less_and_projections_are_centred_and_scaled() {
         let values = spread(400, 20);
         let features = Features::new(&values, 20).unwrap();
-        let found = Directions::of(features, 8, 1).unwrap();
+        let found = Directions::of(features, 8).unwrap();
         let project = |projection: &Projection, bits: usize| -> Vec<f64> {
             let weights: Vec<f64> = projection.weights.iter().map(|&w| f64::from(w)).collect();
             let x: Vec<f64> = values.iter().map(|&v| f64::from(v)).collect();
@@ -254,14 +252,14 @@ mod tests {
     #[test]
     fn more_bits_than_directions_and_rows_that_are_alike() {
         let values = spread(50, 3);
-        let found = Directions::of(Features::new(&values, 3).unwrap(), 10, 1).unwrap();
+        let found = Directions::of(Features::new(&values, 3).unwrap(), 10).unwrap();
         let projection = found.rotated(10, 0.25, 20, 1);
         assert_eq!((projection.weights.len(), projection.offset.len()), (30, 10));
         let columns = |c: usize| -> Vec<f32> {
             projection.weights.iter().skip(c).step_by(10).copied().collect()
         };
         assert_ne!(columns(0), columns(4), "turned in another way");
-        let alike = Directions::of(Features::new(&[1.0; 12], 3).unwrap(), 2, 1).unwrap();
+        let alike = Directions::of(Features::new(&[1.0; 12], 3).unwrap(), 2).unwrap();
         let projection = alike.rotated(5, 0.25, 20, 1);
         assert!(projection.weights.iter().chain(&projection.offset).all(|v| v.is_finite()));
     }

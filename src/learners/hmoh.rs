@@ -25,8 +25,9 @@ use serde::{Deserialize, Serialize};
 
 use super::brook::LiftBy;
 use super::codebook::Codebook;
-use super::rbf::Rbf;
+use super::rbf;
 use super::{BuiltIn, Loaded, Start, WARMUP, check_finite, check_positive, linear};
+use crate::hash::Lifter;
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Result, Step};
 
@@ -57,7 +58,7 @@ impl Default for Params {
 pub(crate) struct Hmoh {
     params: Params,
     start: Start,
-    lift: Option<Rbf>,
+    lift: Option<Lifter>,
     codebook: Codebook,
     bits: Bits,
 }
@@ -119,7 +120,7 @@ impl Hmoh {
 
     /// How many numbers a row has when it is learned.
     fn width(&self) -> usize {
-        self.lift.as_ref().map_or(self.start.dim, Rbf::count)
+        self.lift.as_ref().map_or(self.start.dim, Lifter::width)
     }
 
     fn is_lifted(&self) -> bool {
@@ -135,7 +136,7 @@ impl Learner for Hmoh {
             let problem = "there are no anchors yet";
             return Err(Error::NoSolution { method: Hmoh::NAME, problem });
         }
-        let lifted = self.lift.as_ref().map(|lift| lift.lift_all(batch.features()));
+        let lifted = self.lift.as_ref().map(|lift| lift.lift_rows(batch.features().values()));
         let rows = match &lifted {
             Some(lifted) => Features::new(lifted, self.width())?,
             None => batch.features(),
@@ -159,7 +160,7 @@ impl Learner for Hmoh {
         if self.bits.rows == 0 {
             return linear(dim, bits, &self.start.projection());
         }
-        let lift = self.lift.as_ref().map(Rbf::lift).unwrap_or_default();
+        let lift = self.lift.as_ref().map(|lift| lift.lift().clone()).unwrap_or_default();
         HashFunction::new(HashParts { lift, ..HashParts::linear(dim, bits, self.bits.mean()) })
             .expect("the anchors and the weights were checked")
     }
@@ -183,7 +184,7 @@ impl BuiltIn for Hmoh {
         check_positive("narrowing", params.narrowing)?;
         Codebook::check(params.order, start.bits)?;
         if params.lift == LiftBy::Rbf {
-            Rbf::check(params.anchors, start.warmup)?;
+            rbf::check_anchors(params.anchors, start.warmup)?;
         }
         if start.init.is_some() {
             let expected = "left out: hmoh starts from zero";
@@ -203,8 +204,8 @@ impl BuiltIn for Hmoh {
             let Params { anchors, narrowing, .. } = self.params;
             // exp(-d^2 / (2 eta)), eta = mean squared distance / narrowing
             let gamma = |mean: f64| narrowing / (2.0 * mean);
-            let lift = Rbf::from_first(first.features(), anchors, self.start.seed, gamma);
-            self.bits = Bits::new(lift.count(), self.start.bits);
+            let lift = rbf::from_first(first.features(), anchors, self.start.seed, gamma)?;
+            self.bits = Bits::new(lift.width(), self.start.bits);
             self.lift = Some(lift);
         }
         Ok(())
@@ -228,7 +229,7 @@ impl BuiltIn for Hmoh {
         let mut hmoh = Hmoh::start(params, start);
         let bits = hmoh.start.bits;
         if hmoh.is_lifted() {
-            hmoh.lift = Rbf::load(Hmoh::NAME, hmoh.start.dim, state)?;
+            hmoh.lift = Lifter::load(Hmoh::NAME, hmoh.start.dim, state)?;
         }
         let width = hmoh.width();
         hmoh.bits.rows = state.take_rows::<u64>("hmoh.rows", 1, 1)?[0];

@@ -95,7 +95,7 @@ impl BuiltIn for Itq {
 
     fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {
         let Start { dim, bits, seed, .. } = self.start;
-        let directions = Directions::of(first.features(), bits, seed).map_err(|no_room| {
+        let directions = Directions::of(first.features(), bits).map_err(|no_room| {
             let hint = "warm up with fewer rows: the warm-up is held in double precision";
             no_room.error(format!("itq on {dim} dimensions"), hint)
         })?;

@@ -18,6 +18,7 @@ mod pairs;
 mod rbf;
 mod sketch;
 pub mod sketchhash;
+mod subspace;
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -165,7 +166,6 @@ pub(crate) enum Purpose {
     Reservoir,
     Rotation,
     Signs,
-    Directions,
 }
 
 /// The random numbers of a learner with this seed, for a purpose, at a place.

@@ -29,11 +29,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::pairs::Pairs;
-use super::rbf::Rbf;
+use super::rbf;
 use super::{
     BuiltIn, Loaded, Start, check_finite, check_positive, check_share, linear, random_projection,
     take_weights,
 };
+use crate::hash::Lifter;
 use crate::kernel::squared_norm;
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Result, Step};
@@ -72,7 +73,7 @@ pub(crate) struct Okh {
 /// What there is once the anchors are known.
 #[derive(Clone, Debug, PartialEq)]
 struct Lifted {
-    lift: Rbf,
+    lift: Lifter,
     /// Anchors + 1 rows of bits: the last is that of the constant.
     weights: Vec<f32>,
 }
@@ -130,8 +131,8 @@ impl Learner for Okh {
                 problem: "there are no anchors yet",
             });
         };
-        let points = lifted.lift.lift_all(batch.features());
-        let points = Features::new(&points, lifted.lift.count())?;
+        let points = lifted.lift.lift_rows(batch.features().values());
+        let points = Features::new(&points, lifted.lift.width())?;
         let (mut weights, mut pairs) = (lifted.weights.clone(), self.pairs.clone());
         pairs.take(points, labels, |zi, zj, similar| {
             Okh::step(&self.params, &mut weights, self.bits, [zi, zj], similar);
@@ -148,7 +149,7 @@ impl Learner for Okh {
         };
         let (weights, offset) = lifted.weights.split_at(lifted.weights.len() - self.bits);
         HashFunction::new(HashParts {
-            lift: lifted.lift.lift(),
+            lift: lifted.lift.lift().clone(),
             offset: Some(offset.to_vec()),
             ..HashParts::linear(self.dim, self.bits, weights.to_vec())
         })
@@ -163,7 +164,7 @@ impl BuiltIn for Okh {
     const WARMS_UP: bool = true;
 
     fn check(params: &Params, start: &Start) -> Result<()> {
-        Rbf::check(params.anchors, start.warmup)?;
+        rbf::check_anchors(params.anchors, start.warmup)?;
         if start.init.is_some() {
             let expected =
                 "left out: okh projects similarities to anchors, which are not known yet";
@@ -183,8 +184,8 @@ impl BuiltIn for Okh {
     fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {
         // The bandwidth is the mean squared distance itself.
         let gamma = |mean: f64| 1.0 / (2.0 * mean * mean);
-        let lift = Rbf::from_first(first.features(), self.params.anchors, self.seed, gamma);
-        let weights = random_projection(lift.count() + 1, self.bits, self.seed);
+        let lift = rbf::from_first(first.features(), self.params.anchors, self.seed, gamma)?;
+        let weights = random_projection(lift.width() + 1, self.bits, self.seed);
         self.lifted = Some(Lifted { lift, weights });
         Ok(())
     }
@@ -193,16 +194,16 @@ impl BuiltIn for Okh {
         if let Some(lifted) = &self.lifted {
             lifted.lift.save(Okh::NAME, state);
             state.put("okh.weights", self.bits, &lifted.weights);
-            self.pairs.save("okh.waiting", lifted.lift.count(), state);
+            self.pairs.save("okh.waiting", lifted.lift.width(), state);
         }
     }
 
     fn load(params: &Params, start: Start, state: &mut Tensors) -> Loaded<Self> {
         let Start { dim, bits, seed, .. } = start;
         let (mut lifted, mut pairs) = (None, Pairs::default());
-        if let Some(lift) = Rbf::load(Okh::NAME, dim, state)? {
-            let weights = take_weights(state, "okh.weights", lift.count() + 1, bits)?;
-            pairs = Pairs::load("okh.waiting", lift.count(), state)?;
+        if let Some(lift) = Lifter::load(Okh::NAME, dim, state)? {
+            let weights = take_weights(state, "okh.weights", lift.width() + 1, bits)?;
+            pairs = Pairs::load("okh.waiting", lift.width(), state)?;
             lifted = Some(Lifted { lift, weights });
         }
         Ok(Okh { params: params.clone(), dim, bits, seed, lifted, pairs })

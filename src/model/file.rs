@@ -12,7 +12,7 @@ use super::{About, Held, Model, Preparation, Scale, check_shape};
 use crate::dataset::{LabelList, LabelNames};
 use crate::learner::Running;
 use crate::learners::Start;
-use crate::learners::brook::Choice;
+use crate::learners::brook::{Choice, Precision};
 use crate::similarity::running_total;
 use crate::tensors::{FileKind, Format, Tensors};
 use crate::{Error, Features, Labels, Method, Result, file};
@@ -117,8 +117,9 @@ impl Model {
         if text.version < 3
             && let Method::Brook(params) = &mut text.about.method
         {
-            // There was no such thing, and codes made of it should stay current.
+            // There was no such thing, and codes made with it should stay current.
             params.detail = Choice::Fixed(0.0);
+            params.precision = Precision::Full;
         }
         Model::from_state(text, state).map_err(wrong)
     }

@@ -90,7 +90,7 @@ fn everything_is_printed_and_results_are_serialised() {
     );
     assert_eq!(
         serde_json::to_value(Measures::new(&[5], &[], &[2])).unwrap(),
-        json!({ "tops": [5], "precision_at": [], "radii": [2] })
+        json!({ "tops": [5], "precision_at": [], "radii": [2], "ndcg_at": [100] })
     );
     assert_eq!(serde_json::to_value(Kernel::Portable).unwrap(), json!("portable"));
     assert_eq!(serde_json::to_value(Lift::Identity).unwrap(), json!("identity"));

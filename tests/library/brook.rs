@@ -78,7 +78,8 @@ pub fn assert_same(one: &Model, other: &Model) {
     assert_eq!(one.hash_function().parts(), other.hash_function().parts());
 }
 
-pub const LIFTS: [&[(&str, &str)]; 2] = [&[("lift", "none")], &[("anchors", "7")]];
+pub const LIFTS: [&[(&str, &str)]; 3] =
+    [&[("lift", "none")], &[("anchors", "7")], &[("anchors", "7"), ("precision", "compact")]];
 
 proptest! {
     #![proptest_config(config(60))]
@@ -86,7 +87,7 @@ proptest! {
     #[test]
     fn order_and_batches_do_not_matter(
         stream in stream(), bits in 1..40usize, size in 1..50usize, seed in any::<u64>(),
-        lift in 0..2usize,
+        lift in 0..LIFTS.len(),
     ) {
         let model = warm(&brook(LIFTS[lift]), &stream, bits);
         let whole = learned(model.clone(), [all(&stream)]);
@@ -101,7 +102,7 @@ proptest! {
 
     #[test]
     fn parts_put_together_are_the_whole(
-        stream in stream(), bits in 1..40usize, lift in 0..2usize, parts in 2..5usize,
+        stream in stream(), bits in 1..40usize, lift in 0..LIFTS.len(), parts in 2..5usize,
     ) {
         let model = warm(&brook(LIFTS[lift]), &stream, bits);
         let whole = learned(model.clone(), [all(&stream)]);
@@ -124,7 +125,7 @@ proptest! {
 
     #[test]
     fn what_is_unlearned_was_never_learned(
-        stream in stream(), bits in 1..40usize, lift in 0..2usize, split in 0.0..1.0f64,
+        stream in stream(), bits in 1..40usize, lift in 0..LIFTS.len(), split in 0.0..1.0f64,
     ) {
         let model = warm(&brook(LIFTS[lift]), &stream, bits);
         let rows = all(&stream);
@@ -141,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn relabelled_is_as_if_learned_so(stream in stream(), bits in 1..40usize, lift in 0..2usize) {
+    fn relabelled_is_as_if_learned_so(stream in stream(), bits in 1..40usize, lift in 0..LIFTS.len()) {
         let model = warm(&brook(LIFTS[lift]), &stream, bits);
         let rows = all(&stream);
         let old = rows.labels().unwrap();
@@ -158,7 +159,7 @@ proptest! {
 
     #[test]
     fn saved_and_loaded_it_goes_on(
-        stream in stream(), bits in 1..40usize, lift in 0..2usize, steady in any::<bool>(),
+        stream in stream(), bits in 1..40usize, lift in 0..LIFTS.len(), steady in any::<bool>(),
         half_life in prop_oneof![Just("0"), Just("3.5"), Just("70")], warmup in 1..30usize,
     ) {
         let mut method = brook(LIFTS[lift]);
@@ -510,13 +511,15 @@ fn awkward_numbers_do_no_harm() {
         ("tiny", &tiny),
         ("outlier", &outlier),
     ] {
-        for (lift, half_life) in [("none", "0"), ("rbf", "0"), ("none", "7"), ("rbf", "7")] {
+        let lifts = [("none", "auto"), ("rbf", "full"), ("rbf", "compact")];
+        for ((lift, precision), half_life) in lifts.iter().flat_map(|l| [(l, "0"), (l, "7")]) {
             for unit in [true, false] {
                 let setup = setup_with(|setup| {
                     setup.unit = unit;
                     setup.warmup = Some(20);
                 });
-                let method = brook(&[("lift", lift), ("half_life", half_life)]);
+                let method =
+                    brook(&[("lift", lift), ("precision", precision), ("half_life", half_life)]);
                 let mut model = method.start_with(4, 16, 1, setup).unwrap();
                 let features = Features::new(values, 4).unwrap();
                 let batch = Batch::new(features, Labels::single(&labels)).unwrap();
@@ -524,7 +527,10 @@ fn awkward_numbers_do_no_harm() {
                 model.learn(batch).unwrap();
                 let parts = model.hash_function().parts().clone();
                 let finite = parts.weights.iter().chain(parts.offset.iter().flatten());
-                assert!(finite.clone().all(|value| value.is_finite()), "{name} {lift} {unit}");
+                assert!(
+                    finite.clone().all(|value| value.is_finite()),
+                    "{name} {lift} {precision} {unit}"
+                );
                 model.hash_function().encode(features).unwrap();
                 if half_life == "0" {
                     model.unlearn(batch).unwrap();

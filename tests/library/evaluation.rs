@@ -31,7 +31,7 @@ pub fn random(rows: usize, bits: usize, spread: f64, sets: bool, seed: u64) -> (
 
 pub fn assert_close(fast: &Evaluation, slow: &Evaluation) {
     let numbers = |e: &Evaluation| {
-        let lists = [&e.map_at, &e.precision_at, &e.precision_radius];
+        let lists = [&e.map_at, &e.precision_at, &e.precision_radius, &e.ndcg_at];
         let mut all: Vec<f64> = lists.iter().flat_map(|l| l.iter().map(|(_, v)| *v)).collect();
         all.push(e.map);
         all
@@ -52,8 +52,9 @@ proptest! {
     ) {
         let (database, labels) = random(rows, bits, spread, sets, seed);
         let (queries, wanted) = random(queries, bits, spread, sets, seed ^ 1);
-        let measures =
+        let mut measures =
             Measures::new(&[1, 7, 100, 100_000], &[1, 3, 50, 100_000], &[0, 1, 2, 40, 5000]);
+        measures.ndcg_at = vec![1, 10, 100, 200_000];
         let fast =
             evaluate(&queries, wanted.view(), &database, labels.view(), &measures).unwrap();
         let slow = ranking::evaluate(
@@ -82,6 +83,26 @@ fn the_conventions_hold_on_a_small_case() {
     assert_eq!(got.precision_radius, [(0, 0.0), (1, 0.5)]);
 }
 
+/// Gains are shared labels; the best order is that of the whole database.
+#[test]
+fn ndcg_counts_shared_labels_on_a_small_case() {
+    // By distance: rows 1, 0, 2, which share 1, 2 and 0 labels with the query.
+    let database = Codes::from_bytes(8, &[0b1, 0b0, 0b11]).unwrap();
+    let query = Codes::from_bytes(8, &[0]).unwrap();
+    let labels = Labels::sets(&[3, 5, 6], &[7, 8, 8, 7, 7, 9]).unwrap();
+    // A label that is given twice counts once.
+    let wanted = Labels::sets(&[3], &[8, 7, 7]).unwrap();
+    let mut measures = Measures::default();
+    measures.ndcg_at = vec![1, 2, 50];
+    let got = evaluate(&query, wanted, &database, labels, &measures).unwrap().ndcg_at;
+    let second = 1.0 / 3f64.log2();
+    let both = (1.0 + 2.0 * second) / (2.0 + second);
+    for ((at, found), (expected_at, expected)) in got.iter().zip([(1, 0.5), (2, both), (50, both)])
+    {
+        assert!(*at == expected_at && (found - expected).abs() < 1e-15, "{got:?}");
+    }
+}
+
 #[test]
 fn what_cannot_be_evaluated_is_refused() {
     let codes = |bits, bytes: &[u8]| Codes::from_bytes(bits, bytes).unwrap();
@@ -96,6 +117,9 @@ fn what_cannot_be_evaluated_is_refused() {
     assert!(run(&one, &[1], &codes(8, &[]), &[], &measures).contains("database"));
     let zero = Measures::new(&[0], &[], &[]);
     assert!(run(&one, &[1], &two, &[1, 2], &zero).contains("top must be 1 or more"));
+    let mut zero = Measures::default();
+    zero.ndcg_at = vec![0];
+    assert!(run(&one, &[1], &two, &[1, 2], &zero).contains("ndcg_at must be 1 or more"));
 }
 
 /// By sorting everything, in double precision.

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use hashbrook::{
-    Batch, Error, Features, FileKind, HashFunction, HashParts, Index, LabelNames, Labels, Lift,
-    Method, Model, Scale,
+    Batch, Compact, Error, Features, FileKind, HashFunction, HashParts, Index, LabelNames, Labels,
+    Lift, Method, Model, Scale,
 };
 
 use crate::streams::setup_with;
@@ -21,8 +21,8 @@ fn names() -> LabelNames {
     names
 }
 
-/// One with every stage, and one with none.
-fn functions() -> [HashFunction; 2] {
+/// One with every stage, the same by whole numbers, and one with no stage.
+fn functions() -> [HashFunction; 3] {
     let linear = HashParts::linear(5, 70, numbers(5 * 70, 1));
     let full = HashParts {
         center: Some(numbers(5, 2)),
@@ -33,8 +33,11 @@ fn functions() -> [HashFunction; 2] {
         offset: Some(numbers(70, 6)),
         ..linear.clone()
     };
+    let lift = Compact::new(&numbers(8 * 5, 4), numbers(3 * 5, 7), 5, 0.7).unwrap();
+    let lift = Lift::Compact(lift.centered(&[0.3; 8]));
+    let compact = HashFunction::new(HashParts { lift, ..full.clone() }).unwrap();
     let full = HashFunction::new(full).unwrap().with_label_names(names());
-    [HashFunction::new(linear).unwrap(), full]
+    [HashFunction::new(linear).unwrap(), full, compact]
 }
 
 fn message<T>(result: hashbrook::Result<T>) -> String {
@@ -56,6 +59,28 @@ fn saved_and_loaded_it_is_the_same_function() {
         assert_eq!(again.encode(rows).unwrap(), function.encode(rows).unwrap());
         assert_eq!(FileKind::of(&path).unwrap(), FileKind::Function);
     }
+}
+
+/// Whatever the processor: what it gave on the machine where this was written.
+#[test]
+fn codes_by_whole_numbers_are_the_same_on_every_machine() {
+    let (dim, bits, anchors) = (37, 70, 50);
+    let rows = numbers(dim * 200, 11);
+    let rows = Features::new(&rows, dim).unwrap();
+    let found = [0, 21].map(|directions| {
+        let scaled = |values: Vec<f32>| values.iter().map(|value| value * 0.2).collect();
+        let directions: Vec<f32> = scaled(numbers(directions * dim, 12));
+        let lift = Compact::new(&numbers(anchors * dim, 13), directions, dim, 0.05).unwrap();
+        let parts = HashParts {
+            lift: Lift::Compact(lift.centered(&vec![0.2; anchors])),
+            ..HashParts::linear(dim, bits, numbers(anchors * bits, 14))
+        };
+        let codes = HashFunction::new(parts).unwrap().encode(rows).unwrap();
+        codes.words().iter().fold(0u64, |mixed, word| {
+            (mixed.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95)
+        })
+    });
+    assert_eq!(found, [0x5151_09e4_be9f_3eab, 0x4a51_c5dc_6b3a_e9d1], "{found:#x?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Hash functions: every stage, and the promise that company does not change a code.
 
-use hashbrook::{Features, HashFunction, HashParts, Lift};
+use hashbrook::{Compact, Features, HashFunction, HashParts, Lift};
 use proptest::prelude::*;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -33,6 +33,9 @@ fn twin(parts: &HashParts, row: &[f32]) -> Vec<f64> {
             .map(|a| (-f64::from(*gamma) * distance(a)).exp())
             .collect();
     }
+    if let Lift::Compact(compact) = &parts.lift {
+        x = compact_twin(compact, parts.dim, &x);
+    }
     (0..parts.bits)
         .map(|r| {
             let column = parts.weights.iter().skip(r).step_by(parts.bits);
@@ -47,12 +50,43 @@ fn twin(parts: &HashParts, row: &[f32]) -> Vec<f64> {
         .collect()
 }
 
+/// A compact lift step by step; the last digits of `f32` aside.
+fn compact_twin(compact: &Compact, dim: usize, x: &[f64]) -> Vec<f64> {
+    let squared_norm: f64 = x.iter().map(|v| v * v).sum();
+    let along = |d: &[f32]| d.iter().zip(x).map(|(d, x)| f64::from(*d) * x).sum::<f64>();
+    let reduced: Vec<f64> = match compact.directions.is_empty() {
+        true => x.to_vec(),
+        false => compact.directions.chunks_exact(dim).map(along).collect(),
+    };
+    let step = reduced.iter().fold(0.0, |most: f64, v| most.max(v.abs())) / 127.0;
+    let whole: Vec<f64> =
+        reduced.iter().map(|v| if step > 0.0 { (v / step).round() } else { 0.0 }).collect();
+    let anchors = compact.anchors.chunks_exact(whole.len()).enumerate();
+    let similarity = |(at, anchor): (usize, &[i8])| {
+        let product: f64 = anchor.iter().zip(&whole).map(|(a, x)| f64::from(*a) * x).sum();
+        let product = product * step * f64::from(compact.steps[at]);
+        let distance = squared_norm + f64::from(compact.squared_norms[at]) - 2.0 * product;
+        let similarity = (-f64::from(compact.gamma) * distance.max(0.0)).exp();
+        (2048.0 * similarity).round().min(2047.0) / 2048.0 - f64::from(compact.center[at])
+    };
+    anchors.map(similarity).collect()
+}
+
+/// The projection of a row may differ from its twin's by so much: with a compact lift, a number that
+/// lies between two whole ones is rounded to either, and weights to 2047 steps.
+fn tolerance(parts: &HashParts) -> f64 {
+    match parts.lift {
+        Lift::Compact(_) => 0.02,
+        _ => 2e-5,
+    }
+}
+
 fn parts() -> impl Strategy<Value = (HashParts, u64)> {
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), 0..4usize, any::<bool>());
     (1..40usize, 1..140usize, 1..20usize, flags, any::<u64>()).prop_map(
         |(dim, bits, anchors, (center, scale, unit, lift, offset), seed)| {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
-            let inputs = if lift { anchors } else { dim };
+            let inputs = if lift > 0 { anchors } else { dim };
             let parts = HashParts {
                 dim,
                 bits,
@@ -60,8 +94,18 @@ fn parts() -> impl Strategy<Value = (HashParts, u64)> {
                 scale: scale.then(|| random(dim, &mut rng)),
                 unit,
                 lift: match lift {
-                    true => Lift::Rbf { anchors: random(anchors * dim, &mut rng), gamma: 0.7 },
-                    false => Lift::Identity,
+                    0 => Lift::Identity,
+                    1 => Lift::Rbf { anchors: random(anchors * dim, &mut rng), gamma: 0.7 },
+                    // With directions, some of them filling up a panel, and without.
+                    form => {
+                        let directions = if form == 2 { 0 } else { 1 + anchors };
+                        let directions = random(directions * dim, &mut rng);
+                        let center: Vec<f32> =
+                            random(anchors, &mut rng).iter().map(|c| c.abs()).collect();
+                        let anchors = random(anchors * dim, &mut rng);
+                        let compact = Compact::new(&anchors, directions, dim, 0.2).unwrap();
+                        Lift::Compact(compact.centered(&center))
+                    }
                 },
                 weights: random(inputs * bits, &mut rng),
                 linear_weights: (seed % 2 == 0).then(|| random(dim * bits, &mut rng)),
@@ -88,7 +132,7 @@ proptest! {
         for row in 0..rows {
             for (bit, expected) in twin(&parts, features.row(row)).into_iter().enumerate() {
                 let found = projections[row * parts.bits + bit];
-                prop_assert!((f64::from(found) - expected).abs() < 2e-5);
+                prop_assert!((f64::from(found) - expected).abs() < tolerance(&parts));
                 prop_assert_eq!(codes.bit(row, bit), found > 0.0);
             }
         }
@@ -141,6 +185,24 @@ fn parts_that_do_not_fit_are_refused() {
     let rbf = |anchors: Vec<f32>, gamma| Lift::Rbf { anchors, gamma };
     assert!(refuse(HashParts { lift: rbf(vec![1.0; 4], 0.0), ..good.clone() }).contains("gamma"));
     assert!(refuse(HashParts { lift: rbf(vec![], 1.0), ..good.clone() }).contains("anchors"));
+    let compact = |change: fn(&mut Compact)| {
+        let mut compact = Compact::new(&[1.0, 0.0, 0.5, 0.5], vec![], 2, 1.0).unwrap();
+        change(&mut compact);
+        let parts = HashParts { lift: Lift::Compact(compact), ..good.clone() };
+        HashFunction::new(parts).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(compact(|_| ()), Ok(()));
+    let refuse = |change: fn(&mut Compact)| compact(change).unwrap_err();
+    assert!(refuse(|c| c.gamma = 0.0).contains("gamma"));
+    assert!(refuse(|c| c.anchors[1] = -128).contains("-127 to 127"));
+    assert!(refuse(|c| c.anchors.truncate(3)).contains("3 values"));
+    assert!(refuse(|c| c.directions = vec![1.0; 3]).contains("3 values"));
+    assert!(refuse(|c| c.directions = vec![1.0; 2]).contains("4 values"));
+    assert!(refuse(|c| c.steps[0] = -1.0).contains("steps"));
+    assert!(refuse(|c| c.squared_norms[0] = f32::INFINITY).contains("inf"));
+    assert!(refuse(|c| c.center[0] = 0.3).contains("1/2048"));
+    assert!(refuse(|c| c.center[0] = 1.0).contains("1/2048"));
+    assert!(refuse(|c| *c = Compact::default()).contains("gamma"));
     let function = HashFunction::new(good).unwrap();
     let wide = [0.0; 3];
     let error = function.encode(Features::new(&wide, 3).unwrap()).unwrap_err();

@@ -9,6 +9,7 @@ mod data;
 
 mod api;
 mod brook;
+mod brook_labels;
 mod brook_streams;
 mod bsodh;
 mod codes;

@@ -1,5 +1,7 @@
 //! The metrics as they are defined: a stable sort of the whole database for every query.
 
+use std::collections::HashSet;
+
 use hashbrook::eval::{Evaluation, Measures};
 use hashbrook::{Codes, Labels};
 
@@ -20,6 +22,7 @@ pub fn evaluate(
     let mut average_at = vec![Vec::new(); measures.tops.len()];
     let mut precision_at = vec![Vec::new(); measures.precision_at.len()];
     let mut precision_radius = vec![Vec::new(); measures.radii.len()];
+    let mut ndcg_at = vec![Vec::new(); measures.ndcg_at.len()];
     for query in 0..queries.len() {
         let mut ranking: Vec<(usize, usize)> =
             (0..database.len()).map(|row| (distance(queries, query, database, row), row)).collect();
@@ -29,6 +32,19 @@ pub fn evaluate(
             .iter()
             .map(|(_, row)| database_labels.row(*row).iter().any(|label| wanted.contains(label)))
             .collect();
+
+        let shared = |row: usize| {
+            let both = wanted.iter().filter(|label| database_labels.row(row).contains(label));
+            both.collect::<HashSet<_>>().len() as f64
+        };
+        let gains: Vec<f64> = ranking.iter().map(|(_, row)| shared(*row)).collect();
+        let mut best = gains.clone();
+        best.sort_by(|a, b| b.total_cmp(a));
+        for (scores, &first) in ndcg_at.iter_mut().zip(&measures.ndcg_at) {
+            if best[0] > 0.0 {
+                scores.push(discounted(&gains, first) / discounted(&best, first));
+            }
+        }
 
         average.extend(average_precision(&relevant));
         for (scores, &top) in average_at.iter_mut().zip(&measures.tops) {
@@ -53,7 +69,13 @@ pub fn evaluate(
         map_at: means(&measures.tops, &average_at),
         precision_at: means(&measures.precision_at, &precision_at),
         precision_radius: means(&measures.radii, &precision_radius),
+        ndcg_at: means(&measures.ndcg_at, &ndcg_at),
     }
+}
+
+fn discounted(gains: &[f64], first: usize) -> f64 {
+    let gains = gains.iter().take(first).enumerate();
+    gains.map(|(rank, gain)| gain / (rank as f64 + 2.0).log2()).sum()
 }
 
 fn average_precision(relevant: &[bool]) -> Option<f64> {

@@ -52,6 +52,10 @@ pub struct Args {
     #[arg(long, value_name = "D,...", value_delimiter = ',', default_value = "2")]
     radius: Vec<usize>,
 
+    /// The R of nDCG@R, where the gain of an item is the number of labels it shares with the query
+    #[arg(long, value_name = "R,...", value_delimiter = ',', default_value = "100")]
+    ndcg_at: Vec<usize>,
+
     /// Also measure whether codes keep what is near by the vectors themselves, by their cosine as the
     /// model prepares them: the share of the ten nearest that is among the first N by codes, and
     /// precision@1 of these N ranked again by the vectors. Holds all vectors in memory
@@ -131,7 +135,8 @@ pub fn run(args: &Args) -> Result<()> {
     let encoding = start.elapsed();
     let clock = Instant::now();
     let radii = if args.float_query { &[] } else { args.radius.as_slice() };
-    let measures = Measures::new(&args.top, &args.precision_at, radii);
+    let mut measures = Measures::new(&args.top, &args.precision_at, radii);
+    measures.ndcg_at = args.ndcg_at.clone();
     let found = match &dialled {
         Some(dialled) => evaluate_scores(dialled, query_labels.view(), labels.view(), &measures)?,
         None => evaluate(&queries, query_labels.view(), &database, labels.view(), &measures)?,
@@ -213,5 +218,6 @@ fn results(found: &Evaluation) -> Vec<(String, f64)> {
     results.extend(named("mAP@", &found.map_at));
     results.extend(named("precision@", &found.precision_at));
     results.extend(named("precision_radius_", &found.precision_radius));
+    results.extend(named("ndcg@", &found.ndcg_at));
     results
 }

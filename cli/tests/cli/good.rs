@@ -38,6 +38,7 @@ fn from_vectors_to_codes() {
         "precision@100",
         "precision_radius_0",
         "precision_radius_2",
+        "ndcg@100",
     ] {
         let value = found[name].as_f64().unwrap_or_else(|| panic!("{name}: {found}"));
         assert!((0.4..=1.0).contains(&value), "{name}: {value}");
@@ -346,6 +347,7 @@ fn methods_are_compared_and_results_kept() {
         "mAP@1000",
         "precision@100",
         "precision_radius_2",
+        "ndcg@100",
         "learn_seconds",
         "encode_rows_per_second",
         "state_bytes",

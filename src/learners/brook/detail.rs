@@ -26,14 +26,13 @@ const LABEL_BITS: f64 = 6.0;
 pub(super) fn directions(
     params: &Params,
     bits: usize,
-    seed: u64,
     first: Features<'_>,
 ) -> Result<Option<Directions>, NoRoom> {
     let most = count(bits, params.detail.or(|| MOST));
     if most == 0 || first.is_empty() {
         return Ok(None);
     }
-    Directions::of(first, most, seed).map(Some)
+    Directions::of(first, most).map(Some)
 }
 
 /// How many of the bits tell labels, where `classes` are told apart, with rare ones counting less.

@@ -3,34 +3,30 @@
 use rayon::prelude::*;
 
 use super::sums::BLOCK;
-use super::{LiftBy, Loaded, Params};
-use crate::hash::Anchors;
-use crate::kernel::{LARGEST, squared_norm};
+use super::{LiftBy, Loaded, Params, Precision};
+use crate::hash::Lifter;
+use crate::kernel::{LARGEST, nearest, squared_norm};
+use crate::learners::subspace;
 use crate::tensors::Tensors;
-use crate::{Features, Lift, Mean};
+use crate::{Compact, Features, Lift, Mean};
 
 /// What larger numbers are cut to: a few hundred times the largest value of the warm-up. A single
 /// wild value should neither drown out all others nor cost the sums their exactness.
 const FARTHEST: f64 = 1_048_576.0;
 
+/// From how many products of a vector with the anchors on those are worth saving.
+const MANY_PRODUCTS: usize = 1 << 17;
+
 /// What is done to a vector before it is added up: lifted, centred, and rounded to whole steps.
 /// Fixed by the warm-up.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Embedding {
-    dim: usize,
-    /// With a lift: the anchors, and how fast similarity falls with distance.
-    rbf: Option<(Vec<f32>, f32)>,
-    anchors: Option<Anchors>,
-    /// Subtracted from lifted vectors, so that sums stay small; empty without a lift.
+    lifter: Lifter,
+    /// Subtracted from lifted vectors, so that sums stay small; empty without a lift, and with one
+    /// that does so itself.
     center: Vec<f32>,
     /// What one whole number stands for, in each place: a power of two.
     steps: Vec<f32>,
-}
-
-impl PartialEq for Embedding {
-    fn eq(&self, other: &Self) -> bool {
-        self.rbf == other.rbf && self.center == other.center && self.steps == other.steps
-    }
 }
 
 /// Rows of whole numbers: those that fit the fast sum, and those that do not.
@@ -103,35 +99,36 @@ impl Embedding {
 
     /// From the stream's first rows, prepared as all rows will be.
     pub(super) fn from_first(params: &Params, unit: bool, first: Features<'_>) -> Self {
-        let dim = first.dim();
-        match params.lift {
-            LiftBy::None => {
-                let steps = linear_steps(unit, first);
-                Embedding { dim, rbf: None, anchors: None, center: Vec::new(), steps }
-            }
-            LiftBy::Rbf => {
-                let anchors = first.slice(0..Embedding::width_from_first(params, first));
-                let gamma = params.gamma.or(|| 1.0 / mean_squared_distance(anchors)) as f32;
-                let gamma = gamma.clamp(f32::MIN_POSITIVE, f32::MAX);
-                let lifted = Anchors::new(anchors.values(), dim, gamma);
-                let width = anchors.len();
-                let mut mean = Mean::new(width);
-                // In parts: all at once could be larger than the sums.
-                for part in first.values().chunks(BLOCK * dim) {
-                    let values = lifted.lift_rows(part, dim);
-                    let rows = Features::new(&values, width).expect("similarities are finite");
-                    mean.add(rows).expect("of the width of the anchors");
-                }
-                Embedding {
-                    dim,
-                    rbf: Some((anchors.values().to_vec(), gamma)),
-                    anchors: Some(lifted),
-                    center: mean.value(),
-                    // Similarities are from 0 to 1, and so within 1 of their mean.
-                    steps: vec![1.0 / (f32::from(LARGEST) + 1.0); width],
-                }
-            }
+        if params.lift == LiftBy::None {
+            let lifter = ready(Lift::Identity, first.dim());
+            return Embedding { lifter, center: Vec::new(), steps: linear_steps(unit, first) };
         }
+        let anchors = first.slice(0..Embedding::width_from_first(params, first));
+        let gamma = params.gamma.or(|| 1.0 / mean_squared_distance(anchors)) as f32;
+        let gamma = gamma.clamp(f32::MIN_POSITIVE, f32::MAX);
+        // Similarities are from 0 to 1, and so within 1 of their mean.
+        let steps = vec![1.0 / (f32::from(LARGEST) + 1.0); anchors.len()];
+        let compact = match params.precision {
+            Precision::Auto => anchors.values().len() >= MANY_PRODUCTS,
+            Precision::Full => false,
+            Precision::Compact => true,
+        };
+        if compact && let Some(compact) = Embedding::compact(anchors, gamma, first) {
+            let lifter = ready(Lift::Compact(compact), first.dim());
+            return Embedding { lifter, center: Vec::new(), steps };
+        }
+        let anchors = anchors.values().to_vec();
+        let lifter = ready(Lift::Rbf { anchors, gamma }, first.dim());
+        Embedding { center: mean(&lifter, first), lifter, steps }
+    }
+
+    /// The lift by whole numbers, which gives the very numbers that are added up.
+    fn compact(anchors: Features<'_>, gamma: f32, first: Features<'_>) -> Option<Compact> {
+        let dim = first.dim();
+        let compact = Compact::new(anchors.values(), subspace::principal(first), dim, gamma);
+        let compact = compact.ok()?;
+        let center = mean(&ready(Lift::Compact(compact.clone()), dim), first);
+        Some(compact.centered(&center))
     }
 
     pub(super) fn width(&self) -> usize {
@@ -146,20 +143,20 @@ impl Embedding {
         &self.center
     }
 
-    pub(super) fn lift(&self) -> Lift {
-        match &self.rbf {
-            None => Lift::Identity,
-            Some((anchors, gamma)) => Lift::Rbf { anchors: anchors.clone(), gamma: *gamma },
-        }
+    pub(super) fn lift(&self) -> &Lift {
+        self.lifter.lift()
     }
 
     /// Rows of vectors as they are added up.
     pub(super) fn whole_numbers(&self, rows: &[f32]) -> WholeNumbers {
+        if let Some(rows) = self.lifter.whole_rows(rows) {
+            return WholeNumbers { width: self.width(), rows, large: Vec::new(), roots: None };
+        }
         let lifted;
-        let values = match &self.anchors {
-            None => rows,
-            Some(anchors) => {
-                lifted = anchors.lift_rows(rows, self.dim);
+        let values = match self.lift() {
+            Lift::Identity => rows,
+            _ => {
+                lifted = self.lifter.lift_rows(rows);
                 &lifted
             }
         };
@@ -188,43 +185,53 @@ impl Embedding {
 
     pub(super) fn save(&self, state: &mut Tensors) {
         state.put("brook.steps", self.width(), &self.steps);
-        if let Some((anchors, gamma)) = &self.rbf {
-            state.put("brook.anchors", self.dim, anchors);
-            state.put("brook.gamma", 1, &[*gamma]);
+        self.lifter.save("brook", state);
+        if !self.center.is_empty() {
             state.put("brook.center", self.width(), &self.center);
         }
     }
 
     pub(super) fn load(params: &Params, dim: usize, state: &mut Tensors) -> Loaded<Self> {
-        let finite = |name: &str, values: &[f32]| match values.iter().all(|v| v.is_finite()) {
-            true => Ok(()),
-            false => Err(format!("array {name:?} holds numbers that are not finite")),
-        };
-        let (rbf, center, width) = match params.lift {
-            LiftBy::None => (None, Vec::new(), dim),
+        let lifter = match params.lift {
+            LiftBy::None => ready(Lift::Identity, dim),
             LiftBy::Rbf => {
-                let anchors: Vec<f32> = state.take("brook.anchors", dim)?;
-                let width = anchors.len() / dim;
-                if !(1..=params.anchors).contains(&width) {
-                    return Err(format!("{width} anchors, where 1 to {} may be", params.anchors));
-                }
-                let gamma = state.take_rows::<f32>("brook.gamma", 1, 1)?[0];
-                if !(gamma.is_finite() && gamma > 0.0) {
-                    return Err(format!("gamma should be above 0, it is {gamma}"));
-                }
-                let center = state.take_rows("brook.center", 1, width)?;
-                finite("brook.anchors", &anchors)?;
-                finite("brook.center", &center)?;
-                (Some((anchors, gamma)), center, width)
+                let lifter = Lifter::load("brook", dim, state)?;
+                lifter.ok_or_else(|| "holds no array \"brook.anchors\"".to_owned())?
             }
         };
+        let width = lifter.width();
+        let mut center: Vec<f32> = Vec::new();
+        if params.lift == LiftBy::Rbf && !(1..=params.anchors).contains(&width) {
+            return Err(format!("{width} anchors, where 1 to {} may be", params.anchors));
+        }
+        if let Lift::Rbf { .. } = lifter.lift() {
+            center = state.take_rows("brook.center", 1, width)?;
+            if !center.iter().all(|value| value.is_finite()) {
+                return Err("array \"brook.center\" holds numbers that are not finite".to_owned());
+            }
+        }
         let steps: Vec<f32> = state.take_rows("brook.steps", 1, width)?;
         if let Some(step) = steps.iter().find(|step| !(step.is_normal() && **step > 0.0)) {
             return Err(format!("steps should be above 0, one is {step}"));
         }
-        let anchors = rbf.as_ref().map(|(anchors, gamma)| Anchors::new(anchors, dim, *gamma));
-        Ok(Embedding { dim, rbf, anchors, center, steps })
+        Ok(Embedding { lifter, center, steps })
     }
+}
+
+fn ready(lift: Lift, dim: usize) -> Lifter {
+    Lifter::new(lift, dim).expect("of finite rows of that dimension, and a gamma above 0")
+}
+
+/// The mean of lifted rows.
+fn mean(lifter: &Lifter, rows: Features<'_>) -> Vec<f32> {
+    let mut mean = Mean::new(lifter.width());
+    // In parts: all at once could be larger than the sums.
+    for part in rows.values().chunks(BLOCK * rows.dim()) {
+        let values = lifter.lift_rows(part);
+        let lifted = Features::new(&values, lifter.width()).expect("similarities are finite");
+        mean.add(lifted).expect("of the width of the anchors");
+    }
+    mean.value()
 }
 
 /// Rounds a row to whole numbers of steps; whether they are all small enough.
@@ -240,16 +247,6 @@ fn round(row: &[f32], center: &[f32], inverse: &[f32], out: &mut [i16]) -> bool 
         });
     }
     out.iter().fold(true, |all, value| all & (value.unsigned_abs() <= LARGEST.unsigned_abs()))
-}
-
-/// The nearest whole number, ties to even; [`i16::MAX`] or [`i16::MIN`] for those beyond.
-#[inline(always)]
-fn nearest(value: f32) -> i16 {
-    // Adding this leaves no room for a fraction, and the whole number in the lowest bits: several
-    // times as fast as rounding one by one.
-    const MAGIC: f32 = 12_582_912.0;
-    let value = value.clamp(-32768.0, 32767.0) + MAGIC;
-    (value.to_bits() as i32 - MAGIC.to_bits() as i32) as i16
 }
 
 /// The steps for vectors that are not lifted. Those of unit length have no number beyond 1; of
@@ -289,6 +286,7 @@ fn mean_squared_distance(rows: Features<'_>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{HashFunction, HashParts};
 
     #[test]
     fn rounding_is_that_of_the_standard_library() {
@@ -297,6 +295,40 @@ mod tests {
         for value in values.into_iter().chain((-4000..4000).map(|v| v as f32 * 0.37)) {
             assert_eq!(nearest(value), value.round_ties_even() as i16, "{value}");
         }
+    }
+
+    #[test]
+    fn compact_sums_are_of_the_very_numbers_that_the_function_projects() {
+        let values: Vec<f32> = (0..40 * 6).map(|at| (at as f32 * 1.7).sin()).collect();
+        let features = Features::new(&values, 6).unwrap();
+        let params = Params { anchors: 15, precision: Precision::Compact, ..Params::default() };
+        let embedding = Embedding::from_first(&params, false, features);
+        let numbers = embedding.whole_numbers(&values);
+        assert!(numbers.large().is_empty() && embedding.center().is_empty());
+        let added: Vec<f32> =
+            numbers.small().iter().map(|&q| f32::from(q) * embedding.steps()[0]).collect();
+        let lift = embedding.lift().clone();
+        let parts = HashParts { lift, ..HashParts::linear(6, 1, vec![1.0; 15]) };
+        assert_eq!(HashFunction::new(parts).unwrap().lifted(features).unwrap(), added);
+        let sums = added.chunks_exact(15).fold([0.0; 15], |mut sums, row| {
+            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value / 40.0);
+            sums
+        });
+        assert!(sums.iter().all(|mean| mean.abs() < 1e-3), "centred: {sums:?}");
+    }
+
+    #[test]
+    fn by_itself_it_is_compact_where_there_are_many_products() {
+        let values: Vec<f32> = (0..512 * 256).map(|at| (at as f32 * 1.7).sin()).collect();
+        let lift = |precision, anchors| {
+            let params = Params { precision, anchors, ..Params::default() };
+            let first = Features::new(&values, 256).unwrap();
+            Embedding::from_first(&params, true, first).lift().clone()
+        };
+        assert!(matches!(lift(Precision::Auto, 512), Lift::Compact(_)));
+        assert!(matches!(lift(Precision::Auto, 511), Lift::Rbf { .. }));
+        assert!(matches!(lift(Precision::Full, 512), Lift::Rbf { .. }));
+        assert!(matches!(lift(Precision::Compact, 3), Lift::Compact(_)));
     }
 
     #[test]

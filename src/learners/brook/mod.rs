@@ -40,9 +40,23 @@
 //!
 //! # Several labels
 //!
-//! A row with several labels belongs to each of them in equal parts: its target is the mean of their
-//! codes, so that rows are as alike as their labels overlap, and what is kept grows with the labels,
-//! not with their combinations. Rows without labels are passed over.
+//! A row with several labels counts fully for each of them. Where rows have more than one on average,
+//! a target is no longer the sum of their codes, which is zero wherever two of them differ. Bits are
+//! then made of what the vectors tell of each label, `f_l(x)`, the regression of "has label `l`", whose
+//! covariances are `M / n`:
+//!
+//! * With two bits or more for every label (and 1.05 labels a row), each bit tells of one label whether
+//!   it is there: `f_l(x) > t`, with one threshold for each of its bits, from 0.2 to 0.7 of the way from
+//!   the mean of `f_l` over rows without the label to that over rows with it. Rows are as near as
+//!   their labels overlap.
+//! * With fewer bits (and 1.5 labels a row), every bit weighs all labels, by a rotation that brings the
+//!   means of `f` over the rows of each label near to signs. What always comes together, as a class and
+//!   its superclass, is near; what does not is apart.
+//!
+//! What is kept grows with the labels, not with their combinations. With `start = steady` a rotation
+//! starts from the codes in use; the bits of single labels are dealt out anew when a label is new. Rows
+//! without labels are passed over. Models from files of before go on as they began: a row counts in
+//! equal parts there, and its target is the mean of its labels' codes.
 //!
 //! [`Model::merge`]: crate::Model::merge
 //! [`Model::unlearn`]: crate::Model::unlearn
@@ -52,6 +66,7 @@ mod detail;
 mod embedding;
 mod keys;
 mod params;
+mod presence;
 mod solution;
 mod sums;
 mod warm;
@@ -60,7 +75,7 @@ use std::sync::OnceLock;
 
 use self::embedding::Embedding;
 use self::keys::Keys;
-pub use self::params::{Choice, LiftBy, Params, StartFrom};
+pub use self::params::{Choice, LiftBy, Params, Precision, StartFrom};
 use self::solution::Solution;
 use self::sums::BLOCK;
 use self::warm::{Warm, sums_of};
@@ -226,7 +241,7 @@ impl Learner for Brook {
         };
         let Solution { weights, offset, label_bits, detail, .. } = solution;
         let shape = (dim, bits, *label_bits);
-        let lift = warm.embedding.lift();
+        let lift = warm.embedding.lift().clone();
         let parts = detail::parts(shape, lift, (weights, offset), detail.as_ref());
         Ok(HashFunction::new(parts).expect("a solution is finite, and of the embedding's width"))
     }
@@ -296,8 +311,7 @@ impl BuiltIn for Brook {
         let width = Embedding::width_from_first(&self.params, first.features());
         expect_room(Gram::numbers(width) + self.numbers_to_solve(width, 0)).map_err(no_room)?;
         let embedding = Embedding::from_first(&self.params, self.start.unit, first.features());
-        let super::Start { bits, seed, .. } = self.start;
-        let directions = detail::directions(&self.params, bits, seed, first.features());
+        let directions = detail::directions(&self.params, self.start.bits, first.features());
         let directions = directions.map_err(no_room)?;
         self.warm = Some(Box::new(Warm::new(embedding, directions).map_err(no_room)?));
         Ok(())
@@ -318,6 +332,14 @@ impl BuiltIn for Brook {
                 let complete =
                     others.complete(half_life).map_err(|no_room| other.out_of_memory(no_room))?;
                 warm.flush(half_life);
+                if !warm.sums.fit(&complete) {
+                    return Err(Error::NotMergeable {
+                        problem: "one is from a file of an earlier version, where a row with \
+                                  several labels counts a part for each of them, and the other has \
+                                  rows with several labels that count fully"
+                            .to_owned(),
+                    });
+                }
                 warm.sums.merge(&complete, translate);
                 warm.learned = warm.learned.saturating_add(others.learned);
                 for (label, code) in &others.in_use {
@@ -340,7 +362,7 @@ impl BuiltIn for Brook {
         self.flush()?;
         let no_room = |no_room| self.out_of_memory(no_room);
         let warm = self.warm()?;
-        let gone = sums_of(&warm.embedding, batch.features(), labels).map_err(no_room)?;
+        let gone = sums_of(warm, batch.features(), labels).map_err(no_room)?;
         let wrong = |problem: String| Error::NotLearned { what: "unlearned", problem };
         let sums = warm.sums.try_clone().map_err(no_room)?;
         let rest = sums.without(&gone, name).map_err(wrong)?;
@@ -372,10 +394,10 @@ impl BuiltIn for Brook {
         let no_room = |no_room| self.out_of_memory(no_room);
         let warm = self.warm()?;
         let mut sums = warm.sums.try_clone().map_err(no_room)?;
-        let added = sums_of(&warm.embedding, features, new).map_err(no_room)?;
+        let added = sums_of(warm, features, new).map_err(no_room)?;
         sums.merge(&added, &|label| label);
         drop(added);
-        let gone = sums_of(&warm.embedding, features, old).map_err(no_room)?;
+        let gone = sums_of(warm, features, old).map_err(no_room)?;
         let rest = sums
             .without(&gone, name)
             .map_err(|problem| Error::NotLearned { what: "relabelled", problem })?;
@@ -389,6 +411,7 @@ impl BuiltIn for Brook {
         let no_room = |no_room| self.out_of_memory(no_room);
         let mut sibling =
             Warm::new(warm.embedding.clone(), warm.directions.clone()).map_err(no_room)?;
+        sibling.sums = warm.sums.empty().map_err(no_room)?;
         sibling.in_use = warm.in_use.clone();
         let (params, start, keys) = (self.params.clone(), self.start.clone(), self.keys.clone());
         Ok(Brook { params, start, keys, warm: Some(Box::new(sibling)), solved: OnceLock::new() })

@@ -16,6 +16,8 @@ pub struct Params {
     /// How fast similarity to an anchor falls with distance. By itself: one over the mean squared
     /// distance between anchors.
     pub gamma: Choice,
+    /// How exactly similarity to anchors is computed.
+    pub precision: Precision,
     /// How much large weights are punished. By itself: the mean squared length of the centred
     /// vectors, times 1 without a lift and 0.0005 with one.
     pub ridge: Choice,
@@ -46,6 +48,21 @@ pub enum LiftBy {
     None,
     /// Similarity to anchors: [`Lift::Rbf`](crate::Lift::Rbf).
     Rbf,
+}
+
+/// How exactly similarity to anchors is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    /// `compact` where it saves much: from 131,072 products of a vector with the anchors on.
+    #[default]
+    Auto,
+    /// In single precision and all dimensions: [`Lift::Rbf`](crate::Lift::Rbf).
+    Full,
+    /// By whole numbers, in the directions that hold 93 % of the first rows if 128 or 256 do:
+    /// [`Lift::Compact`](crate::Lift::Compact). Several times as fast, and as good. (Vectors whose
+    /// squared length is beyond single precision are lifted in full.)
+    Compact,
 }
 
 /// What the search for codes starts from.
@@ -117,6 +134,7 @@ impl Default for Params {
             lift: LiftBy::Rbf,
             anchors: 3000,
             gamma: Choice::Auto,
+            precision: Precision::Auto,
             ridge: Choice::Auto,
             fit_weight: Choice::Auto,
             repulsion: 6.0,

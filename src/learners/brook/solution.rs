@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::codes::{self, Codes, Problem};
 use super::embedding::Embedding;
+use super::presence::{Fitted, Targets, Wanted};
 use super::sums::{Class, Sums};
 use super::warm::Warm;
 use super::{Keys, LiftBy, Loaded, Params, detail};
@@ -113,21 +114,23 @@ impl Solution {
         };
         let labels = classes.iter().map(|class| (class.label, keys.of(class.label)));
         let mut codes = codes::start(labels, bits, seed, in_use);
-        system.find_codes(params, &classes, &mut codes, in_use, bits)?;
+        let wanted = Wanted::of(sums.labels_per_row(), classes.len(), bits);
+        let targets = system.find_targets(params, &classes, &mut codes, in_use, (bits, wanted))?;
 
         let width = system.width;
         let mut right = vec![0.0; width * bits];
-        let mut mean_code = vec![0.0; bits];
-        for (class, (_, code)) in classes.iter().zip(&codes) {
+        let mut mean_target = vec![0.0; bits];
+        for (class, target) in classes.iter().zip(targets.weights.chunks_exact(bits)) {
             for (row, value) in right.chunks_exact_mut(bits).zip(system.centred(class)) {
-                row.iter_mut().zip(code).for_each(|(sum, &u)| *sum += value * f64::from(u));
+                row.iter_mut().zip(target).for_each(|(sum, u)| *sum += value * u);
             }
             let share = class.rows / rows;
-            mean_code.iter_mut().zip(code).for_each(|(mean, &u)| *mean += share * f64::from(u));
+            mean_target.iter_mut().zip(target).for_each(|(mean, u)| *mean += share * u);
         }
         let weights = system.factor.solve(&right, bits)?;
         // z is centred on the mean of all rows here, the function's on nothing.
-        let mut offset = mean_code;
+        let mut offset = mean_target;
+        offset.iter_mut().zip(&targets.thresholds).for_each(|(offset, at)| *offset -= at);
         let center = embedding.center().iter().copied().chain(std::iter::repeat(0.0));
         let mean = system.total.iter().zip(&system.steps).map(|(total, step)| total * step / rows);
         for ((row, mean), center) in weights.chunks_exact(bits).zip(mean).zip(center) {
@@ -185,15 +188,15 @@ impl Solution {
 }
 
 impl System<'_> {
-    /// Finds the codes of the most frequent classes; the others keep theirs.
-    fn find_codes(
+    /// Finds the targets of the most frequent classes, and their codes; the others keep theirs.
+    fn find_targets(
         &self,
         params: &Params,
         classes: &[Class<'_>],
         codes: &mut Codes,
         in_use: &[(u32, Vec<i8>)],
-        bits: usize,
-    ) -> Result<(), NoRoom> {
+        (bits, wanted): (usize, Wanted),
+    ) -> Result<Targets, NoRoom> {
         let mut chosen: Vec<usize> = (0..classes.len()).collect();
         chosen.sort_by(|&a, &b| classes[b].rows.total_cmp(&classes[a].rows).then(a.cmp(&b)));
         chosen.truncate(MOST_CLASSES);
@@ -207,6 +210,14 @@ impl System<'_> {
         let scores = self.factor.solve(&sums, count)?;
         let mut fit = transposed_product(&sums, count, &scores, count);
         let shares: Vec<f64> = chosen.iter().map(|&c| classes[c].rows / self.rows).collect();
+        if wanted != Wanted::Codes {
+            fit.iter_mut().for_each(|value| *value /= self.rows);
+            let fitted = Fitted { bits, shares: &shares, fit: &fit };
+            return match wanted {
+                Wanted::Presence => Ok(fitted.presence(&chosen, codes)),
+                _ => fitted.rotation(&chosen, codes),
+            };
+        }
         // One over this is the number of classes, with rare ones counting less.
         let concentration: f64 = shares.iter().map(|share| share * share).sum();
         let fit_weight = params.fit_weight.or(|| {
@@ -221,7 +232,7 @@ impl System<'_> {
         let steady: Vec<bool> = moving.iter().map(|(label, _)| in_use.contains(label)).collect();
         problem.descend(&mut moving, &steady);
         chosen.into_iter().zip(moving).for_each(|(class, code)| codes[class] = code);
-        Ok(())
+        Ok(Targets::of_codes(codes, bits))
     }
 }
 
@@ -271,7 +282,7 @@ mod tests {
 
             // Rows and codes centred on their means, in doubles, and the regression solved plainly.
             let parts = HashParts {
-                lift: embedding.lift(),
+                lift: embedding.lift().clone(),
                 offset: Some(solution.offset.clone()),
                 ..HashParts::linear(dim, bits, solution.weights.clone())
             };

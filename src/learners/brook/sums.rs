@@ -12,13 +12,24 @@ use crate::tensors::Tensors;
 /// How many rows are gathered before they are added up, at most.
 pub(super) const BLOCK: usize = 2048;
 
-/// What the row of one label counts in the sum of that label. One of `n` labels counts the whole
-/// number next to an `n`-th of this.
+/// What a row counts in the sum of each of its labels. In equal parts, one of `n` labels counts the
+/// whole number next to an `n`-th of this.
 const WHOLE: u32 = 840;
+
+/// What a row with several labels counts for each of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counting {
+    /// As much as one that has this label alone.
+    Full,
+    /// An equal part, as it was in files before there were targets for several labels. From such
+    /// sums the full ones cannot be had, so that these go on as they began.
+    Parts,
+}
 
 /// Sums over rows `q` of whole numbers. Exact, in any order, unless rows count less as they age.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sums {
+    counting: Counting,
     rows: f64,
     /// Of `q q^T`.
     gram: Gram,
@@ -28,7 +39,7 @@ pub(super) struct Sums {
     labels: BTreeMap<u32, LabelSum>,
 }
 
-/// Sums over the rows with a label, weighed by their share in it.
+/// Sums over the rows with a label, [`WHOLE`] times what each counts.
 #[derive(Clone, Debug, PartialEq)]
 struct LabelSum {
     weight: f64,
@@ -51,12 +62,19 @@ impl Class<'_> {
 impl Sums {
     pub(super) fn new(width: usize) -> Result<Self, NoRoom> {
         let (gram, total) = (Gram::new(width)?, vec![0.0; width]);
-        Ok(Sums { rows: 0.0, gram, total, labels: BTreeMap::new() })
+        let counting = Counting::Full;
+        Ok(Sums { counting, rows: 0.0, gram, total, labels: BTreeMap::new() })
+    }
+
+    /// Empty sums that count rows as these do.
+    pub(super) fn empty(&self) -> Result<Self, NoRoom> {
+        Ok(Sums { counting: self.counting, ..Sums::new(self.total.len())? })
     }
 
     pub(super) fn try_clone(&self) -> Result<Self, NoRoom> {
         let (total, labels) = (self.total.clone(), self.labels.clone());
-        Ok(Sums { rows: self.rows, gram: self.gram.try_clone()?, total, labels })
+        let gram = self.gram.try_clone()?;
+        Ok(Sums { counting: self.counting, rows: self.rows, gram, total, labels })
     }
 
     pub(super) fn rows(&self) -> f64 {
@@ -69,6 +87,27 @@ impl Sums {
 
     pub(super) fn total(&self) -> &[f64] {
         &self.total
+    }
+
+    /// How many labels a row has on average; 1 where rows count in parts, as is not known there.
+    pub(super) fn labels_per_row(&self) -> f64 {
+        match self.counting {
+            Counting::Parts => 1.0,
+            Counting::Full => {
+                let labels: f64 = self.labels.values().map(|of| of.weight).sum();
+                labels / (self.rows * f64::from(WHOLE))
+            }
+        }
+    }
+
+    /// Whether these can be added to `other`: both count alike, or one has nothing to count
+    /// differently.
+    pub(super) fn fit(&self, other: &Sums) -> bool {
+        let single = |sums: &Sums| {
+            sums.counting == Counting::Full && (sums.labels_per_row() - 1.0).abs() < 1e-9
+        };
+        let fits = |sums: &Sums| sums.rows == 0.0 || single(sums);
+        self.counting == other.counting || fits(self) || fits(other)
     }
 
     /// The classes there are rows of, by label.
@@ -126,7 +165,10 @@ impl Sums {
         let mut set = labels.to_vec();
         set.sort_unstable();
         set.dedup();
-        let weight = (f64::from(WHOLE) / set.len() as f64).round().max(1.0);
+        let weight = match self.counting {
+            Counting::Full => f64::from(WHOLE),
+            Counting::Parts => (f64::from(WHOLE) / set.len() as f64).round().max(1.0),
+        };
         for label in set {
             let width = self.total.len();
             let of = self.labels.entry(label).or_insert_with(|| LabelSum::new(width));
@@ -148,8 +190,13 @@ impl Sums {
         self.labels.retain(|_, of| of.weight >= f64::MIN_POSITIVE);
     }
 
-    /// Adds other sums, whose labels are known here by the names that `translate` gives.
+    /// Adds other sums, which [fit](Self::fit), and whose labels are known here by the names that
+    /// `translate` gives.
     pub(super) fn merge(&mut self, other: &Sums, translate: &dyn Fn(u32) -> u32) {
+        // What is in parts stays in parts; of nothing there are no parts.
+        if self.rows == 0.0 || (other.counting == Counting::Parts && other.rows > 0.0) {
+            self.counting = other.counting;
+        }
         self.rows += other.rows;
         self.gram.add(&other.gram, 1.0);
         self.total.iter_mut().zip(&other.total).for_each(|(sum, value)| *sum += value);
@@ -207,7 +254,7 @@ impl Sums {
         let weights: Vec<f64> = self.labels.values().map(|of| of.weight).collect();
         let sums: Vec<f64> = self.labels.values().flat_map(|of| &of.sum).copied().collect();
         state.put("brook.labels", 1, &labels);
-        state.put("brook.weights_of_labels", 1, &weights);
+        state.put(name_of_weights(self.counting), 1, &weights);
         state.put("brook.sums", width, &sums);
     }
 
@@ -225,7 +272,9 @@ impl Sums {
         sums.total = state.take_rows("brook.total", 1, width)?;
         sums.rows = state.take_rows("brook.rows", 1, 1)?[0];
         let labels: Vec<u32> = state.take("brook.labels", 1)?;
-        let weights: Vec<f64> = state.take_rows("brook.weights_of_labels", labels.len(), 1)?;
+        let full = state.contains(name_of_weights(Counting::Full));
+        sums.counting = if full { Counting::Full } else { Counting::Parts };
+        let weights: Vec<f64> = state.take_rows(name_of_weights(sums.counting), labels.len(), 1)?;
         let values: Vec<f64> = state.take_rows("brook.sums", labels.len(), width)?;
         let numbers = [&triangle, &sums.total, &weights, &values];
         if !numbers.iter().all(|numbers| numbers.iter().all(|number| number.is_finite())) {
@@ -257,6 +306,15 @@ impl Sums {
             sums.labels.insert(label, LabelSum { weight, sum: sum.to_vec() });
         }
         Ok(sums)
+    }
+}
+
+/// The array of what labels count. Its name says how: a program that knows one of them only does
+/// not take the one for the other.
+fn name_of_weights(counting: Counting) -> &'static str {
+    match counting {
+        Counting::Full => "brook.counts_of_labels",
+        Counting::Parts => "brook.weights_of_labels",
     }
 }
 

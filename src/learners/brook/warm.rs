@@ -148,14 +148,14 @@ impl Pending {
 
 /// Rows as sums, apart from what was learned before.
 pub(super) fn sums_of(
-    embedding: &Embedding,
+    warm: &Warm,
     features: Features<'_>,
     labels: Labels<'_>,
 ) -> Result<Sums, NoRoom> {
-    let mut sums = Sums::new(embedding.width())?;
+    let mut sums = warm.sums.empty()?;
     for start in (0..labels.len()).step_by(BLOCK) {
         let rows = start..labels.len().min(start + BLOCK);
-        let numbers = embedding.whole_numbers(features.slice(rows.clone()).values());
+        let numbers = warm.embedding.whole_numbers(features.slice(rows.clone()).values());
         sums.add(&numbers, labels.slice(rows));
     }
     Ok(sums)
@@ -207,6 +207,61 @@ mod tests {
             });
             assert_eq!(changes, 2, "with a half-life of {half_life}");
         }
+    }
+
+    /// A file of before has the array of equal parts, and its model goes on in parts.
+    #[test]
+    fn sums_in_parts_stay_in_parts() {
+        let (values, _) = rows(8);
+        let (ends, sets) =
+            ([2, 3, 6, 8, 10, 11, 12, 14], [1, 2, 1, 1, 2, 3, 2, 3, 1, 3, 2, 3, 1, 2]);
+        let labels = Labels::sets(&ends, &sets).unwrap();
+        let features = Features::new(&values, DIM).unwrap();
+        let all = Batch::new(features, labels).unwrap();
+        let params = Params { lift: LiftBy::None, ..Params::default() };
+        let start = || Start { dim: DIM, bits: 8, seed: 1, unit: false, warmup: 8, init: None };
+        let mut full = Brook::start(&params, start());
+        full.warm_up(all).unwrap();
+        let mut state = Tensors::default();
+        full.save(&mut state);
+        // As it would be there: no label yet, so that the two differ in the array's name alone.
+        let none: Vec<f64> = state.take("brook.counts_of_labels", 1).unwrap();
+        state.put("brook.weights_of_labels", 1, &none);
+        let mut old = Brook::load(&params, start(), &mut state).unwrap();
+        full.learn(all).unwrap();
+        old.learn(all).unwrap();
+        let rows_of = |brook: &Brook| -> Vec<f64> {
+            let sums = brook.warm().unwrap().complete(0.0).unwrap();
+            sums.classes().iter().map(|class| class.rows).collect()
+        };
+        let third = 1.0 / 3.0;
+        assert_eq!(rows_of(&full), [5.0, 5.0, 4.0]);
+        let parts =
+            [0.5 + 1.0 + third + 0.5 + 0.5, 0.5 + third + 0.5 + 1.0 + 0.5, third + 0.5 + 0.5 + 1.0];
+        rows_of(&old).iter().zip(parts).for_each(|(a, b)| assert!((a - b).abs() < 1e-9));
+        // Saved again, and on: still in parts. What was learned can be unlearned.
+        let mut state = Tensors::default();
+        old.save(&mut state);
+        assert!(!state.contains("brook.counts_of_labels"));
+        let mut again = Brook::load(&params, start(), &mut state).unwrap();
+        let same = |label| label;
+        assert!(again.merge(&full, &same).unwrap_err().to_string().contains("several labels"));
+        assert!(full.merge(&again, &same).is_err());
+        again.merge(&old, &same).unwrap();
+        let doubled = parts.map(|rows| 2.0 * rows);
+        rows_of(&again).iter().zip(doubled).for_each(|(a, b)| assert!((a - b).abs() < 1e-9));
+        again.unlearn(all, &|label| label.to_string()).unwrap();
+        again.unlearn(all, &|label| label.to_string()).unwrap();
+        // Of single labels there are no parts: these can be merged into either.
+        let mut single = full.sibling().unwrap();
+        single
+            .learn(Batch::new(features, Labels::single(&[1, 2, 3, 1, 2, 3, 1, 2])).unwrap())
+            .unwrap();
+        let mut both = old.clone();
+        both.merge(&single, &same).unwrap();
+        full.merge(&single, &same).unwrap();
+        assert_eq!(rows_of(&full), [8.0, 8.0, 6.0]);
+        assert!(both.merge(&full, &same).is_err());
     }
 
     #[test]

@@ -139,6 +139,7 @@ impl<'a> Cell<'a> {
             "batch": args.batch,
             "center": center,
             "top": args.top,
+            "ndcg_at": args.ndcg_at,
             "version": env!("CARGO_PKG_VERSION"),
         });
         // The first protocol there was has no name, so that results of it that are kept stay in use.
@@ -146,7 +147,8 @@ impl<'a> Cell<'a> {
             settings["protocol"] = json!(args.protocol.name());
             settings["by_vectors"] = json!(contender.by_vectors);
         }
-        Cell { contender, bits, seed, columns: args.protocol.columns(args.top), settings }
+        let columns = args.protocol.columns(args.top, args.ndcg_at);
+        Cell { contender, bits, seed, columns, settings }
     }
 
     /// Where the result is kept: a name for people, and a checksum of the settings.
@@ -196,6 +198,7 @@ impl<'a> Cell<'a> {
             rows: args.rows,
             batch: args.batch.map(|batch| batch as usize),
             top: args.top,
+            ndcg_at: args.ndcg_at,
             center,
             database: database.batch(),
             queries: queries.batch(),

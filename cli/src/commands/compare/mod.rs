@@ -83,6 +83,10 @@ pub struct Args {
     #[arg(long, value_name = "R", default_value_t = 1000)]
     top: usize,
 
+    /// The R of nDCG@R, where the gain of an item is the number of labels it shares with the query
+    #[arg(long, value_name = "R", default_value_t = 100)]
+    ndcg_at: usize,
+
     /// A folder to keep results in, and to take them from
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,

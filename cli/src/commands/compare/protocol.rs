@@ -68,7 +68,7 @@ impl Protocol {
     }
 
     /// What is measured, in the order of the table.
-    pub fn columns(self, top: usize) -> Vec<Column> {
+    pub fn columns(self, top: usize, ndcg_at: usize) -> Vec<Column> {
         let at = format!("mAP@{top}");
         let column = |name: &str, title: &str, kind| {
             let (name, title) =
@@ -87,6 +87,8 @@ impl Protocol {
                     ("precision@100", "P@100"),
                     ("precision_radius_2", "P r<=2"),
                 ]);
+                let ndcg = format!("ndcg@{ndcg_at}");
+                columns.push(column(&ndcg, &ndcg, Kind::Score));
                 columns.push(seconds);
                 columns.push(column("encode_rows_per_second", "encode, rows/s", Kind::Rate));
                 columns.push(column("state_bytes", "state, KiB", Kind::Bytes));
@@ -166,6 +168,7 @@ pub struct Run<'a> {
     pub rows: usize,
     pub batch: Option<usize>,
     pub top: usize,
+    pub ndcg_at: usize,
     pub center: Center,
     pub database: Batch<'a>,
     pub queries: Batch<'a>,
@@ -181,7 +184,7 @@ impl<'a> Run<'a> {
             Protocol::Neighbours => self.neighbours()?,
             Protocol::Incremental => self.incremental()?,
         };
-        let columns = self.protocol.columns(self.top);
+        let columns = self.protocol.columns(self.top, self.ndcg_at);
         Ok(columns.into_iter().map(|column| column.name).zip(values).collect())
     }
 
@@ -203,13 +206,15 @@ impl<'a> Run<'a> {
     }
 
     fn paper(&self) -> Result<Vec<Value>> {
+        let mut measures = Measures::new(&[self.top], &[100], &[2]);
+        measures.ndcg_at = vec![self.ndcg_at];
         let experiment = Experiment {
             stream: self.database.slice(0..self.rows()),
             database: self.database,
             queries: self.queries,
             batch: self.batch(self.rows()),
             every: None,
-            measures: Measures::new(&[self.top], &[100], &[2]),
+            measures,
         };
         let mut model = self.start(self.rows())?;
         let checkpoints = experiment.run(&mut model, |_| {})?;
@@ -220,6 +225,7 @@ impl<'a> Run<'a> {
         let rate = self.database.len() as f64 / clock.elapsed().as_secs_f64();
         let mut values = scores(&last.evaluation);
         values.extend([
+            json!(last.evaluation.ndcg_at[0].1),
             json!(last.learning.as_secs_f64()),
             json!(rate),
             json!(model.to_bytes().len()),

@@ -78,6 +78,7 @@ fn lift(lift: &Lift) -> &'static str {
     match lift {
         Lift::Identity => "none",
         Lift::Rbf { .. } => "rbf",
+        Lift::Compact(_) => "rbf, compact",
         _ => "unknown",
     }
 }

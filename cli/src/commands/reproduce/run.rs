@@ -141,6 +141,7 @@ fn beyond(
         rows: dataset.rows,
         batch: Some(cell.batch),
         top: 1000,
+        ndcg_at: 100,
         center: Center::Given(center.to_vec()),
         database: database.batch(),
         queries: queries.batch(),

@@ -14,7 +14,7 @@ pub(super) fn protocols(results: &Results<'_>, experiment: &Experiment, section:
     for &protocol in &experiment.protocols {
         section.blocks.extend(protocol.remark().map(|remark| Block::Text(remark.to_owned())));
         for dataset in results.datasets(experiment) {
-            let columns = protocol.columns(1000);
+            let columns = protocol.columns(1000, 100);
             let bits = experiment.bits.first().copied().unwrap_or(64);
             let rows = experiment.specs(results.plan).into_iter().filter_map(|spec| {
                 let runs = results.runs_by(protocol, experiment, dataset, &spec, bits);

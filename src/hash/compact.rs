@@ -1,0 +1,287 @@
+//! [`Compact`]: similarity to anchors by whole numbers, in a fraction of the time.
+//!
+//! A vector is reduced to the directions in which vectors spread most, and rounded to 127 steps of
+//! its own; so were the anchors. The product of the two is exact, whatever the instructions. Lengths
+//! are those of the whole vectors: what is left of two vectors beside the directions counts as
+//! orthogonal, which it is on average. Similarities are rounded to 2048 steps, and the weights of
+//! each bit to 2047 steps of the largest, so that the second product is one of whole numbers, too.
+
+use serde::{Deserialize, Serialize};
+
+use super::lift::{LiftScratch, check_gamma};
+use crate::kernel::{
+    LARGEST, LARGEST_BYTE, Panels, Similarities, WholePanels, nearest, round_row, squared_norm,
+    whole_similarities,
+};
+use crate::tensors::Tensors;
+use crate::{Error, Features, Result};
+
+/// How many steps a similarity of 1 is.
+pub(super) const UNIT: f32 = LARGEST as f32 + 1.0;
+
+/// Similarity to anchors, `exp(-gamma ||x - a||^2) - center`, by whole numbers.
+///
+/// A function with this lift gives the same codes on every machine, as all do. It rounds its weights,
+/// bit by bit, to 2047 steps of the largest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Compact {
+    /// The directions that vectors and anchors are reduced to, one after the other, each of the
+    /// dimension of the vectors; if there are none, vectors are not reduced.
+    #[serde(skip)]
+    pub directions: Vec<f32>,
+    /// The anchors, row-major: for each direction, or dimension, a whole number from -127 to 127.
+    #[serde(skip)]
+    pub anchors: Vec<i8>,
+    /// What one whole number of each anchor stands for.
+    #[serde(skip)]
+    pub steps: Vec<f32>,
+    /// The squared length of each anchor before it was reduced.
+    #[serde(skip)]
+    pub squared_norms: Vec<f32>,
+    /// What is taken off the similarity to each anchor: a whole multiple of 1/2048, below 1.
+    #[serde(skip)]
+    pub center: Vec<f32>,
+    /// How fast similarity falls with distance.
+    pub gamma: f32,
+}
+
+impl Compact {
+    /// From anchors as [`Lift::Rbf`](super::Lift::Rbf) has them, and directions of unit length,
+    /// orthogonal to each other (or none). Nothing is taken off the similarities.
+    ///
+    /// # Errors
+    /// When anchors or directions are not rows of `dim` finite numbers each, there is no anchor, or
+    /// gamma is not above 0.
+    pub fn new(anchors: &[f32], directions: Vec<f32>, dim: usize, gamma: f32) -> Result<Self> {
+        Features::new(anchors, dim)?;
+        Features::new(&directions, dim)?;
+        let projection = Projection::new(&directions, dim);
+        let count = anchors.len() / dim;
+        let mut compact = Compact {
+            squared_norms: anchors.chunks_exact(dim).map(|a| squared_norm(a) as f32).collect(),
+            center: vec![0.0; count],
+            steps: Vec::with_capacity(count),
+            anchors: Vec::new(),
+            directions,
+            gamma,
+        };
+        let (mut reduced, mut whole) = (Vec::new(), Vec::new());
+        for anchor in anchors.chunks_exact(dim) {
+            whole.clear();
+            let anchor = projection.apply(anchor, dim, &mut reduced);
+            compact.steps.push(round_row(anchor, &mut whole));
+            compact.anchors.extend(whole.iter().map(|&value| value as i8));
+        }
+        compact.check(dim)?;
+        Ok(compact)
+    }
+
+    /// The same, with the similarities centred on these, each rounded.
+    pub fn centered(self, center: &[f32]) -> Self {
+        let rounded = |value: &f32| f32::from(nearest(value * UNIT).clamp(0, LARGEST)) / UNIT;
+        Compact { center: center.iter().map(rounded).collect(), ..self }
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// How many whole numbers an anchor has.
+    fn depth(&self, dim: usize) -> usize {
+        if self.directions.is_empty() { dim } else { self.directions.len() / dim.max(1) }
+    }
+
+    pub(super) fn check(&self, dim: usize) -> Result<()> {
+        let Compact { directions, anchors, steps, squared_norms, center, .. } = self;
+        check_gamma(self.gamma)?;
+        Features::new(directions, dim)?;
+        let (count, depth) = (self.width(), self.depth(dim));
+        if count == 0 {
+            return Err(Error::parameter("anchors", "at least one", 0));
+        }
+        if Some(anchors.len()) != count.checked_mul(depth) {
+            return Err(Error::Shape { values: anchors.len(), dim: depth });
+        }
+        if anchors.contains(&i8::MIN) {
+            let expected = format!("from -{LARGEST_BYTE} to {LARGEST_BYTE}");
+            return Err(Error::parameter("anchors", expected, i8::MIN));
+        }
+        for values in [steps, squared_norms, center] {
+            if values.len() != count {
+                return Err(Error::Shape { values: values.len(), dim: count });
+            }
+            Features::new(values, count)?;
+        }
+        for (name, values) in [("steps", steps), ("squared_norms", squared_norms)] {
+            if let Some(value) = values.iter().find(|value| **value < 0.0) {
+                return Err(Error::parameter(name, "not below 0", value));
+            }
+        }
+        let whole = |value: f32| (0.0..1.0).contains(&value) && (value * UNIT).fract() == 0.0;
+        match center.iter().find(|value| !whole(**value)) {
+            Some(value) => {
+                Err(Error::parameter("center", "multiples of 1/2048 from 0 to below 1", value))
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn put_arrays(&self, prefix: &str, dim: usize, arrays: &mut Tensors) {
+        let name = |name: &str| format!("{prefix}compact.{name}");
+        let count = self.width();
+        arrays.put(&name("directions"), dim, &self.directions);
+        arrays.put(&name("anchors"), self.depth(dim), &self.anchors);
+        arrays.put(&name("steps"), count, &self.steps);
+        arrays.put(&name("squared_norms"), count, &self.squared_norms);
+        arrays.put(&name("center"), count, &self.center);
+    }
+
+    /// Whether arrays hold those of one.
+    pub(super) fn is_in(prefix: &str, arrays: &Tensors) -> bool {
+        arrays.contains(&format!("{prefix}compact.anchors"))
+    }
+
+    pub(super) fn take_arrays(
+        &mut self,
+        prefix: &str,
+        dim: usize,
+        arrays: &mut Tensors,
+    ) -> std::result::Result<(), String> {
+        let name = |name: &str| format!("{prefix}compact.{name}");
+        self.directions = arrays.take(&name("directions"), dim)?;
+        let depth = self.depth(dim);
+        self.anchors = arrays.take(&name("anchors"), depth)?;
+        let count = self.anchors.len().checked_div(depth).unwrap_or(0);
+        self.steps = arrays.take_rows(&name("steps"), 1, count)?;
+        self.squared_norms = arrays.take_rows(&name("squared_norms"), 1, count)?;
+        self.center = arrays.take_rows(&name("center"), 1, count)?;
+        Ok(())
+    }
+}
+
+/// The product with the directions, if there are any.
+#[derive(Clone, Debug)]
+struct Projection(Option<(Panels, usize)>);
+
+impl Projection {
+    fn new(directions: &[f32], dim: usize) -> Self {
+        let count = directions.len() / dim;
+        Projection((count > 0).then(|| (Panels::pack_transposed(directions, dim), count)))
+    }
+
+    /// Rows of the panels' width, or the rows themselves.
+    fn apply<'a>(&self, rows: &'a [f32], dim: usize, out: &'a mut Vec<f32>) -> &'a [f32] {
+        let Some((panels, count)) = &self.0 else { return rows };
+        let (width, count) = (panels.width(), *count);
+        out.resize(rows.len() / dim * width, 0.0);
+        panels.multiply(rows, out);
+        if width != count {
+            // Without the filling.
+            for row in 1..rows.len() / dim {
+                out.copy_within(row * width..row * width + count, row * count);
+            }
+            out.truncate(rows.len() / dim * count);
+        }
+        out
+    }
+}
+
+/// A compact lift, ready for matrix products.
+#[derive(Clone, Debug)]
+pub(crate) struct CompactPanels {
+    projection: Projection,
+    depth: usize,
+    anchors: WholePanels,
+    steps: Vec<f32>,
+    squared_norms: Vec<f32>,
+    center: Vec<i16>,
+    gamma: f32,
+}
+
+impl CompactPanels {
+    /// Of one that was checked.
+    pub(super) fn new(compact: &Compact, dim: usize) -> Self {
+        let depth = compact.depth(dim);
+        CompactPanels {
+            projection: Projection::new(&compact.directions, dim),
+            depth,
+            anchors: WholePanels::pack_bytes(&compact.anchors, depth),
+            steps: compact.steps.clone(),
+            squared_norms: compact.squared_norms.clone(),
+            center: compact.center.iter().map(|value| nearest(value * UNIT)).collect(),
+            gamma: compact.gamma,
+        }
+    }
+
+    /// Lifts a few rows into `scratch.whole`.
+    pub(super) fn lift(&self, rows: &[f32], dim: usize, scratch: &mut LiftScratch) {
+        let LiftScratch { floats, products, rows: whole_rows, whole, words } = scratch;
+        let count = rows.len() / dim;
+        let reduced = self.projection.apply(rows, dim, floats);
+        whole_rows.clear();
+        let mut steps = [0.0; super::ROWS_AT_ONCE];
+        debug_assert!(count <= steps.len());
+        for (row, step) in reduced.chunks_exact(self.depth).zip(&mut steps) {
+            *step = round_row(row, whole_rows);
+        }
+        let width = self.anchors.width();
+        products.resize(count * width, 0.0);
+        self.anchors.multiply(whole_rows, words, products);
+        whole.resize(count * self.steps.len(), 0);
+        let out = whole.chunks_exact_mut(self.steps.len());
+        let given = rows.chunks_exact(dim).zip(steps).zip(products.chunks_exact(width));
+        for (((row, step), products), out) in given.zip(out) {
+            let given = Similarities {
+                steps: &self.steps,
+                squared_norms: &self.squared_norms,
+                center: &self.center,
+                gamma: self.gamma,
+                step,
+                squared_norm: squared_norm(row) as f32,
+            };
+            whole_similarities(products, &given, out);
+        }
+    }
+}
+
+/// Weights for rows of whole numbers.
+#[derive(Clone, Debug)]
+pub(super) struct WholeWeights {
+    panels: WholePanels,
+    /// What one whole number of each bit stands for, with the filling.
+    steps: Vec<f32>,
+}
+
+impl WholeWeights {
+    /// Rounds the weights of each bit to steps of their own.
+    pub(super) fn new(weights: &[f32], depth: usize, bits: usize) -> Self {
+        let most = f32::from(LARGEST);
+        let mut largest = vec![0.0f32; bits];
+        for row in weights.chunks_exact(bits) {
+            largest.iter_mut().zip(row).for_each(|(most, weight)| *most = most.max(weight.abs()));
+        }
+        let whole = |(weight, largest): (&f32, &f32)| match *largest < f32::MIN_POSITIVE {
+            true => 0,
+            false => nearest((weight / largest * most).clamp(-most, most)),
+        };
+        let rows = weights.chunks_exact(bits);
+        let rounded: Vec<i16> = rows.flat_map(|row| row.iter().zip(&largest).map(whole)).collect();
+        let panels = WholePanels::pack(&rounded, depth, bits);
+        let mut steps: Vec<f32> = largest.iter().map(|largest| largest / most / UNIT).collect();
+        steps.resize(panels.width(), 0.0);
+        WholeWeights { panels, steps }
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.panels.width()
+    }
+
+    /// Multiplies lifted rows.
+    pub(super) fn multiply(&self, rows: &[i16], words: &mut Vec<i32>, out: &mut [f32]) {
+        self.panels.multiply(rows, words, out);
+        for row in out.chunks_exact_mut(self.width()) {
+            row.iter_mut().zip(&self.steps).for_each(|(value, step)| *value *= step);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! A space of few dimensions in which rows lie nearly all.
+//!
+//! By orthogonal iteration: a basis is multiplied by `X^T X` and made orthogonal again. Two rounds are
+//! enough, as any basis of nearly the same space will do. Products are chains of fused multiply-adds
+//! and sums are in order, so every machine finds the same directions.
+
+use rayon::prelude::*;
+
+use crate::Features;
+use crate::kernel::{Panels, squared_norm};
+
+/// How many directions are tried, one after the other.
+const COUNTS: [usize; 2] = [128, 256];
+
+/// How much of the rows' squared length directions must hold.
+const SHARE: f64 = 0.93;
+
+const ROUNDS: usize = 2;
+
+/// Orthogonal directions of unit length, one after the other, that hold nearly all of the rows; none
+/// if there are no such directions, or too few dimensions for it to be worth while.
+pub(super) fn principal(rows: Features<'_>) -> Vec<f32> {
+    let dim = rows.dim();
+    let total: f64 = rows.values().chunks_exact(dim).map(squared_norm).sum();
+    for count in COUNTS.into_iter().filter(|count| 2 * count <= dim && *count <= rows.len()) {
+        let directions = spanning(rows, count);
+        let held = directions.len() / dim;
+        let products = multiply(rows.values(), &Panels::pack_transposed(&directions, dim));
+        let held_length: f64 = products.chunks_exact(held.max(1)).map(squared_norm).sum();
+        if directions.iter().all(|value| value.is_finite()) && held_length >= SHARE * total {
+            return directions;
+        }
+    }
+    Vec::new()
+}
+
+/// Orthogonal directions of unit length, one after the other, that hold more of the rows than nearly all
+/// others; zeros in place of those that rows do not have. At most as many as rows.
+pub(super) fn spanning(rows: Features<'_>, count: usize) -> Vec<f32> {
+    let (dim, n) = (rows.dim(), rows.len());
+    let mut transposed = vec![0.0; n * dim];
+    transposed.par_chunks_mut(n).enumerate().for_each(|(column, out)| {
+        let values = rows.values().iter().skip(column).step_by(dim);
+        out.iter_mut().zip(values).for_each(|(out, value)| *out = *value);
+    });
+    // Rows from all over the warm-up: they lie where the data does.
+    let mut basis: Vec<f64> =
+        (0..count).flat_map(|at| rows.row(at * n / count)).map(|&value| f64::from(value)).collect();
+    for _ in 0..ROUNDS {
+        orthogonalise(&mut basis, dim);
+        let single: Vec<f32> = basis.iter().map(|&value| value as f32).collect();
+        let products = multiply(rows.values(), &Panels::pack_transposed(&single, dim));
+        let products = multiply(&transposed, &Panels::pack(&products, n, count));
+        for (column, values) in products.chunks_exact(count).enumerate() {
+            let places = basis.iter_mut().skip(column).step_by(dim);
+            places.zip(values).for_each(|(place, value)| *place = f64::from(*value));
+        }
+    }
+    orthogonalise(&mut basis, dim);
+    basis.iter().map(|&value| value as f32).collect()
+}
+
+/// Rows times panels whose width is a whole number of lanes, in parallel.
+fn multiply(rows: &[f32], panels: &Panels) -> Vec<f32> {
+    const ROWS: usize = 48;
+    let mut out = vec![0.0; rows.len() / panels.depth() * panels.width()];
+    out.par_chunks_mut(ROWS * panels.width())
+        .zip(rows.par_chunks(ROWS * panels.depth()))
+        .for_each(|(out, rows)| panels.multiply(rows, out));
+    out
+}
+
+/// Gram and Schmidt's way, twice over; what is left of a row that depends on those before is zeros.
+fn orthogonalise(basis: &mut [f64], dim: usize) {
+    for at in 0..basis.len() / dim {
+        let (before, row) = basis.split_at_mut(at * dim);
+        let row = &mut row[..dim];
+        let length = product(row, row).sqrt();
+        for _ in 0..2 {
+            for other in before.chunks_exact(dim) {
+                let along = product(row, other);
+                row.iter_mut().zip(other).for_each(|(value, other)| *value -= along * other);
+            }
+        }
+        let left = product(row, row).sqrt();
+        let scale = if left > 1e-6 * length { 1.0 / left } else { 0.0 };
+        row.iter_mut().for_each(|value| *value *= scale);
+    }
+}
+
+/// In eight sums, so that it is vectorised with the same result everywhere.
+fn product(left: &[f64], right: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());
+    for (left, right) in left.iter().zip(right) {
+        for lane in 0..8 {
+            sums[lane] += left[lane] * right[lane];
+        }
+    }
+    let rest: f64 = left_rest.iter().zip(right_rest).map(|(left, right)| left * right).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learners::{Purpose, random};
+    use rand::RngExt;
+
+    /// Rows that spread over some directions, and by `noise` over all.
+    fn rows(count: usize, dim: usize, rank: usize, noise: f32) -> Vec<f32> {
+        let mut rng = random(3, Purpose::Signs, 0);
+        let mut draw =
+            |n: usize| (0..n).map(|_| rng.random_range(-1.0..1.0f32)).collect::<Vec<f32>>();
+        let (basis, weights) = (draw(rank * dim), draw(count * rank));
+        let mut values = draw(count * dim);
+        for (row, weights) in values.chunks_exact_mut(dim).zip(weights.chunks_exact(rank)) {
+            row.iter_mut().for_each(|value| *value *= noise);
+            for (weight, direction) in weights.iter().zip(basis.chunks_exact(dim)) {
+                row.iter_mut().zip(direction).for_each(|(value, d)| *value += weight * d);
+            }
+        }
+        values
+    }
+
+    #[test]
+    fn directions_are_orthogonal_and_hold_the_rows() {
+        for (dim, rank, noise, expected) in [
+            (300, 40, 0.1, 128),
+            (300, 40, 20.0, 0),
+            (255, 40, 0.1, 0),
+            (600, 200, 0.1, 256),
+            (600, 500, 50.0, 0),
+        ] {
+            let values = rows(700, dim, rank, noise);
+            let features = Features::new(&values, dim).unwrap();
+            let directions = principal(features);
+            assert_eq!(directions.len(), expected * dim, "{dim} dimensions, rank {rank}");
+            let single = |row: &[f32]| row.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
+            for (i, left) in directions.chunks_exact(dim).enumerate() {
+                for (j, right) in directions.chunks_exact(dim).enumerate() {
+                    let found = product(&single(left), &single(right));
+                    assert!((found - f64::from(i == j)).abs() < 1e-5, "{i}, {j}: {found}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_are_alike_or_beyond_all_bounds_are_no_trouble() {
+        let alike = [0.5f32; 300].repeat(200);
+        let found = principal(Features::new(&alike, 300).unwrap());
+        assert_eq!(found.len(), 128 * 300);
+        assert!(found[300..].iter().all(|&value| value == 0.0), "one direction holds all");
+        for value in [0.0, 1e30] {
+            let rows = vec![value; 300 * 200];
+            let found = principal(Features::new(&rows, 300).unwrap());
+            assert!(found.iter().all(|value| value.is_finite()));
+        }
+    }
+}
