@@ -25,7 +25,7 @@ pub(super) fn principal(rows: Features<'_>) -> Vec<f32> {
     for count in COUNTS.into_iter().filter(|count| 2 * count <= dim && *count <= rows.len()) {
         let directions = spanning(rows, count);
         let held = directions.len() / dim;
-        let products = multiply(rows.values(), &Panels::pack_transposed(&directions, dim));
+        let products = multiply(rows.values(), &Panels::pack_transposed(&directions, dim), held);
         let held_length: f64 = products.chunks_exact(held.max(1)).map(squared_norm).sum();
         if directions.iter().all(|value| value.is_finite()) && held_length >= SHARE * total {
             return directions;
@@ -49,8 +49,8 @@ pub(super) fn spanning(rows: Features<'_>, count: usize) -> Vec<f32> {
     for _ in 0..ROUNDS {
         orthogonalise(&mut basis, dim);
         let single: Vec<f32> = basis.iter().map(|&value| value as f32).collect();
-        let products = multiply(rows.values(), &Panels::pack_transposed(&single, dim));
-        let products = multiply(&transposed, &Panels::pack(&products, n, count));
+        let products = multiply(rows.values(), &Panels::pack_transposed(&single, dim), count);
+        let products = multiply(&transposed, &Panels::pack(&products, n, count), count);
         for (column, values) in products.chunks_exact(count).enumerate() {
             let places = basis.iter_mut().skip(column).step_by(dim);
             places.zip(values).for_each(|(place, value)| *place = f64::from(*value));
@@ -60,13 +60,21 @@ pub(super) fn spanning(rows: Features<'_>, count: usize) -> Vec<f32> {
     basis.iter().map(|&value| value as f32).collect()
 }
 
-/// Rows times panels whose width is a whole number of lanes, in parallel.
-fn multiply(rows: &[f32], panels: &Panels) -> Vec<f32> {
+/// Rows times panels of so many columns, in parallel, without what fills the panels up.
+fn multiply(rows: &[f32], panels: &Panels, columns: usize) -> Vec<f32> {
     const ROWS: usize = 48;
     let mut out = vec![0.0; rows.len() / panels.depth() * panels.width()];
     out.par_chunks_mut(ROWS * panels.width())
         .zip(rows.par_chunks(ROWS * panels.depth()))
         .for_each(|(out, rows)| panels.multiply(rows, out));
+    if panels.width() != columns {
+        let rows = out.len() / panels.width().max(1);
+        for row in 0..rows {
+            let start = row * panels.width();
+            out.copy_within(start..start + columns, row * columns);
+        }
+        out.truncate(rows * columns);
+    }
     out
 }
 
