@@ -175,6 +175,11 @@ impl Lifter {
         &self.lift
     }
 
+    /// The dimension of the vectors it takes.
+    pub(crate) fn dim(&self) -> usize {
+        self.dim
+    }
+
     /// How many numbers a vector becomes.
     pub(crate) fn width(&self) -> usize {
         self.lift.width(self.dim)

@@ -2,6 +2,7 @@
 
 mod compact;
 mod file;
+mod grown;
 mod lift;
 
 use rayon::prelude::*;

@@ -120,6 +120,7 @@ impl Model {
             // There was no such thing, and codes made with it should stay current.
             params.detail = Choice::Fixed(0.0);
             params.precision = Precision::Full;
+            params.follow = false;
         }
         Model::from_state(text, state).map_err(wrong)
     }

@@ -2,11 +2,13 @@
 
 use rayon::prelude::*;
 
+use super::follow::MOST_TIMES;
 use super::sums::BLOCK;
 use super::{LiftBy, Loaded, Params, Precision};
 use crate::hash::Lifter;
 use crate::kernel::{LARGEST, nearest, squared_norm};
 use crate::learners::subspace;
+use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
 use crate::{Compact, Features, Lift, Mean};
 
@@ -131,8 +133,50 @@ impl Embedding {
         Some(compact.centered(&center))
     }
 
+    /// The same embedding with these rows as further anchors; `rows` tell where they lie. `None` where
+    /// they cannot be anchors.
+    pub(super) fn with_anchors(&self, more: Features<'_>, rows: Features<'_>) -> Option<Self> {
+        let (lift, center) = self.lift().with_anchors(more, rows).ok()?;
+        let step = *self.steps.first()?;
+        let steps = self.steps.iter().copied().chain(std::iter::repeat_n(step, more.len()));
+        let lifter = Lifter::new(lift, more.dim()).ok()?;
+        let center = [&self.center[..], &center].concat();
+        Some(Embedding { lifter, center, steps: steps.collect() })
+    }
+
+    /// Whether `other` is this embedding with further anchors, or with none.
+    pub(super) fn begins(&self, other: &Embedding) -> bool {
+        self.lift().begins(other.lift())
+            && other.center.starts_with(&self.center)
+            && other.steps.starts_with(&self.steps)
+    }
+
+    /// The similarity of each anchor to each.
+    pub(super) fn between_anchors(&self) -> Result<Vec<f64>, NoRoom> {
+        expect_room(self.width() * (self.width() + 2 * self.dim()))?;
+        Ok(self.lift().between_anchors(self.dim()))
+    }
+
+    /// What is taken off the similarity to each anchor.
+    pub(super) fn centers(&self) -> &[f32] {
+        match self.lift() {
+            Lift::Compact(compact) => &compact.center,
+            _ => &self.center,
+        }
+    }
+
+    /// What one whole number stands for in lifted vectors.
+    pub(super) fn step(&self) -> f64 {
+        f64::from(self.steps[0])
+    }
+
     pub(super) fn width(&self) -> usize {
         self.steps.len()
+    }
+
+    /// The dimension of the vectors it takes.
+    pub(super) fn dim(&self) -> usize {
+        self.lifter.dim()
     }
 
     pub(super) fn steps(&self) -> &[f32] {
@@ -201,8 +245,9 @@ impl Embedding {
         };
         let width = lifter.width();
         let mut center: Vec<f32> = Vec::new();
-        if params.lift == LiftBy::Rbf && !(1..=params.anchors).contains(&width) {
-            return Err(format!("{width} anchors, where 1 to {} may be", params.anchors));
+        if params.lift == LiftBy::Rbf && !(1..=MOST_TIMES * params.anchors).contains(&width) {
+            let most = MOST_TIMES * params.anchors;
+            return Err(format!("{width} anchors, where 1 to {most} may be"));
         }
         if let Lift::Rbf { .. } = lifter.lift() {
             center = state.take_rows("brook.center", 1, width)?;

@@ -64,6 +64,7 @@
 mod codes;
 mod detail;
 mod embedding;
+mod follow;
 mod keys;
 mod params;
 mod presence;
@@ -74,6 +75,7 @@ mod warm;
 use std::sync::OnceLock;
 
 use self::embedding::Embedding;
+use self::follow::{Anchored, extended};
 use self::keys::Keys;
 pub use self::params::{Choice, LiftBy, Params, Precision, StartFrom};
 use self::solution::Solution;
@@ -198,6 +200,8 @@ impl Learner for Brook {
         batch.features().expect_dim(self.start.dim)?;
         let labels = batch.require_labels(Brook::NAME)?;
         let (half_life, block) = (self.params.half_life, self.block());
+        let anchors = self.params.anchors;
+        let most_anchors = (follow::MOST_TIMES * anchors).min(MAX_WIDTH);
         let warm = self.warm()?;
         if self.params.start == StartFrom::Steady {
             // Codes may come up for renewal on the way, where it would be too late to fail.
@@ -218,6 +222,7 @@ impl Learner for Brook {
             warm.learned = before.saturating_add(1);
             let learned = warm.learned;
             if warm.pending.labels.len() == block {
+                warm.follow(anchors, most_anchors);
                 warm.flush(half_life);
             }
             if self.renewal_due(before, learned) {
@@ -313,7 +318,11 @@ impl BuiltIn for Brook {
         let embedding = Embedding::from_first(&self.params, self.start.unit, first.features());
         let directions = detail::directions(&self.params, self.start.bits, first.features());
         let directions = directions.map_err(no_room)?;
-        self.warm = Some(Box::new(Warm::new(embedding, directions).map_err(no_room)?));
+        let mut warm = Warm::new(embedding, directions).map_err(no_room)?;
+        if self.params.follow && self.params.lift == LiftBy::Rbf {
+            warm.anchored = Anchored::of_first(first);
+        }
+        self.warm = Some(Box::new(warm));
         Ok(())
     }
 
@@ -327,10 +336,13 @@ impl BuiltIn for Brook {
                 ),
             })
         };
+        let no_room = |no_room| other.out_of_memory(no_room);
         match (&mut self.warm, &other.warm) {
-            (Some(warm), Some(others)) if warm.has_the_embedding_of(others) => {
-                let complete =
-                    others.complete(half_life).map_err(|no_room| other.out_of_memory(no_room))?;
+            (Some(warm), Some(others)) => {
+                let Some(embedding) = warm.common_embedding(others).cloned() else {
+                    return different("anchors or steps");
+                };
+                let complete = others.complete(half_life).map_err(no_room)?;
                 warm.flush(half_life);
                 if !warm.sums.fit(&complete) {
                     return Err(Error::NotMergeable {
@@ -340,16 +352,28 @@ impl BuiltIn for Brook {
                             .to_owned(),
                     });
                 }
-                warm.sums.merge(&complete, translate);
+                if embedding == warm.embedding && embedding == others.embedding {
+                    warm.sums.merge(&complete, translate);
+                } else {
+                    let ours = warm.sums.try_clone().map_err(no_room)?;
+                    let ours = extended(ours, &embedding).map_err(no_room)?;
+                    let theirs = extended(complete.into_owned(), &embedding).map_err(no_room)?;
+                    let (Some(mut sums), Some(theirs)) = (ours, theirs) else {
+                        return different("anchors");
+                    };
+                    sums.merge(&theirs, translate);
+                    (warm.sums, warm.embedding) = (sums, embedding);
+                }
                 warm.learned = warm.learned.saturating_add(others.learned);
+                let bits = warm.bits_in_use();
                 for (label, code) in &others.in_use {
                     let label = translate(*label);
-                    if warm.in_use.iter().all(|(known, _)| *known != label) {
+                    let fits = bits.is_none_or(|bits| bits == code.len());
+                    if fits && warm.in_use.iter().all(|(known, _)| *known != label) {
                         warm.in_use.push((label, code.clone()));
                     }
                 }
             }
-            (Some(_), Some(_)) => return different("anchors or steps"),
             _ => return Err(Error::NotWarm),
         }
         self.solved = OnceLock::new();

@@ -13,6 +13,9 @@ pub struct Params {
     /// How many of the stream's first rows become anchors of the lift; fewer if the warm-up is
     /// shorter.
     pub anchors: usize,
+    /// Whether rows become anchors, too, when many come whose labels the first rows did not have, up to as
+    /// many again. In a stream that is mixed none do.
+    pub follow: bool,
     /// How fast similarity to an anchor falls with distance. By itself: one over the mean squared
     /// distance between anchors.
     pub gamma: Choice,
@@ -133,6 +136,7 @@ impl Default for Params {
         Params {
             lift: LiftBy::Rbf,
             anchors: 3000,
+            follow: true,
             gamma: Choice::Auto,
             precision: Precision::Auto,
             ridge: Choice::Auto,

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use super::Loaded;
 use super::embedding::WholeNumbers;
+use super::follow::Extension;
 use crate::Labels;
 use crate::kernel::Gram;
-use crate::memory::NoRoom;
+use crate::linalg::{product, transposed_product};
+use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
 
 /// How many rows are gathered before they are added up, at most.
@@ -79,6 +81,60 @@ impl Sums {
 
     pub(super) fn rows(&self) -> f64 {
         self.rows
+    }
+
+    /// The same sums over further numbers that follow from those there are. What was whole stays whole.
+    pub(super) fn extended(self, extension: &Extension) -> Result<Self, NoRoom> {
+        let (old, added) = (self.total.len(), extension.shift.len());
+        let width = old + added;
+        expect_room(Gram::numbers(width) + old * (old + 2 * added))?;
+        let whole = (self.rows).fract() == 0.0;
+        let number = |value: f64| if whole { value.round() } else { value };
+        let (by, shift) = (&extension.by, &extension.shift);
+        // B^T v + weight d
+        let carried = |values: &[f64], weight: f64| -> Vec<f64> {
+            let mut out: Vec<f64> = shift.iter().map(|d| weight * d).collect();
+            for (row, value) in by.chunks_exact(added).zip(values) {
+                out.iter_mut().zip(row).for_each(|(sum, by)| *sum += by * value);
+            }
+            out
+        };
+        let mut full = vec![0.0; old * old];
+        for i in 0..old {
+            for (j, &value) in self.gram.row(i)[..=i].iter().enumerate() {
+                (full[i * old + j], full[j * old + i]) = (value, value);
+            }
+        }
+        let across = product(&full, old, by, added);
+        drop(full);
+        let within = transposed_product(by, added, &across, added);
+        let bare = carried(&self.total, 0.0);
+        let mut gram = Gram::new(width)?;
+        for i in 0..old {
+            gram.row_mut(i).copy_from_slice(self.gram.row(i));
+        }
+        for a in 0..added {
+            let row = gram.row_mut(old + a);
+            for j in 0..old {
+                row[j] = number(across[j * added + a] + self.total[j] * shift[a]);
+            }
+            for b in 0..=a {
+                let shifted = bare[a] * shift[b] + bare[b] * shift[a];
+                let sum = within[a * added + b] + shifted + self.rows * shift[a] * shift[b];
+                // An estimate is off by a step at the least, each row by its own.
+                row[old + b] = number(sum + if a == b { self.rows } else { 0.0 });
+            }
+        }
+        let extend = |values: &[f64], weight: f64| -> Vec<f64> {
+            let added = carried(values, weight).into_iter().map(number);
+            values.iter().copied().chain(added).collect()
+        };
+        let total = extend(&self.total, self.rows);
+        let label = |(label, of): (u32, LabelSum)| {
+            (label, LabelSum { sum: extend(&of.sum, of.weight), weight: of.weight })
+        };
+        let labels = self.labels.into_iter().map(label).collect();
+        Ok(Sums { counting: self.counting, rows: self.rows, gram, total, labels })
     }
 
     pub(super) fn gram(&self) -> &Gram {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::embedding::Embedding;
+use super::follow::{Anchored, extended};
 use super::sums::{BLOCK, Sums};
 use super::{Loaded, Params, codes};
 use crate::dataset::LabelList;
@@ -20,6 +21,8 @@ pub(super) struct Warm {
     pub(super) pending: Pending,
     /// How many rows were learned in all, those unlearned again included.
     pub(super) learned: u64,
+    /// The labels that anchors had, where anchors follow the stream.
+    pub(super) anchored: Option<Anchored>,
     /// With `start = steady`: the codes in use, by class.
     pub(super) in_use: Vec<(u32, Vec<i8>)>,
 }
@@ -38,12 +41,46 @@ impl Warm {
     ) -> Result<Self, NoRoom> {
         let sums = Sums::new(embedding.width())?;
         let pending = Pending { rows: Vec::new(), labels: LabelList::new_sets() };
-        Ok(Warm { embedding, directions, sums, pending, learned: 0, in_use: Vec::new() })
+        let (anchored, in_use) = (None, Vec::new());
+        Ok(Warm { embedding, directions, sums, pending, learned: 0, anchored, in_use })
     }
 
-    /// Whether sums of one can be added to those of the other.
-    pub(super) fn has_the_embedding_of(&self, other: &Warm) -> bool {
-        self.embedding == other.embedding && self.directions == other.directions
+    /// The embedding that sums of both can be brought to, if there is one: that of the two with more
+    /// anchors, if it has all of the other's.
+    pub(super) fn common_embedding<'a>(&'a self, other: &'a Warm) -> Option<&'a Embedding> {
+        let (ours, theirs) = (&self.embedding, &other.embedding);
+        let common = match ours.begins(theirs) {
+            true => Some(theirs),
+            false => theirs.begins(ours).then_some(ours),
+        };
+        common.filter(|_| self.directions == other.directions)
+    }
+
+    /// Takes some of the rows that wait for further anchors, where many of them have labels that no anchor
+    /// had; `anchors` are how many the warm-up had, and `most` how many there may be.
+    pub(super) fn follow(&mut self, anchors: usize, most: usize) {
+        let (labels, dim) = (self.pending.labels.view(), self.embedding.dim());
+        let Some(anchored) = &mut self.anchored else { return };
+        let room = most.saturating_sub(self.embedding.width());
+        let chosen = anchored.choose(labels, anchors, room);
+        let row = |&row: &usize| &self.pending.rows[row * dim..(row + 1) * dim];
+        let more: Vec<f32> = chosen.iter().flat_map(row).copied().collect();
+        let (Ok(more), Ok(rows)) =
+            (Features::new(&more, dim), Features::new(&self.pending.rows, dim))
+        else {
+            return;
+        };
+        if more.is_empty() {
+            return;
+        }
+        let Some(embedding) = self.embedding.with_anchors(more, rows) else { return };
+        // Where there is no room for more anchors, those there are go on.
+        let Ok(Some(sums)) = self.sums.try_clone().and_then(|sums| extended(sums, &embedding))
+        else {
+            return;
+        };
+        anchored.add(labels, &chosen);
+        (self.embedding, self.sums) = (embedding, sums);
     }
 
     /// The sums, of what is pending too.
@@ -72,9 +109,14 @@ impl Warm {
         if let Some(directions) = &self.directions {
             directions.save("brook.directions", state);
         }
-        // Whole sums are the same wherever they are cut: no row itself needs to be kept.
-        // Where there is no room to add them up, they are kept as they are.
-        let complete = if half_life == 0.0 { self.complete(0.0).ok() } else { None };
+        if let Some(anchored) = &self.anchored {
+            anchored.save(state);
+        }
+        // Whole sums are the same wherever they are cut: no row itself needs to be kept, unless it may
+        // yet become an anchor. Where there is no room to add them up, they are kept as they are.
+        let new = |anchored: &Anchored| !anchored.newcomers(self.pending.labels.view()).is_empty();
+        let cut = half_life == 0.0 && !self.anchored.as_ref().is_some_and(new);
+        let complete = if cut { self.complete(0.0).ok() } else { None };
         let (sums, pending) = match complete {
             Some(complete) => (complete, &Pending::default()),
             None => (Cow::Borrowed(&self.sums), &self.pending),
@@ -100,8 +142,9 @@ impl Warm {
         let sums = Sums::load(embedding.width(), state)?;
         let pending = Pending::load(dim, block, state)?;
         let learned = state.take_rows::<u64>("brook.learned", 1, 1)?[0];
+        let anchored = Anchored::load(state)?;
         let in_use = codes::load(state, "brook.in_use", bits)?;
-        Ok(Some(Warm { embedding, directions, sums, pending, learned, in_use }))
+        Ok(Some(Warm { embedding, directions, sums, pending, learned, anchored, in_use }))
     }
 }
 

@@ -1,0 +1,176 @@
+//! Anchors that follow a stream whose labels do not come mixed.
+//!
+//! Anchors are rows of the warm-up. A stream that brings its classes one after the other has none of the
+//! later ones there, and could tell these apart only by their similarity to others. So whenever a block
+//! of rows holds many whose labels no anchor had, some of these rows become anchors, too.
+//!
+//! Rows that were added up before are gone, and with them their similarity to the new anchors. It is
+//! estimated from that to the old ones: the similarity `k(x, b)` of a row to a new anchor is taken for
+//! `k(x, A) K^-1 k(A, b)`, with `K` the similarities between the old anchors `A`. That is linear in what
+//! the sums are of, so that sums become sums.
+//!
+//! In a mixed stream nothing of that happens: its first rows have nearly all labels.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Loaded;
+use super::embedding::Embedding;
+use super::sums::Sums;
+use crate::linalg::Positive;
+use crate::memory::NoRoom;
+use crate::tensors::Tensors;
+use crate::{Batch, Labels};
+
+/// How many times the anchors of the warm-up there may be in the end, and what part of them is added
+/// at a time.
+pub(super) const MOST_TIMES: usize = 2;
+const PART: usize = 8;
+
+/// Which part of a block, besides twice what is to be expected, must have labels that are new.
+const MANY: f64 = 0.125;
+
+/// What keeps the estimate steady: a small part of the similarity of an anchor to itself.
+const RIDGE: f64 = 1e-3;
+
+/// The labels that anchors had.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Anchored {
+    labels: BTreeSet<u32>,
+    /// The share of rows to be expected of a mixed stream whose labels no first row had: that of the
+    /// first rows whose label came but once (Good and Turing).
+    expected: f64,
+}
+
+impl Anchored {
+    /// `None` where most of the first rows have no labels: then nothing is known of what is new.
+    pub(super) fn of_first(first: Batch<'_>) -> Option<Self> {
+        let labels = first.labels()?;
+        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut labelled = 0;
+        for row in 0..labels.len() {
+            labelled += usize::from(!labels.row(row).is_empty());
+            labels.row(row).iter().for_each(|label| *counts.entry(*label).or_default() += 1);
+        }
+        if labelled == 0 || 2 * labelled < labels.len() {
+            return None;
+        }
+        let once = counts.values().filter(|&&count| count == 1).count();
+        let expected = once as f64 / labelled as f64;
+        Some(Anchored { labels: counts.into_keys().collect(), expected })
+    }
+
+    /// The rows that have none of the labels that anchors had.
+    pub(super) fn newcomers(&self, labels: Labels<'_>) -> Vec<usize> {
+        let new = |row: &usize| labels.row(*row).iter().all(|label| !self.labels.contains(label));
+        (0..labels.len()).filter(new).collect()
+    }
+
+    /// The rows of a block that should become anchors: none where there are no more newcomers than in
+    /// a mixed stream. `anchors` are how many the warm-up had, `room` how many more there may be.
+    pub(super) fn choose(&self, labels: Labels<'_>, anchors: usize, room: usize) -> Vec<usize> {
+        let newcomers = self.newcomers(labels);
+        let most = (2.0 * self.expected + MANY) * labels.len() as f64;
+        if newcomers.len() as f64 <= most {
+            return Vec::new();
+        }
+        let count = (anchors / PART).max(1).min(room).min(newcomers.len());
+        (0..count).map(|at| newcomers[at * newcomers.len() / count]).collect()
+    }
+
+    /// Notes that there are anchors with these labels now.
+    pub(super) fn add(&mut self, labels: Labels<'_>, rows: &[usize]) {
+        self.labels.extend(rows.iter().flat_map(|&row| labels.row(row)));
+    }
+
+    pub(super) fn save(&self, state: &mut Tensors) {
+        let labels: Vec<u32> = self.labels.iter().copied().collect();
+        state.put("brook.anchored", 1, &labels);
+        state.put("brook.anchored.expected", 1, &[self.expected]);
+    }
+
+    /// What was saved, if anything was.
+    pub(super) fn load(state: &mut Tensors) -> Loaded<Option<Self>> {
+        if !state.contains("brook.anchored") {
+            return Ok(None);
+        }
+        let labels: Vec<u32> = state.take("brook.anchored", 1)?;
+        let expected = state.take_rows::<f64>("brook.anchored.expected", 1, 1)?[0];
+        match (0.0..=1.0).contains(&expected) {
+            true => Ok(Some(Anchored { labels: labels.into_iter().collect(), expected })),
+            false => Err(format!("a share of {expected} rows with new labels")),
+        }
+    }
+}
+
+/// How the numbers of further anchors follow from those of the ones there were: `q' = B^T q + d`.
+pub(super) struct Extension {
+    /// `B`, row-major: a row for each old anchor, a number for each new one.
+    pub(super) by: Vec<f64>,
+    pub(super) shift: Vec<f64>,
+}
+
+impl Extension {
+    /// From the first `old` anchors of an embedding to all of them; `None` where there is no estimate.
+    pub(super) fn of(embedding: &Embedding, old: usize) -> Result<Option<Self>, NoRoom> {
+        let (all, width) = (embedding.between_anchors()?, embedding.width());
+        let added = width - old;
+        let at = |i: usize, j: usize| all[i * width + j];
+        let ridge = |i: usize, j: usize| if i == j { RIDGE } else { 0.0 };
+        let Some(factor) = Positive::factor(old, |i, j| at(i, j) + ridge(i, j))? else {
+            return Ok(None);
+        };
+        let right: Vec<f64> = (0..old).flat_map(|i| (old..width).map(move |j| at(i, j))).collect();
+        let by = factor.solve(&right, added)?;
+        // Similarities are whole steps above their centre, before and after.
+        let (center, step) = (embedding.centers(), embedding.step());
+        let mut shift: Vec<f64> = center[old..].iter().map(|&c| -f64::from(c) / step).collect();
+        for (row, &center) in by.chunks_exact(added).zip(center) {
+            let sums = shift.iter_mut().zip(row);
+            sums.for_each(|(shift, by)| *shift += by * f64::from(center) / step);
+        }
+        Ok(Some(Extension { by, shift }))
+    }
+}
+
+/// Sums over the anchors that an embedding has now, from those over its first ones.
+pub(super) fn extended(sums: Sums, embedding: &Embedding) -> Result<Option<Sums>, NoRoom> {
+    let old = sums.total().len();
+    if old == embedding.width() {
+        return Ok(Some(sums));
+    }
+    match Extension::of(embedding, old)? {
+        Some(extension) => sums.extended(&extension).map(Some),
+        None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Features;
+
+    fn first(labels: &[u32]) -> Option<Anchored> {
+        let rows = vec![0.5; labels.len()];
+        let features = Features::new(&rows, 1).unwrap();
+        Anchored::of_first(Batch::new(features, Labels::single(labels)).unwrap())
+    }
+
+    #[test]
+    fn many_rows_with_new_labels_are_told_from_a_few() {
+        let anchored = first(&[1, 1, 2, 2, 1, 2, 1, 2]).unwrap();
+        let chosen = |labels: &[u32]| anchored.choose(Labels::single(labels), 16, 100);
+        assert!(chosen(&[1, 2, 1, 2, 2, 2, 1, 3]).is_empty(), "one in eight");
+        assert_eq!(chosen(&[1, 3, 1, 2, 2, 4, 1, 3]), [1, 5], "an eighth of the anchors");
+        assert_eq!(anchored.choose(Labels::single(&[3, 4]), 16, 1), [0], "as far as there is room");
+        let mut later = anchored.clone();
+        later.add(Labels::single(&[3, 4]), &[0]);
+        assert_eq!(later.newcomers(Labels::single(&[1, 3, 4])), [2]);
+    }
+
+    #[test]
+    fn where_most_labels_come_but_once_new_ones_are_nothing_new() {
+        let anchored = first(&[1, 2, 3, 4, 5, 6, 6, 6]).unwrap();
+        assert!(anchored.choose(Labels::single(&[9, 10, 11, 12]), 16, 100).is_empty());
+        assert!(Anchored::of_first(Batch::unlabelled(Features::new(&[0.5], 1).unwrap())).is_none());
+    }
+}
