@@ -191,7 +191,7 @@
 //!
 //! [`Learner`] is the trait that methods implement, for those who write one of their own, and
 //! [`check`] the contract that it should keep. [`learners`] has a page on each method of the
-//! library. [`protocol`] runs experiments as the papers do. [`HashParts`] takes a hash function
+//! library. [`protocol`] runs experiments as the papers do, and beyond. [`HashParts`] takes a hash function
 //! apart.
 //!
 //! [`brook`]: learners::brook

@@ -69,6 +69,17 @@ impl Incremental {
         Ok(steps)
     }
 
+    /// The rows of the first four classes. They are measured among themselves: rows of classes that have
+    /// not come yet would be in the way the first time, and what is forgotten would not show.
+    ///
+    /// # Errors
+    /// When a row has not one label.
+    pub fn first(&self, labels: Labels<'_>) -> Result<Vec<usize>> {
+        let classes = classes(labels, NAME)?;
+        let is_first = |row: &usize| self.order[..FIRST].contains(&classes[*row]);
+        Ok((0..classes.len()).filter(is_first).collect())
+    }
+
     /// Lets a learner learn the first `rows` of the database in this order, `batch` at a time; a batch
     /// never holds rows of two steps.
     ///
@@ -83,15 +94,8 @@ impl Incremental {
         measures: &Measures,
     ) -> Result<IncrementalFound> {
         let steps = self.steps(database.require_labels(NAME)?, rows)?;
-        let query_classes = classes(queries.require_labels(NAME)?, NAME)?;
-        let classes = classes(database.require_labels(NAME)?, NAME)?;
-        // Among themselves: rows of classes that have not come yet would be in the way the first time,
-        // and what is forgotten would not show.
-        let of_first = |classes: &[u32]| -> Vec<usize> {
-            let is_first = |row: &usize| self.order[..FIRST].contains(&classes[*row]);
-            (0..classes.len()).filter(is_first).collect()
-        };
-        let (first, among) = (of_first(&query_classes), of_first(&classes));
+        let first = self.first(queries.require_labels(NAME)?)?;
+        let among = self.first(database.require_labels(NAME)?)?;
         let mut learning = Duration::ZERO;
         let mut then = None;
         for (number, step) in steps.iter().enumerate() {

@@ -26,6 +26,8 @@ pub struct UnseenFound {
     pub unseen_alone: Evaluation,
     /// Queries of unseen classes, in all of the database.
     pub unseen_among_all: Evaluation,
+    /// Queries of the other classes, in a database of those alone.
+    pub seen_alone: Evaluation,
     /// Queries of the other classes, in all of the database.
     pub seen_among_all: Evaluation,
 }
@@ -70,9 +72,11 @@ impl UnseenClasses {
         let all: Vec<usize> = (0..ranked.database_rows()).collect();
         let unseen = self.rows(ranked.query_labels()?, true)?;
         let seen = self.rows(ranked.query_labels()?, false)?;
-        let alone = self.rows(ranked.database_labels()?, true)?;
+        let of_unseen = self.rows(ranked.database_labels()?, true)?;
+        let of_seen = self.rows(ranked.database_labels()?, false)?;
         Ok(UnseenFound {
-            unseen_alone: ranked.evaluate_part(&unseen, &alone, measures)?,
+            unseen_alone: ranked.evaluate_part(&unseen, &of_unseen, measures)?,
+            seen_alone: ranked.evaluate_part(&seen, &of_seen, measures)?,
             unseen_among_all: ranked.evaluate_part(&unseen, &all, measures)?,
             seen_among_all: ranked.evaluate_part(&seen, &all, measures)?,
         })

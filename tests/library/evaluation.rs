@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use crate::streams::config;
 use crate::twin::ranking;
 
-fn random(rows: usize, bits: usize, spread: f64, sets: bool, seed: u64) -> (Codes, LabelList) {
+pub fn random(rows: usize, bits: usize, spread: f64, sets: bool, seed: u64) -> (Codes, LabelList) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut codes = Codes::new(bits).unwrap();
     let mut labels = LabelList::default();
@@ -29,7 +29,7 @@ fn random(rows: usize, bits: usize, spread: f64, sets: bool, seed: u64) -> (Code
     (codes, labels)
 }
 
-fn assert_close(fast: &Evaluation, slow: &Evaluation) {
+pub fn assert_close(fast: &Evaluation, slow: &Evaluation) {
     let numbers = |e: &Evaluation| {
         let lists = [&e.map_at, &e.precision_at, &e.precision_radius, &e.ndcg_at];
         let mut all: Vec<f64> = lists.iter().flat_map(|l| l.iter().map(|(_, v)| *v)).collect();

@@ -24,4 +24,6 @@ mod memory;
 mod methods;
 mod model;
 mod old_files;
+mod protocols;
+mod scores;
 mod streams;

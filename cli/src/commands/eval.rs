@@ -2,8 +2,10 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::ArgAction;
-use hashbrook::eval::{Evaluation, Items, Measures, evaluate, neighbours};
-use hashbrook::{Codes, Features, LabelNames};
+use hashbrook::eval::{
+    Dial, Evaluation, Items, Measures, evaluate, evaluate_scores, neighbours, neighbours_by,
+};
+use hashbrook::{Batch, Codes, Features, LabelNames};
 use serde_json::{Map, Value, json};
 
 use crate::args::ModelAndData;
@@ -18,7 +20,10 @@ use crate::{console, input, interrupt};
 #[command(after_help = "\
 Example:
   hashbrook eval --model digits.model --data db.npy --labels db-labels.npy \\
-                 --queries queries.npy --query-labels query-labels.npy --radius 0,1,2 --json")]
+                 --queries queries.npy --query-labels query-labels.npy --radius 0,1,2 --json
+
+With --label-weight 4 items of one kind come first, by likeness within it; with --detail-weight 4 it is
+the other way round. Both need a model whose codes have detail bits (brook with detail).")]
 pub struct Args {
     #[command(flatten)]
     input: ModelAndData,
@@ -58,15 +63,45 @@ pub struct Args {
     #[arg(long, value_name = "N,...", value_delimiter = ',', num_args = 0..=1, require_equals = true, default_missing_value = "10,100,1000")]
     neighbours: Option<Vec<usize>>,
 
+    /// What a label bit counts, of codes that have detail bits as well: rank by the sum of the weights
+    /// of the bits that differ, rather than by their number. Radii are then sums, too
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    label_weight: u32,
+
+    /// What a detail bit counts
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    detail_weight: u32,
+
+    /// Do not cut queries to bits: multiply the weight of each bit by how sure the query is of it.
+    /// Such sums have no radius
+    #[arg(long)]
+    float_query: bool,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
+impl Args {
+    /// How bits are weighed, if not all alike.
+    fn dial(&self) -> Result<Option<Dial>> {
+        let dial = Dial::new(self.label_weight, self.detail_weight)?.float_query(self.float_query);
+        let alike = self.label_weight == 1 && self.detail_weight == 1 && !self.float_query;
+        Ok((!alike).then_some(dial))
+    }
+}
+
+/// What is shown while queries are encoded.
+const QUERIES: &str = "queries ";
+
 pub fn run(args: &Args) -> Result<()> {
     interrupt::nothing_to_save();
     let start = Instant::now();
+    let dial = args.dial()?;
     let function = input::load_function(&args.input.model)?;
+    if dial.is_some() && !args.float_query && function.label_bits() == function.bits() {
+        console::note("these codes have no detail bits: the order is that of all bits alike");
+    }
     let mut names = LabelNames::new();
     let mut encoded = |what: &str, data: &[String], label_files: &[String]| -> Result<_> {
         // Labels first: they are quick to read, and a wrong number of them is soon known.
@@ -74,25 +109,38 @@ pub fn run(args: &Args) -> Result<()> {
         let shape = (reader.rows(), reader.dim());
         let labels = input::labels_for(label_files, &mut names, data, shape)?;
         let (mut codes, mut vectors) = (Codes::new(function.bits())?, Vec::new());
+        let mut as_they_are = Vec::new();
         input::for_each_rows(what, &mut reader, |rows| {
             codes.append(&function.encode(rows)?)?;
             if args.neighbours.is_some() {
                 vectors.extend(function.prepared(rows)?);
             }
+            if dial.is_some() && what == QUERIES {
+                as_they_are.extend_from_slice(rows.values());
+            }
             Ok(())
         })?;
         let shape = (codes.len(), reader.dim());
         input::check_label_count(label_files, labels.len(), data, shape)?;
-        Ok((codes, labels, vectors))
+        Ok((codes, labels, vectors, as_they_are))
     };
-    let (queries, query_labels, query_vectors) =
-        encoded("queries ", &args.queries, &args.query_labels)?;
-    let (database, labels, vectors) = encoded("database", &args.input.data, &args.labels)?;
+    let (queries, query_labels, query_vectors, as_they_are) =
+        encoded(QUERIES, &args.queries, &args.query_labels)?;
+    let (database, labels, vectors, _) = encoded("database", &args.input.data, &args.labels)?;
+    let weighed = match dial {
+        Some(dial) => Some(dial.weigh(&function, Features::new(&as_they_are, function.dim())?)?),
+        None => None,
+    };
+    let dialled = weighed.as_ref().map(|weighed| weighed.rank(&database)).transpose()?;
     let encoding = start.elapsed();
     let clock = Instant::now();
-    let mut measures = Measures::new(&args.top, &args.precision_at, &args.radius);
+    let radii = if args.float_query { &[] } else { args.radius.as_slice() };
+    let mut measures = Measures::new(&args.top, &args.precision_at, radii);
     measures.ndcg_at = args.ndcg_at.clone();
-    let found = evaluate(&queries, query_labels.view(), &database, labels.view(), &measures)?;
+    let found = match &dialled {
+        Some(dialled) => evaluate_scores(dialled, query_labels.view(), labels.view(), &measures)?,
+        None => evaluate(&queries, query_labels.view(), &database, labels.view(), &measures)?,
+    };
     if found.answerable == 0 {
         bail!(
             "no query shares a label with anything in the database; do {} and {} name labels alike?",
@@ -102,11 +150,21 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let mut results = results(&found);
     if let Some(among) = &args.neighbours {
-        let queries = Features::new(&query_vectors, function.dim())
-            .and_then(|vectors| Items::new(&queries, vectors, query_labels.view()))?;
-        let database = Features::new(&vectors, function.dim())
-            .and_then(|vectors| Items::new(&database, vectors, labels.view()))?;
-        let found = neighbours(queries, database, among)?;
+        let query_vectors = Features::new(&query_vectors, function.dim())?;
+        let vectors = Features::new(&vectors, function.dim())?;
+        let found = match &dialled {
+            Some(dialled) => neighbours_by(
+                dialled,
+                Batch::new(query_vectors, query_labels.view())?,
+                Batch::new(vectors, labels.view())?,
+                among,
+            )?,
+            None => neighbours(
+                Items::new(&queries, query_vectors, query_labels.view())?,
+                Items::new(&database, vectors, labels.view())?,
+                among,
+            )?,
+        };
         results.extend(named("neighbours@", &found.kept));
         results.extend(named("precision@1_reranked_", &found.reranked));
         results.push(("precision@1_by_vectors".to_owned(), found.by_vectors));

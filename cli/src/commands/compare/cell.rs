@@ -1,16 +1,14 @@
 //! One run: a method, a length and a seed.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use hashbrook::dataset::Data;
-use hashbrook::eval::Measures;
-use hashbrook::protocol::Experiment;
-use hashbrook::{Center, Method, Setup, file};
+use hashbrook::{Center, Method, file};
 use serde_json::{Map, Value, json};
 
 use super::Args;
+use super::protocol::{Column, Protocol, Run};
 
 /// A method with its parameters, under the name it was given on the command line.
 pub struct Contender {
@@ -18,10 +16,22 @@ pub struct Contender {
     pub method: Method,
     /// Whether it was asked for by name, and not with all others.
     pub asked_for: bool,
+    /// Whether it ranks by the vectors themselves, as the method prepares them, and not by codes.
+    pub by_vectors: bool,
 }
 
+/// What ranks by the cosine of the vectors themselves, among the methods.
+const COSINE: &str = "cosine";
+
+/// What stands in every table beyond the papers' protocol.
+const REFERENCES: [&str; 3] = ["lsh", "itq", COSINE];
+
 impl Contender {
-    pub fn parse_all(names: &[String], preset: Option<&str>) -> Result<Vec<Contender>> {
+    pub fn parse_all(
+        names: &[String],
+        preset: Option<&str>,
+        protocol: Protocol,
+    ) -> Result<Vec<Contender>> {
         let mut all = Vec::new();
         for name in names {
             if name == "all" {
@@ -30,7 +40,16 @@ impl Contender {
                     all.push(Contender { asked_for: false, ..contender });
                 }
             } else {
-                all.push(Contender::parse(name, preset)?);
+                all.push(Contender::named(name, preset, protocol)?);
+            }
+        }
+        if protocol != Protocol::Paper {
+            for name in REFERENCES {
+                if all.iter().any(|contender| contender.name == name) {
+                    continue;
+                }
+                let reference = Contender::named(name, preset, protocol)?;
+                all.push(Contender { asked_for: false, ..reference });
             }
         }
         let mut seen = Vec::new();
@@ -41,6 +60,16 @@ impl Contender {
             seen.push(&contender.name);
         }
         Ok(all)
+    }
+
+    /// As [`parse`](Contender::parse); or, where a protocol knows them, the vectors themselves.
+    pub fn named(name: &str, preset: Option<&str>, protocol: Protocol) -> Result<Contender> {
+        if name != COSINE || protocol == Protocol::Paper {
+            return Contender::parse(name, preset);
+        }
+        // What learns nothing prepares them.
+        let method = Method::named("lsh")?;
+        Ok(Contender { name: COSINE.to_owned(), method, asked_for: true, by_vectors: true })
     }
 
     /// A method with parameters, on top of those of a preset: NAME:PARAMETER=VALUE+...
@@ -56,7 +85,7 @@ impl Contender {
             })?;
             method.set(parameter, value)?;
         }
-        Ok(Contender { name: name.to_owned(), method, asked_for: true })
+        Ok(Contender { name: name.to_owned(), method, asked_for: true, by_vectors: false })
     }
 }
 
@@ -78,25 +107,11 @@ pub fn fingerprint(data: &Data) -> String {
 /// What was found in one run, by name.
 pub type Found = Map<String, Value>;
 
-/// The measures that a run gives, in the order of the table.
-pub fn measures(top: usize, ndcg_at: usize) -> [String; 8] {
-    [
-        "mAP".to_owned(),
-        format!("mAP@{top}"),
-        "precision@100".to_owned(),
-        "precision_radius_2".to_owned(),
-        format!("ndcg@{ndcg_at}"),
-        "learn_seconds".to_owned(),
-        "encode_rows_per_second".to_owned(),
-        "state_bytes".to_owned(),
-    ]
-}
-
 pub struct Cell<'a> {
     pub contender: &'a Contender,
     pub bits: usize,
     pub seed: u64,
-    pub measures: [String; 8],
+    pub columns: Vec<Column>,
     /// Everything that the result depends on.
     settings: Value,
 }
@@ -114,7 +129,7 @@ impl<'a> Cell<'a> {
             super::CenterOn::First => "first",
             super::CenterOn::All => "all",
         };
-        let settings = json!({
+        let mut settings = json!({
             "method": contender.method.table(),
             "bits": bits,
             "seed": seed,
@@ -127,8 +142,13 @@ impl<'a> Cell<'a> {
             "ndcg_at": args.ndcg_at,
             "version": env!("CARGO_PKG_VERSION"),
         });
-        let measures = measures(args.top, args.ndcg_at);
-        Cell { contender, bits, seed, measures, settings }
+        // The first protocol there was has no name, so that results of it that are kept stay in use.
+        if args.protocol != Protocol::Paper {
+            settings["protocol"] = json!(args.protocol.name());
+            settings["by_vectors"] = json!(contender.by_vectors);
+        }
+        let columns = args.protocol.columns(args.top, args.ndcg_at);
+        Cell { contender, bits, seed, columns, settings }
     }
 
     /// Where the result is kept: a name for people, and a checksum of the settings.
@@ -170,43 +190,20 @@ impl<'a> Cell<'a> {
         queries: &Data,
         center: Center,
     ) -> Result<Found> {
-        let rows = args.rows.min(database.len());
-        let suited = rows.div_ceil(10).clamp(1, 2000);
-        let mut measures = Measures::new(&[args.top], &[100], &[2]);
-        measures.ndcg_at = vec![args.ndcg_at];
-        let experiment = Experiment {
-            stream: database.batch().slice(0..rows),
+        let run = Run {
+            protocol: args.protocol,
+            contender: self.contender,
+            bits: self.bits,
+            seed: self.seed,
+            rows: args.rows,
+            batch: args.batch.map(|batch| batch as usize),
+            top: args.top,
+            ndcg_at: args.ndcg_at,
+            center,
             database: database.batch(),
             queries: queries.batch(),
-            batch: args.batch.map_or(suited, |batch| batch as usize),
-            every: None,
-            measures,
         };
-        let method = &self.contender.method;
-        let warmup = Some(method.warmup().min(rows));
-        let mut setup = Setup::default();
-        setup.center = center;
-        setup.warmup = warmup;
         let name = || format!("{}, {} bits, seed {}", self.contender.name, self.bits, self.seed);
-        let mut model =
-            method.start_with(database.dim(), self.bits, self.seed, setup).with_context(name)?;
-        let checkpoints = experiment.run(&mut model, |_| {}).with_context(name)?;
-        let Some(last) = checkpoints.last() else { bail!("{}: nothing was measured", name()) };
-        let function = model.try_hash_function()?;
-        let clock = Instant::now();
-        function.encode(database.batch().features())?;
-        let rate = database.len() as f64 / clock.elapsed().as_secs_f64();
-        let found = &last.evaluation;
-        let values = [
-            json!(found.map),
-            json!(found.map_at[0].1),
-            json!(found.precision_at[0].1),
-            json!(found.precision_radius[0].1),
-            json!(found.ndcg_at[0].1),
-            json!(last.learning.as_secs_f64()),
-            json!(rate),
-            json!(model.to_bytes().len()),
-        ];
-        Ok(self.measures.iter().cloned().zip(values).collect())
+        run.found().with_context(name)
     }
 }

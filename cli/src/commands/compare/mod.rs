@@ -1,4 +1,5 @@
 mod cell;
+mod protocol;
 mod table;
 
 use std::path::PathBuf;
@@ -8,20 +9,26 @@ use clap::ArgAction;
 use hashbrook::dataset::Data;
 use hashbrook::{Center, Setup};
 
-use self::cell::{Cell, Found};
-pub use self::cell::{Contender, fingerprint};
+use self::cell::Cell;
+pub use self::cell::{Contender, Found, fingerprint};
+pub use self::protocol::{Protocol, Run};
 use crate::{console, interrupt};
 
 /// Runs several methods by the papers' protocol and prints one table
 ///
 /// For each seed the data is split into queries and a database, the first rows of the database are
 /// streamed through each method, and search is measured. The data is held in memory.
+///
+/// The papers reward one thing: the same label, among classes that were all learned. Other protocols
+/// measure what else codes are searched for; lsh, itq and the cosine of the vectors themselves are in
+/// each of their tables.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   hashbrook compare --data x.npy --labels y.npy --methods all --bits 32,64,128 --seeds 3
   hashbrook compare --data x.npy --labels y.npy --preset mnist --bits 64 --out results/ \\
                     --methods bsodh,bsodh:order=alternating,mihash:gradient=released+bins=32
+  hashbrook compare --data x.npy --labels y.npy --protocol unseen --bits 64 --methods brook,mihash
 
 With --out every result is kept in the folder, and a run that was stopped goes on where it was.")]
 pub struct Args {
@@ -33,6 +40,10 @@ pub struct Args {
     /// separated by commas
     #[arg(long, value_name = "FILE", required = true, action = ArgAction::Append)]
     labels: Vec<String>,
+
+    /// What is measured, and of which stream
+    #[arg(long, value_name = "NAME", default_value = "paper")]
+    protocol: Protocol,
 
     /// The methods: all, or names separated by commas, each with parameters of its own if need be
     /// (NAME:PARAMETER=VALUE+PARAMETER=VALUE)
@@ -97,7 +108,7 @@ enum CenterOn {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let contenders = Contender::parse_all(&args.methods, args.preset.as_deref())?;
+    let contenders = Contender::parse_all(&args.methods, args.preset.as_deref(), args.protocol)?;
     let data = Data::read(&args.data, &args.labels)?;
     let center = match args.center {
         CenterOn::None => Center::None,
@@ -110,7 +121,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let cells = grid(args, &contenders, &data)?;
     let found = measure(args, &cells, &data, &center)?;
-    table::print(args.json, args.csv, &cells, &found)
+    table::print(args, &cells, &found)
 }
 
 /// All runs, seed by seed, so that those of one split come together.
@@ -120,6 +131,10 @@ fn grid<'a>(args: &Args, contenders: &'a [Contender], data: &Data) -> Result<Vec
     for seed in 1..=args.seeds {
         for &bits in &args.bits {
             for contender in contenders {
+                // Vectors have no bits: once is enough.
+                if contender.by_vectors && Some(&bits) != args.bits.first() {
+                    continue;
+                }
                 // What is wrong with a method should show before hours of work on others.
                 match contender.method.start_with(data.dim(), bits, 1, Setup::default()) {
                     Ok(_) => cells.push(Cell::new(args, contender, bits, seed, &fingerprint)),

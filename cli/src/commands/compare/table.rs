@@ -3,14 +3,16 @@
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
+use super::Args;
 use super::cell::{Cell, Found};
+use super::protocol::{Column, Kind};
 use crate::console;
 
-pub fn print(json: bool, csv: bool, cells: &[Cell<'_>], found: &[Found]) -> Result<()> {
-    match (json, csv) {
+pub fn print(args: &Args, cells: &[Cell<'_>], found: &[Found]) -> Result<()> {
+    match (args.json, args.csv) {
         (true, _) => print_json(cells, found),
         (_, true) => print_csv(cells, found),
-        _ => print_table(cells, found),
+        _ => print_table(cells, found, args.protocol.remark()),
     }
 }
 
@@ -53,13 +55,16 @@ fn print_json(cells: &[Cell<'_>], found: &[Found]) -> Result<()> {
     for group in groups(cells, found) {
         let mut object = Map::new();
         object.insert("method".to_owned(), json!(group.cell.contender.name));
-        object.insert("parameters".to_owned(), json!(group.cell.contender.method.table()));
-        object.insert("bits".to_owned(), json!(group.cell.bits));
+        let codes = !group.cell.contender.by_vectors;
+        let parameters = codes.then(|| group.cell.contender.method.table());
+        object.insert("parameters".to_owned(), json!(parameters));
+        object.insert("bits".to_owned(), json!(codes.then_some(group.cell.bits)));
         object.insert("seeds".to_owned(), json!(group.found.len()));
-        for measure in &group.cell.measures {
-            let (mean, spread) = group.mean(measure);
-            let value = json!({ "mean": mean, "spread": spread, "each": group.values(measure) });
-            object.insert(measure.clone(), value);
+        for column in &group.cell.columns {
+            let (mean, spread) = group.mean(&column.name);
+            let each = group.values(&column.name);
+            let value = json!({ "mean": mean, "spread": spread, "each": each });
+            object.insert(column.name.clone(), value);
         }
         console::line(Value::Object(object))?;
     }
@@ -68,55 +73,55 @@ fn print_json(cells: &[Cell<'_>], found: &[Found]) -> Result<()> {
 
 fn print_csv(cells: &[Cell<'_>], found: &[Found]) -> Result<()> {
     let Some(first) = cells.first() else { return Ok(()) };
-    console::line(format_args!("method,bits,seed,{}", first.measures.join(",")))?;
+    let names: Vec<&str> = first.columns.iter().map(|column| column.name.as_str()).collect();
+    console::line(format_args!("method,bits,seed,{}", names.join(",")))?;
     for (cell, found) in cells.iter().zip(found) {
-        let value = |measure: &String| found.get(measure).map(Value::to_string).unwrap_or_default();
-        let values: Vec<String> = cell.measures.iter().map(value).collect();
-        let (name, bits, seed) = (&cell.contender.name, cell.bits, cell.seed);
+        let number = |name: &String| found.get(name).filter(|value| !value.is_null());
+        let value = |name: &String| number(name).map(Value::to_string).unwrap_or_default();
+        let values: Vec<String> = cell.columns.iter().map(|column| value(&column.name)).collect();
+        let (name, bits, seed) = (&cell.contender.name, bits(cell), cell.seed);
         console::line(format_args!("{name},{bits},{seed},{}", values.join(",")))?;
     }
     Ok(())
 }
 
-fn print_table(cells: &[Cell<'_>], found: &[Found]) -> Result<()> {
+/// The length of the codes; none of vectors.
+fn bits(cell: &Cell<'_>) -> String {
+    if cell.contender.by_vectors { String::new() } else { cell.bits.to_string() }
+}
+
+fn print_table(cells: &[Cell<'_>], found: &[Found], remark: Option<&str>) -> Result<()> {
     let groups = groups(cells, found);
     let Some(first) = groups.first() else { return Ok(()) };
     let width =
         groups.iter().map(|group| group.cell.contender.name.len()).max().unwrap_or(0).max(6);
-    let titles = [
-        "mAP",
-        first.cell.measures[1].as_str(),
-        "P@100",
-        "P r<=2",
-        first.cell.measures[4].as_str(),
-        "learn, s",
-        "encode, rows/s",
-        "state, KiB",
-    ];
-    let titles = titles.map(|title| format!("{title:>15}")).concat();
+    let title = |column: &Column| format!("{:>15}", column.title);
+    let titles: String = first.cell.columns.iter().map(title).collect();
     console::line(format_args!("{:width$} bits{titles}", "method"))?;
-    let mut bits = first.cell.bits;
+    let mut last = first.cell.bits;
     for group in &groups {
-        if group.cell.bits != bits {
-            bits = group.cell.bits;
+        if group.cell.bits != last {
+            last = group.cell.bits;
             console::line("")?;
         }
-        let mut line = format!("{:width$} {bits:>4}", group.cell.contender.name);
-        for (at, measure) in group.cell.measures.iter().enumerate() {
-            let (mean, spread) = group.mean(measure);
-            let text = match at {
-                0..5 => match spread {
-                    Some(spread) => format!("{mean:.3} ±{spread:.3}"),
-                    None => format!("{mean:.3}"),
-                },
-                5 if mean < 0.1 => format!("{mean:.4}"),
-                5 => format!("{mean:.2}"),
-                6 => console::count(mean as u64),
-                _ => console::count((mean / 1024.0).ceil() as u64),
+        let mut line = format!("{:width$} {:>4}", group.cell.contender.name, bits(group.cell));
+        for column in &group.cell.columns {
+            let (mean, spread) = group.mean(&column.name);
+            let text = match (column.kind, spread) {
+                _ if mean.is_nan() => "-".to_owned(),
+                (Kind::Score, Some(spread)) => format!("{mean:.3} ±{spread:.3}"),
+                (Kind::Score, None) => format!("{mean:.3}"),
+                (Kind::Seconds, _) if mean < 0.1 => format!("{mean:.4}"),
+                (Kind::Seconds, _) => format!("{mean:.2}"),
+                (Kind::Rate, _) => console::count(mean as u64),
+                (Kind::Bytes, _) => console::count((mean / 1024.0).ceil() as u64),
             };
             line += &format!("{text:>15}");
         }
         console::line(line)?;
+    }
+    if let Some(remark) = remark {
+        console::line(format_args!("\n{remark}"))?;
     }
     if first.found.len() > 1 {
         console::line(format_args!(

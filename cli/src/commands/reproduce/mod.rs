@@ -40,7 +40,7 @@ The folder of --data holds a folder per data set: mnist (the four gzipped IDX fi
 tinyimagenet-cnn (features.npy and labels.npy).")]
 pub struct Args {
     /// Experiments to run: tables, curves, sensitivity, balance, scaling, convergence, collapse,
-    /// tsne, cost, orders, batches [default: all]
+    /// tsne, cost, orders, batches, beyond [default: all]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     only: Vec<String>,
 

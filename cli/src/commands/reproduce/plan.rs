@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use crate::commands::compare::Contender;
+use crate::commands::compare::{Contender, Protocol};
 
 /// The grid that the program carries.
 const GRID: &str = include_str!("paper.toml");
@@ -97,6 +97,9 @@ pub struct Experiment {
     /// Sizes of batches, in place of the data set's own.
     #[serde(default)]
     pub batches: Vec<usize>,
+    /// Protocols of `compare`, in place of the paper's.
+    #[serde(default)]
+    pub protocols: Vec<Protocol>,
 }
 
 /// A row of the paper's tables, from 32 bits on.
@@ -118,6 +121,7 @@ pub struct Cell {
     pub batch: usize,
     pub every: Option<usize>,
     pub tsne: bool,
+    pub protocol: Protocol,
 }
 
 impl Cell {
@@ -125,8 +129,12 @@ impl Cell {
     pub fn key(&self) -> String {
         let every = self.every.map_or(String::new(), |every| format!(" every {every}"));
         let tsne = if self.tsne { " | t-SNE" } else { "" };
+        let protocol = match self.protocol {
+            Protocol::Paper => String::new(),
+            other => format!(" | {}", other.name()),
+        };
         format!(
-            "{} | {} | {} bits | seed {} | batch {}{every}{tsne}",
+            "{} | {} | {} bits | seed {} | batch {}{every}{tsne}{protocol}",
             self.dataset, self.spec, self.bits, self.seed, self.batch
         )
     }
@@ -224,6 +232,8 @@ impl Experiment {
     pub fn cells(&self, plan: &Plan, dataset: &Dataset) -> Result<Vec<Cell>> {
         let mut cells = Vec::new();
         let batches = if self.batches.is_empty() { &[dataset.batch][..] } else { &self.batches };
+        let paper = [Protocol::Paper];
+        let protocols = if self.protocols.is_empty() { &paper[..] } else { &self.protocols };
         // A quick run looks at the larger sets once.
         let quick = self.datasets.iter().any(|name| name == "digits");
         let (bits, most) = match quick && dataset.name != "digits" {
@@ -232,7 +242,8 @@ impl Experiment {
         };
         for spec in self.specs(plan) {
             if spec != DENSE {
-                Contender::parse(&spec, Some(&dataset.preset)).with_context(|| spec.clone())?;
+                Contender::named(&spec, Some(&dataset.preset), protocols[0])
+                    .with_context(|| spec.clone())?;
             }
             let entrant = plan.method(&spec);
             if quick && dataset.name != "digits" && entrant.is_some_and(|method| method.slow) {
@@ -240,10 +251,12 @@ impl Experiment {
             }
             let seeds = entrant.and_then(|method| method.seeds).unwrap_or(most).min(most);
             for (&bits, seed) in bits.iter().flat_map(|b| (1..=seeds).map(move |s| (b, s))) {
-                for &batch in batches {
+                for (&batch, &protocol) in
+                    batches.iter().flat_map(|batch| protocols.iter().map(move |p| (batch, p)))
+                {
                     let (dataset, spec) = (dataset.name.clone(), spec.clone());
                     let (every, tsne) = (self.every, self.tsne);
-                    cells.push(Cell { dataset, spec, bits, seed, batch, every, tsne });
+                    cells.push(Cell { dataset, spec, bits, seed, batch, every, tsne, protocol });
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use super::plan::{Cell, Dataset, Experiment, Plan};
 use super::store::{Point, Record, Store};
+use crate::commands::compare::Protocol;
 
 /// A mean over seeds.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +54,12 @@ impl Runs<'_> {
         Stat::of(&done.map(|record| measure(record)).collect::<Vec<_>>())
     }
 
+    /// The mean of what another protocol than the paper's measures.
+    pub fn of_protocol(&self, measure: &str) -> Option<Stat> {
+        let values = self.records.iter().filter_map(|record| record.measured.get(measure).copied());
+        Stat::of(&values.collect::<Vec<_>>())
+    }
+
     /// Why none could be run.
     pub fn failure(&self) -> Option<&str> {
         self.records.iter().find_map(|record| record.failed.as_deref())
@@ -70,8 +77,31 @@ impl<'a> Results<'a> {
         named.filter(some).collect()
     }
 
+    /// Those of a method with its parameters, at a length, by a protocol.
+    pub fn runs_by(
+        &self,
+        protocol: Protocol,
+        experiment: &Experiment,
+        dataset: &Dataset,
+        spec: &str,
+        bits: usize,
+    ) -> Runs<'a> {
+        let cell = |seed: u64| Cell {
+            dataset: dataset.name.clone(),
+            spec: spec.to_owned(),
+            bits,
+            seed,
+            batch: dataset.batch,
+            every: experiment.every,
+            tsne: experiment.tsne,
+            protocol,
+        };
+        let records = (1..=experiment.seeds).filter_map(|seed| self.store.get(&cell(seed)));
+        Runs { records: records.collect() }
+    }
+
     /// Those of a method with its parameters, at a length and with a size of batches (that of the
-    /// data set if `None`).
+    /// data set if `None`), by the paper's protocol.
     pub fn runs(
         &self,
         experiment: &Experiment,
@@ -88,6 +118,7 @@ impl<'a> Results<'a> {
             batch: batch.unwrap_or(dataset.batch),
             every: experiment.every,
             tsne: experiment.tsne,
+            protocol: Protocol::Paper,
         };
         let records = (1..=experiment.seeds).filter_map(|seed| self.store.get(&cell(seed)));
         Runs { records: records.collect() }

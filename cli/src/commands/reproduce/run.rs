@@ -1,6 +1,6 @@
 //! Running a cell.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use hashbrook::{Batch, Center, Codes, Features, LabelList, Method, Model, Setup,
 use super::plan::{Cell, DENSE, Dataset};
 use super::store::{Classes, Drawn, Point, Record, Taught};
 use super::tsne;
-use crate::commands::compare::{Contender, fingerprint};
+use crate::commands::compare::{Contender, Protocol, Run, fingerprint};
 
 /// How many rows of each class are looked at for [`Classes`], of how many classes at most.
 const ROWS_PER_CLASS: usize = 50;
@@ -70,6 +70,7 @@ impl Loaded {
             checkpoints: Vec::new(),
             classes: Classes::default(),
             drawn: Vec::new(),
+            measured: BTreeMap::new(),
             failed: None,
         };
         if self.split.as_ref().is_none_or(|(seed, _, _)| *seed != cell.seed) {
@@ -80,6 +81,13 @@ impl Loaded {
         let Some((_, database, queries)) = &self.split else { bail!("no split") };
         if cell.spec == DENSE {
             record.checkpoints = dense(&self.center, database, dataset, cell)?;
+            return Ok(record);
+        }
+        if cell.protocol != Protocol::Paper {
+            match beyond(&self.center, (database, queries), dataset, cell) {
+                Ok(measured) => record.measured = measured,
+                Err(error) => record.failed = Some(format!("{error:#}")),
+            }
             return Ok(record);
         }
         let method = Contender::parse(&cell.spec, Some(&dataset.preset))?.method;
@@ -115,6 +123,31 @@ impl Loaded {
         }
         Ok(record)
     }
+}
+
+/// What another protocol than the paper's measures.
+fn beyond(
+    center: &[f32],
+    (database, queries): (&Data, &Data),
+    dataset: &Dataset,
+    cell: &Cell,
+) -> Result<BTreeMap<String, f64>> {
+    let contender = Contender::named(&cell.spec, Some(&dataset.preset), cell.protocol)?;
+    let run = Run {
+        protocol: cell.protocol,
+        contender: &contender,
+        bits: cell.bits,
+        seed: cell.seed,
+        rows: dataset.rows,
+        batch: Some(cell.batch),
+        top: 1000,
+        ndcg_at: 100,
+        center: Center::Given(center.to_vec()),
+        database: database.batch(),
+        queries: queries.batch(),
+    };
+    let found = run.found()?;
+    Ok(found.into_iter().filter_map(|(name, value)| Some((name, value.as_f64()?))).collect())
 }
 
 fn point(checkpoint: &Checkpoint) -> Point {

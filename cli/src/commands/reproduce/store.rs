@@ -24,6 +24,9 @@ pub struct Record {
     /// Codes placed in the plane, where that was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drawn: Vec<Drawn>,
+    /// What other protocols than the paper's measure, by the names of `compare`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub measured: BTreeMap<String, f64>,
     /// Why it could not be run, if it could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
@@ -218,7 +221,8 @@ mod tests {
 
     fn cell(dataset: &str) -> Cell {
         let (dataset, spec) = (dataset.to_owned(), "lsh".to_owned());
-        Cell { dataset, spec, bits: 8, seed: 1, batch: 10, every: None, tsne: false }
+        let protocol = crate::commands::compare::Protocol::Paper;
+        Cell { dataset, spec, bits: 8, seed: 1, batch: 10, every: None, tsne: false, protocol }
     }
 
     fn record(dataset: &str, data: &str, state_bytes: usize) -> Record {
@@ -230,6 +234,7 @@ mod tests {
             checkpoints: Vec::new(),
             classes: Classes::default(),
             drawn: Vec::new(),
+            measured: BTreeMap::new(),
             failed: None,
         }
     }

@@ -1,6 +1,7 @@
 //! The report's sections, derived from results alone: what was found first, then experiment by
 //! experiment; here those on all methods.
 
+mod beyond;
 mod codes;
 mod found;
 mod parameters;
@@ -15,7 +16,7 @@ use super::store::Point;
 /// All sections there are results for.
 pub fn sections(results: &Results<'_>) -> Vec<Section> {
     type Write = fn(&Results<'_>, &Experiment, &mut Section);
-    let written: [(&'static str, &str, Write); 11] = [
+    let written: [(&'static str, &str, Write); 12] = [
         ("tables", "Search quality, beside the paper", tables),
         ("curves", "Precision at R, and learning as the stream goes by", curves),
         ("sensitivity", "Sensitivity to lambda and sigma", parameters::sensitivity),
@@ -27,6 +28,7 @@ pub fn sections(results: &Results<'_>) -> Vec<Section> {
         ("cost", "What a batch costs as the stream grows", codes::growing_cost),
         ("orders", "Three orders of the same steps", parameters::orders),
         ("batches", "The size of batches", parameters::batches),
+        ("beyond", "Beyond the paper: what else codes are searched for", beyond::protocols),
     ];
     let judged = claims::judge(results);
     let mut sections = vec![found::section(results, &judged), claims::section(results, &judged)];

@@ -17,6 +17,9 @@
 //!
 //! Means over seeds, and the smallest and largest where there are several.
 
+mod asked;
+mod table;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,6 +28,9 @@ use hashbrook::dataset::Data;
 use hashbrook::eval::{Dial, Measures};
 use hashbrook::protocol::{Incremental, Ranked, UnseenClasses, Vectors, kept_out, learn_rows};
 use hashbrook::{Batch, Center, HashFunction, Method, Model, Setup};
+
+use crate::asked::Asked;
+use crate::table::Table;
 
 struct Set {
     name: &'static str,
@@ -63,102 +69,6 @@ const SETS: [Set; 3] = [
 ];
 
 type Failure = Box<dyn std::error::Error>;
-
-/// What was asked for.
-struct Asked {
-    folder: String,
-    sets: Vec<String>,
-    sections: Vec<String>,
-    references: Vec<String>,
-    seeds: u64,
-    bits: usize,
-    parameters: Vec<(String, String)>,
-}
-
-impl Asked {
-    fn read() -> Result<Asked, Failure> {
-        let list = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
-        let mut words = std::env::args().skip(1);
-        let mut asked = Asked {
-            folder: words.next().ok_or("usage: beyond_table FOLDER [NAME=VALUE ...]")?,
-            sets: SETS.iter().map(|set| set.name.to_owned()).collect(),
-            sections: list("paper,kept-out,neighbours,unseen,dial,incremental"),
-            references: list("lsh,itq,cosine"),
-            seeds: 3,
-            bits: 64,
-            parameters: Vec::new(),
-        };
-        for word in words {
-            let (name, value) =
-                word.split_once('=').ok_or(format!("{word} is not of the form NAME=VALUE"))?;
-            match name {
-                "sets" => asked.sets = list(value),
-                "sections" => asked.sections = list(value),
-                "references" => asked.references = list(value),
-                "seeds" => asked.seeds = value.parse()?,
-                "bits" => asked.bits = value.parse()?,
-                _ => asked.parameters.push((name.to_owned(), value.to_owned())),
-            }
-        }
-        Ok(asked)
-    }
-
-    fn wants(&self, section: &str) -> bool {
-        self.sections.iter().any(|asked| asked == section)
-    }
-
-    fn refers_to(&self, reference: &str) -> bool {
-        self.references.iter().any(|asked| asked == reference)
-    }
-
-    fn brook(&self, more: &[(&str, &str)]) -> Result<Method, Failure> {
-        let mut method = Method::named("brook")?;
-        let given = self.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        for (name, value) in given.chain(more.iter().copied()) {
-            method.set(name, value)?;
-        }
-        Ok(method)
-    }
-}
-
-/// The rows of a table: what was ranked by, and what was measured, each with a value per seed.
-#[derive(Default)]
-struct Table(Vec<(String, Vec<(&'static str, Vec<f64>)>)>);
-
-impl Table {
-    fn add(&mut self, row: &str, values: &[(&'static str, f64)]) {
-        let at = self.0.iter().position(|(name, _)| name == row).unwrap_or_else(|| {
-            self.0.push((row.to_owned(), Vec::new()));
-            self.0.len() - 1
-        });
-        let columns = &mut self.0[at].1;
-        for (name, value) in values {
-            match columns.iter_mut().find(|(column, _)| column == name) {
-                Some((_, values)) => values.push(*value),
-                None => columns.push((name, vec![*value])),
-            }
-        }
-    }
-
-    fn print(&self) {
-        let section = |row: &str| row.split(',').next().unwrap_or_default().to_owned();
-        let mut rows: Vec<_> = self.0.iter().collect();
-        rows.sort_by_key(|(row, _)| self.0.iter().position(|(r, _)| section(r) == section(row)));
-        for (row, columns) in rows {
-            let mut line = format!("  {row:34}");
-            for (name, values) in columns {
-                let mean = values.iter().sum::<f64>() / values.len() as f64;
-                let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-                let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                line += &match values.len() {
-                    1 => format!("  {name} {mean:.3}"),
-                    _ => format!("  {name} {mean:.3} ({least:.3} {most:.3})"),
-                };
-            }
-            println!("{line}");
-        }
-    }
-}
 
 fn main() -> Result<(), Failure> {
     let asked = Asked::read()?;
@@ -355,7 +265,8 @@ impl<'a> Given<'a> {
             let values = [
                 ("unseen among all @1000", found.unseen_among_all.map_at[0].1),
                 ("alone @1000", found.unseen_alone.map_at[0].1),
-                ("seen mAP", found.seen_among_all.map),
+                ("seen alone mAP", found.seen_alone.map),
+                ("seen among all", found.seen_among_all.map),
             ];
             table.add(&format!("unseen, {name}"), &values);
             Ok::<_, Failure>(())
@@ -420,7 +331,8 @@ impl<'a> Given<'a> {
             let found = classes.measure(&ranked, &measures)?;
             let kept = ranked.neighbours_of(&seen, &self.vectors, &[1000])?;
             let values = [
-                ("seen mAP", found.seen_among_all.map),
+                ("seen alone mAP", found.seen_alone.map),
+                ("seen among all", found.seen_among_all.map),
                 ("unseen among all @1000", found.unseen_among_all.map_at[0].1),
                 ("R1000 seen", kept.kept[0].1),
             ];

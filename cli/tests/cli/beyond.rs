@@ -1,0 +1,125 @@
+//! What is measured beyond the papers' protocol: `eval` with a dial, `compare --protocol`, `reproduce --only
+//! beyond`.
+
+use serde_json::Value;
+
+use crate::support::{Folder, digits};
+
+const EVAL: &str = "eval --model m --data db.npy --labels db-labels.npy --queries queries.npy \
+                    --query-labels query-labels.npy";
+
+#[test]
+fn bits_are_weighed_when_they_are_searched() {
+    let folder = Folder::new().with_digits();
+    folder
+        .run("learn --data db.npy --labels db-labels.npy --bits 32 --set detail=0.5 --out m")
+        .ok();
+    let eval = |options: &str| {
+        let mut outcome =
+            folder.run(&format!("{EVAL} --neighbours=10 --json {options}")).ok().json();
+        outcome.pop().unwrap()
+    };
+    let measure =
+        |found: &Value, name: &str| found[name].as_f64().unwrap_or_else(|| panic!("{found}"));
+    let plain = eval("");
+    let same = eval("--label-weight 3 --detail-weight 3");
+    assert_eq!(same["neighbours@10"], plain["neighbours@10"]);
+    assert!((measure(&same, "mAP") - measure(&plain, "mAP")).abs() < 1e-12);
+    let (labels, details) = (eval("--detail-weight 0"), eval("--label-weight 0"));
+    assert!(measure(&labels, "mAP") > measure(&details, "mAP"));
+    assert!(measure(&labels, "neighbours@10") < measure(&plain, "neighbours@10"));
+    let float = eval("--float-query");
+    assert!(measure(&float, "neighbours@10") > measure(&plain, "neighbours@10"));
+    assert!(float.get("precision_radius_2").is_none() && plain["precision_radius_2"].is_number());
+    folder
+        .run(&format!("{EVAL} --label-weight 0 --detail-weight 0"))
+        .fails_with(&["label_weight must be above 0 if detail_weight is 0"]);
+    // Nothing to weigh against each other.
+    folder.run("learn --method lsh --data db.npy --bits 16 --out m").ok();
+    let told = folder.run(&format!("{EVAL} --label-weight 4")).ok().err;
+    assert!(told.contains("these codes have no detail bits"), "{told}");
+}
+
+#[test]
+fn methods_are_compared_by_every_protocol() {
+    let folder = Folder::new();
+    let digits = digits();
+    let compare = format!(
+        "compare --data {digits}:0-63 --labels {digits}:64 --queries-per-class 10 --rows 900 --seeds 2 \
+         --bits 16,32 --methods bsodh --out kept"
+    );
+    for (protocol, columns) in [
+        ("unseen", ["unseen_alone_mAP", "unseen_mAP@1000", "seen_mAP"]),
+        ("kept-out", ["streamed_mAP", "others_mAP@1000", "others_precision@100"]),
+        ("neighbours", ["neighbours@10", "precision@1", "precision@1_by_vectors"]),
+        ("incremental", ["mixed_mAP", "first_mAP_then", "first_mAP_at_end"]),
+    ] {
+        let run = |form: &str| folder.run(&format!("{compare} --protocol {protocol} {form}")).ok();
+        let found = run("--json").json();
+        let names: Vec<&str> = found.iter().map(|row| row["method"].as_str().unwrap()).collect();
+        assert_eq!(names, ["bsodh", "lsh", "itq", "cosine", "bsodh", "lsh", "itq"], "{protocol}");
+        for (row, name) in found.iter().flat_map(|row| columns.map(|name| (row, name))) {
+            let each = row[name]["each"].as_array().unwrap();
+            assert!(each.len() == 2 && each.iter().all(Value::is_number), "{name}: {row}");
+        }
+        assert!(found[3]["bits"].is_null() && found[0]["bits"] == 16);
+        if protocol == "neighbours" {
+            assert_eq!(found[3]["neighbours@10"]["mean"], 1.0);
+        }
+        // Kept, and taken from there: the same in every form.
+        let csv = run("--csv").out;
+        let first = &found[0][columns[0]]["each"][0];
+        assert!(csv.lines().nth(1).unwrap().contains(&first.to_string()), "{csv}");
+        assert!(csv.lines().any(|line| line.starts_with("cosine,,2,")), "{csv}");
+        let table = run("").out;
+        assert!(table.contains("cosine") && table.contains('±'), "{table}");
+    }
+    assert_eq!(std::fs::read_dir(folder.file("kept")).unwrap().count(), 4 * (2 * 3 * 2 + 2));
+    folder
+        .run(&format!("{compare} --methods cosine"))
+        .fails_with(&["there is no method \"cosine\""]);
+}
+
+#[test]
+fn classes_that_rows_do_not_have_are_an_error() {
+    let folder = Folder::new();
+    let (mut rows, mut labels) = (String::new(), String::new());
+    for row in 0..60 {
+        rows += &format!("{},{},{}\n", row % 7, row % 5, row % 3);
+        labels += if row % 2 == 0 { "cat,dog\n" } else { "dog,cow\n" };
+    }
+    folder.write("x.csv", rows);
+    folder.write("y.txt", labels);
+    for protocol in ["unseen", "incremental"] {
+        folder
+            .run(&format!(
+                "compare --data x.csv --labels y.txt --methods lsh --bits 2 --queries-per-class 2 \
+                 --seeds 1 --rows 40 --protocol {protocol}"
+            ))
+            .fails_with(&["need one label per row; row 0 has 2"]);
+    }
+    let kept_out = "compare --data x.csv --labels y.txt --methods lsh --bits 2 --queries-per-class 2 \
+                    --seeds 1 --protocol kept-out";
+    folder.run(&format!("{kept_out} --rows 40")).ok();
+    folder.run(kept_out).fails_with(&["all 54 rows of the database are streamed", "--rows"]);
+}
+
+#[test]
+fn the_report_has_what_the_paper_does_not_measure() {
+    let folder = Folder::new();
+    folder.run("reproduce --quick --only beyond --seeds 1 --out r").ok();
+    let results = std::fs::read_to_string(folder.file("r/results.jsonl")).unwrap();
+    assert_eq!(results.lines().count(), 4 * 7, "protocols and methods");
+    let record = |key: &str| -> Value {
+        let line = results.lines().find(|line| line.contains(&format!("\"{key}\""))).expect(key);
+        serde_json::from_str(line).unwrap()
+    };
+    let seen = record("digits | brook | 64 bits | seed 1 | batch 150 | unseen");
+    assert!(seen["measured"]["seen_alone_mAP"].as_f64().unwrap() > 0.9, "{seen}");
+    let cosine = record("digits | cosine | 64 bits | seed 1 | batch 150 | neighbours");
+    assert_eq!(cosine["measured"]["neighbours@10"], 1.0, "{cosine}");
+    let markdown = std::fs::read_to_string(folder.file("r/RESULTS.md")).unwrap();
+    for part in ["Beyond the paper", "classes that the stream never had", "| cosine |"] {
+        assert!(markdown.contains(part), "{part}: {markdown}");
+    }
+}

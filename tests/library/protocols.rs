@@ -1,0 +1,193 @@
+//! The protocols beyond the papers', against what selecting rows by hand gives.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use hashbrook::dataset::{Data, digits};
+use hashbrook::eval::{Dial, Measures, evaluate};
+use hashbrook::protocol::{Incremental, Ranked, UnseenClasses, Vectors, kept_out, learn_rows};
+use hashbrook::{HashFunction, LabelList, Labels, Method};
+
+use crate::evaluation::assert_close;
+
+/// The digits, split: database, queries.
+fn split(seed: u64) -> (Data, Data) {
+    let digits = digits();
+    let labels = LabelList::from_single(digits.labels);
+    Data::new(64, digits.features, labels).unwrap().split(5, seed).unwrap()
+}
+
+fn learned(method: &str, database: &Data, rows: &[usize]) -> HashFunction {
+    let mut model = Method::named(method).unwrap().start(64, 16, 1).unwrap();
+    learn_rows(&mut model, database.batch(), rows, 100).unwrap();
+    model.hash_function()
+}
+
+fn single(data: &Data) -> Vec<u32> {
+    data.batch().labels().unwrap().as_single().unwrap().to_vec()
+}
+
+/// What selecting rows and encoding them anew gives.
+fn by_hand(
+    function: &HashFunction,
+    (queries, asked): (&Data, &[usize]),
+    (database, found): (&Data, &[usize]),
+    measures: &Measures,
+) -> hashbrook::eval::Evaluation {
+    let (queries, database) = (queries.select(asked), database.select(found));
+    let codes = |data: &Data| function.encode(data.batch().features()).unwrap();
+    let labels = (single(&queries), single(&database));
+    let (wanted, labels) = (Labels::single(&labels.0), Labels::single(&labels.1));
+    evaluate(&codes(&queries), wanted, &codes(&database), labels, measures).unwrap()
+}
+
+fn rows_where(labels: &[u32], wanted: impl Fn(u32) -> bool) -> Vec<usize> {
+    (0..labels.len()).filter(|&row| wanted(labels[row])).collect()
+}
+
+#[test]
+fn unseen_classes_never_come_and_are_measured_as_they_are_defined() {
+    let (database, queries) = split(3);
+    let (labels, wanted) = (single(&database), single(&queries));
+    let classes = UnseenClasses::draw(Labels::single(&labels), 3).unwrap();
+    let unseen: BTreeSet<u32> = classes.unseen().iter().copied().collect();
+    assert_eq!(unseen.len(), 3);
+    let stream = classes.stream(Labels::single(&labels), 700).unwrap();
+    let seen = rows_where(&labels, |label| !unseen.contains(&label));
+    assert_eq!(stream, seen[..700]);
+    let function = learned("bsodh", &database, &stream);
+    let measures = Measures::new(&[20], &[], &[]);
+    let ranked = Ranked::by_codes(&function, database.batch(), queries.batch()).unwrap();
+    let found = classes.measure(&ranked, &measures).unwrap();
+    let all: Vec<usize> = (0..labels.len()).collect();
+    let of_unseen = rows_where(&labels, |label| unseen.contains(&label));
+    let ask_unseen = rows_where(&wanted, |label| unseen.contains(&label));
+    let ask_seen = rows_where(&wanted, |label| !unseen.contains(&label));
+    for (found, asked, among) in [
+        (found.unseen_alone, &ask_unseen, &of_unseen),
+        (found.unseen_among_all, &ask_unseen, &all),
+        (found.seen_alone, &ask_seen, &seen),
+        (found.seen_among_all, &ask_seen, &all),
+    ] {
+        assert_eq!(found, by_hand(&function, (&queries, asked), (&database, among), &measures));
+    }
+    // Other seeds draw others; how many is a quarter.
+    let draw = |count: u32, seed: u64| {
+        let labels: Vec<u32> = (0..count * 2).map(|row| row % count).collect();
+        UnseenClasses::draw(Labels::single(&labels), seed).map(|classes| classes.unseen().to_vec())
+    };
+    assert_eq!(draw(30, 1).unwrap(), draw(30, 1).unwrap());
+    assert_ne!(draw(30, 1).unwrap(), draw(30, 2).unwrap());
+    for (count, drawn) in [(2, 1), (4, 1), (10, 3), (39, 10), (40, 10), (202, 50)] {
+        assert_eq!(draw(count, 1).unwrap().len(), drawn);
+    }
+    assert!(draw(1, 1).unwrap_err().to_string().contains("classes must be 2 or more"));
+}
+
+#[test]
+fn rows_kept_out_of_the_stream_are_measured_apart() {
+    let (database, queries) = split(1);
+    let function = learned("lsh", &database, &[0]);
+    let ranked = Ranked::by_codes(&function, database.batch(), queries.batch()).unwrap();
+    let measures = Measures::default();
+    let found = kept_out(&ranked, 600, &measures).unwrap();
+    let all: Vec<usize> = (0..queries.len()).collect();
+    let part = |rows: Range<usize>| {
+        by_hand(&function, (&queries, &all), (&database, &rows.collect::<Vec<_>>()), &measures)
+    };
+    assert_eq!(found.streamed, part(0..600));
+    assert_eq!(found.others, part(600..database.len()));
+    for rows in [0, database.len(), database.len() + 1] {
+        let error = kept_out(&ranked, rows, &measures).unwrap_err().to_string();
+        assert!(error.contains("streamed rows must be above 0 and below"), "{error}");
+    }
+}
+
+#[test]
+fn classes_come_two_at_a_time() {
+    let (database, queries) = split(2);
+    let (labels, wanted) = (single(&database), single(&queries));
+    let order = Incremental::draw(Labels::single(&labels), 2).unwrap();
+    let classes = order.order();
+    assert_eq!(classes.iter().copied().collect::<BTreeSet<_>>(), (0..10).collect());
+    assert_ne!(order, Incremental::draw(Labels::single(&labels), 3).unwrap());
+    let steps = order.steps(Labels::single(&labels), 900).unwrap();
+    assert_eq!(steps.len(), 5);
+    for (step, pair) in steps.iter().zip(classes.chunks(2)) {
+        let mut rows = rows_where(&labels, |label| pair.contains(&label));
+        rows.retain(|&row| row < 900);
+        assert_eq!(*step, rows);
+    }
+    let measures = Measures::new(&[20], &[], &[]);
+    let mut model = Method::named("bsodh").unwrap().start(64, 16, 1).unwrap();
+    let both = (database.batch(), queries.batch());
+    let found = order.run(&mut model, both, (900, 100), &measures).unwrap();
+    // The same by hand: the first two steps, then the others.
+    let mut model = Method::named("bsodh").unwrap().start(64, 16, 1).unwrap();
+    let first = |labels: &[u32]| rows_where(labels, |label| classes[..4].contains(&label));
+    let (asked, among) = (first(&wanted), first(&labels));
+    for (at, step) in steps.iter().enumerate() {
+        step.chunks(100).for_each(|rows| {
+            model.learn(database.select(rows).batch()).unwrap();
+        });
+        if at == 1 {
+            let then = model.hash_function();
+            let then = by_hand(&then, (&queries, &asked), (&database, &among), &measures);
+            assert_eq!(found.first_then, then);
+        }
+    }
+    let end = model.hash_function();
+    let part = by_hand(&end, (&queries, &asked), (&database, &among), &measures);
+    assert_eq!(found.first_at_end, part);
+    let everything = |data: &Data| (0..data.len()).collect::<Vec<_>>();
+    let (asked, among) = (everything(&queries), everything(&database));
+    assert_eq!(found.all, by_hand(&end, (&queries, &asked), (&database, &among), &measures));
+    let few = Incremental::draw(Labels::single(&[1, 2, 3, 4]), 1).unwrap_err().to_string();
+    assert!(few.contains("classes must be more than 4, not 4"), "{few}");
+}
+
+#[test]
+fn rows_with_several_labels_are_of_no_one_class() {
+    let (ends, values) = ([1, 3, 4], [0, 1, 2, 1]);
+    let labels = Labels::sets(&ends, &values).unwrap();
+    let expected = "need one label per row; row 1 has 2";
+    let error = UnseenClasses::draw(labels, 1).unwrap_err().to_string();
+    assert!(error.starts_with("unseen classes") && error.ends_with(expected), "{error}");
+    let error = Incremental::draw(labels, 1).unwrap_err().to_string();
+    assert!(error.starts_with("streams by class") && error.ends_with(expected), "{error}");
+}
+
+#[test]
+fn one_encoding_serves_every_way_of_ranking() {
+    let (database, queries) = split(5);
+    let (database, queries) = (database.batch(), queries.batch());
+    let function = {
+        let mut model = Method::named("lsh").unwrap().start(64, 24, 1).unwrap();
+        model.learn(database).unwrap();
+        model.hash_function()
+    };
+    let measures = Measures::default();
+    let codes = Ranked::by_codes(&function, database, queries).unwrap();
+    let dial = codes.with_dial(&function, Dial::new(1, 1).unwrap()).unwrap();
+    let plain = codes.evaluate(&measures).unwrap();
+    assert_close(&plain, &dial.evaluate(&measures).unwrap());
+    let vectors = Arc::new(Vectors::new(&function, database, queries).unwrap());
+    let among = [10, 100];
+    let kept = codes.neighbours(&vectors, &among).unwrap();
+    assert_eq!(kept, dial.neighbours(&vectors, &among).unwrap());
+    let some = [3, 1, 20];
+    let of_some = codes.neighbours_of(&some, &vectors, &among).unwrap();
+    assert_eq!(of_some, dial.neighbours_of(&some, &vectors, &among).unwrap());
+    assert_eq!(of_some.queries, 3);
+    // By the vectors themselves all of the nearest are first; and more of the same label.
+    let cosine = Ranked::by_cosine(vectors.clone(), database, queries);
+    let all = cosine.neighbours(&vectors, &among).unwrap();
+    assert_eq!(all.kept, [(10, 1.0), (100, 1.0)]);
+    let found = cosine.evaluate(&measures).unwrap();
+    assert!(found.map > plain.map && found.precision_at[0].1 == all.by_vectors);
+    // Weights that are alike change no order.
+    let measures = Measures::new(&[1000], &[1, 100], &[]);
+    let again = dial.with_dial(&function, Dial::new(5, 5).unwrap()).unwrap();
+    assert_close(&codes.evaluate(&measures).unwrap(), &again.evaluate(&measures).unwrap());
+}
