@@ -38,6 +38,37 @@
 //! [`Model::unlearn`]. Only `half_life` gives that up: a row that came `a` rows ago counts
 //! `2^(-a / half_life)`, and the less it counts, the coarser the steps it is rounded to.
 //!
+//! # Detail bits
+//!
+//! Codes that tell nothing but labels are a classifier's answer: thousands of items share one, in no order,
+//! and classes that the stream never had land anywhere. So the last bits of a code, [`Params::detail`] of
+//! them, tell something else: on which side of a plane the vector itself lies. The planes come from the
+//! warm-up: its first principal directions, evened out (each divided by the root of its deviation) and turned
+//! so that the signs lose least, as [`itq`](super::itq) does. They are fixed from then on, and nothing is
+//! added up for them: merging, unlearning and the order of the stream are as exact with them as without.
+//! [`HashFunction::label_bits`] tells where they begin, so that a search can weigh the two kinds.
+//! `detail = 0`, `precision = full` and `follow = false` together are brook without any of this, bit for bit.
+//!
+//! # Streams that are not mixed
+//!
+//! Anchors come from the warm-up, too. Where it has but the first of many classes, later ones would be told
+//! apart by their similarity to others. So at the end of every 2048 rows brook looks at how many of them have
+//! labels that no anchor had. If that is more than an eighth, and more than twice what a mixed stream
+//! would bring (the share of labels that came once in the warm-up), some of these rows become anchors: an
+//! eighth of [`Params::anchors`] at a time, up to twice as many in all. The sums of what came before are
+//! extended by an estimate, the similarity to a new anchor as it follows from that to the old ones
+//! (`k(x, A) K^-1 k(A, b)`). In a mixed stream that never happens, and all stays exact. Rows from before an
+//! estimate are unlearned as well as it is good; rows from after it exactly.
+//!
+//! **Merging**: a sibling keeps its anchors, whatever it sees. Two models merge where one has all anchors of the
+//! other; the sums over fewer anchors are extended. So siblings merge with each other exactly, and with
+//! a model that has followed its stream since.
+//!
+//! # Rows without labels
+//!
+//! Those of the warm-up teach all that it fixes: the centre and the scale, the anchors and their bandwidth, and
+//! the directions of the detail bits. Later ones are passed over.
+//!
 //! # Several labels
 //!
 //! A row with several labels counts fully for each of them. Where rows have more than one on average,
@@ -54,8 +85,8 @@
 //!   its superclass, is near; what does not is apart.
 //!
 //! What is kept grows with the labels, not with their combinations. With `start = steady` a rotation
-//! starts from the codes in use; the bits of single labels are dealt out anew when a label is new. Rows
-//! without labels are passed over. Models from files of before go on as they began: a row counts in
+//! starts from the codes in use; the bits of single labels are dealt out anew when a label is new. Models
+//! from files of before go on as they began: a row counts in
 //! equal parts there, and its target is the mean of its labels' codes.
 //!
 //! [`Model::merge`]: crate::Model::merge

@@ -47,6 +47,7 @@ fn function(path: &Path, json: bool) -> Result<()> {
             "kind": FileKind::Function,
             "dim": parts.dim,
             "bits": parts.bits,
+            "label_bits": parts.label_bits,
             "centered": parts.center.is_some(),
             "scaled": parts.scale.is_some(),
             "unit": parts.unit,
@@ -65,13 +66,22 @@ fn function(path: &Path, json: bool) -> Result<()> {
 /// What a function does to vectors.
 fn stages(parts: &HashParts) -> Vec<(&'static str, String)> {
     vec![
-        ("codes", plural(parts.bits as u64, "bit")),
+        ("codes", codes(parts)),
         ("vectors", plural(parts.dim as u64, "dimension")),
         ("centred", yes_no(parts.center.is_some())),
         ("scaled", yes_no(parts.scale.is_some())),
         ("unit length", yes_no(parts.unit)),
         ("lift", lift(&parts.lift).to_owned()),
     ]
+}
+
+/// The bits, and which are which.
+fn codes(parts: &HashParts) -> String {
+    let bits = plural(parts.bits as u64, "bit");
+    match parts.bits - parts.label_bits {
+        0 => bits,
+        detail => format!("{bits}: {} that tell labels, then {detail} of detail", parts.label_bits),
+    }
 }
 
 fn lift(lift: &Lift) -> &'static str {

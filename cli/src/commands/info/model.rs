@@ -26,6 +26,7 @@ pub fn model(path: &Path, json: bool) -> Result<()> {
             "parameters": parameters(&model).into_iter().collect::<serde_json::Map<_, _>>(),
             "dim": model.dim(),
             "bits": model.bits(),
+            "label_bits": parts.label_bits,
             "seed": model.seed(),
             "seen": model.seen(),
             "batches": model.batches(),
