@@ -33,7 +33,7 @@ impl<'a> Cosine<'a> {
         database.expect_dim(queries.dim())?;
         let factor = |row: &[f32]| {
             let norm = squared_norm(row).sqrt() as f32;
-            if norm > 0.0 { 1.0 / norm } else { 0.0 }
+            if norm > 0.0 { (1.0 / norm).min(f32::MAX) } else { 0.0 }
         };
         let factors = database.values().par_chunks(database.dim()).map(factor).collect();
         Ok(Cosine { queries, database, factors })
@@ -51,7 +51,13 @@ impl<'a> Cosine<'a> {
             panels.multiply(rows, out);
         }
         for (row, factor) in values.chunks_exact_mut(width.max(1)).zip(&self.factors) {
-            row.iter_mut().for_each(|value| *value *= factor);
+            for value in row {
+                *value *= factor;
+                // What overflows is no nearer than anything else.
+                if value.is_nan() {
+                    *value = f32::NEG_INFINITY;
+                }
+            }
         }
         Products { values, width }
     }

@@ -70,8 +70,9 @@ impl Lift {
             Lift::Identity => return Vec::new(),
             Lift::Rbf { anchors, gamma } => {
                 let rows: Vec<f64> = anchors.iter().map(|&value| f64::from(value)).collect();
-                let norms = rows.chunks_exact(dim).map(|a| a.iter().map(|v| v * v).sum());
-                (rows.clone(), norms.collect(), *gamma)
+                let norm = |anchor: &[f64]| anchor.iter().map(|v| v * v).sum();
+                let norms = rows.chunks_exact(dim).map(norm).collect();
+                (rows, norms, *gamma)
             }
             Lift::Compact(compact) => {
                 let depth = compact.anchors.len() / compact.steps.len();

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use crate::Features;
 use crate::kernel::{Panels, squared_norm};
+use crate::linalg::dot;
 
 /// How many directions are tried, one after the other.
 const COUNTS: [usize; 2] = [128, 256];
@@ -79,30 +80,17 @@ fn orthogonalise(basis: &mut [f64], dim: usize) {
     for at in 0..basis.len() / dim {
         let (before, row) = basis.split_at_mut(at * dim);
         let row = &mut row[..dim];
-        let length = product(row, row).sqrt();
+        let length = dot(row, row).sqrt();
         for _ in 0..2 {
             for other in before.chunks_exact(dim) {
-                let along = product(row, other);
+                let along = dot(row, other);
                 row.iter_mut().zip(other).for_each(|(value, other)| *value -= along * other);
             }
         }
-        let left = product(row, row).sqrt();
+        let left = dot(row, row).sqrt();
         let scale = if left > 1e-6 * length { 1.0 / left } else { 0.0 };
         row.iter_mut().for_each(|value| *value *= scale);
     }
-}
-
-/// In eight sums, so that it is vectorised with the same result everywhere.
-fn product(left: &[f64], right: &[f64]) -> f64 {
-    let mut sums = [0.0; 8];
-    let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());
-    for (left, right) in left.iter().zip(right) {
-        for lane in 0..8 {
-            sums[lane] += left[lane] * right[lane];
-        }
-    }
-    let rest: f64 = left_rest.iter().zip(right_rest).map(|(left, right)| left * right).sum();
-    sums.iter().sum::<f64>() + rest
 }
 
 #[cfg(test)]
@@ -143,7 +131,7 @@ mod tests {
             let single = |row: &[f32]| row.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
             for (i, left) in directions.chunks_exact(dim).enumerate() {
                 for (j, right) in directions.chunks_exact(dim).enumerate() {
-                    let found = product(&single(left), &single(right));
+                    let found = dot(&single(left), &single(right));
                     assert!((found - f64::from(i == j)).abs() < 1e-5, "{i}, {j}: {found}");
                 }
             }

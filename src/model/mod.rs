@@ -142,7 +142,7 @@ impl Model {
     /// When the rows held back cannot be learned.
     pub fn end_warmup(&mut self) -> Result<Step> {
         match &self.held {
-            Some(held) if !held.ends.is_empty() => self.warm_up(None),
+            Some(held) if held.rows() > 0 => self.warm_up(None),
             _ => Ok(Step::default()),
         }
     }

@@ -49,7 +49,7 @@ fn detail_bits_keep_neighbours_and_label_bits_come_first() {
     for lift in [("lift", "none"), ("precision", "full"), ("precision", "compact")] {
         let of = |detail: &str| function_of(&[anchors, lift, ("detail", detail)], stream);
         let (none, auto, half) = (of("0"), of("auto"), of("0.5"));
-        assert_eq!([none.label_bits(), auto.label_bits(), half.label_bits()], [64, 44, 32]);
+        assert_eq!([none.label_bits(), auto.label_bits(), half.label_bits()], [64, 48, 32]);
         let found = [&none, &auto, &half].map(|function| kept(function, stream, queries));
         assert!(found[0] + 0.1 < found[1] && found[1] < found[2], "{lift:?}: {found:?}");
         let found = [&none, &auto, &half].map(|function| map(function, stream, queries));
@@ -80,7 +80,7 @@ fn which_bits_are_which_is_kept_with_functions_and_indexes() {
     let path = folder.path().join("digits.index");
     index.save(&path).unwrap();
     let index = Index::open(&path).unwrap();
-    assert_eq!(index.function().map(HashFunction::label_bits), Some(44));
+    assert_eq!(index.function().map(HashFunction::label_bits), Some(48));
 }
 
 /// They tell where the middle is, what is near, and in which directions rows spread: as much as rows with
@@ -197,4 +197,40 @@ fn siblings_are_merged_with_a_model_that_has_more_anchors() {
         let found = map(&model.hash_function(), batch, queries.as_batch());
         assert!(found > 0.8, "{found}");
     }
+}
+
+/// What was estimated is taken back as well as it can be: a class that is gone is gone, and the model goes on.
+#[test]
+fn a_class_from_before_new_anchors_can_be_unlearned() {
+    let rows = unmixed();
+    let batch = rows.as_batch();
+    let model = learned(start(&[]), [batch]);
+    let of = |wanted: &[u32]| {
+        let labels = batch.labels().unwrap();
+        let row = |row: &usize| wanted.contains(&labels.row(*row)[0]);
+        Rows::select(batch, &(0..batch.len()).filter(row).collect::<Vec<_>>())
+    };
+    let mut rest = model.clone();
+    rest.unlearn(of(&[0]).as_batch()).unwrap();
+    rest = Model::from_bytes(&rest.to_bytes(), "memory").unwrap();
+    let others = of(&[1, 2, 3, 4, 5]);
+    let queries = Rows::select(
+        others.as_batch(),
+        &(0..others.as_batch().len()).step_by(60).collect::<Vec<_>>(),
+    );
+    let found = map(&rest.hash_function(), others.as_batch(), queries.as_batch());
+    assert!(found > 0.8, "{found}");
+    // What fails changes nothing, not even what waits.
+    let mut same = model.clone();
+    let foreign = Rows {
+        labels: {
+            let mut list = hashbrook::LabelList::new_sets();
+            list.push_set(&[77]);
+            list
+        },
+        dim: 8,
+        features: vec![0.5; 8],
+    };
+    assert!(same.unlearn(foreign.as_batch()).is_err());
+    assert!(same.to_bytes() == model.to_bytes());
 }

@@ -99,7 +99,11 @@ pub fn run(args: &Args) -> Result<()> {
     let start = Instant::now();
     let dial = args.dial()?;
     let function = input::load_function(&args.input.model)?;
-    if dial.is_some() && !args.float_query && function.label_bits() == function.bits() {
+    let no_detail = function.label_bits() == function.bits();
+    if no_detail && args.label_weight == 0 {
+        bail!("these codes have no detail bits, and --label-weight 0 leaves nothing to rank by");
+    }
+    if dial.is_some() && !args.float_query && no_detail {
         console::note("these codes have no detail bits: the order is that of all bits alike");
     }
     let mut names = LabelNames::new();

@@ -6,6 +6,7 @@ use rand::RngExt;
 
 use super::Loaded;
 use crate::learners::{Purpose, random};
+use crate::linalg::dot;
 use crate::tensors::Tensors;
 
 /// When to stop passing over codes that do not settle; they do in 5 to 30 passes.
@@ -193,19 +194,6 @@ impl Pairs {
         }
         self.totals[class] = self.prices_of(class).iter().sum();
     }
-}
-
-/// In eight sums, so that it is vectorised with the same result everywhere.
-fn dot(left: &[f64], right: &[f64]) -> f64 {
-    let mut sums = [0.0; 8];
-    let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());
-    for (left, right) in left.iter().zip(right) {
-        for lane in 0..8 {
-            sums[lane] += left[lane] * right[lane];
-        }
-    }
-    let rest: f64 = left_rest.iter().zip(right_rest).map(|(left, right)| left * right).sum();
-    sums.iter().sum::<f64>() + rest
 }
 
 pub(super) fn save(state: &mut Tensors, name: &str, bits: usize, codes: &[(u32, Vec<i8>)]) {

@@ -3,7 +3,7 @@
 //! They come from the warm-up alone: the signs of its first principal directions, evened out and turned
 //! so that least is lost. So they do not move as the stream goes on, and add nothing to the sums.
 
-use super::Params;
+use super::{Params, StartFrom};
 use crate::learners::directions::{Directions, Projection};
 use crate::memory::NoRoom;
 use crate::{Features, HashParts, Lift};
@@ -16,7 +16,7 @@ const EVENED: f64 = 0.25;
 
 /// The smallest and the largest share of bits that is given to detail without being asked for.
 const LEAST: f64 = 1.0 / 32.0;
-const MOST: f64 = 5.0 / 16.0;
+const MOST: f64 = 1.0 / 4.0;
 
 /// How many label bits come before detail gets more than the least, times the root of the number of
 /// classes.
@@ -47,8 +47,22 @@ fn count(bits: usize, share: f64) -> usize {
 }
 
 /// What the detail bits are the signs of.
-pub(super) fn projection(directions: &Directions, bits: usize, seed: u64) -> Projection {
-    directions.rotated(bits, EVENED, ITERATIONS, seed)
+pub(super) fn projection(
+    params: &Params,
+    directions: &Directions,
+    bits: usize,
+    seed: u64,
+) -> Projection {
+    if params.start == StartFrom::Seeded {
+        return directions.rotated(bits, EVENED, ITERATIONS, seed);
+    }
+    // Those of all directions, so that bits stay what they are when there are fewer of them.
+    let all = directions.count().max(bits);
+    let turned = directions.rotated(all, EVENED, ITERATIONS, seed);
+    let last = |values: &[f32]| -> Vec<f32> {
+        values.chunks_exact(all).flat_map(|row| &row[all - bits..]).copied().collect()
+    };
+    Projection { weights: last(&turned.weights), offset: last(&turned.offset) }
 }
 
 /// A function from the weights and offsets of its label bits, and of its detail bits.
@@ -91,9 +105,9 @@ mod tests {
     fn few_classes_leave_bits_for_detail_and_many_hardly_any() {
         let auto = Params::default();
         let detail = |bits: usize, classes: f64| bits - label_bits(&auto, bits, classes);
-        assert_eq!(detail(64, 10.0), 20);
+        assert_eq!(detail(64, 10.0), 16);
         assert_eq!(detail(64, 202.0), 2);
-        assert_eq!(detail(128, 202.0), 40);
+        assert_eq!(detail(128, 202.0), 32);
         assert_eq!(detail(8, 10.0), 0);
         assert_eq!(detail(1, 1.0), 0);
         let fixed = |share: f64| Params { detail: Choice::Fixed(share), ..Params::default() };

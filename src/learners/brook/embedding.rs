@@ -136,6 +136,9 @@ impl Embedding {
     /// The same embedding with these rows as further anchors; `rows` tell where they lie. `None` where
     /// they cannot be anchors.
     pub(super) fn with_anchors(&self, more: Features<'_>, rows: Features<'_>) -> Option<Self> {
+        if let Lift::Identity = self.lift() {
+            return None;
+        }
         let (lift, center) = self.lift().with_anchors(more, rows).ok()?;
         let step = *self.steps.first()?;
         let steps = self.steps.iter().copied().chain(std::iter::repeat_n(step, more.len()));
@@ -153,7 +156,8 @@ impl Embedding {
 
     /// The similarity of each anchor to each.
     pub(super) fn between_anchors(&self) -> Result<Vec<f64>, NoRoom> {
-        expect_room(self.width() * (self.width() + 2 * self.dim()))?;
+        // The similarities twice, and the anchors as they are and turned over.
+        expect_room(self.width() * (2 * self.width() + 3 * self.dim()))?;
         Ok(self.lift().between_anchors(self.dim()))
     }
 

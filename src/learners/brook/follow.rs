@@ -24,7 +24,7 @@ use crate::{Batch, Labels};
 /// How many times the anchors of the warm-up there may be in the end, and what part of them is added
 /// at a time.
 pub(super) const MOST_TIMES: usize = 2;
-const PART: usize = 8;
+const PART: usize = 4;
 
 /// Which part of a block, besides twice what is to be expected, must have labels that are new.
 const MANY: f64 = 0.125;
@@ -37,7 +37,7 @@ const RIDGE: f64 = 1e-3;
 pub(super) struct Anchored {
     labels: BTreeSet<u32>,
     /// The share of rows to be expected of a mixed stream whose labels no first row had: that of the
-    /// first rows whose label came but once (Good and Turing).
+    /// first rows whose labels came but once (Good and Turing).
     expected: f64,
 }
 
@@ -46,15 +46,16 @@ impl Anchored {
     pub(super) fn of_first(first: Batch<'_>) -> Option<Self> {
         let labels = first.labels()?;
         let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
-        let mut labelled = 0;
-        for row in 0..labels.len() {
-            labelled += usize::from(!labels.row(row).is_empty());
-            labels.row(row).iter().for_each(|label| *counts.entry(*label).or_default() += 1);
-        }
+        let sets: Vec<BTreeSet<u32>> =
+            (0..labels.len()).map(|row| labels.row(row).iter().copied().collect()).collect();
+        sets.iter().flatten().for_each(|label| *counts.entry(*label).or_default() += 1);
+        let labelled = sets.iter().filter(|set| !set.is_empty()).count();
         if labelled == 0 || 2 * labelled < labels.len() {
             return None;
         }
-        let once = counts.values().filter(|&&count| count == 1).count();
+        // A row is new if all of its labels are.
+        let once = |set: &&BTreeSet<u32>| set.iter().all(|label| counts[label] == 1);
+        let once = sets.iter().filter(|set| !set.is_empty()).filter(once).count();
         let expected = once as f64 / labelled as f64;
         Some(Anchored { labels: counts.into_keys().collect(), expected })
     }
@@ -83,6 +84,11 @@ impl Anchored {
     /// Notes that there are anchors with these labels now.
     pub(super) fn add(&mut self, labels: Labels<'_>, rows: &[usize]) {
         self.labels.extend(rows.iter().flat_map(|&row| labels.row(row)));
+    }
+
+    /// Takes over the labels that other anchors had, as `translate` calls them.
+    pub(super) fn merge(&mut self, other: &Anchored, translate: &dyn Fn(u32) -> u32) {
+        self.labels.extend(other.labels.iter().map(|&label| translate(label)));
     }
 
     pub(super) fn save(&self, state: &mut Tensors) {
@@ -162,11 +168,25 @@ mod tests {
     fn many_rows_with_new_labels_are_told_from_a_few() {
         let anchored = first(&[1, 1, 2, 2, 1, 2, 1, 2]).unwrap();
         assert!(anchored.choose(1, 8, 16, 100).is_empty(), "one in eight");
-        assert_eq!(anchored.choose(4, 8, 16, 100), [0, 2], "an eighth of the anchors");
+        assert_eq!(anchored.choose(8, 8, 16, 100), [0, 2, 4, 6], "a quarter of the anchors");
         assert_eq!(anchored.choose(2, 8, 16, 1), [0], "as far as there is room");
         let mut later = anchored.clone();
         later.add(Labels::single(&[3, 4]), &[0]);
         assert!(!later.is_new(&[1]) && !later.is_new(&[3, 4]) && later.is_new(&[4]));
+    }
+
+    #[test]
+    fn rows_with_several_labels_count_once() {
+        let features = Features::new(&[0.5; 2], 1).unwrap();
+        let labels = Labels::sets(&[3, 5], &[1, 2, 2, 3, 1]).unwrap();
+        let anchored = Anchored::of_first(Batch::new(features, labels).unwrap()).unwrap();
+        assert_eq!(anchored.expected, 0.0, "each row has a label that comes twice");
+        let labels = Labels::sets(&[3, 5], &[1, 2, 4, 3, 5]).unwrap();
+        let anchored = Anchored::of_first(Batch::new(features, labels).unwrap()).unwrap();
+        assert_eq!(anchored.expected, 1.0);
+        let mut state = Tensors::default();
+        anchored.save(&mut state);
+        assert_eq!(Anchored::load(&mut state), Ok(Some(anchored)));
     }
 
     #[test]

@@ -53,12 +53,14 @@
 //!
 //! Anchors come from the warm-up, too. Where it has but the first of many classes, later ones would be told
 //! apart by their similarity to others. So at the end of every 2048 rows brook looks at how many of them have
-//! labels that no anchor had. If that is more than an eighth, and more than twice what a mixed stream
-//! would bring (the share of labels that came once in the warm-up), some of these rows become anchors: an
-//! eighth of [`Params::anchors`] at a time, up to twice as many in all. The sums of what came before are
+//! labels that no anchor had. If these are more than an eighth and twice what a mixed stream would bring
+//! (the share of rows whose labels came once in the warm-up) together, some of them become anchors: an
+//! quarter of the first anchors at a time, up to twice as many in all. The sums of what came before are
 //! extended by an estimate, the similarity to a new anchor as it follows from that to the old ones
 //! (`k(x, A) K^-1 k(A, b)`). In a mixed stream that never happens, and all stays exact. Rows from before an
-//! estimate are unlearned as well as it is good; rows from after it exactly.
+//! estimate are unlearned as well as it is good, and refused where nothing sound would be left; rows from
+//! after it are unlearned exactly. Rows that wait for the end of their block when others are unlearned or
+//! merged do not become anchors.
 //!
 //! **Merging**: a sibling keeps its anchors, whatever it sees. Two models merge where one has all anchors of the
 //! other; the sums over fewer anchors are extended. So siblings merge with each other exactly, and with
@@ -67,7 +69,7 @@
 //! # Rows without labels
 //!
 //! Those of the warm-up teach all that it fixes: the centre and the scale, the anchors and their bandwidth, and
-//! the directions of the detail bits. Later ones are passed over.
+//! the directions of the detail bits. Later ones are passed over. What is unlearned leaves what the warm-up fixed.
 //!
 //! # Several labels
 //!
@@ -206,13 +208,6 @@ impl Brook {
         self.warm.as_deref_mut().ok_or(Error::NotWarm)
     }
 
-    /// Adds up all rows that wait.
-    fn flush(&mut self) -> Result<()> {
-        let half_life = self.params.half_life;
-        self.warm_mut()?.flush(half_life);
-        Ok(())
-    }
-
     fn check_takes_back(&self, what: &'static str) -> Result<()> {
         match self.params.half_life > 0.0 {
             true => Err(Error::NotLearned {
@@ -231,7 +226,7 @@ impl Learner for Brook {
         batch.features().expect_dim(self.start.dim)?;
         let labels = batch.require_labels(Brook::NAME)?;
         let (half_life, block) = (self.params.half_life, self.block());
-        let anchors = self.params.anchors;
+        let anchors = self.params.anchors.min(self.start.warmup).max(1);
         let limits = Limits { anchors, most: (follow::MOST_TIMES * anchors).min(MAX_WIDTH) };
         let warm = self.warm()?;
         if self.params.start == StartFrom::Steady {
@@ -376,8 +371,8 @@ impl BuiltIn for Brook {
                     return different("anchors or steps");
                 };
                 let complete = others.complete(half_life).map_err(no_room)?;
-                warm.flush(half_life);
-                if !warm.sums.fit(&complete) {
+                let mut ours = warm.to_complete(half_life).map_err(no_room)?;
+                if !ours.fit(&complete) {
                     return Err(Error::NotMergeable {
                         problem: "one is from a file of an earlier version, where a row with \
                                   several labels counts a part for each of them, and the other has \
@@ -386,16 +381,20 @@ impl BuiltIn for Brook {
                     });
                 }
                 if embedding == warm.embedding && embedding == others.embedding {
-                    warm.sums.merge(&complete, translate);
+                    ours.merge(&complete, translate);
                 } else {
-                    let ours = warm.sums.try_clone().map_err(no_room)?;
-                    let ours = extended(ours, &embedding).map_err(no_room)?;
+                    let extended_ours = extended(ours, &embedding).map_err(no_room)?;
                     let theirs = extended(complete.into_owned(), &embedding).map_err(no_room)?;
-                    let (Some(mut sums), Some(theirs)) = (ours, theirs) else {
+                    let (Some(extended_ours), Some(theirs)) = (extended_ours, theirs) else {
                         return different("anchors");
                     };
-                    sums.merge(&theirs, translate);
-                    (warm.sums, warm.embedding) = (sums, embedding);
+                    ours = extended_ours;
+                    ours.merge(&theirs, translate);
+                    warm.embedding = embedding;
+                }
+                warm.replace(ours);
+                if let (Some(ours), Some(theirs)) = (&mut warm.anchored, &others.anchored) {
+                    ours.merge(theirs, translate);
                 }
                 warm.learned = warm.learned.saturating_add(others.learned);
                 let bits = warm.bits_in_use();
@@ -416,19 +415,18 @@ impl BuiltIn for Brook {
     fn unlearn(&mut self, batch: Batch<'_>, name: &dyn Fn(u32) -> String) -> Result<()> {
         self.check_takes_back("unlearned")?;
         let labels = batch.require_labels(Brook::NAME)?;
-        self.flush()?;
         let no_room = |no_room| self.out_of_memory(no_room);
         let warm = self.warm()?;
         let gone = sums_of(warm, batch.features(), labels).map_err(no_room)?;
         let wrong = |problem: String| Error::NotLearned { what: "unlearned", problem };
-        let sums = warm.sums.try_clone().map_err(no_room)?;
+        let sums = warm.to_complete(0.0).map_err(no_room)?;
         let rest = sums.without(&gone, name).map_err(wrong)?;
         if rest.rows() > 0.0
             && !solution::is_sound(&self.params, &warm.embedding, &rest).map_err(no_room)?
         {
             return Err(wrong("what would be left is no sum of any rows".to_owned()));
         }
-        self.warm_mut()?.sums = rest;
+        self.warm_mut()?.replace(rest);
         self.solved = OnceLock::new();
         Ok(())
     }
@@ -447,10 +445,9 @@ impl BuiltIn for Brook {
                 problem: "rows without labels were never learned; learn or unlearn them".to_owned(),
             });
         }
-        self.flush()?;
         let no_room = |no_room| self.out_of_memory(no_room);
         let warm = self.warm()?;
-        let mut sums = warm.sums.try_clone().map_err(no_room)?;
+        let mut sums = warm.to_complete(0.0).map_err(no_room)?;
         let added = sums_of(warm, features, new).map_err(no_room)?;
         sums.merge(&added, &|label| label);
         drop(added);
@@ -458,7 +455,7 @@ impl BuiltIn for Brook {
         let rest = sums
             .without(&gone, name)
             .map_err(|problem| Error::NotLearned { what: "relabelled", problem })?;
-        self.warm_mut()?.sums = rest;
+        self.warm_mut()?.replace(rest);
         self.solved = OnceLock::new();
         Ok(())
     }

@@ -32,7 +32,7 @@ pub struct Params {
     pub repulsion: f64,
     /// The share of bits that keep what is near by the vectors themselves, and not labels: the last
     /// bits of a code. By itself: what is left of the bits after `6 sqrt(C)` of them, for `C` classes,
-    /// with rare ones counting less; from 1/32 to 5/16.
+    /// with rare ones counting less; from 1/32 to 1/4.
     pub detail: Choice,
     /// What the search for codes starts from.
     pub start: StartFrom,

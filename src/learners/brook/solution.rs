@@ -140,7 +140,7 @@ impl Solution {
         let single = |values: &[f64]| values.iter().map(|&value| value as f32).collect::<Vec<_>>();
         let (weights, offset) = (single(&weights), single(&offset));
         let directions = warm.directions.as_ref().filter(|_| bits < all_bits);
-        let detail = directions.map(|all| detail::projection(all, all_bits - bits, seed));
+        let detail = directions.map(|all| detail::projection(params, all, all_bits - bits, seed));
         let others = detail.iter().flat_map(|detail| detail.weights.iter().chain(&detail.offset));
         let finite = weights.iter().chain(&offset).chain(others).all(|value| value.is_finite());
         Ok(finite.then_some(Solution { weights, offset, codes, label_bits: bits, detail }))

@@ -32,6 +32,8 @@ pub(super) enum Counting {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sums {
     counting: Counting,
+    /// Whether part of it was estimated: see [`extended`](Sums::extended).
+    estimated: bool,
     rows: f64,
     /// Of `q q^T`.
     gram: Gram,
@@ -65,7 +67,8 @@ impl Sums {
     pub(super) fn new(width: usize) -> Result<Self, NoRoom> {
         let (gram, total) = (Gram::new(width)?, vec![0.0; width]);
         let counting = Counting::Full;
-        Ok(Sums { counting, rows: 0.0, gram, total, labels: BTreeMap::new() })
+        let (estimated, rows, labels) = (false, 0.0, BTreeMap::new());
+        Ok(Sums { counting, estimated, rows, gram, total, labels })
     }
 
     /// Empty sums that count rows as these do.
@@ -76,7 +79,8 @@ impl Sums {
     pub(super) fn try_clone(&self) -> Result<Self, NoRoom> {
         let (total, labels) = (self.total.clone(), self.labels.clone());
         let gram = self.gram.try_clone()?;
-        Ok(Sums { counting: self.counting, rows: self.rows, gram, total, labels })
+        let Sums { counting, estimated, rows, .. } = *self;
+        Ok(Sums { counting, estimated, rows, gram, total, labels })
     }
 
     pub(super) fn rows(&self) -> f64 {
@@ -134,7 +138,8 @@ impl Sums {
             (label, LabelSum { sum: extend(&of.sum, of.weight), weight: of.weight })
         };
         let labels = self.labels.into_iter().map(label).collect();
-        Ok(Sums { counting: self.counting, rows: self.rows, gram, total, labels })
+        let (counting, rows) = (self.counting, self.rows);
+        Ok(Sums { counting, estimated: rows > 0.0, rows, gram, total, labels })
     }
 
     pub(super) fn gram(&self) -> &Gram {
@@ -253,6 +258,7 @@ impl Sums {
         if self.rows == 0.0 || (other.counting == Counting::Parts && other.rows > 0.0) {
             self.counting = other.counting;
         }
+        self.estimated |= other.estimated;
         self.rows += other.rows;
         self.gram.add(&other.gram, 1.0);
         self.total.iter_mut().zip(&other.total).for_each(|(sum, value)| *sum += value);
@@ -284,13 +290,24 @@ impl Sums {
                 return Err(format!("fewer rows with the label {} were learned", name(*label)));
             }
             if of.weight == 0.0 {
-                if of.sum.iter().any(|&sum| sum != 0.0) {
+                if !rest.estimated && of.sum.iter().any(|&sum| sum != 0.0) {
                     return Err(format!("other rows with the label {} were learned", name(*label)));
                 }
                 rest.labels.remove(label);
             }
         }
         let width = rest.total.len();
+        if rest.estimated && rest.rows == 0.0 {
+            // What is left of the estimate is left of nothing.
+            rest.gram.scale(0.0);
+            rest.total.fill(0.0);
+            rest.estimated = false;
+        } else if rest.estimated {
+            for i in 0..width {
+                let diagonal = &mut rest.gram.row_mut(i)[i];
+                *diagonal = diagonal.max(0.0);
+            }
+        }
         if rest.rows < 0.0 || (0..width).any(|i| rest.gram.row(i)[i] < 0.0) {
             return Err("other rows were learned".to_owned());
         }
@@ -312,6 +329,9 @@ impl Sums {
         state.put("brook.labels", 1, &labels);
         state.put(name_of_weights(self.counting), 1, &weights);
         state.put("brook.sums", width, &sums);
+        if self.estimated {
+            state.put("brook.estimated", 1, &[1u32]);
+        }
     }
 
     pub(super) fn load(width: usize, state: &mut Tensors) -> Loaded<Self> {
@@ -343,13 +363,19 @@ impl Sums {
         // With a half-life, sums fade to where numbers have few digits left, and then none. So much is
         // let through there.
         let root = |i: usize| (diagonal(i) + f64::MIN_POSITIVE).sqrt();
+        let estimated = state.contains("brook.estimated");
         let possible = |i: usize| {
+            // What was learned after an estimate and unlearned with what came before leaves more.
+            if estimated {
+                return true;
+            }
             let most = |j: usize| root(i) * root(j) * (1.0 + 1e-9);
             sums.gram.row(i).iter().enumerate().all(|(j, value)| value.abs() <= most(j))
         };
         if !(0..width).all(|i| diagonal(i) >= 0.0) || !(0..width).all(possible) {
             return Err("its sums are not those of any rows".to_owned());
         }
+        sums.estimated = estimated;
         if (sums.rows == 0.0) != labels.is_empty() {
             return Err(format!("it has {} labels, of {} rows", labels.len(), sums.rows));
         }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::embedding::Embedding;
 use super::follow::{Anchored, extended};
 use super::sums::{BLOCK, Sums};
-use super::{Loaded, Params, codes};
+use super::{LiftBy, Loaded, Params, codes};
 use crate::dataset::LabelList;
 use crate::learners::directions::Directions;
 use crate::memory::NoRoom;
@@ -96,6 +96,20 @@ impl Warm {
         self.with(&self.pending, half_life)
     }
 
+    /// [`complete`](Self::complete), to be changed.
+    pub(super) fn to_complete(&self, half_life: f64) -> Result<Sums, NoRoom> {
+        match self.complete(half_life)? {
+            Cow::Borrowed(sums) => sums.try_clone(),
+            Cow::Owned(sums) => Ok(sums),
+        }
+    }
+
+    /// Puts sums in the place of all there was, and of what waited.
+    pub(super) fn replace(&mut self, sums: Sums) {
+        self.sums = sums;
+        self.pending = Pending { rows: Vec::new(), labels: LabelList::new_sets() };
+    }
+
     /// The sums, of some more rows too.
     fn with(&self, more: &Pending, half_life: f64) -> Result<Cow<'_, Sums>, NoRoom> {
         if more.labels.is_empty() {
@@ -157,7 +171,8 @@ impl Warm {
         let sums = Sums::load(embedding.width(), state)?;
         let pending = Pending::load(dim, block, state)?;
         let learned = state.take_rows::<u64>("brook.learned", 1, 1)?[0];
-        let anchored = Anchored::load(state)?;
+        let follows = params.follow && params.lift == LiftBy::Rbf;
+        let anchored = if follows { Anchored::load(state)? } else { None };
         let in_use = codes::load(state, "brook.in_use", bits)?;
         Ok(Some(Warm { embedding, directions, sums, pending, learned, anchored, in_use }))
     }

@@ -142,7 +142,6 @@ impl<'a> Cell<'a> {
             "ndcg_at": args.ndcg_at,
             "version": env!("CARGO_PKG_VERSION"),
         });
-        // The first protocol there was has no name, so that results of it that are kept stay in use.
         if args.protocol != Protocol::Paper {
             settings["protocol"] = json!(args.protocol.name());
             settings["by_vectors"] = json!(contender.by_vectors);
