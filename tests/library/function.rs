@@ -117,11 +117,11 @@ fn files_of_other_kinds_are_told_apart_by_their_heads() {
     assert!(message(HashFunction::load(&index)).contains("is an index"));
     assert!(message(Model::load(&index)).contains("is an index"));
     let newer = functions()[0].to_bytes();
-    let at = newer.windows(12).position(|bytes| bytes == br#"version\":1,"#).unwrap() + 10;
+    let at = newer.windows(12).position(|bytes| bytes == br#"version\":2,"#).unwrap() + 10;
     let mut newer = newer;
     newer[at] = b'8';
     let newer = HashFunction::from_bytes(&newer, "f");
-    assert!(matches!(newer, Err(Error::NewerVersion { found: 8, supported: 1, .. })), "{newer:?}");
+    assert!(matches!(newer, Err(Error::NewerVersion { found: 8, supported: 2, .. })), "{newer:?}");
 }
 
 /// Files that would fill any memory: what they are not shows in their first bytes.

@@ -431,13 +431,13 @@ fn files_that_are_not_models_are_told_from_damaged_ones() {
 
     let newer = small_model().to_bytes();
     let text = String::from_utf8_lossy(&newer);
-    assert!(text.contains(r#"\"version\":2,"#), "the version stands in the description");
-    let at = text.find(r#"\"version\":2,"#).unwrap() + r#"\"version\":"#.len();
+    assert!(text.contains(r#"\"version\":3,"#), "the version stands in the description");
+    let at = text.find(r#"\"version\":3,"#).unwrap() + r#"\"version\":"#.len();
     let mut newer = newer.clone();
     newer[at] = b'9';
     let message = load(&newer);
     assert!(
-        message.contains("format version 9") && message.contains("up to version 2"),
+        message.contains("format version 9") && message.contains("up to version 3"),
         "{message}"
     );
 }

@@ -289,7 +289,11 @@ fn a_split_by_share_leaves_rare_classes_whole() {
 
 #[test]
 fn codes_that_tell_no_items_apart_are_remarked_on() {
-    let folder = Folder::new().with_index();
+    let folder = Folder::new().with_digits();
+    // With all bits for labels.
+    let learn = "learn --bits 48 --set detail=0 --data db.npy --labels db-labels.npy";
+    folder.run(&format!("{learn} --out m.model")).ok();
+    folder.run("index build --model m.model --data db.npy --out i.index").ok();
     let said = folder.run(&format!("{SEARCH} -k 10 --json")).ok().err;
     assert!(said.contains("in order of ids"), "{said}");
     let said = folder.run("dedup --index i.index --radius 0").ok().err;

@@ -63,7 +63,7 @@ fn settings_that_make_no_sense() {
         ),
         ("--set half_life=x", vec!["\"x\" is no value for half_life: expected a number"]),
         ("--set lift=7", vec!["7 is no value for lift: expected none or rbf"]),
-        ("--set rigde=1", vec!["no parameter \"rigde\"", "gamma, ridge, fit_weight"]),
+        ("--set rigde=1", vec!["no parameter \"rigde\"", "precision, ridge, fit_weight"]),
         ("--set ridge", vec!["NAME=VALUE"]),
         (
             "--method bsodh --set order=random",
@@ -181,14 +181,14 @@ fn models_and_vectors_that_do_not_fit() {
     folder.run("encode --model damaged --data db.npy --out codes.npy").fails_with(&["checksum"]);
     folder.run("info db.npy").fails_with(&["db.npy", "not a model file"]);
     folder.run("info none").fails_with(&["none", "No such file"]);
-    let version = br#"\"version\":2"#;
+    let version = br#"\"version\":3"#;
     let at = model.windows(version.len()).position(|bytes| bytes == version).unwrap();
     let mut newer = model.clone();
     newer[at + version.len() - 1] = b'7';
     folder.write("newer", &newer);
     folder.run("info newer").fails_with(&[
         "format version 7",
-        "up to version 2",
+        "up to version 3",
         "newer hashbrook",
     ]);
     assert!(!folder.names().contains(&"codes.npy".to_owned()));

@@ -482,7 +482,10 @@ impl BuiltIn for Brook {
     }
 
     fn save(&self, state: &mut Tensors) {
-        self.save_learned(state);
+        if let Some(warm) = &self.warm {
+            warm.save(self.params.half_life, self.start.dim, self.start.bits, state);
+            self.keys.save(state);
+        }
         // Without a solution in its file, a model solves again when it is asked.
         if let Ok(Some(solution)) = self.solved() {
             solution.save(state, self.start.bits);
@@ -491,7 +494,8 @@ impl BuiltIn for Brook {
 
     fn save_learned(&self, state: &mut Tensors) {
         let Some(warm) = &self.warm else { return };
-        warm.save(self.params.half_life, self.start.dim, self.start.bits, state);
+        let (half_life, dim, bits) = (self.params.half_life, self.start.dim, self.start.bits);
+        warm.save_learned((half_life, dim, bits), &warm.pending, None, state);
         self.keys.save(state);
     }
 

@@ -130,25 +130,38 @@ impl Warm {
         pending.add_to(&mut self.sums, &self.embedding, half_life);
         self.pending.labels = LabelList::new_sets();
     }
+
     /// Rows have `dim` numbers, and codes so many bits.
     pub(super) fn save(&self, half_life: f64, dim: usize, bits: usize, state: &mut Tensors) {
-        self.embedding.save(state);
-        if let Some(directions) = &self.directions {
-            directions.save("brook.directions", state);
-        }
-        if let Some(anchored) = &self.anchored {
-            anchored.save(state);
-        }
         // Whole sums are the same wherever they are cut: no row itself needs to be kept, unless it may
-        // yet become an anchor. Where there is no room to add them up, they are kept as they are.
+        // yet become an anchor.
         let (kept, added) = match &self.anchored {
             Some(anchored) => self.pending.split(dim, anchored),
             None => (Pending::default(), self.pending.clone()),
         };
-        let complete = if half_life == 0.0 { self.with(&added, 0.0).ok() } else { None };
+        if let Some(anchored) = &self.anchored {
+            anchored.save(state);
+        }
+        self.save_learned((half_life, dim, bits), &added, Some(&kept), state);
+    }
+
+    /// What was learned, with some of the rows that wait added up and others kept.
+    pub(super) fn save_learned(
+        &self,
+        (half_life, dim, bits): (f64, usize, usize),
+        added: &Pending,
+        kept: Option<&Pending>,
+        state: &mut Tensors,
+    ) {
+        self.embedding.save(state);
+        if let Some(directions) = &self.directions {
+            directions.save("brook.directions", state);
+        }
+        // Where there is no room to add them up, they are kept as they are.
+        let complete = if half_life == 0.0 { self.with(added, 0.0).ok() } else { None };
         let (sums, pending) = match complete {
-            Some(complete) => (complete, &kept),
-            None => (Cow::Borrowed(&self.sums), &self.pending),
+            Some(complete) => (complete, kept.unwrap_or(&Pending::default()).clone()),
+            None => (Cow::Borrowed(&self.sums), self.pending.clone()),
         };
         sums.save(state);
         pending.save(dim, state);
