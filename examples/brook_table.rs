@@ -63,9 +63,10 @@ type Parameters = &'static [(&'static str, &'static str)];
 
 /// Each method, with every form of it that may be its best.
 const METHODS: [(&str, &str, Parameters); 18] = [
-    ("brook", "brook", &[("anchors", "2000")]),
+    ("brook", "brook", &[("anchors", "2000"), ("detail", "0"), ("precision", "full")]),
+    ("brook, 3,000 anchors", "brook", &[("detail", "0"), ("precision", "full")]),
+    ("brook, compact", "brook", &[("detail", "0")]),
     ("brook, default", "brook", &[]),
-    ("brook, in full", "brook", &[("precision", "full")]),
     ("bsodh", "bsodh", &[]),
     ("bsodh, alternating", "bsodh", &[("order", "alternating")]),
     // The weights of the papers make all codes alike where there are hundreds of classes.

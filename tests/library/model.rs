@@ -490,8 +490,8 @@ fn too_many_names_for_a_file_are_an_error() {
 #[test]
 fn a_warm_up_of_no_rows_does_nothing() {
     for method in Method::all() {
-        let mut model = method.start(4, 8, 1).unwrap();
-        let none = Batch::new(Features::new(&[], 4).unwrap(), Labels::single(&[])).unwrap();
+        let mut model = method.start(16, 8, 1).unwrap();
+        let none = Batch::new(Features::new(&[], 16).unwrap(), Labels::single(&[])).unwrap();
         model.learn(none).unwrap();
         model.end_warmup().unwrap();
         assert_eq!(model.hash_function().bits(), 8, "{}", method.name());
