@@ -174,8 +174,7 @@ impl Ridge<'_> {
             if change * (change / last_change).min(1.0) <= TOLERANCE {
                 return Some(result);
             }
-            // Written so that what is not a number ends it, too.
-            if !(change <= LEAST_GAIN * last_change) {
+            if change.is_nan() || change > LEAST_GAIN * last_change {
                 return None;
             }
             last_change = change;

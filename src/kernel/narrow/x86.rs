@@ -99,10 +99,9 @@ impl Tile for Avx512 {
             for (row, values) in rows.chunks(stride).zip(values.chunks(count)) {
                 let (row, values) = (&row[..S * LANES], &values[..C]);
                 let mut x = [_mm512_setzero_pd(); S];
-                for s in 0..S {
-                    // SAFETY: the row was cut to `S` times the lanes, of which one load is.
-                    let piece = unsafe { _mm256_loadu_ps(row.as_ptr().add(s * LANES)) };
-                    x[s] = _mm512_cvtps_pd(piece);
+                for (x, piece) in x.iter_mut().zip(row.as_chunks::<LANES>().0) {
+                    // SAFETY: the load is of one piece, which has all lanes.
+                    *x = _mm512_cvtps_pd(unsafe { _mm256_loadu_ps(piece.as_ptr()) });
                 }
                 for c in 0..C {
                     let value = _mm512_set1_pd(values[c]);
