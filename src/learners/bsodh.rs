@@ -36,7 +36,8 @@
 //!
 //! # Deviations
 //!
-//! None but arithmetic: vectors and `W` are kept in `f32`, sums in `f64`; an exact tie in `B S~` is
+//! None but arithmetic: vectors and `W` are kept in `f32`, sums in `f64`; `W` is solved to `f64`, where
+//! that is faster by refining a solution in `f32`; an exact tie in `B S~` is
 //! decided by a single-precision sum over the batch, as the authors' program decides it.
 
 // For tests and measurements, not for use.
