@@ -22,12 +22,12 @@ use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 use hashbrook::eval::{Measures, evaluate};
 use hashbrook::learners::bsodh::Params;
 use hashbrook::{
-    Batch, Center, Codes, Compact, Features, HashFunction, HashParts, Labels, Lift, Method, Model,
-    Setup, hamming,
+    Batch, Center, Codes, Compact, Features, HashFunction, HashParts, Labels, Learner, Lift,
+    Method, Model, Setup, hamming,
 };
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use twin::dense_bsodh::DenseBsodh;
+use twin::dense_bsodh::{DenseBsodh, Regression, learner};
 
 fn main() {
     let wanted: Vec<String> =
@@ -249,6 +249,27 @@ fn learn() {
     };
     let prepared = Features::new(&prepared, dim).expect("finite");
     let weights = start(dim, 64, Setup::default()).hash_function().parts().weights.clone();
+    // The learner by itself, W refined from single precision or solved in double, in turn.
+    let mut functions = [const { Vec::new() }; 2];
+    let mut times = [const { Vec::new() }; 2];
+    for _ in 0..7 {
+        let ways = [Regression::Quicker, Regression::Direct].into_iter();
+        for ((way, times), functions) in ways.zip(&mut times).zip(&mut functions) {
+            let mut learner = learner(Params::default(), dim, weights.clone(), way);
+            times.push(time(|| {
+                for at in (0..ROWS).step_by(2000) {
+                    let rows = at..at + 2000;
+                    let labels = labels.slice(rows.clone());
+                    let batch = Batch::new(prepared.slice(rows), labels).expect("fits");
+                    learner.learn(batch).expect("learns");
+                }
+            }));
+            functions.push(learner.hash_function());
+        }
+    }
+    let codes = functions.map(|functions| functions[0].encode(prepared).expect("fits"));
+    assert!(codes[0] == codes[1], "both ways come to the same codes");
+    let [refined, direct] = times.map(middle);
     let dense = median(1, || {
         let mut dense = DenseBsodh::new(Params::default(), dim, 64, weights.clone());
         for at in (0..ROWS).step_by(2000) {
@@ -259,6 +280,11 @@ fn learn() {
     println!(
         "  one triangle of X^T X, for its nine W-steps  {floor:8.3} s   ratio {:.2}",
         seconds / floor
+    );
+    println!("  on prepared rows, W refined                  {refined:8.3} s");
+    println!(
+        "  the same, W in double throughout             {direct:8.3} s   ratio {:.2}",
+        direct / refined
     );
     println!(
         "  the dense form of the paper                  {dense:8.3} s   ratio {:.1}",

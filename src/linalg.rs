@@ -1,57 +1,35 @@
 //! The few matrix routines that learners need, over faer. All matrices are row-major slices, all
-//! sums in `f64`.
+//! sums in `f64` unless said.
 //!
 //! Results do not depend on the number of threads: these share out tiles of a fixed size.
 //!
 //! faer panics where it finds no memory. So whatever is larger than what it is computed from is asked
 //! for here first, and fails with [`NoRoom`].
 
+use std::ops::AddAssign;
+
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::cholesky::llt::solve::solve_in_place;
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{BlockStructure, matmul as triangular_matmul};
+use faer::traits::RealField;
 use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 use rayon::prelude::*;
 
 use crate::memory::{NoRoom, expect_room};
 
+mod ridge;
+mod targets;
+
+pub use ridge::Regression;
+pub(crate) use ridge::Ridge;
+
 /// The side of the tiles that threads share out.
 const TILE: usize = 256;
 
-/// Ridge regression: the `W` (dim x columns) that minimises `||X W - Y||^2 + ridge ||W||^2`, for
-/// `X` of rows of `dim` and `Y` of rows of `columns`.
-///
-/// Solved in the smaller of its two forms: over the dimensions when there are at least as many
-/// rows, `(X^T X + ridge I) W = X^T Y`, and over the rows when there are fewer,
-/// `W = X^T (X X^T + ridge I)^-1 Y`. `None` when the system has no Cholesky factor or the result
-/// is not finite.
-pub(crate) fn ridge_regression(
-    x: &[f32],
-    dim: usize,
-    y: &[f64],
-    columns: usize,
-    ridge: f64,
-) -> Result<Option<Vec<f32>>, NoRoom> {
-    let rows = x.len() / dim;
-    let size = rows.min(dim);
-    expect_room(x.len().saturating_add(size.saturating_mul(size.saturating_add(columns))))?;
-    let x: Vec<f64> = x.iter().map(|&value| f64::from(value)).collect();
-    let x = MatRef::from_row_major_slice(&x, rows, dim);
-    let y = MatRef::from_row_major_slice(y, rows, columns);
-    let solved = if rows >= dim {
-        solve(shifted_gram(x.transpose(), ridge)?, multiply(x.transpose(), y))
-    } else {
-        solve(shifted_gram(x, ridge)?, y.to_owned())
-            .map(|solved| multiply(x.transpose(), solved.as_ref()))
-    };
-    let Some(w) = solved else { return Ok(None) };
-    let w: Vec<f32> = row_major(w.as_ref()).map(|value| value as f32).collect();
-    Ok(w.iter().all(|value| value.is_finite()).then_some(w))
-}
-
 /// The Cholesky factor of a symmetric positive definite matrix, in its lower triangle.
-pub(crate) struct Positive(Mat<f64>);
+pub(crate) struct Positive<T = f64>(Mat<T>);
 
 impl Positive {
     /// Of the matrix with these entries, asked for on and below the diagonal; `None` when it is
@@ -79,16 +57,18 @@ impl Positive {
         self.solve_in_place(solution.as_mut());
         Ok(row_major(solution.as_ref()).collect())
     }
+}
 
-    fn solve_in_place(&self, right: MatMut<'_, f64>) {
+impl<T: RealField> Positive<T> {
+    fn solve_in_place(&self, right: MatMut<'_, T>) {
         solve_in_place(self.0.as_ref(), right, Par::Seq, MemStack::new(&mut []));
     }
 }
 
 /// Factors a matrix, of which the lower triangle matters, where it stands: a copy of it could be
 /// more than there is room for.
-fn cholesky(mut matrix: Mat<f64>) -> Option<Positive> {
-    let scratch = cholesky_in_place_scratch::<f64>(matrix.nrows(), Par::Seq, Default::default());
+fn cholesky<T: RealField>(mut matrix: Mat<T>) -> Option<Positive<T>> {
+    let scratch = cholesky_in_place_scratch::<T>(matrix.nrows(), Par::Seq, Default::default());
     let mut scratch = MemBuffer::new(scratch);
     let stack = MemStack::new(&mut scratch);
     let (by, how) = (Default::default(), Default::default());
@@ -184,7 +164,10 @@ fn multiply(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
 }
 
 /// The lower triangle of `A A^T + shift I`.
-fn shifted_gram(a: MatRef<'_, f64>, shift: f64) -> Result<Mat<f64>, NoRoom> {
+fn shifted_gram<T: RealField + From<f32> + AddAssign>(
+    a: MatRef<'_, T>,
+    shift: T,
+) -> Result<Mat<T>, NoRoom> {
     let mut out = zeros(a.nrows(), a.nrows())?;
     tiles(out.as_mut()).into_par_iter().filter(|(row, column, _)| column <= row).for_each(
         |(row, column, tile)| {
@@ -192,10 +175,20 @@ fn shifted_gram(a: MatRef<'_, f64>, shift: f64) -> Result<Mat<f64>, NoRoom> {
             let right = a.subrows(column, tile.ncols()).transpose();
             let full = BlockStructure::Rectangular;
             let shape = if row == column { BlockStructure::TriangularLower } else { full };
-            triangular_matmul(tile, shape, Accum::Replace, left, full, right, full, 1.0, Par::Seq);
+            triangular_matmul(
+                tile,
+                shape,
+                Accum::Replace,
+                left,
+                full,
+                right,
+                full,
+                T::from(1.0),
+                Par::Seq,
+            );
         },
     );
-    out.diagonal_mut().column_vector_mut().iter_mut().for_each(|value| *value += shift);
+    out.diagonal_mut().column_vector_mut().iter_mut().for_each(|value| *value += shift.clone());
     Ok(out)
 }
 
@@ -206,16 +199,19 @@ fn solve(matrix: Mat<f64>, mut right: Mat<f64>) -> Option<Mat<f64>> {
 }
 
 /// A matrix of zeros, if there is room for it.
-fn zeros(rows: usize, columns: usize) -> Result<Mat<f64>, NoRoom> {
+fn zeros<T: RealField>(rows: usize, columns: usize) -> Result<Mat<T>, NoRoom> {
     let mut matrix = Mat::new();
     let room = matrix.try_reserve(rows, columns);
-    room.map_err(|_| NoRoom::for_numbers(rows.saturating_mul(columns)))?;
-    matrix.resize_with(rows, columns, |_, _| 0.0);
+    room.map_err(|_| {
+        let numbers = (rows as u64).saturating_mul(columns as u64);
+        NoRoom { bytes: numbers.saturating_mul(size_of::<T>() as u64) }
+    })?;
+    matrix.resize_with(rows, columns, |_, _| T::zero_impl());
     Ok(matrix)
 }
 
 /// Cuts a matrix into tiles, each with the row and column at which it begins.
-fn tiles(matrix: MatMut<'_, f64>) -> Vec<(usize, usize, MatMut<'_, f64>)> {
+fn tiles<T>(matrix: MatMut<'_, T>) -> Vec<(usize, usize, MatMut<'_, T>)> {
     let mut tiles = Vec::new();
     let (rows, columns) = (matrix.nrows(), matrix.ncols());
     let mut below = matrix;

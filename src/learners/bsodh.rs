@@ -36,7 +36,8 @@
 //!
 //! # Deviations
 //!
-//! None but arithmetic: vectors and `W` are kept in `f32`, sums in `f64`; an exact tie in `B S~` is
+//! None but arithmetic: vectors and `W` are kept in `f32`, sums in `f64`; `W` is solved to `f64`, where
+//! that is faster by refining a solution in `f32`; an exact tie in `B S~` is
 //! decided by a single-precision sum over the batch, as the authors' program decides it.
 
 // For tests and measurements, not for use.
@@ -49,7 +50,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     BuiltIn, Loaded, Start, TrainingCodes, check_not_negative, check_positive, linear, take_weights,
 };
-use crate::linalg::{product, ridge_regression, transposed_product};
+use crate::linalg::{Regression, Ridge, product, transposed_product};
 use crate::similarity::{Balance, BatchCodes, LabelSets, SetSums};
 use crate::tensors::Tensors;
 use crate::{Batch, Codes, Error, Features, HashFunction, Learner, Result, Step};
@@ -117,6 +118,8 @@ pub(crate) struct Bsodh {
     started: bool,
     /// The codes of the last batch, for those who look into it; not part of the state.
     batch_codes: Option<Codes>,
+    /// How `W` is solved for; other than by default only to be tested and measured.
+    regression: Regression,
 }
 
 /// Items that have the code of their label set.
@@ -214,9 +217,10 @@ impl Bsodh {
     /// The W-step: `(X X^T + (lambda / sigma) I)^-1 X B^T`.
     fn solve(&self, features: Features<'_>, codes: &[f64]) -> Result<Vec<f32>> {
         let ridge = self.params.ridge / self.params.fit_weight;
-        let solved = ridge_regression(features.values(), self.dim, codes, self.bits, ridge)
-            .map_err(|no_room| {
-                let (rows, dim) = (features.len(), self.dim);
+        let (x, dim, y, columns) = (features.values(), self.dim, codes, self.bits);
+        let solved =
+            Ridge { x, dim, y, columns, ridge }.solve(self.regression).map_err(|no_room| {
+                let rows = features.len();
                 no_room.error(
                     format!("bsodh on {rows} rows of {dim} dimensions"),
                     "use smaller batches",
@@ -450,6 +454,7 @@ impl BuiltIn for Bsodh {
             last: None,
             started: false,
             batch_codes: None,
+            regression: Regression::default(),
         }
     }
 
@@ -514,6 +519,18 @@ impl BuiltIn for Bsodh {
             });
         }
         let (params, batch_codes) = (params.clone(), None);
-        Ok(Bsodh { params, dim, bits, weights, sets, existing, last, started, batch_codes })
+        let regression = Regression::default();
+        Ok(Bsodh {
+            params,
+            dim,
+            bits,
+            weights,
+            sets,
+            existing,
+            last,
+            started,
+            batch_codes,
+            regression,
+        })
     }
 }

@@ -4,10 +4,13 @@ use std::path::{Path, PathBuf};
 
 use hashbrook::dataset::{Digits, Reader, digits, read_labels};
 use hashbrook::eval::{Measures, evaluate};
-use hashbrook::{Batch, Center, Features, HashFunction, HashParts, LabelNames, Labels, Method};
+use hashbrook::{
+    Batch, Center, Features, HashFunction, HashParts, LabelNames, Labels, Learner, Method,
+};
 use serde_json::Value;
 
 use crate::streams::setup_with;
+use crate::twin::dense_bsodh::{Regression, learner};
 
 /// Cases that hang on the order in which one matrix product adds in single precision.
 const DECIDED_BY_ROUNDING: [(&str, &str); 2] = [("wide", "alternating"), ("narrow", "alternating")];
@@ -53,28 +56,39 @@ fn labels(name: &str) -> Vec<u32> {
     list.view().as_single().unwrap().to_vec()
 }
 
-/// The weights that the library learns in a case.
-fn learn(case: &Value, order: &str, features: Features<'_>) -> HashFunction {
+/// The function that the library learns in a case: a model, or the learner by itself with its regressions
+/// solved in one way.
+fn learn(
+    case: &Value,
+    order: &str,
+    features: Features<'_>,
+    way: Option<Regression>,
+) -> HashFunction {
     let mut method = Method::named("bsodh").unwrap();
     method.set("order", order).unwrap();
     for name in ["ridge", "fit_weight", "similar_weight", "dissimilar_weight"] {
         method.set_value(name, case[name].clone()).unwrap();
     }
     let bits = case["bits"].as_u64().unwrap() as usize;
-    let init = Some(matrix(case["initial_w"].as_str().unwrap()));
+    let init = matrix(case["initial_w"].as_str().unwrap());
+    let labels = labels(case["labels"].as_str().unwrap());
+    let rows = case["rows"].as_u64().unwrap() as usize;
+    let size = case["batch"].as_u64().unwrap() as usize;
+    let all = Batch::new(features, Labels::single(&labels)).unwrap();
+    let batches = (0..rows).step_by(size).map(|start| all.slice(start..rows.min(start + size)));
+    if let Some(way) = way {
+        let Method::Bsodh(params) = method else { unreachable!("it was named") };
+        let mut learner = learner(params, DIM, init, way);
+        batches.for_each(|batch| drop(learner.learn(batch).unwrap()));
+        return learner.hash_function();
+    }
     let setup = setup_with(|setup| {
         setup.center = Center::None;
         setup.unit = false;
-        setup.init = init;
+        setup.init = Some(init);
     });
     let mut model = method.start_with(DIM, bits, 0, setup).unwrap();
-    let labels = labels(case["labels"].as_str().unwrap());
-    let rows = case["rows"].as_u64().unwrap() as usize;
-    let all = Batch::new(features, Labels::single(&labels)).unwrap();
-    for start in (0..rows).step_by(case["batch"].as_u64().unwrap() as usize) {
-        let end = rows.min(start + case["batch"].as_u64().unwrap() as usize);
-        model.learn(all.slice(start..end)).unwrap();
-    }
+    batches.for_each(|batch| drop(model.learn(batch).unwrap()));
     model.hash_function()
 }
 
@@ -91,18 +105,21 @@ fn sixteen_of_eighteen_results_match_to_the_last_bit_of_the_codes() {
                 continue;
             }
             let expected = matrix(case[order].as_str().unwrap());
-            let function = learn(case, order, features);
             let largest = expected.iter().fold(0.0f32, |max, w| max.max(w.abs()));
-            for (found, expected) in function.parts().weights.iter().zip(&expected) {
-                assert!((found - expected).abs() <= 1e-4 * largest, "{name}, {order}: weights");
-            }
-            let codes = function.encode(features).unwrap();
-            let bits = function.bits();
-            for (row, x) in double.chunks_exact(DIM).enumerate() {
-                for bit in 0..bits {
-                    let weights = expected.iter().skip(bit).step_by(bits);
-                    let sum: f64 = x.iter().zip(weights).map(|(x, w)| x * f64::from(*w)).sum();
-                    assert_eq!(codes.bit(row, bit), sum > 0.0, "{name}, {order}: row {row}");
+            // As it chooses by itself, then in each way of solving for W.
+            let functions = [None, Some(Regression::Direct), Some(Regression::Refined)];
+            for function in functions.map(|way| learn(case, order, features, way)) {
+                for (found, expected) in function.parts().weights.iter().zip(&expected) {
+                    assert!((found - expected).abs() <= 1e-4 * largest, "{name}, {order}: weights");
+                }
+                let codes = function.encode(features).unwrap();
+                let bits = function.bits();
+                for (row, x) in double.chunks_exact(DIM).enumerate() {
+                    for bit in 0..bits {
+                        let weights = expected.iter().skip(bit).step_by(bits);
+                        let sum: f64 = x.iter().zip(weights).map(|(x, w)| x * f64::from(*w)).sum();
+                        assert_eq!(codes.bit(row, bit), sum > 0.0, "{name}, {order}: row {row}");
+                    }
                 }
             }
             matched += 1;

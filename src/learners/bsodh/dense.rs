@@ -2,8 +2,31 @@
 //! item: the naive twin of `Bsodh`. It is here, and not with the other twins in `tests/`,
 //! because the command measures what it costs, and a package has no files of another.
 
-use super::{Order, Params};
-use crate::{Features, Labels};
+use super::{Bsodh, Existing, LabelSets, Order, Params};
+pub use crate::linalg::Regression;
+use crate::{Features, Labels, Learner};
+
+/// BSODH as it is, from these weights (dim x bits), with its regressions solved in one way: for vectors
+/// that are prepared already.
+pub fn learner(
+    params: Params,
+    dim: usize,
+    weights: Vec<f32>,
+    regression: Regression,
+) -> impl Learner {
+    Bsodh {
+        params,
+        dim,
+        bits: weights.len() / dim,
+        weights,
+        sets: LabelSets::default(),
+        existing: Existing::default(),
+        last: None,
+        started: false,
+        batch_codes: None,
+        regression,
+    }
+}
 
 /// BSODH in plain loops: slow, and growing slower with every batch.
 pub struct DenseBsodh {

@@ -1,0 +1,395 @@
+//! Ridge regression: directly in double precision, or refined.
+//!
+//! Most of its time goes into `X^T X`, which takes half as long in single precision. A solution from that
+//! is good to five or six digits. What it leaves of the targets is found in double precision, by products
+//! of `X` with a few columns; solving for that with the same factor gives the next five digits, and so on
+//! until the solution no longer moves. Where it does not settle, the direct way is taken.
+
+use std::ops::RangeInclusive;
+
+use faer::{ColRef, Mat, MatRef};
+use rayon::prelude::*;
+
+use super::targets::Targets;
+use super::{Positive, cholesky, multiply, row_major, shifted_gram, solve};
+use crate::kernel::{add_transposed_times, squared_norm, times_columns};
+use crate::memory::{NoRoom, expect_room};
+
+/// How far `W` may be from the solution, as a share of each of its columns: far less than what is lost
+/// when it is rounded to `f32`.
+const TOLERANCE: f64 = 1e-11;
+
+/// How many corrections are tried at most.
+const MOST_CORRECTIONS: usize = 5;
+
+/// A correction must be so much smaller than the one before: otherwise the factor is too coarse.
+const LEAST_GAIN: f64 = 0.1;
+
+/// Refining pays where the system is so many times as large as there are columns to solve for.
+const SIZE_PER_COLUMN: usize = 32;
+
+/// The factor is too coarse where the sum of all squares is so many times the ridge.
+const MOST_STRETCH: f64 = 1e8;
+
+/// The ridges with which the numbers of single precision go far enough.
+const RIDGES: RangeInclusive<f64> = 1e-12..=1e12;
+
+/// How many rows stay in the cache while all columns are multiplied.
+const BLOCK: usize = 64;
+
+/// How a regression is solved.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Regression {
+    /// Refined where that is likely to be faster.
+    #[default]
+    Quicker,
+    /// In double precision throughout.
+    Direct,
+    /// Refined whatever the size; directly where that does not settle.
+    Refined,
+}
+
+/// `min ||X W - Y||^2 + ridge ||W||^2`, for `X` of rows of `dim` and `Y` of rows of `columns`.
+#[derive(Clone, Copy)]
+pub(crate) struct Ridge<'a> {
+    pub(crate) x: &'a [f32],
+    pub(crate) dim: usize,
+    pub(crate) y: &'a [f64],
+    pub(crate) columns: usize,
+    pub(crate) ridge: f64,
+}
+
+impl Ridge<'_> {
+    /// The `W` (dim x columns) with the least sum.
+    ///
+    /// Solved in the smaller of its two forms: over the dimensions when there are at least as many
+    /// rows, `(X^T X + ridge I) W = X^T Y`, and over the rows when there are fewer,
+    /// `W = X^T (X X^T + ridge I)^-1 Y`. `None` when the system has no Cholesky factor or the result
+    /// is not finite.
+    pub(crate) fn solve(&self, way: Regression) -> Result<Option<Vec<f32>>, NoRoom> {
+        let numbers = self.size().saturating_mul(self.size().saturating_add(self.columns));
+        expect_room(self.x.len().saturating_add(numbers))?;
+        let solved = match self.refined(way)? {
+            Some(refined) => Some(refined),
+            None => self.direct()?,
+        };
+        let Some(w) = solved else { return Ok(None) };
+        let w: Vec<f32> = row_major(w.as_ref()).map(|value| value as f32).collect();
+        Ok(w.iter().all(|value| value.is_finite()).then_some(w))
+    }
+
+    fn rows(&self) -> usize {
+        self.x.len() / self.dim
+    }
+
+    /// How many equations the smaller form has.
+    fn size(&self) -> usize {
+        self.rows().min(self.dim)
+    }
+
+    fn over_rows(&self) -> bool {
+        self.rows() < self.dim
+    }
+
+    fn direct(&self) -> Result<Option<Mat<f64>>, NoRoom> {
+        let x: Vec<f64> = self.x.iter().map(|&value| f64::from(value)).collect();
+        let x = MatRef::from_row_major_slice(&x, self.rows(), self.dim);
+        let y = MatRef::from_row_major_slice(self.y, self.rows(), self.columns);
+        Ok(if self.over_rows() {
+            solve(shifted_gram(x, self.ridge)?, y.to_owned())
+                .map(|solved| multiply(x.transpose(), solved.as_ref()))
+        } else {
+            solve(shifted_gram(x.transpose(), self.ridge)?, multiply(x.transpose(), y))
+        })
+    }
+
+    /// `None` where that does not pay, or does not settle.
+    fn refined(&self, way: Regression) -> Result<Option<Mat<f64>>, NoRoom> {
+        let most = match way {
+            Regression::Direct => return Ok(None),
+            Regression::Quicker => self.size() / SIZE_PER_COLUMN,
+            Regression::Refined => usize::MAX,
+        };
+        if most == 0 || self.size() == 0 {
+            return Ok(None);
+        }
+        let targets = match Targets::of_distinct_rows(self.y, self.columns, most) {
+            Some(targets) => targets,
+            None if self.columns <= most => Targets::plain(self.y, self.columns),
+            None => return Ok(None),
+        };
+        let stretch = squared_norm(self.x) / self.ridge;
+        if !RIDGES.contains(&self.ridge) || stretch > MOST_STRETCH {
+            return Ok(None);
+        }
+        let Some(factor) = self.coarse_factor()? else { return Ok(None) };
+        Ok(self.refine(&factor, &targets))
+    }
+
+    /// The factor of the system in single precision.
+    fn coarse_factor(&self) -> Result<Option<Positive<f32>>, NoRoom> {
+        let x = MatRef::from_row_major_slice(self.x, self.rows(), self.dim);
+        let x = if self.over_rows() { x } else { x.transpose() };
+        Ok(cholesky(shifted_gram(x, self.ridge as f32)?))
+    }
+
+    fn refine(&self, factor: &Positive<f32>, targets: &Targets) -> Option<Mat<f64>> {
+        let count = targets.count;
+        // By columns over the dimensions, by rows over the rows: as the products want them.
+        let mut weights = vec![0.0; count * self.dim];
+        let mut duals = vec![0.0; if self.over_rows() { self.rows() * count } else { 0 }];
+        let mut result = Mat::zeros(self.dim, self.columns);
+        let mut last_change = f64::INFINITY;
+        for step in 0..=MOST_CORRECTIONS {
+            let misfit = match step {
+                0 => targets.values.clone(),
+                _ => self.misfit(targets, &weights),
+            };
+            if self.over_rows() {
+                let mut residual = misfit;
+                subtract(&mut residual, self.ridge, &duals);
+                let residual = MatRef::from_row_major_slice(&residual, self.rows(), count);
+                let correction = coarse_solution(factor, residual);
+                let places = duals.iter_mut().zip(row_major(correction.as_ref()));
+                places.for_each(|(dual, more)| *dual += more);
+                weights = self.transposed_product(&duals, count);
+            } else {
+                let mut residual = self.transposed_product(&misfit, count);
+                subtract(&mut residual, self.ridge, &weights);
+                let residual = MatRef::from_column_major_slice(&residual, self.dim, count);
+                let correction = coarse_solution(factor, residual);
+                let places = weights.iter_mut().zip(row_major(correction.transpose()));
+                places.for_each(|(weight, more)| *weight += more);
+            }
+            let weights = MatRef::from_column_major_slice(&weights, self.dim, count);
+            let moved = targets.of_weights(weights);
+            let change = largest_change(moved.as_ref(), result.as_ref());
+            result = moved;
+            if step == 0 {
+                last_change = 1.0;
+                continue;
+            }
+            // Corrections shrink by about the same factor each time: this is the next.
+            if change * (change / last_change).min(1.0) <= TOLERANCE {
+                return Some(result);
+            }
+            if change.is_nan() || change > LEAST_GAIN * last_change {
+                return None;
+            }
+            last_change = change;
+        }
+        None
+    }
+
+    /// What the weights leave of the targets, row after row.
+    fn misfit(&self, targets: &Targets, weights: &[f64]) -> Vec<f64> {
+        let count = targets.count;
+        let mut out = vec![0.0; targets.values.len()];
+        out.par_chunks_mut(BLOCK * count)
+            .zip(self.x.par_chunks(BLOCK * self.dim))
+            .zip(targets.values.par_chunks(BLOCK * count))
+            .for_each(|((out, x), targets)| {
+                times_columns(x, self.dim, weights, out);
+                out.iter_mut().zip(targets).for_each(|(out, target)| *out = target - *out);
+            });
+        out
+    }
+
+    /// `X^T V`, by columns, for `V` of rows of `count`.
+    fn transposed_product(&self, values: &[f64], count: usize) -> Vec<f64> {
+        // Few parts, as each has a sum of its own, and cut by the number of rows alone: the sum of all
+        // must not depend on the threads.
+        let part = self.rows().div_ceil(16).next_multiple_of(BLOCK).max(4 * BLOCK);
+        let sums: Vec<Vec<f64>> = (self.x.par_chunks(part * self.dim))
+            .zip(values.par_chunks(part * count))
+            .map(|(x, values)| {
+                let mut sums = vec![0.0; count * self.dim];
+                for (x, values) in x.chunks(BLOCK * self.dim).zip(values.chunks(BLOCK * count)) {
+                    add_transposed_times(x, self.dim, values, &mut sums);
+                }
+                sums
+            })
+            .collect();
+        let mut sums = sums.into_iter();
+        let mut total = sums.next().unwrap_or_default();
+        for sums in sums {
+            total.iter_mut().zip(&sums).for_each(|(total, sum)| *total += sum);
+        }
+        total
+    }
+}
+
+/// `residual -= ridge * values`.
+fn subtract(residual: &mut [f64], ridge: f64, values: &[f64]) {
+    residual.iter_mut().zip(values).for_each(|(residual, value)| *residual -= ridge * value);
+}
+
+/// Columns are scaled to what single precision can hold: corrections become very small.
+fn coarse_solution(factor: &Positive<f32>, right: MatRef<'_, f64>) -> Mat<f64> {
+    let largest =
+        |column: ColRef<'_, f64>| column.iter().fold(0.0f64, |m, value| m.max(value.abs()));
+    let scales: Vec<f64> =
+        right.col_iter().map(largest).map(|scale| if scale > 0.0 { scale } else { 1.0 }).collect();
+    let (rows, columns) = right.shape();
+    let mut solution = Mat::from_fn(rows, columns, |i, j| (right[(i, j)] / scales[j]) as f32);
+    factor.solve_in_place(solution.as_mut());
+    Mat::from_fn(rows, columns, |i, j| f64::from(solution[(i, j)]) * scales[j])
+}
+
+/// By how much the column that moved most did, as a share of its length.
+fn largest_change(new: MatRef<'_, f64>, old: MatRef<'_, f64>) -> f64 {
+    let columns = new.col_iter().zip(old.col_iter()).map(|(new, old)| {
+        let length = new.iter().map(|value| value * value).sum::<f64>();
+        let moved = new.iter().zip(old.iter()).map(|(new, old)| (new - old).powi(2)).sum::<f64>();
+        // A column of zeros that stays one has not moved.
+        if moved == 0.0 { 0.0 } else { (moved / length).sqrt() }
+    });
+    // Not `f64::max`, which would pass over what is not a number.
+    columns.fold(0.0, |largest, change| if change <= largest { largest } else { change })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
+
+    /// A problem that owns its numbers.
+    struct Owned {
+        x: Vec<f32>,
+        dim: usize,
+        y: Vec<f64>,
+        columns: usize,
+        ridge: f64,
+    }
+
+    impl Owned {
+        /// Targets of `classes` codes, or all of their own for 0; the squares of `x` sum up to `stretch`
+        /// times the ridge.
+        fn new(
+            (rows, dim, columns): (usize, usize, usize),
+            classes: usize,
+            (scale, stretch): (f64, f64),
+            seed: u64,
+        ) -> Self {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let mut draw =
+                |n: usize| -> Vec<f64> { (0..n).map(|_| rng.random_range(-1.0..1.0)).collect() };
+            let x: Vec<f32> = draw(rows * dim).iter().map(|v| (v * scale) as f32).collect();
+            let code =
+                |values: Vec<f64>| values.into_iter().map(|v| if v > 0.0 { 1.0 } else { -1.0 });
+            let y: Vec<f64> = if classes == 0 {
+                code(draw(rows * columns)).collect()
+            } else {
+                let codes: Vec<f64> = code(draw(classes * columns)).collect();
+                let class = |row: usize| row * 7 % classes * columns;
+                (0..rows).flat_map(|row| &codes[class(row)..][..columns]).copied().collect()
+            };
+            let ridge = (squared_norm(&x) / stretch).max(f64::MIN_POSITIVE);
+            Owned { x, dim, y, columns, ridge }
+        }
+
+        fn view(&self) -> Ridge<'_> {
+            let Owned { x, dim, y, columns, ridge } = self;
+            Ridge { x, dim: *dim, y, columns: *columns, ridge: *ridge }
+        }
+
+        /// How far the refined solution is from the direct one, if there is one.
+        fn distance(&self) -> Option<f64> {
+            let refined = self.view().refined(Regression::Refined).unwrap()?;
+            let direct = self.view().direct().unwrap().unwrap();
+            Some(largest_change(refined.as_ref(), direct.as_ref()))
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+
+        #[test]
+        fn refined_is_the_direct_solution(
+            shape in (1..120usize, 1..90usize, 1..12usize),
+            classes in 0..9usize,
+            exponent in -3..5i32,
+            stretch in 0.0..5.0,
+            seed: u64,
+        ) {
+            let size = (10f64.powi(exponent), 10f64.powf(stretch));
+            let distance = Owned::new(shape, classes, size, seed).distance();
+            // Single precision holds all of these.
+            prop_assert!(distance.is_some_and(|distance| distance <= 1e-10), "{:?}", distance);
+        }
+
+        #[test]
+        fn whatever_the_scale_the_result_is_that_of_the_direct_way(
+            shape in (1..60usize, 1..60usize, 1..8usize),
+            classes in 0..5usize,
+            exponent in -44..38i32,
+            stretch in -10.0..20.0,
+            seed: u64,
+        ) {
+            let size = (10f64.powi(exponent), 10f64.powf(stretch));
+            let problem = Owned::new(shape, classes, size, seed);
+            // In double the direct way loses more than the refined one where the ridge is tiny.
+            let allowed = 1e-10 + 1e-15 * 10f64.powf(stretch);
+            if let Some(distance) = problem.distance() {
+                prop_assert!(distance <= allowed, "{}", distance);
+            }
+            let [refined, direct] = [Regression::Refined, Regression::Direct]
+                .map(|way| problem.view().solve(way).unwrap().is_some());
+            prop_assert_eq!(refined, direct);
+        }
+    }
+
+    #[test]
+    fn columns_that_hardly_differ_are_solved_directly() {
+        for (rows, dim) in [(200, 40), (40, 200)] {
+            let mut problem = Owned::new((rows, dim, 6), 3, (1.0, 1e7), 1);
+            assert!(problem.distance().is_some_and(|distance| distance <= 1e-10));
+            for row in problem.x.chunks_exact_mut(dim) {
+                for i in 1..dim {
+                    row[i] = row[0] * (1.0 + i as f32 * 1e-6);
+                }
+            }
+            // The ridge is all that tells them apart, and single precision hardly sees it.
+            for ridge in [1e-2, 1e-4, 1e-6, 1e-9] {
+                problem.ridge = ridge;
+                let distance = problem.distance();
+                let allowed = 1e-10 + 1e-15 * squared_norm(&problem.x) / ridge;
+                assert!(distance.is_none_or(|distance| distance <= allowed), "{distance:?}");
+            }
+            assert!(problem.view().refined(Regression::Refined).unwrap().is_none());
+            let [refined, direct] = [Regression::Refined, Regression::Direct]
+                .map(|way| problem.view().solve(way).unwrap());
+            assert!(refined.is_some() && refined == direct);
+        }
+    }
+
+    #[test]
+    fn refining_is_chosen_by_size_and_distinct_targets() {
+        let chosen = |shape, classes| {
+            let problem = Owned::new(shape, classes, (1.0, 100.0), 2);
+            problem.view().refined(Regression::Quicker).unwrap().is_some()
+        };
+        assert!(chosen((200, 160, 16), 5) && chosen((160, 200, 16), 5));
+        assert!(chosen((200, 160, 5), 0));
+        assert!(!chosen((200, 160, 16), 0) && !chosen((200, 120, 16), 5));
+        let problem = Owned::new((200, 160, 16), 5, (1.0, 100.0), 2);
+        assert!(problem.view().refined(Regression::Direct).unwrap().is_none());
+        let nothing = Ridge { x: &[], dim: 3, y: &[], columns: 2, ridge: 1.0 };
+        assert_eq!(nothing.solve(Regression::Refined).unwrap(), Some(vec![0.0; 6]));
+    }
+
+    #[test]
+    fn threads_do_not_matter() {
+        for shape in [(1500, 300, 20), (290, 700, 20)] {
+            let problem = Owned::new(shape, 9, (1.0, 1000.0), 3);
+            let [one, three] = [1, 3].map(|threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| problem.view().refined(Regression::Quicker).unwrap().unwrap())
+            });
+            assert!(one == three);
+        }
+    }
+}
