@@ -62,7 +62,7 @@ const SETS: [Set; 3] = [
 type Parameters = &'static [(&'static str, &'static str)];
 
 /// Each method, with every form of it that may be its best.
-const METHODS: [(&str, &str, Parameters); 18] = [
+const METHODS: [(&str, &str, Parameters); 19] = [
     ("brook", "brook", &[("anchors", "2000"), ("detail", "0"), ("precision", "full")]),
     ("brook, 3,000 anchors", "brook", &[("detail", "0"), ("precision", "full")]),
     ("brook, compact", "brook", &[("detail", "0")]),
