@@ -8,8 +8,11 @@
 //! FOLDER holds `mnist`, `cifar10-cnn` and `tinyimagenet-cnn`. Only rows whose text, such as
 //! `mnist linear mihash`, contains all WORDS are computed. `linear`: vectors centred and of unit
 //! length, for all methods. `lifted`: brook with 2,000 anchors, and all others on its lifted vectors,
-//! centred and of unit length in turn; and brook with its defaults, which are more anchors, and with
-//! these in full precision.
+//! centred and of unit length in turn; and brook with 3,000 anchors, in full precision and compact, all
+//! with all bits for labels; and brook as it is by default, with detail bits.
+
+#[path = "sets/mod.rs"]
+mod sets;
 
 use std::path::Path;
 
@@ -18,45 +21,7 @@ use hashbrook::eval::Measures;
 use hashbrook::protocol::Experiment;
 use hashbrook::{Batch, Center, Features, Mean, Method, Setup};
 
-struct Set {
-    name: &'static str,
-    preset: &'static str,
-    features: &'static [&'static str],
-    labels: &'static [&'static str],
-    queries_per_class: usize,
-    rows: usize,
-    batch: usize,
-}
-
-const SETS: [Set; 3] = [
-    Set {
-        name: "mnist",
-        preset: "mnist",
-        features: &["train-images-idx3-ubyte.gz", "t10k-images-idx3-ubyte.gz"],
-        labels: &["train-labels-idx1-ubyte.gz", "t10k-labels-idx1-ubyte.gz"],
-        queries_per_class: 100,
-        rows: 20_000,
-        batch: 2_000,
-    },
-    Set {
-        name: "cifar10-cnn",
-        preset: "cifar10",
-        features: &["features.npy"],
-        labels: &["labels.npy"],
-        queries_per_class: 100,
-        rows: 20_000,
-        batch: 2_000,
-    },
-    Set {
-        name: "tinyimagenet-cnn",
-        preset: "places205",
-        features: &["features.npy"],
-        labels: &["labels.npy"],
-        queries_per_class: 20,
-        rows: 100_000,
-        batch: 10_000,
-    },
-];
+use crate::sets::{SETS, Set};
 
 /// What differs from the preset.
 type Parameters = &'static [(&'static str, &'static str)];

@@ -2,7 +2,8 @@
 
 use hashbrook::Method;
 
-use crate::{Failure, SETS};
+use crate::Failure;
+use crate::sets::SETS;
 
 /// What was asked for.
 pub struct Asked {

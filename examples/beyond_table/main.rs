@@ -18,6 +18,8 @@
 //! Means over seeds, and the smallest and largest where there are several.
 
 mod asked;
+#[path = "../sets/mod.rs"]
+mod sets;
 mod table;
 
 use std::path::Path;
@@ -30,43 +32,8 @@ use hashbrook::protocol::{Incremental, Ranked, UnseenClasses, Vectors, kept_out,
 use hashbrook::{Batch, Center, HashFunction, Method, Model, Setup};
 
 use crate::asked::Asked;
+use crate::sets::{SETS, Set};
 use crate::table::Table;
-
-struct Set {
-    name: &'static str,
-    features: &'static [&'static str],
-    labels: &'static [&'static str],
-    queries_per_class: usize,
-    rows: usize,
-    batch: usize,
-}
-
-const SETS: [Set; 3] = [
-    Set {
-        name: "mnist",
-        features: &["train-images-idx3-ubyte.gz", "t10k-images-idx3-ubyte.gz"],
-        labels: &["train-labels-idx1-ubyte.gz", "t10k-labels-idx1-ubyte.gz"],
-        queries_per_class: 100,
-        rows: 20_000,
-        batch: 2_000,
-    },
-    Set {
-        name: "cifar10-cnn",
-        features: &["features.npy"],
-        labels: &["labels.npy"],
-        queries_per_class: 100,
-        rows: 20_000,
-        batch: 2_000,
-    },
-    Set {
-        name: "tinyimagenet-cnn",
-        features: &["features.npy"],
-        labels: &["labels.npy"],
-        queries_per_class: 20,
-        rows: 100_000,
-        batch: 10_000,
-    },
-];
 
 type Failure = Box<dyn std::error::Error>;
 

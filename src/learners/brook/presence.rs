@@ -124,7 +124,7 @@ impl Fitted<'_> {
         let mut turned = vec![0.0; labels * bits];
         for _ in 0..MOST_TURNS {
             let towards = transposed_product(&means, labels, &signs, bits);
-            let Some(nearest) = nearest_rotation(&towards, labels, bits)? else { break };
+            let Some(nearest) = nearest_orthonormal(&towards, labels, bits)? else { break };
             weights = nearest;
             turned = product(&means, labels, &weights, bits);
             let sign = |value: &f64| if *value > 0.0 { 1.0 } else { -1.0 };
@@ -162,8 +162,9 @@ impl Fitted<'_> {
 }
 
 /// The matrix with orthonormal columns, or rows if those are fewer, that is nearest to one of `rows` x
-/// `columns`; zeros in directions that this one does not have. `None` when it cannot be found.
-fn nearest_rotation(
+/// `columns`; zeros in directions that this one does not have, which a rotation would fill at will. `None`
+/// when it cannot be found.
+fn nearest_orthonormal(
     matrix: &[f64],
     rows: usize,
     columns: usize,
@@ -299,13 +300,13 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_rotation_is_that_of_the_definition() {
+    fn the_nearest_orthonormal_matrix_is_that_of_the_definition() {
         let mut rng = random(3, Purpose::Signs, 0);
         for (rows, columns, rank) in [(9, 4, 4), (4, 9, 4), (6, 6, 6), (8, 5, 3)] {
             let mut draw =
                 |n: usize| -> Vec<f64> { (0..n).map(|_| rng.random_range(-1.0..1.0)).collect() };
             let matrix = product(&draw(rows * rank), rank, &draw(rank * columns), columns);
-            let found = nearest_rotation(&matrix, rows, columns).unwrap().unwrap();
+            let found = nearest_orthonormal(&matrix, rows, columns).unwrap().unwrap();
             // R is a partial isometry: R R^T R = R. And R^T A is symmetric, with no negative values.
             let gram = transposed_product(&found, columns, &found, columns);
             let again = product(&found, columns, &gram, columns);

@@ -86,18 +86,8 @@ impl<'a> Results<'a> {
         spec: &str,
         bits: usize,
     ) -> Runs<'a> {
-        let cell = |seed: u64| Cell {
-            dataset: dataset.name.clone(),
-            spec: spec.to_owned(),
-            bits,
-            seed,
-            batch: dataset.batch,
-            every: experiment.every,
-            tsne: experiment.tsne,
-            protocol,
-        };
-        let records = (1..=experiment.seeds).filter_map(|seed| self.store.get(&cell(seed)));
-        Runs { records: records.collect() }
+        let cell = cell(experiment, dataset, spec, bits);
+        self.of_all_seeds(experiment, Cell { protocol, ..cell })
     }
 
     /// Those of a method with its parameters, at a length and with a size of batches (that of the
@@ -110,18 +100,14 @@ impl<'a> Results<'a> {
         bits: usize,
         batch: Option<usize>,
     ) -> Runs<'a> {
-        let cell = |seed: u64| Cell {
-            dataset: dataset.name.clone(),
-            spec: spec.to_owned(),
-            bits,
-            seed,
-            batch: batch.unwrap_or(dataset.batch),
-            every: experiment.every,
-            tsne: experiment.tsne,
-            protocol: Protocol::Paper,
-        };
-        let records = (1..=experiment.seeds).filter_map(|seed| self.store.get(&cell(seed)));
-        Runs { records: records.collect() }
+        let cell = cell(experiment, dataset, spec, bits);
+        let batch = batch.unwrap_or(cell.batch);
+        self.of_all_seeds(experiment, Cell { batch, ..cell })
+    }
+
+    fn of_all_seeds(&self, experiment: &Experiment, cell: Cell) -> Runs<'a> {
+        let record = |seed: u64| self.store.get(&Cell { seed, ..cell.clone() });
+        Runs { records: (1..=experiment.seeds).filter_map(record).collect() }
     }
 
     /// What a spec is called and coloured.
@@ -130,5 +116,19 @@ impl<'a> Results<'a> {
             Some(method) => (method.name.clone(), method.colour.clone()),
             None => (spec.replace([':', '+'], ", "), "#888888".to_owned()),
         }
+    }
+}
+
+/// The first run of a method with its parameters, by the paper's protocol and with the data set's batches.
+fn cell(experiment: &Experiment, dataset: &Dataset, spec: &str, bits: usize) -> Cell {
+    Cell {
+        dataset: dataset.name.clone(),
+        spec: spec.to_owned(),
+        bits,
+        seed: 1,
+        batch: dataset.batch,
+        every: experiment.every,
+        tsne: experiment.tsne,
+        protocol: Protocol::Paper,
     }
 }
