@@ -173,8 +173,8 @@ fn search() {
             let fastest = [(2, kernels[0], false), (1, kernels[0], true), (2, kernels[0], true)];
             for (threads, kernel, structures) in scans.chain(fastest) {
                 index.set_kernel(kernel);
-                index.allow_structures(structures);
-                index.prepare().expect("sound");
+                index.allow_search_structures(structures);
+                index.build_search_structures().expect("sound");
                 let work = codes.len() * queries_count;
                 let of_k = |k: usize| {
                     let run = || drop(black_box(index.search_codes(&queries, k)));
@@ -207,8 +207,8 @@ fn share() {
         let mut index = index_of(&codes);
         for (k, structures) in [1, 10, 100, 1000].into_iter().flat_map(|k| [(k, false), (k, true)])
         {
-            index.allow_structures(structures);
-            index.prepare().expect("sound");
+            index.allow_search_structures(structures);
+            index.build_search_structures().expect("sound");
             let mut shares: Vec<f64> = (0..15)
                 .map(|_| {
                     on_threads(1, || {
@@ -242,7 +242,7 @@ fn share_of_reading() {
     let codes = clustered(64, 10_000_000, 100, 1);
     let query = clustered(64, 1, 100, 2);
     let mut index = index_of(&codes);
-    index.allow_structures(false);
+    index.allow_search_structures(false);
     let mut shares: Vec<f64> = (0..31)
         .map(|_| {
             on_threads(1, || {
@@ -279,7 +279,7 @@ fn radius() {
             let mut index = index_of(&codes);
             let mut hits = 0;
             let mut of = |structures: bool| {
-                index.allow_structures(structures);
+                index.allow_search_structures(structures);
                 // Asked often enough, the structure is there if it pays.
                 on_threads(1, || {
                     (0..if structures { 2 } else { 0 })
@@ -306,8 +306,8 @@ fn threads() {
         let mut index = index_of(&clustered(bits, 1_000_000, 100, 1));
         let queries = clustered(bits, 10_000, 100, 2);
         for (structures, k) in [(false, 10), (false, 100), (true, 10), (true, 100)] {
-            index.allow_structures(structures);
-            index.prepare().expect("sound");
+            index.allow_search_structures(structures);
+            index.build_search_structures().expect("sound");
             let of = |threads: usize| {
                 let run = || drop(black_box(index.search_codes(&queries, k)));
                 on_threads(threads, || median(if structures { 9 } else { 1 }, run)).as_secs_f64()
@@ -332,8 +332,8 @@ fn single() {
         let mut index = index_of(&codes);
         let one: Vec<Codes> = (0..queries.len()).map(|at| queries.select(&[at])).collect();
         for (threads, structures) in [(1, false), (2, false), (1, true)] {
-            index.allow_structures(structures);
-            index.prepare().expect("sound");
+            index.allow_search_structures(structures);
+            index.build_search_structures().expect("sound");
             let time = on_threads(threads, || {
                 median(9, || {
                     one.iter().for_each(|query| drop(black_box(index.search_codes(query, 10))))
@@ -363,8 +363,8 @@ fn filters() {
         "1,000,000 codes of 64 bits, k=10, one thread: share let through, one query, 200 queries"
     );
     for structures in [false, true] {
-        index.allow_structures(structures);
-        index.prepare().expect("sound");
+        index.allow_search_structures(structures);
+        index.build_search_structures().expect("sound");
         println!("{}", if structures { "by the structure" } else { "by a scan" });
         for share in [1.0, 0.9, 0.5, 0.1, 0.01, 0.001] {
             let some: Vec<u32> = (0..(1000.0 * share) as u32).collect();
@@ -430,7 +430,7 @@ fn duplicates() {
         // All pairs, estimated from some of them: each code with all after it.
         let some = codes.select(&(0..200).map(|at| at * (count / 200)).collect::<Vec<_>>());
         let mut scanned = index_of(&codes);
-        scanned.allow_structures(false);
+        scanned.allow_search_structures(false);
         let scan = median(3, || drop(black_box(scanned.within_codes(&some, 3))));
         let pairs = scan.as_secs_f64() / 200.0 * count as f64 / 2.0;
         let items: usize = groups.iter().map(Vec::len).sum();

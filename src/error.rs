@@ -261,6 +261,14 @@ pub enum Error {
         cause: std::io::Error,
     },
 
+    /// A change could not be written wholly, and it is not known whether it counts.
+    #[error(
+        "{}: the change before could not be written, and may or may not be there; open the file anew \
+         to go on",
+        .0.display()
+    )]
+    InDoubt(PathBuf),
+
     /// Another program moved, deleted, replaced, cut short or wrote over a file that is open.
     #[error("{}: is no longer the file that was opened: {problem}; open it anew", path.display())]
     NotAsOpened {
@@ -296,6 +304,15 @@ pub enum Error {
     /// A file is not what it should be.
     #[error("{}: {problem}", path.display())]
     Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What was expected and what was found.
+        problem: String,
+    },
+
+    /// A file of this library is not as it was written: damaged, or cut short.
+    #[error("{}: {problem}", path.display())]
+    Damaged {
         /// The file.
         path: PathBuf,
         /// What was expected and what was found.
@@ -343,6 +360,11 @@ impl Error {
     /// A file whose content is not what it should be.
     pub(crate) fn malformed(path: &Path, problem: impl Into<String>) -> Error {
         Error::Malformed { path: path.to_path_buf(), problem: problem.into() }
+    }
+
+    /// A file of this library that is not as it was written.
+    pub(crate) fn damaged(path: &Path, problem: impl Into<String>) -> Error {
+        Error::Damaged { path: path.to_path_buf(), problem: problem.into() }
     }
 
     /// A parameter that is out of range.

@@ -105,6 +105,11 @@ impl LabelSets {
         (0..labels.len()).map(|row| self.number(labels.row(row))).collect()
     }
 
+    /// The number of a set, if it is there; its labels ascend.
+    pub(crate) fn find(&self, labels: &[u32]) -> Option<usize> {
+        self.numbers.get(labels).copied()
+    }
+
     /// The number of a set; if it is new, it is added.
     pub(crate) fn number(&mut self, labels: &[u32]) -> usize {
         if labels.is_sorted_by(|a, b| a < b) {

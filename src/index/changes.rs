@@ -1,12 +1,15 @@
 //! What changes an index: items added, replaced, removed, renewed, compacted.
 
-use super::Index;
-use super::file::Durable;
-use super::segment::{Builder, Segment};
-use crate::kernel::Layout;
-use crate::{Codes, Error, Features, HashFunction, Labels, Result};
+use std::sync::Arc;
 
-/// Changes.
+use super::Index;
+use super::file::Contents;
+use super::segment::{Builder, Item, Segment};
+use super::state::{NewItems, State};
+use crate::kernel::Layout;
+use crate::{Codes, Error, Features, HashFunction, LabelNames, Labels, Result};
+
+/// Changes. Snapshots that were taken before do not see them.
 impl Index {
     /// Adds items with new ids: all of them, or none.
     ///
@@ -32,12 +35,13 @@ impl Index {
         codes: &Codes,
         labels: Option<Labels<'_>>,
     ) -> Result<()> {
-        let order = self.check(ids, codes, labels)?;
+        let items = NewItems { ids, codes, labels };
+        let order = self.check(items)?;
         if let Some(&taken) = self.present(ids)?.first() {
             return Err(Error::IdTaken(taken));
         }
-        self.durable.put(ids, codes, labels)?;
-        self.put(ids, codes, labels, &order)
+        self.file.put(items)?;
+        self.change(|state| state.put(items, &order))
     }
 
     /// Adds items, in the place of those with the same ids: all of them, or none.
@@ -63,12 +67,15 @@ impl Index {
         codes: &Codes,
         labels: Option<Labels<'_>>,
     ) -> Result<()> {
-        let order = self.check(ids, codes, labels)?;
+        let items = NewItems { ids, codes, labels };
+        let order = self.check(items)?;
         // Whatever is damaged shows before anything is changed.
         self.present(ids)?;
-        self.durable.put(ids, codes, labels)?;
-        self.take_out(ids)?;
-        self.put(ids, codes, labels, &order)
+        self.file.put(items)?;
+        self.change(|state| {
+            state.remove(ids)?;
+            state.put(items, &order)
+        })
     }
 
     /// Removes items; how many were there.
@@ -77,18 +84,46 @@ impl Index {
     /// When the file cannot be written.
     pub fn remove(&mut self, ids: &[u64]) -> Result<usize> {
         let there = self.present(ids)?;
-        self.durable.remove(&there)?;
-        self.take_out(&there)
+        self.file.remove(&there)?;
+        self.change(|state| state.remove(&there))
     }
 
-    /// Makes one part of all, without what was removed. The file is written anew and takes the
-    /// place of the old one at once.
+    /// Says what the labels are called.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn set_label_names(&mut self, names: LabelNames) -> Result<()> {
+        if names == *self.label_names() {
+            return Ok(());
+        }
+        self.file.name(&names)?;
+        self.change(|state| {
+            state.names = Arc::new(names);
+            Ok(())
+        })
+    }
+
+    /// Makes one part of all, without what was removed. The file is written anew, a block of items at a
+    /// time, and takes the place of the old one at once.
     ///
     /// # Errors
     /// When the file cannot be written; it is then as it was.
     pub fn compact(&mut self) -> Result<()> {
-        let merged = self.merged()?;
-        self.replace(merged)
+        let now = self.now.clone();
+        let (layout, function) = (now.state.layout, now.state.function.clone());
+        let labelled = now.reading(State::is_labelled)?;
+        let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| {
+            now.reading(|state| state.each_in_order(call))
+        };
+        let (state, count) = (&*now.state, now.len());
+        self.replace(Contents {
+            state,
+            function: function.as_ref(),
+            layout,
+            count,
+            labelled,
+            each: &each,
+        })
     }
 
     /// Encodes all items anew, under a newer function: `ids` and `features` are those of all items
@@ -119,126 +154,82 @@ impl Index {
         codes: &Codes,
     ) -> Result<()> {
         codes.expect_bits(function.bits())?;
-        let layout = Layout::new(function.bits());
-        let order = check_ids(ids, codes.len())?;
+        let order = NewItems { ids, codes, labels: None }.order()?;
         if ids.len() != self.len() {
             let problem = format!("{} ids for {} items", ids.len(), self.len());
             return Err(Error::NotRenewed { problem });
         }
-        let mut builder = Builder::new(layout, ids.len());
-        self.durable.reading(|| {
-            for &at in &order {
-                let Some((segment, slot)) = self.find(ids[at])? else {
-                    let problem = format!("there is no item {}", ids[at]);
-                    return Err(Error::NotRenewed { problem });
-                };
-                let label_set = self.segments[segment].label_set(slot)?;
-                builder.push(ids[at], codes.code(at), label_set);
+        let now = self.now.clone();
+        now.reading(|state| {
+            for &id in ids {
+                if state.find(id)?.is_none() {
+                    return Err(Error::NotRenewed { problem: format!("there is no item {id}") });
+                }
             }
             Ok(())
         })?;
-        let (old_layout, old_function) = (self.layout, self.function.replace(function));
-        self.layout = layout;
-        let replaced = self.replace(builder.finish());
-        if replaced.is_err() {
-            (self.layout, self.function) = (old_layout, old_function);
-        }
-        replaced
-    }
-
-    /// Puts one segment in the place of all.
-    fn replace(&mut self, segment: Segment) -> Result<()> {
-        self.segments = match &self.durable {
-            Durable::No => vec![segment],
-            Durable::ReadOnly { file, .. } => return Err(file.read_only()),
-            Durable::Log(log) => {
-                let (log, mapped) = log.rewrite(self, &segment)?;
-                self.durable = Durable::Log(log);
-                vec![mapped]
-            }
+        let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| {
+            now.reading(|state| {
+                for &at in &order {
+                    let place = state.find(ids[at])?;
+                    let label_set = place.map_or(Ok(0), |place| state.label_set(place))?;
+                    call(Item { id: ids[at], code: codes.code(at), label_set })?;
+                }
+                Ok(())
+            })
         };
-        Ok(())
-    }
-
-    /// All items in one segment.
-    pub(super) fn merged(&self) -> Result<Segment> {
-        let mut merged = Builder::new(self.layout, 0).finish();
-        self.durable.reading(|| {
-            // The small ones first, so that few items are moved often.
-            for segment in self.segments.iter().rev() {
-                merged = Segment::merged(&merged, segment)?;
-            }
-            Ok(merged)
+        let labelled = now.reading(State::is_labelled)?;
+        self.replace(Contents {
+            state: &now.state,
+            function: Some(&function),
+            layout: Layout::new(function.bits()),
+            count: ids.len(),
+            labelled,
+            each: &each,
         })
     }
 
+    /// Puts one segment in the place of all, in the file if there is one.
+    fn replace(&mut self, contents: Contents<'_>) -> Result<()> {
+        let segment = match self.file.rewrite(&contents)? {
+            Some(segment) => segment,
+            None => {
+                let mut builder = Builder::new(contents.layout, contents.count);
+                (contents.each)(&mut |item| {
+                    builder.push(item);
+                    Ok(())
+                })?;
+                Segment::new(builder.finish())
+            }
+        };
+        let (layout, function) = (contents.layout, contents.function.cloned());
+        self.change(|state| {
+            (state.layout, state.function) = (layout, function);
+            state.replace(segment)
+        })
+    }
+
+    /// Makes the next state of the last one. Snapshots keep the last one.
+    pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        let state = Arc::make_mut(&mut self.now.state);
+        let changed = change(state);
+        state.log_bytes = self.file.log_bytes();
+        self.now.file = self.file.file().cloned();
+        changed
+    }
+
     /// Fails if items cannot be put in; else their order by id.
-    fn check(&self, ids: &[u64], codes: &Codes, labels: Option<Labels<'_>>) -> Result<Vec<usize>> {
+    fn check(&self, items: NewItems<'_>) -> Result<Vec<usize>> {
+        let NewItems { ids, codes, labels } = items;
         codes.expect_bits(self.bits())?;
         if let Some(labels) = labels.filter(|labels| labels.len() != codes.len()) {
             return Err(Error::LabelCount { rows: codes.len(), labels: labels.len() });
         }
-        let slots: usize = self.segments.iter().map(Segment::slots).sum();
+        let segments = self.now.state.segments.iter();
+        let slots: usize = segments.map(|searched| searched.segment.columns().len()).sum();
         if slots + ids.len() > u32::MAX as usize {
             return Err(Error::TooManyItems(slots + ids.len()));
         }
-        check_ids(ids, codes.len())
+        items.order()
     }
-
-    pub(super) fn put(
-        &mut self,
-        ids: &[u64],
-        codes: &Codes,
-        labels: Option<Labels<'_>>,
-        order: &[usize],
-    ) -> Result<()> {
-        if ids.is_empty() {
-            return Ok(());
-        }
-        let mut builder = Builder::new(self.layout, ids.len());
-        for &at in order {
-            let label_set = labels.map_or(0, |labels| self.sets.number(labels.row(at)));
-            builder.push(ids[at], codes.code(at), label_set as u32);
-        }
-        self.segments.push(builder.finish());
-        // Segments halve in size from each to the next, so there are few of them, and an item is
-        // not moved often. What is mapped stays where it is.
-        while let [.., before, last] = &self.segments[..]
-            && !before.is_mapped()
-            && before.len() <= 2 * last.len()
-        {
-            let merged = Segment::merged(before, last)?;
-            self.segments.truncate(self.segments.len() - 2);
-            self.segments.push(merged);
-        }
-        Ok(())
-    }
-
-    pub(super) fn take_out(&mut self, ids: &[u64]) -> Result<usize> {
-        let mut removed = 0;
-        for &id in ids {
-            if let Some((segment, slot)) = self.find(id)? {
-                self.segments[segment].remove(slot);
-                removed += 1;
-            }
-        }
-        self.segments.retain(|segment| segment.is_mapped() || segment.len() > 0);
-        Ok(removed)
-    }
-}
-
-/// The order of ids, each of which must be given once.
-pub(super) fn check_ids(ids: &[u64], items: usize) -> Result<Vec<usize>> {
-    if ids.len() != items {
-        return Err(Error::IdCount { ids: ids.len(), items });
-    }
-    let mut order: Vec<usize> = (0..ids.len()).collect();
-    if !ids.is_sorted_by(|left, right| left < right) {
-        order.sort_unstable_by_key(|&at| ids[at]);
-        let twice = order.windows(2).find(|pair| ids[pair[0]] == ids[pair[1]]);
-        if let Some(pair) = twice {
-            return Err(Error::IdTwice(ids[pair[0]]));
-        }
-    }
-    Ok(order)
 }

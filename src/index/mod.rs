@@ -1,35 +1,34 @@
 //! [`Index`]: exact search by Hamming distance.
+//!
+//! An index writes, a [`Snapshot`] reads. The way of a query goes down through the folders, and no
+//! import goes back up: `snapshot`, `search` (what is asked, segment by segment), `duplicates`, `tree`
+//! and `clusters` (what can be ruled out), `scan` (tiles of codes against queries), `segment` (columns).
+//! `file` keeps what `state` holds.
 
-mod balls;
-mod best;
-mod buckets;
-mod by_structure;
 mod changes;
-mod chosen;
+mod clusters;
+mod duplicates;
 mod file;
-mod filter;
-mod hits;
-mod leaders;
-mod queries;
+mod scan;
 mod search;
 mod segment;
-
-mod structure;
-mod tiles;
+mod snapshot;
+mod state;
+mod tree;
 
 use std::fmt;
+use std::ops::Deref;
 use std::path::Path;
+use std::sync::Arc;
 
 pub(crate) use self::file::MAGIC;
-use self::file::{Access, Durable, Locking};
-pub use self::filter::Filter;
-pub use self::hits::{Hit, Hits};
-pub use self::queries::Filtered;
-use self::segment::Segment;
+use self::file::{Access, Locking, OpenFor};
+pub use self::search::{Filter, Hit, Hits};
+pub use self::snapshot::{Filtered, Item, Snapshot, Statistics};
+use self::state::State;
 use crate::codes::check_bits;
 use crate::kernel::Layout;
-use crate::similarity::LabelSets;
-use crate::{Codes, Error, Features, HashFunction, Kernel, LabelNames, Result};
+use crate::{HashFunction, Kernel, Result};
 
 /// Items found by how near their codes are to a query's: exact, complete, and in a fixed order.
 ///
@@ -59,63 +58,37 @@ use crate::{Codes, Error, Features, HashFunction, Kernel, LabelNames, Result};
 /// # In memory, or in a file
 ///
 /// [`new`](Index::new) and [`of_codes`](Index::of_codes) make an index in memory, which
-/// [`save`](Index::save) writes to a file. [`open`](Index::open) maps such a file, without reading
+/// [`save`](Snapshot::save) writes to a file. [`open`](Index::open) maps such a file, without reading
 /// it whole, to search in it; any number of processes can. [`edit`](Index::edit) opens it to change
 /// it, which one process can at a time: a change is in the file when the call returns, and whoever
 /// opens the file sees it wholly or not at all, however the writer ended. Readers keep seeing what
-/// was there when they opened it. [`load`](Index::load) copies a file into memory.
+/// was there when they opened it, until they [`refresh`](Index::refresh). [`load`](Index::load) copies
+/// a file into memory.
+///
+/// # Reading beside a writer
+///
+/// All that is read is a [`Snapshot`]'s: the index itself is used as the snapshot of now.
+/// [`snapshot`](Index::snapshot) makes one to keep, for other threads, which never wait for the writer
+/// and see what they see for as long as they hold it.
 pub struct Index {
-    layout: Layout,
-    function: Option<HashFunction>,
-    /// Number 0 is the set without labels.
-    sets: LabelSets,
-    names: LabelNames,
-    /// The first may be mapped from a file. An item that is there is in one of them.
-    segments: Vec<Segment>,
-    kernel: Kernel,
-    structures: bool,
-    durable: Durable,
+    now: Snapshot,
+    file: OpenFor,
 }
 
 /// Its size, and not its items.
 impl fmt::Debug for Index {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Index")
-            .field("items", &self.len())
-            .field("bits", &self.bits())
-            .field("dim", &self.function.as_ref().map(HashFunction::dim))
-            .field("labels", &self.names.len())
-            .finish_non_exhaustive()
+        f.debug_tuple("Index").field(&self.now).finish()
     }
 }
 
-/// An item as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-#[non_exhaustive]
-pub struct Item {
-    /// The code, 64 bits to a word.
-    pub code: Vec<u64>,
-    /// Its labels, ascending.
-    pub labels: Vec<u32>,
-}
+/// What is read of an index is read of the snapshot of now.
+impl Deref for Index {
+    type Target = Snapshot;
 
-/// What an index holds, in numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[non_exhaustive]
-pub struct Statistics {
-    /// Items that are there.
-    pub items: usize,
-    /// Items that were removed or replaced, and take up room until [`Index::compact`].
-    pub removed: usize,
-    /// Parts that a search goes through.
-    pub segments: usize,
-    /// Bytes of ids, codes and labels, in memory or mapped.
-    pub item_bytes: usize,
-    /// Bytes on top of that: what marks removed items, what filters let through, structures that
-    /// make searches faster, spare room.
-    pub extra_bytes: usize,
-    /// Bytes of changes in the file that are not yet compacted.
-    pub log_bytes: u64,
+    fn deref(&self) -> &Snapshot {
+        &self.now
+    }
 }
 
 impl Index {
@@ -123,7 +96,9 @@ impl Index {
     /// the function's are, until [told otherwise](Index::set_label_names).
     pub fn new(function: HashFunction) -> Self {
         let (layout, names) = (Layout::new(function.bits()), function.label_names().clone());
-        Index { names, ..Index::empty(layout, Some(function)) }
+        let mut state = State::empty(layout, Some(function));
+        state.names = Arc::new(names);
+        Index::of(state, OpenFor::Nothing)
     }
 
     /// An index in memory for codes of a length, from 1 to [`MAX_BITS`](crate::MAX_BITS).
@@ -132,22 +107,16 @@ impl Index {
     /// When `bits` is not in that range.
     pub fn of_codes(bits: usize) -> Result<Self> {
         check_bits(bits)?;
-        Ok(Index::empty(Layout::new(bits), None))
+        Ok(Index::of(State::empty(Layout::new(bits), None), OpenFor::Nothing))
     }
 
-    fn empty(layout: Layout, function: Option<HashFunction>) -> Self {
-        let mut sets = LabelSets::default();
-        sets.number(&[]);
-        Index {
-            layout,
-            function,
-            sets,
-            names: LabelNames::default(),
-            segments: Vec::new(),
-            kernel: Kernel::available()[0],
-            structures: true,
-            durable: Durable::No,
-        }
+    fn of(state: State, file: OpenFor) -> Self {
+        Index { now: Snapshot { state: Arc::new(state), file: file.file().cloned() }, file }
+    }
+
+    fn opened(path: &Path, access: Access) -> Result<Self> {
+        let (state, file) = file::open(path, access)?;
+        Ok(Index::of(state, file))
     }
 
     /// Opens a file to search in it. What is read of it is checked when it is first looked at.
@@ -159,23 +128,23 @@ impl Index {
     /// mapped. A search that finds its file cut short or written over fails with
     /// [`Error::NotAsOpened`]. If that happens in the midst of a search, or the disk fails, the
     /// operating system ends the process by a bus error (`SIGBUS`). Bytes that are changed in the
-    /// midst of the file, after they were first looked at, are seen by [`verify`](Index::verify)
+    /// midst of the file, after they were first looked at, are seen by [`verify`](Snapshot::verify)
     /// alone. Where any of this cannot be ruled out, [`load`](Index::load) the file.
     ///
     /// # Errors
     /// When the file cannot be read, is not an index, is cut short or damaged, or was written by a
     /// newer version.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        file::open(path.as_ref(), Access::Map)
+        Index::opened(path.as_ref(), Access::Map)
     }
 
     /// Reads a whole file into memory, where nobody can change it. The index knows nothing of the
-    /// file any more: changes are in memory alone until it is [saved](Index::save).
+    /// file any more: changes are in memory alone until it is [saved](Snapshot::save).
     ///
     /// # Errors
     /// As for [`open`](Index::open).
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        file::open(path.as_ref(), Access::Load)
+        Index::opened(path.as_ref(), Access::Load)
     }
 
     /// Opens a file to change it, for this process alone. It is mapped, as by
@@ -185,7 +154,7 @@ impl Index {
     /// As for [`open`](Index::open), when another process writes it, and where the file system cannot
     /// keep other processes from writing it ([`Error::CannotLock`]).
     pub fn edit(path: impl AsRef<Path>) -> Result<Self> {
-        file::open(path.as_ref(), Access::Edit(Locking::Required))
+        Index::opened(path.as_ref(), Access::Edit(Locking::Required))
     }
 
     /// Like [`edit`](Index::edit), also where the file system cannot lock files. There, two writers
@@ -194,255 +163,50 @@ impl Index {
     /// # Errors
     /// As for [`open`](Index::open), and when another process is seen to write it.
     pub fn edit_unlocked(path: impl AsRef<Path>) -> Result<Self> {
-        file::open(path.as_ref(), Access::Edit(Locking::WherePossible))
+        Index::opened(path.as_ref(), Access::Edit(Locking::WherePossible))
     }
 
-    /// Writes the index to a file, whole or not at all, replacing what stood there.
+    /// What it holds now, to be read for as long as one likes, in any thread, whatever is changed
+    /// meanwhile. It costs a few counters, whatever the size of the index; removing items while a
+    /// snapshot is held copies one bit for each item once.
+    pub fn snapshot(&self) -> Snapshot {
+        self.now.clone()
+    }
+
+    /// Follows the writer of a file that was [opened](Index::open) for reading: from now on the index has
+    /// what is in the file now. Whether there was anything new. Snapshots that were taken before stay
+    /// as they are.
+    ///
+    /// Only new changes are read. If the file was compacted or renewed, another stands in its place, and
+    /// that is opened. An index in memory, or one that is open for changes, has nothing to follow.
     ///
     /// # Errors
-    /// When the file cannot be written, another process is writing it, or that cannot be ruled out
-    /// ([`Error::CannotLock`]).
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let merged = self.merged()?;
-        file::write(self, &merged, path.as_ref(), Locking::Required)
-    }
-
-    /// Like [`save`](Index::save), also where the file system cannot lock files: that no other
-    /// process writes the file is for you to see to.
-    ///
-    /// # Errors
-    /// When the file cannot be written, or another process is seen to write it.
-    pub fn save_unlocked(&self, path: impl AsRef<Path>) -> Result<()> {
-        let merged = self.merged()?;
-        file::write(self, &merged, path.as_ref(), Locking::WherePossible)
-    }
-
-    /// The length of its codes.
-    pub fn bits(&self) -> usize {
-        self.layout.bits()
-    }
-
-    /// The function that makes its codes, if it has one.
-    pub fn function(&self) -> Option<&HashFunction> {
-        self.function.as_ref()
-    }
-
-    /// How many items there are.
-    pub fn len(&self) -> usize {
-        self.segments.iter().map(Segment::len).sum()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// What the labels are called.
-    pub fn label_names(&self) -> &LabelNames {
-        &self.names
-    }
-
-    /// Says what the labels are called.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn set_label_names(&mut self, names: LabelNames) -> Result<()> {
-        if names != self.names {
-            self.durable.name(&names)?;
-            self.names = names;
-        }
-        Ok(())
+    /// As for [`open`](Index::open); the index is then as it was.
+    pub fn refresh(&mut self) -> Result<bool> {
+        let Some(mut state) = self.file.refreshed(&self.now.state)? else { return Ok(false) };
+        (state.kernel, state.structures) = (self.now.state.kernel, self.now.state.structures);
+        *self = Index::of(state, std::mem::replace(&mut self.file, OpenFor::Nothing));
+        Ok(true)
     }
 
     /// Takes other instructions for searches; see [`Kernel`].
     pub fn set_kernel(&mut self, kernel: Kernel) {
-        self.kernel = kernel;
+        Arc::make_mut(&mut self.now.state).kernel = kernel;
     }
 
-    /// Whether searches may build a structure in memory that makes further ones faster: the codes
+    /// Whether searches may build a search structure in memory that makes further ones faster: the codes
     /// once more, in an order that lets a query pass most of them over, and 4 bytes an item (8 while
     /// it is built). They do unless told otherwise, once so many have come (about a thousand
     /// queries) that they have taken longer than building it. What they find is the same. If it is
     /// no longer allowed, what there is of it is dropped.
     ///
-    /// Codes of supervised hashing lie in balls, one for each class: a query looks into its own and
+    /// Codes of supervised hashing lie in clusters, one for each class: a query looks into its own and
     /// few others, whatever it asks for. For scattered codes it helps within a small radius.
-    pub fn allow_structures(&mut self, allow: bool) {
-        self.structures = allow;
-        for segment in self.segments.iter_mut().filter(|_| !allow) {
-            segment.structure = Default::default();
+    pub fn allow_search_structures(&mut self, allow: bool) {
+        let state = Arc::make_mut(&mut self.now.state);
+        state.structures = allow;
+        if !allow {
+            state.segments.iter_mut().for_each(|segment| *segment = segment.without_structure());
         }
-    }
-
-    /// Builds now what makes searches faster (see [`allow_structures`](Index::allow_structures)),
-    /// where the codes lie in balls, so that no query has to wait for it. It is lost when items are
-    /// put together anew, as in [`compact`](Index::compact), [`renew`](Index::renew) and where many
-    /// are added.
-    ///
-    /// # Errors
-    /// When the file is damaged.
-    pub fn prepare(&self) -> Result<()> {
-        self.durable.reading(|| {
-            for segment in self.segments.iter().filter(|_| self.structures) {
-                segment.structure.build(segment, self.kernel, true)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// What it holds, in numbers.
-    pub fn statistics(&self) -> Statistics {
-        let memory: Vec<(usize, usize)> = self.segments.iter().map(Segment::memory).collect();
-        Statistics {
-            items: self.len(),
-            removed: self.segments.iter().map(|segment| segment.slots() - segment.len()).sum(),
-            segments: self.segments.len(),
-            item_bytes: memory.iter().map(|(items, _)| items).sum(),
-            extra_bytes: memory.iter().map(|(_, extra)| extra).sum(),
-            log_bytes: self.durable.log_bytes(),
-        }
-    }
-
-    /// Whether an item is there.
-    ///
-    /// # Errors
-    /// When the file it is in is damaged.
-    pub fn contains(&self, id: u64) -> Result<bool> {
-        self.durable.reading(|| Ok(self.find(id)?.is_some()))
-    }
-
-    /// Those of the ids that are there, in the order they are given. For many ids this is much faster
-    /// than [`contains`](Index::contains), which looks at the file each time.
-    ///
-    /// # Errors
-    /// When the file they are in is damaged.
-    pub fn present(&self, ids: &[u64]) -> Result<Vec<u64>> {
-        self.durable.reading(|| {
-            let mut present = Vec::new();
-            for &id in ids {
-                if self.find(id)?.is_some() {
-                    present.push(id);
-                }
-            }
-            Ok(present)
-        })
-    }
-
-    /// An item, if it is there.
-    ///
-    /// # Errors
-    /// When the file it is in is damaged.
-    pub fn get(&self, id: u64) -> Result<Option<Item>> {
-        self.durable.reading(|| {
-            let Some((segment, slot)) = self.find(id)? else { return Ok(None) };
-            let mut code = vec![0; self.layout.code_words()];
-            let segment = &self.segments[segment];
-            segment.code(slot, &mut code)?;
-            let labels = self.labels_of_set(segment.label_set(slot)?).to_vec();
-            Ok(Some(Item { code, labels }))
-        })
-    }
-
-    /// The labels of items, each ascending; none of those that are not there.
-    ///
-    /// # Errors
-    /// When the file they are in is damaged.
-    pub fn labels_of(&self, ids: &[u64]) -> Result<Vec<&[u32]>> {
-        let labels = |&id: &u64| {
-            let Some((segment, slot)) = self.find(id)? else { return Ok(&[][..]) };
-            Ok(self.labels_of_set(self.segments[segment].label_set(slot)?))
-        };
-        self.durable.reading(|| ids.iter().map(labels).collect())
-    }
-
-    fn labels_of_set(&self, set: u32) -> &[u32] {
-        // A set that is not there is one of a file that was tampered with; see `verify`.
-        let set = set as usize;
-        if set < self.sets.len() { self.sets.labels(set) } else { &[] }
-    }
-
-    /// Checks everything that an opened file holds, and not only what is looked at.
-    ///
-    /// # Errors
-    /// When something is damaged.
-    pub fn verify(&self) -> Result<()> {
-        self.durable
-            .reading(|| self.segments.iter().try_for_each(|segment| self.verify_segment(segment)))
-    }
-
-    fn verify_segment(&self, segment: &Segment) -> Result<()> {
-        // What is in memory alone was put together here.
-        let Some(path) = segment.path() else { return Ok(()) };
-        segment.check_all()?;
-        if !segment.ids_ascend() {
-            return Err(Error::malformed(path, "its ids are out of order"));
-        }
-        if !segment.codes_fit()? {
-            return Err(Error::malformed(path, "its codes have bits beyond their last"));
-        }
-        for slot in 0..segment.slots() {
-            if segment.label_set(slot)? as usize >= self.sets.len() {
-                return Err(Error::malformed(path, "it has labels that it does not name"));
-            }
-        }
-        Ok(())
-    }
-
-    /// One more than the largest label that any item ever had; 0 if none had any.
-    pub fn label_bound(&self) -> u32 {
-        let sets = (0..self.sets.len()).flat_map(|set| self.sets.labels(set));
-        sets.max().map_or(0, |label| label.saturating_add(1))
-    }
-
-    /// All ids, ascending.
-    ///
-    /// # Errors
-    /// When the file they are in is damaged.
-    pub fn ids(&self) -> Result<Vec<u64>> {
-        let mut ids = Vec::with_capacity(self.len());
-        self.durable.reading(|| {
-            for segment in &self.segments {
-                for slot in segment.live_slots() {
-                    ids.push(segment.id(slot)?);
-                }
-            }
-            Ok(())
-        })?;
-        ids.sort_unstable();
-        Ok(ids)
-    }
-
-    /// The largest id, if there is any.
-    ///
-    /// # Errors
-    /// When the file it is in is damaged.
-    pub fn last_id(&self) -> Result<Option<u64>> {
-        let mut last = None;
-        self.durable.reading(|| {
-            for segment in &self.segments {
-                if let Some(slot) = (0..segment.slots()).rev().find(|&slot| segment.is_live(slot)) {
-                    last = last.max(Some(segment.id(slot)?));
-                }
-            }
-            Ok(last)
-        })
-    }
-
-    /// The segment and slot of an item.
-    fn find(&self, id: u64) -> Result<Option<(usize, usize)>> {
-        for (number, segment) in self.segments.iter().enumerate() {
-            if let Some(slot) = segment.find(id)? {
-                return Ok(Some((number, slot)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The codes of vectors under the index's function.
-    ///
-    /// # Errors
-    /// When it has none, or the vectors have another dimension.
-    pub fn encode(&self, features: Features<'_>) -> Result<Codes> {
-        self.function.as_ref().ok_or(Error::NoFunction)?.encode(features)
     }
 }

@@ -2,32 +2,57 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
-use memmap2::{Mmap, MmapMut};
+use memmap2::{Mmap, MmapMut, MmapOptions};
 
 /// A number that any bits are, so that bytes of a file can be seen as such.
-pub(crate) trait Plain: Copy {}
-impl Plain for u32 {}
-impl Plain for u64 {}
+///
+/// # Safety
+/// Every pattern of its bits is a value, and it has no bytes that are not its own.
+pub(crate) unsafe trait Plain: Copy {}
+// SAFETY: whole numbers without padding; all bits are values.
+unsafe impl Plain for u32 {}
+// SAFETY: as above.
+unsafe impl Plain for u64 {}
 
-/// Maps a file. Files of indexes are appended to or replaced as a whole, never changed where a
-/// reader looks, and never shortened.
-pub(crate) fn map(file: &File) -> io::Result<Arc<Mmap>> {
-    // SAFETY: what is mapped must not change. No program of ours does that (see above); of others
-    // it cannot be helped, as with every mapped file. An index looks at its file before and after
-    // it reads what is mapped, to tell.
-    unsafe { Mmap::map(file) }.map(Arc::new)
+/// Bytes of a file that never change: mapped, or copied.
+#[derive(Clone)]
+pub(crate) struct Mapped(Arc<Mmap>);
+
+impl Mapped {
+    /// Maps some bytes of a file, which no writer of ours changes or cuts off for as long as the file
+    /// is there.
+    pub(crate) fn map(file: &File, bytes: Range<u64>) -> io::Result<Self> {
+        let len = length(&bytes)?;
+        let mut options = MmapOptions::new();
+        // SAFETY: what is mapped must not change. No program of ours does that: the caller names
+        // bytes that are written once, before the file has its name, and files are replaced and
+        // not shortened. Of other programs it cannot be helped, as with every mapped file. An
+        // index looks at its file before and after it reads what is mapped, to tell.
+        unsafe { options.offset(bytes.start).len(len).map(file) }.map(|map| Mapped(Arc::new(map)))
+    }
+
+    /// A copy of some bytes of a file, which nobody can change any more.
+    pub(crate) fn copy(file: &mut File, bytes: Range<u64>) -> io::Result<Self> {
+        let mut copy = MmapMut::map_anon(length(&bytes)?)?;
+        file.seek(SeekFrom::Start(bytes.start))?;
+        file.read_exact(&mut copy)?;
+        copy.make_read_only().map(|map| Mapped(Arc::new(map)))
+    }
 }
 
-/// A copy of a file in memory, which nobody can change any more.
-pub(crate) fn read(file: &mut File) -> io::Result<Arc<Mmap>> {
-    let len = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
-    let mut copy = MmapMut::map_anon(len)?;
-    file.seek(SeekFrom::Start(0))?;
-    file.read_exact(&mut copy)?;
-    copy.make_read_only().map(Arc::new)
+fn length(bytes: &Range<u64>) -> io::Result<usize> {
+    usize::try_from(bytes.end.saturating_sub(bytes.start)).map_err(io::Error::other)
+}
+
+impl Deref for Mapped {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 /// Eight words where vector instructions like them best: none of their loads crosses two lines of a
@@ -83,22 +108,30 @@ impl DerefMut for Lines {
     }
 }
 
+/// Numbers as the bytes that files have of them.
+pub(crate) fn bytes_of<T: Plain>(numbers: &[T]) -> &[u8] {
+    // SAFETY: `Plain` numbers have no bytes that are not their own.
+    unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
+}
+
 /// Numbers in memory: one's own, or those of a file, mapped or copied as a whole.
 pub(crate) enum Column<T> {
     Owned(Vec<T>),
     Lines(Lines),
-    Mapped { map: Arc<Mmap>, start: usize, count: usize },
+    Mapped { bytes: Mapped, start: usize, count: usize },
 }
 
 impl<T: Plain> Column<T> {
-    /// `count` numbers from byte `start` on; `None` if they are not within the file, or not where
+    /// `count` numbers from byte `start` on; `None` if they are not within the bytes, or not where
     /// such a number can stand.
-    pub(crate) fn mapped(map: &Arc<Mmap>, start: usize, count: usize) -> Option<Self> {
+    pub(crate) fn mapped(bytes: &Mapped, start: usize, count: usize) -> Option<Self> {
         let end = count.checked_mul(size_of::<T>())?.checked_add(start)?;
-        let aligned = start.is_multiple_of(align_of::<T>());
-        // The numbers of files are little-endian.
-        let readable = end <= map.len() && aligned && cfg!(target_endian = "little");
-        readable.then(|| Column::Mapped { map: map.clone(), start, count })
+        let aligned = (bytes.as_ptr() as usize).checked_add(start)?.is_multiple_of(align_of::<T>());
+        (end <= bytes.len() && aligned).then(|| Column::Mapped {
+            bytes: bytes.clone(),
+            start,
+            count,
+        })
     }
 
     pub(crate) fn is_mapped(&self) -> bool {
@@ -107,9 +140,16 @@ impl<T: Plain> Column<T> {
 
     /// The numbers as bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
-        let numbers: &[T] = self;
-        // SAFETY: `Plain` numbers have no bytes that are not their own.
-        unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
+        bytes_of(self)
+    }
+
+    /// Bytes that were allocated and are not used.
+    pub(crate) fn spare(&self) -> usize {
+        match self {
+            Column::Owned(numbers) => size_of::<T>() * (numbers.capacity() - numbers.len()),
+            Column::Lines(words) => 8 * (words.capacity() - words.len()),
+            Column::Mapped { .. } => 0,
+        }
     }
 }
 
@@ -125,10 +165,9 @@ impl<T: Plain> Deref for Column<T> {
                 // SAFETY: words are aligned as any such number, and any bits are one.
                 unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), count) }
             }
-            Column::Mapped { map, start, count } => {
-                // SAFETY: `mapped` saw to bounds and alignment (a map starts on a page), and any
-                // bits are such a number.
-                unsafe { std::slice::from_raw_parts(map.as_ptr().add(*start).cast(), *count) }
+            Column::Mapped { bytes, start, count } => {
+                // SAFETY: `mapped` saw to bounds and alignment, and any bits are such a number.
+                unsafe { std::slice::from_raw_parts(bytes.as_ptr().add(*start).cast(), *count) }
             }
         }
     }

@@ -346,10 +346,10 @@ fn large_indexes_find_the_same_by_every_way() {
         let mut queries = codes.select(&(0..80).map(|at| at * step).collect::<Vec<_>>());
         (0..8).for_each(|at| queries.push(&code_of_class(bits, 1000 + at, 5)).unwrap());
         let (ks, radii) = ([1, 10, 40, 700], [0, 2, 8]);
-        index.allow_structures(false);
+        index.allow_search_structures(false);
         compare(&index, &model, &queries, &ks, &radii);
         let few = index.statistics().extra_bytes;
-        index.allow_structures(true);
+        index.allow_search_structures(true);
         // Often enough for the structure to be built.
         for _ in 0..40 {
             index.search_codes(&queries, 10).unwrap();
@@ -455,7 +455,7 @@ fn many_items_on_many_threads() {
     }
     let expected = {
         let mut scanned = Index::open(folder.path().join("many.index")).unwrap();
-        scanned.allow_structures(false);
+        scanned.allow_search_structures(false);
         scanned.within_codes(&queries, 3).unwrap()
     };
     let threads = pool(3);
@@ -472,7 +472,7 @@ fn many_items_on_many_threads() {
     });
     // A structure that was built by threads, used by threads.
     let index = Index::open(folder.path().join("many.index")).unwrap();
-    pool(3).install(|| index.prepare().unwrap());
+    pool(3).install(|| index.build_search_structures().unwrap());
     assert!(index.statistics().extra_bytes > 12 * 150_000);
     for threads in [1, 3] {
         let found = pool(threads).install(|| index.search_codes(&queries, 300).unwrap());

@@ -180,7 +180,9 @@ fn damage_is_an_error_and_never_a_wrong_answer() {
                 assert_eq!(found, expected);
                 false
             }
-            Err(Error::Malformed { .. } | Error::NewerVersion { .. }) => true,
+            Err(Error::Malformed { .. } | Error::Damaged { .. } | Error::NewerVersion { .. }) => {
+                true
+            }
             Err(other) => panic!("{other}"),
         }
     };
@@ -369,7 +371,7 @@ fn a_mapped_file_that_others_change_is_an_error_and_a_loaded_one_does_not_care()
                 index.last_id().map(drop),
                 index.get(9).map(drop),
                 index.contains(9).map(drop),
-                index.prepare(),
+                index.build_search_structures(),
                 index.verify(),
             ]);
         }

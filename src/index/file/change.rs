@@ -1,8 +1,9 @@
 //! Changes, as they stand in records.
 
-use super::Index;
+use std::sync::Arc;
+
 use super::header::number;
-use crate::index::changes::check_ids;
+use crate::index::state::{NewItems, State};
 use crate::{Codes, LabelNames, Labels, Result};
 
 /// A change, as it stands in a record.
@@ -25,7 +26,8 @@ pub(super) enum Undecoded {
 }
 
 impl Change {
-    pub(super) fn encode_put(ids: &[u64], codes: &Codes, labels: Option<Labels<'_>>) -> Vec<u8> {
+    pub(super) fn encode_put(items: NewItems<'_>) -> Vec<u8> {
+        let NewItems { ids, codes, labels } = items;
         let mut numbers = vec![PUT, ids.len() as u64, u64::from(labels.is_some())];
         numbers.extend_from_slice(ids);
         numbers.extend_from_slice(codes.words());
@@ -93,22 +95,23 @@ impl Change {
         }
     }
 
-    /// Makes the change in an index, in memory alone.
-    pub(super) fn apply(self, index: &mut Index) -> Result<()> {
+    /// Makes the change, in memory alone.
+    pub(super) fn apply(self, state: &mut State) -> Result<()> {
         match self {
             Change::Names(names) => {
-                index.names = names;
+                state.names = Arc::new(names);
                 Ok(())
             }
-            Change::Remove(ids) => index.take_out(&ids).map(drop),
+            Change::Remove(ids) => state.remove(&ids).map(drop),
             Change::Put { ids, codes, ends, labels } => {
                 let labels = match &ends {
                     Some(ends) => Some(Labels::sets(ends, &labels)?),
                     None => None,
                 };
-                let order = check_ids(&ids, codes.len())?;
-                index.take_out(&ids)?;
-                index.put(&ids, &codes, labels, &order)
+                let items = NewItems { ids: &ids, codes: &codes, labels };
+                let order = items.order()?;
+                state.remove(&ids)?;
+                state.put(items, &order)
             }
         }
     }

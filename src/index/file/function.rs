@@ -16,7 +16,9 @@ pub(super) fn read_function(bytes: &[u8]) -> std::result::Result<HashFunction, S
             .map_err(|problem| format!("its function: {problem}"));
     }
     HashFunction::from_bytes(bytes, Path::new("its function")).map_err(|error| match error {
-        Error::Malformed { problem, .. } => format!("its function {problem}"),
+        Error::Malformed { problem, .. } | Error::Damaged { problem, .. } => {
+            format!("its function {problem}")
+        }
         other => other.to_string(),
     })
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::index::segment::checksum_matches;
 use crate::{Error, Result};
 
 pub(crate) const MAGIC: &[u8; 8] = b"HBROOKIX";
@@ -21,9 +22,8 @@ pub(super) struct Header {
     /// Where each section begins, and how long it is.
     pub(super) text: [u64; 2],
     pub(super) function: [u64; 2],
-    pub(super) ids: [u64; 2],
-    pub(super) codes: [u64; 2],
-    pub(super) labels: [u64; 2],
+    /// By kind.
+    pub(super) columns: [[u64; 2]; 3],
     pub(super) sums: [u64; 2],
     /// Of text, function and sums together.
     pub(super) checksum: u64,
@@ -55,9 +55,7 @@ impl Header {
             labelled: n[2],
             text: pair(3),
             function: pair(5),
-            ids: pair(7),
-            codes: pair(9),
-            labels: pair(11),
+            columns: [pair(7), pair(9), pair(11)],
             sums: pair(13),
             checksum: n[15],
             log: n[16],
@@ -75,13 +73,18 @@ impl Header {
     }
 
     pub(super) fn from_bytes(bytes: &[u8], path: &Path) -> Result<Header> {
-        let wrong = |problem: &str| Error::malformed(path, problem);
+        let wrong = |problem: &str| Error::damaged(path, problem);
         if !bytes.starts_with(MAGIC) {
             // Models are safetensors: a length, and then JSON.
-            return Err(wrong(match bytes.get(8) {
-                Some(b'{') => "is not an index file; it may be a model, which `index build` takes",
-                _ => "is not an index file",
-            }));
+            return Err(Error::malformed(
+                path,
+                match bytes.get(8) {
+                    Some(b'{') => {
+                        "is not an index file; it may be a model, from which one is built"
+                    }
+                    _ => "is not an index file",
+                },
+            ));
         }
         let found = number(bytes, 8) as u32;
         if found > VERSION {
@@ -93,7 +96,7 @@ impl Header {
         }
         let numbers: [u64; NUMBERS] = std::array::from_fn(|at| number(bytes, HEADER + 8 * at));
         let stored = (number(bytes, 8) >> 32) as u32;
-        if !agree(stored, crc32fast::hash(&bytes[HEADER..HEADER_BYTES])) {
+        if !checksum_matches(stored, crc32fast::hash(&bytes[HEADER..HEADER_BYTES])) {
             return Err(wrong("is damaged: the checksum of its header is wrong"));
         }
         let header = Header::from_numbers(numbers);
@@ -108,14 +111,9 @@ impl Header {
     }
 
     fn sections(&self) -> [[u64; 2]; 6] {
-        [self.text, self.function, self.ids, self.codes, self.labels, self.sums]
+        let [ids, codes, labels] = self.columns;
+        [self.text, self.function, ids, codes, labels, self.sums]
     }
-}
-
-/// Whether a checksum is the one that was stored. Whoever feeds the reader with chance bytes wants to
-/// get behind the checksums.
-pub(in crate::index) fn agree(stored: u32, found: u32) -> bool {
-    stored == found || cfg!(fuzzing)
 }
 
 /// Eight bytes as a number; zero beyond the end.

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::header::HEADER_BYTES;
 use crate::file::is_at;
@@ -14,8 +15,8 @@ use crate::{Error, Result};
 pub(in crate::index) struct Opened {
     pub(super) path: PathBuf,
     pub(super) file: File,
-    /// How long it was when it was mapped. Writers of ours append to it, or replace it by another.
-    pub(super) mapped: u64,
+    /// How long it is at least: writers of ours append to it, or replace it by another.
+    least: AtomicU64,
     /// Its first bytes, which writers of ours leave alone. The checksum in them depends on all that
     /// is mapped, so another index has other ones.
     header: Vec<u8>,
@@ -25,13 +26,28 @@ pub(in crate::index) struct Opened {
 }
 
 impl Opened {
-    pub(super) fn new(path: PathBuf, file: File, mapped: u64, head: &[u8]) -> Self {
+    pub(super) fn new(path: PathBuf, file: File, least: u64, head: &[u8]) -> Self {
         let header = head[..head.len().min(HEADER_BYTES)].to_vec();
-        Opened { path, file, mapped, header, changed: OnceLock::new() }
+        Opened { path, file, least: AtomicU64::new(least), header, changed: OnceLock::new() }
     }
 
-    /// Fails if the file is shorter than `least` bytes, so that reading could end in a bus error.
-    pub(super) fn check_length(&self, least: u64) -> Result<()> {
+    /// Takes note that the file has become longer.
+    pub(super) fn grown(&self, length: u64) {
+        self.least.fetch_max(length, Ordering::Relaxed);
+    }
+
+    /// Reads what is mapped of it. The file is looked at before, so that no bus error ends the process,
+    /// and after, so that nothing wrong is found: other programs can change it at any time.
+    pub(in crate::index) fn reading<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.check_length()?;
+        let found = read();
+        self.check_header()?;
+        found
+    }
+
+    /// Fails if the file was cut short, so that reading could end in a bus error.
+    pub(super) fn check_length(&self) -> Result<()> {
+        let least = self.least.load(Ordering::Relaxed);
         let found = self.file.metadata().map_err(Error::io(&self.path))?.len();
         if found < least {
             let cut = format!("another program cut it to {found} bytes, it had {least}");

@@ -118,7 +118,7 @@ pub fn run(args: &Args) -> Result<()> {
     if let Some(name) = &args.kernel {
         index.set_kernel(kernel(name)?);
     }
-    index.allow_structures(!args.scan);
+    index.allow_search_structures(!args.scan);
     let codes = match &args.model {
         _ if !args.codes.is_empty() => read_codes_all(&args.codes, Some(index.bits()))?,
         None => encode(&index, &args.queries)?,

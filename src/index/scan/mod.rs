@@ -1,28 +1,32 @@
 //! The scan of many codes by many queries: tiles of codes that fit a cache, all queries over each.
 
-use super::best::Best;
-use super::segment::{Bitmap, CHECKED, Part, Segment};
+mod sample;
+mod top_k;
+
+pub(super) use self::sample::Sample;
+pub(super) use self::top_k::TopK;
+use super::segment::{BLOCK, is_set, set_bits};
 use crate::kernel::{Kernel, Layout, Lines, Run, count_bits, hit, parts};
 use crate::{Codes, Result};
 
-/// Codes to be scanned. Where they stand is their number.
+/// Codes to be scanned. The place of a code among them is its number.
 pub(super) struct Source<'a> {
-    pub(super) segment: &'a Segment,
+    pub(super) layout: Layout,
     pub(super) words: &'a [u64],
     pub(super) count: usize,
     pub(super) slots: Slots<'a>,
     /// Bitmaps of those that may be found, by their numbers.
-    pub(super) chosen: Vec<&'a [u64]>,
+    pub(super) masks: Vec<&'a [u64]>,
 }
 
 /// The slots of codes, which ascend with their numbers.
 #[derive(Clone, Copy)]
 pub(super) enum Slots<'a> {
-    /// One after the other, from this one on, whose checksum begins with it. The codes are the
-    /// segment's own.
-    From(usize),
-    /// These, of which those that are no longer there must be left out.
-    These(&'a [u32]),
+    /// Consecutive slots from `first` on, where a block begins. `check` fails if the codes of a block
+    /// cannot be trusted, and is called with a slot of it before these are read.
+    From { first: usize, check: &'a (dyn Fn(usize) -> Result<()> + Sync) },
+    /// These. Of what is found, the slots without a bit in `live` are left out.
+    Listed { slots: &'a [u32], live: Option<&'a [u64]> },
 }
 
 /// The queries of a scan.
@@ -31,7 +35,7 @@ pub(super) struct Queries<'a> {
     pub(super) codes: &'a Codes,
     /// Which of them.
     pub(super) chunk: &'a [usize],
-    /// Whether the distance of the last is guessed.
+    /// Whether the distance of the k-th is guessed while codes are still to come.
     pub(super) guess: bool,
 }
 
@@ -46,9 +50,9 @@ const MOVE: usize = 64;
 
 impl Source<'_> {
     /// Lets queries go over all codes; what they find is found by slot.
-    pub(super) fn scan(&self, queries: &Queries<'_>, bests: &mut [Best]) -> Result<()> {
-        let layout = self.segment.layout();
-        let tile = (TILE_BYTES / 8 / layout.code_words()).next_multiple_of(FIRST_TILE).min(CHECKED);
+    pub(super) fn scan(&self, queries: &Queries<'_>, tops: &mut [TopK]) -> Result<()> {
+        let layout = self.layout;
+        let tile = (TILE_BYTES / 8 / layout.code_words()).next_multiple_of(FIRST_TILE).min(BLOCK);
         let many = queries.chunk.len();
         let mut compact = Compact::default();
         let mut bits: Vec<u64> = Vec::new();
@@ -56,17 +60,17 @@ impl Source<'_> {
         let (mut start, mut size) = (0, FIRST_TILE.min(tile));
         let mut next_guess = FIRST_TILE;
         while start < self.count {
-            // Tiles begin at multiples of 128 and end with the items of a checksum.
-            let of_checksum = (start / CHECKED + 1) * CHECKED;
-            let end = self.count.min(start + size).min(of_checksum);
-            if let Slots::From(first) = self.slots {
-                self.segment.check(Part::Codes, first + start)?;
+            // Tiles begin at multiples of 128 and end with a block.
+            let block_end = (start / BLOCK + 1) * BLOCK;
+            let end = self.count.min(start + size).min(block_end);
+            if let Slots::From { first, check } = self.slots {
+                check(first + start)?;
             }
             let count = end - start;
             let words = &self.words[layout.words(start)..];
             let mut run = Run { words, count, first: start as u32, chosen: None };
             let mut left = count;
-            if let [first, rest @ ..] = &self.chosen[..] {
+            if let [first, rest @ ..] = &self.masks[..] {
                 let words = start / 64..end.div_ceil(64);
                 let mut chosen = &first[words.clone()];
                 if !rest.is_empty() {
@@ -88,19 +92,19 @@ impl Source<'_> {
                 compact.fill(layout, run);
                 run = Run { words: &compact.words, count: left, first: 0, chosen: None };
             }
-            for (best, &query) in bests.iter_mut().zip(queries.chunk).filter(|_| left > 0) {
-                let (code, before) = (queries.codes.code(query), best.hits.len());
-                queries.kernel.scan(layout, code, run, best.limit(), &mut best.hits);
+            for (top, &query) in tops.iter_mut().zip(queries.chunk).filter(|_| left > 0) {
+                let (code, before) = (queries.codes.code(query), top.hits.len());
+                queries.kernel.scan(layout, code, run, top.limit(), &mut top.hits);
                 if moved {
-                    renumber(&mut best.hits[before..], |number| compact.numbers[number]);
+                    renumber(&mut top.hits[before..], |number| compact.numbers[number]);
                 }
-                self.by_slots(best, before);
-                best.settle();
+                self.by_slots(top, before);
+                top.settle();
             }
             start = end;
             size = (2 * size).min(tile);
             if queries.guess && start >= next_guess {
-                bests.iter_mut().for_each(|best| best.guess(start, self.count));
+                tops.iter_mut().for_each(|top| top.guess(start, self.count));
                 next_guess = start * 9 / 8;
             }
         }
@@ -108,34 +112,20 @@ impl Source<'_> {
     }
 
     /// Puts slots in the place of the numbers of the last hits.
-    fn by_slots(&self, best: &mut Best, before: usize) {
+    fn by_slots(&self, top: &mut TopK, before: usize) {
         match self.slots {
-            Slots::From(0) => {}
-            Slots::From(first) => {
-                renumber(&mut best.hits[before..], |number| (first + number) as u32)
+            Slots::From { first: 0, .. } => {}
+            Slots::From { first, .. } => {
+                renumber(&mut top.hits[before..], |number| (first + number) as u32)
             }
-            Slots::These(slots) => {
-                renumber(&mut best.hits[before..], |number| slots[number]);
-                if let Some(live) = self.segment.live() {
-                    best.retain(before, |slot| is_set(live, slot as usize));
+            Slots::Listed { slots, live } => {
+                renumber(&mut top.hits[before..], |number| slots[number]);
+                if let Some(live) = live {
+                    top.retain(before, |slot| is_set(live, slot as usize));
                 }
             }
         }
     }
-}
-
-/// Whether the bit of a slot is set.
-pub(super) fn is_set(map: &Bitmap, slot: usize) -> bool {
-    map[slot / 64] >> (slot % 64) & 1 == 1
-}
-
-/// The places of all bits that are set, ascending.
-pub(super) fn set_bits(map: &[u64]) -> impl Iterator<Item = usize> + '_ {
-    map.iter().enumerate().flat_map(|(at, &word)| {
-        let without_lowest = |&word: &u64| Some(word & (word - 1)).filter(|&left| left != 0);
-        std::iter::successors(Some(word).filter(|&word| word != 0), without_lowest)
-            .map(move |word| 64 * at + word.trailing_zeros() as usize)
-    })
 }
 
 fn renumber(hits: &mut [u64], number: impl Fn(usize) -> u32) {

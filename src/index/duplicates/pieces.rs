@@ -9,9 +9,12 @@ use crate::hamming;
 /// Comparisons per code and piece up to which this is the best way.
 const FEW: u64 = 1024;
 
+/// Codes that are sorted at a time, on average, so that their keys take little memory.
+const SLICE: usize = 1 << 22;
+
 /// The groups of codes that hang together, given as words, each by its numbers; `None` if too many
 /// codes agree in a piece, as those of classes do.
-pub(in crate::index) fn join(codes: &[u64], bits: usize, radius: u32) -> Option<Vec<Vec<u32>>> {
+pub(super) fn join(codes: &[u64], bits: usize, radius: u32) -> Option<Vec<Vec<u32>>> {
     let (width, pieces) = (bits.div_ceil(64), radius as usize + 1);
     let count = codes.len() / width;
     // Pieces of few bits are shared by many.
@@ -20,29 +23,37 @@ pub(in crate::index) fn join(codes: &[u64], bits: usize, radius: u32) -> Option<
     }
     let code = |number: u32| &codes[number as usize * width..][..width];
     let union = Union::new(count);
+    let slices = count.div_ceil(SLICE) as u64;
     for piece in 0..pieces {
         let (start, end) = (piece * bits / pieces, (piece + 1) * bits / pieces);
         let key = |number: u32| bits_of(code(number), start, end.min(start + 64));
-        let mut keys: Vec<(u64, u32)> =
-            (0..count as u32).into_par_iter().map(|number| (key(number), number)).collect();
-        keys.par_sort_unstable();
-        let runs: Vec<&[(u64, u32)]> = keys.chunk_by(|left, right| left.0 == right.0).collect();
-        let compared: u64 = runs.iter().map(|run| (run.len() as u64).pow(2)).sum();
-        if compared > FEW * count as u64 {
-            return None;
-        }
-        runs.par_iter().for_each(|run| {
-            for (at, &(_, one)) in run.iter().enumerate() {
-                for &(_, other) in &run[..at] {
-                    if hamming(code(one), code(other)) <= radius {
-                        union.join(one, other);
+        let mut compared = 0;
+        for slice in 0..slices {
+            let of_slice = |number: u32| {
+                let key = key(number);
+                // The lowest bits of a key say in which slice it is.
+                (key % slices == slice).then_some((key, number))
+            };
+            let mut keys: Vec<(u64, u32)> =
+                (0..count as u32).into_par_iter().filter_map(of_slice).collect();
+            keys.par_sort_unstable();
+            let runs = || keys.par_chunk_by(|left, right| left.0 == right.0);
+            compared += runs().map(|run| (run.len() as u64).pow(2)).sum::<u64>();
+            if compared > FEW * count as u64 {
+                return None;
+            }
+            runs().for_each(|run| {
+                for (at, &(_, one)) in run.iter().enumerate() {
+                    for &(_, other) in &run[..at] {
+                        if hamming(code(one), code(other)) <= radius {
+                            union.join(one, other);
+                        }
                     }
                 }
-            }
-        });
+            });
+        }
     }
-    let all: Vec<u32> = (0..count as u32).collect();
-    Some(union.groups(&all))
+    Some(union.groups(|number| number))
 }
 
 /// Some bits of a code, at most 64.

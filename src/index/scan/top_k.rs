@@ -1,14 +1,14 @@
-//! The nearest of a scan: kept by counting, since distances are small numbers.
+//! The nearest codes of a scan, kept by counting: distances are small numbers.
 
 use crate::kernel::parts;
 
 /// What a query has found in a segment: the `k` nearest, or all within a radius.
-pub(super) struct Best {
+pub(in crate::index) struct TopK {
     k: usize,
     /// Nothing at this distance or beyond is wanted any more.
     limit: u32,
     /// Hits in order of their slots; some may have fallen behind.
-    pub(super) hits: Vec<u64>,
+    pub(in crate::index) hits: Vec<u64>,
     /// How many of them are settled, that is, counted.
     settled: usize,
     counts: Vec<u32>,
@@ -23,11 +23,11 @@ pub(super) struct Best {
 /// Hits beyond `k` that may be held before those that fell behind are dropped.
 const SPARE: usize = 2048;
 
-impl Best {
+impl TopK {
     /// For the `k` nearest of those below `limit`.
-    pub(super) fn nearest(k: usize, limit: u32) -> Self {
+    pub(in crate::index) fn nearest(k: usize, limit: u32) -> Self {
         let counts = vec![0; limit as usize];
-        Best {
+        TopK {
             k,
             limit,
             hits: Vec::new(),
@@ -41,25 +41,25 @@ impl Best {
     }
 
     /// For all below `limit`.
-    pub(super) fn all(limit: u32) -> Self {
-        Best::nearest(usize::MAX, limit)
+    pub(in crate::index) fn all(limit: u32) -> Self {
+        TopK::nearest(usize::MAX, limit)
     }
 
     /// From now on hits come that may stand before those found so far: of those as far as the
     /// farthest, all are wanted.
-    pub(super) fn start_anew(&mut self) {
+    pub(in crate::index) fn start_anew(&mut self) {
         self.ordered = false;
         self.limit = self.edge;
     }
 
-    pub(super) fn limit(&self) -> u32 {
+    pub(in crate::index) fn limit(&self) -> u32 {
         self.limit
     }
 
     /// Guesses, when `seen` of `all` codes are behind, from which distance on nothing will be among
     /// the nearest: if near codes go on to come as they came, that leaves more than enough of them.
     /// Whether it did is known in the end.
-    pub(super) fn guess(&mut self, seen: usize, all: usize) {
+    pub(in crate::index) fn guess(&mut self, seen: usize, all: usize) {
         let expected = self.k as f64 * seen as f64 / all as f64;
         let enough = 1.1 * expected + 3.0 * expected.sqrt() + 3.0;
         let mut nearer = 0;
@@ -74,7 +74,7 @@ impl Best {
     }
 
     /// Whether a guess was wrong, and something may be missing.
-    pub(super) fn failed(&self) -> bool {
+    pub(in crate::index) fn failed(&self) -> bool {
         self.guessed && self.below < self.k
     }
 
@@ -82,7 +82,7 @@ impl Best {
     ///
     /// Where slots ascend, once there are `k` hits, another as far as the farthest of them would
     /// come after it, and only nearer ones are wanted.
-    pub(super) fn settle(&mut self) {
+    pub(in crate::index) fn settle(&mut self) {
         if self.settled == self.hits.len() {
             return;
         }
@@ -113,7 +113,7 @@ impl Best {
 
     /// Drops those of the last hits, from a place on, whose number is not to be kept. They must not
     /// be settled yet.
-    pub(super) fn retain(&mut self, from: usize, keep: impl Fn(u32) -> bool) {
+    pub(in crate::index) fn retain(&mut self, from: usize, keep: impl Fn(u32) -> bool) {
         let mut kept = from;
         for at in from..self.hits.len() {
             self.hits[kept] = self.hits[at];
@@ -123,7 +123,7 @@ impl Best {
     }
 
     /// What was found, nearest first and then by slot.
-    pub(super) fn finish(mut self) -> Vec<u64> {
+    pub(in crate::index) fn finish(mut self) -> Vec<u64> {
         self.settle();
         // A place for each distance: counting sorts, and keeps the order of slots.
         let edge = self.edge as usize;
@@ -163,19 +163,19 @@ mod tests {
             chunk in 1..700usize,
         ) {
             let all: Vec<u64> = (0..).zip(&distances).map(|(at, &d)| hit(d, at)).collect();
-            let mut best = Best::nearest(k, 41);
+            let mut top = TopK::nearest(k, 41);
             for chunk in all.chunks(chunk) {
-                let limit = best.limit();
-                best.hits.extend(chunk.iter().filter(|&&hit| parts(hit).0 < limit));
-                best.settle();
+                let limit = top.limit();
+                top.hits.extend(chunk.iter().filter(|&&hit| parts(hit).0 < limit));
+                top.settle();
             }
             let mut expected = all;
             expected.sort_unstable();
             let within: Vec<u64> =
                 expected.iter().copied().filter(|&hit| parts(hit).0 < 9).collect();
             expected.truncate(k);
-            prop_assert_eq!(best.finish(), expected);
-            let mut all = Best::all(9);
+            prop_assert_eq!(top.finish(), expected);
+            let mut all = TopK::all(9);
             all.hits = (0..).zip(&distances).filter(|(_, d)| **d < 9).map(|(at, &d)| hit(d, at)).collect();
             prop_assert_eq!(all.finish(), within);
         }

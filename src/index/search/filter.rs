@@ -1,9 +1,9 @@
 //! Which items a search may find.
 
-use super::chosen::Chosen;
-use super::segment::Segment;
-use super::tiles::set_bits;
+use super::segment::SearchSegment;
+use super::selection::Selection;
 use crate::Result;
+use crate::index::segment::{Columns, set_bits};
 use crate::similarity::LabelSets;
 
 /// Which items a search may find: all of them, unless it says otherwise.
@@ -77,8 +77,9 @@ impl Filter {
     }
 
     /// The items of a segment that it lets through.
-    pub(super) fn choose(&self, segment: &Segment, sets: &LabelSets) -> Result<Chosen> {
-        let mut chosen = Chosen::All;
+    pub(super) fn select(&self, segment: &SearchSegment, sets: &LabelSets) -> Result<Selection> {
+        let columns = segment.columns();
+        let mut selection = Selection::All;
         for condition in &self.conditions {
             let of_condition = match condition {
                 Condition::Labels(labels) => segment.of_sets(&sets.carriers_of_any(labels)),
@@ -89,39 +90,39 @@ impl Filter {
                         others.filter(|set| carriers.binary_search(set).is_err()).collect();
                     segment.of_sets(&others)
                 }
-                Condition::Ids(ids) => by_ids(segment, ids.iter().copied()),
-                Condition::Bitmap(words) => by_ids(segment, set_bits(words).map(|id| id as u64)),
+                Condition::Ids(ids) => by_ids(columns, ids.iter().copied()),
+                Condition::Bitmap(words) => by_ids(columns, set_bits(words).map(|id| id as u64)),
             };
-            chosen = chosen.and(segment, of_condition?)?;
+            selection = selection.and(columns, of_condition?)?;
         }
-        Ok(chosen)
+        Ok(selection)
     }
 }
 
 /// The items with these ids, which ascend.
-fn by_ids(segment: &Segment, ids: impl Iterator<Item = u64>) -> Result<Chosen> {
-    let slots = segment.slots();
+fn by_ids(columns: &Columns, ids: impl Iterator<Item = u64>) -> Result<Selection> {
+    let slots = columns.len();
     let mut found = Vec::new();
     let mut next = 0;
     for id in ids {
         // Neighbours are near one another: look ahead in growing steps before halving.
         let mut step = 1;
-        while next + step < slots && segment.id(next + step)? < id {
+        while next + step < slots && columns.id(next + step)? < id {
             next += step;
             step *= 2;
         }
         let (mut low, mut high) = (next, slots.min(next + step + 1));
         while low < high {
             let middle = low + (high - low) / 2;
-            if segment.id(middle)? < id { low = middle + 1 } else { high = middle }
+            if columns.id(middle)? < id { low = middle + 1 } else { high = middle }
         }
         next = low;
         if next >= slots {
             break;
         }
-        if segment.id(next)? == id {
+        if columns.id(next)? == id {
             found.push(next as u32);
         }
     }
-    Chosen::of_slots(segment, found)
+    Selection::of_slots(columns, found)
 }

@@ -3,29 +3,33 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::union::Union;
-use super::{Buckets, Kernel, Node, parts};
+use crate::index::tree::{Node, Tree};
+use crate::kernel::{Kernel, parts};
 
 /// Pairs of codes worth a thread of their own.
 const WORTH_A_THREAD: u64 = 1 << 20;
 
 /// The groups of at least two codes that hang together, each by its slots, ascending.
-pub(in crate::index) fn join(buckets: &Buckets, kernel: Kernel, radius: u32) -> Vec<Vec<u32>> {
-    let count = buckets.slots.len();
+pub(super) fn join(tree: Tree, kernel: Kernel, radius: u32) -> Vec<Vec<u32>> {
+    let count = tree.slots.len();
     let joining = Joining {
-        buckets,
+        tree: &tree,
         kernel,
         radius,
         union: Union::new(count),
-        whole: buckets.nodes.iter().map(|_| AtomicBool::new(false)).collect(),
+        whole: tree.nodes.iter().map(|_| AtomicBool::new(false)).collect(),
     };
     if count > 0 {
         joining.within(0);
     }
-    joining.union.groups(&buckets.slots)
+    let union = joining.union;
+    // The codes are no longer needed.
+    let Tree { slots, .. } = tree;
+    union.groups(|number| slots[number as usize])
 }
 
 struct Joining<'a> {
-    buckets: &'a Buckets,
+    tree: &'a Tree,
     kernel: Kernel,
     radius: u32,
     union: Union,
@@ -39,7 +43,7 @@ impl Joining<'_> {
     }
 
     fn node(&self, at: usize) -> Node {
-        self.buckets.nodes[at]
+        self.tree.nodes[at]
     }
 
     fn halves(&self, at: usize) -> (usize, usize) {
@@ -71,7 +75,7 @@ impl Joining<'_> {
     fn within(&self, at: usize) {
         let node = self.node(at);
         if node.is_bucket {
-            let [agreed, ..] = self.buckets.masks(at);
+            let [agreed, ..] = self.tree.masks(at);
             let open: u32 = agreed.iter().map(|word| word.count_zeros()).sum();
             if open <= self.radius {
                 // No two of them can differ by more.
@@ -95,7 +99,7 @@ impl Joining<'_> {
 
     /// Joins what is near between the codes of two nodes.
     fn between(&self, left: usize, right: usize) {
-        if self.buckets.bound_between(left, right) > self.radius {
+        if self.tree.bound_between(left, right) > self.radius {
             return;
         }
         let groups = (self.group(left), self.group(right));
@@ -159,9 +163,9 @@ impl Joining<'_> {
     /// own.
     fn compare_all_but(&self, group: Option<u32>, one: usize, other: usize) {
         let (node, others) = (self.node(one), self.node(other));
-        let layout = self.buckets.layout;
+        let layout = self.tree.layout;
         // Whatever comes along before the first is as good to join, if it is near.
-        let run = self.buckets.run(others.numbers());
+        let run = self.tree.run(others.numbers());
         let mut hits = Vec::new();
         let mut code = vec![0; layout.code_words()];
         for number in node.numbers() {
@@ -169,8 +173,8 @@ impl Joining<'_> {
             if group.is_some_and(|group| at != group && self.root(at) == self.root(group)) {
                 continue;
             }
-            layout.get(&self.buckets.words, number, &mut code);
-            if self.buckets.bound(other, &code) > self.radius {
+            layout.get(&self.tree.words, number, &mut code);
+            if self.tree.bound(other, &code) > self.radius {
                 continue;
             }
             hits.clear();

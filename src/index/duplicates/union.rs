@@ -40,15 +40,29 @@ impl Union {
         }
     }
 
-    /// The sets of at least two, as the slots of their numbers, ascending.
-    pub(super) fn groups(&self, slots: &[u32]) -> Vec<Vec<u32>> {
-        let mut members: Vec<(u32, u32)> =
-            (0..).zip(slots).map(|(number, &slot)| (self.root(number), slot)).collect();
+    /// The sets of at least two, each as the slots of its numbers, ascending.
+    pub(super) fn groups(self, slot: impl Fn(u32) -> u32) -> Vec<Vec<u32>> {
+        let numbers = 0..self.parents.len() as u32;
+        // Those that have another in their set that is not their root.
+        let mut joined = vec![0u64; self.parents.len().div_ceil(64)];
+        for number in numbers.clone() {
+            let root = self.root(number);
+            if root != number {
+                joined[root as usize / 64] |= 1 << (root % 64);
+            }
+        }
+        let is_joined = |number: u32| joined[number as usize / 64] >> (number % 64) & 1 == 1;
+        let mut members: Vec<(u32, u32)> = Vec::new();
+        for number in numbers {
+            let root = self.root(number);
+            if root != number || is_joined(number) {
+                members.push((root, slot(number)));
+            }
+        }
         members.sort_unstable();
         let sets = members.chunk_by(|left, right| left.0 == right.0);
-        let several = sets.filter(|set| set.len() > 1);
         let mut groups: Vec<Vec<u32>> =
-            several.map(|set| set.iter().map(|&(_, slot)| slot).collect()).collect();
+            sets.map(|set| set.iter().map(|&(_, slot)| slot).collect()).collect();
         groups.sort_unstable();
         groups
     }

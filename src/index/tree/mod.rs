@@ -3,84 +3,84 @@
 //! Codes are split by the bit that parts them most evenly, again and again, down to buckets of some
 //! hundred. Every node rules out queries in two ways. It knows the bits in which all codes below it
 //! agree: who differs in more of them than the radius cannot find anything there. And it knows a
-//! code in their middle, and how near and how far from it they are: who is farther from the middle
+//! code in their centre, and how near and how far from it they are: who is farther from the centre
 //! than the farthest of them by more than the radius, or nearer than the nearest, cannot either.
 //! The first is good for random codes, where it is the bits that were split by; the second for those
-//! that supervised hashing makes, where each class is a ball and whole balls fall away at once.
+//! that supervised hashing makes, where each class is a cluster and whole clusters fall away at once.
 
-pub(super) mod groups;
-pub(super) mod pieces;
-mod tree;
-mod union;
+mod split;
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
-pub(super) use self::tree::Sample;
-use self::tree::{Tree, split, split_balls};
-use super::leaders::Leaders;
+use self::split::{Split, split, split_clusters};
+use super::clusters::Centres;
 use crate::kernel::{Kernel, Layout, Lines, Run, hit, parts};
 
-pub(super) struct Buckets {
-    layout: Layout,
+/// Codes in buckets, below nodes that rule out queries.
+pub(super) struct Tree {
+    pub(super) layout: Layout,
     /// In depth-first order, each before its first child.
-    nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
     /// For each node the bits in which all its codes agree, what they are there, and a code in their
-    /// middle.
+    /// centre.
     masks: Vec<u64>,
     /// Codes in the order of the buckets; a code's place in it is its number.
-    words: Lines,
+    pub(super) words: Lines,
     /// Their slots.
-    slots: Vec<u32>,
+    pub(super) slots: Vec<u32>,
     pays: Vec<OnceLock<bool>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Node {
+pub(super) struct Node {
     /// The node after all that are below this one.
-    skip: u32,
+    pub(super) skip: u32,
     /// How many codes are below it, and the number of the first.
-    count: u32,
-    start: u32,
+    pub(super) count: u32,
+    pub(super) start: u32,
     /// Whether there are none below.
-    is_bucket: bool,
-    /// How near to the middle the nearest is, and how far the farthest.
+    pub(super) is_bucket: bool,
+    /// How near to the centre the nearest is, and how far the farthest.
     nearest: u16,
     farthest: u16,
 }
 
 impl Node {
-    fn numbers(self) -> Range<usize> {
+    pub(super) fn numbers(self) -> Range<usize> {
         self.start as usize..(self.start + self.count) as usize
     }
 }
 
-impl Buckets {
-    /// From this radius on it is not even asked whether the structure pays.
+impl Tree {
+    /// From this radius on it is not even asked whether the tree pays.
     pub(super) const RADII: usize = 33;
 
     /// Of codes one after the other, as words.
     ///
-    /// Where there are balls, they are found first, since splitting by bits would scatter each of
+    /// Where there are clusters, they are found first, since splitting by bits would scatter each of
     /// them over the whole tree.
     pub(super) fn build(
         kernel: Kernel,
         layout: Layout,
         mut codes: Vec<u64>,
-        leaders: Option<Leaders>,
+        centres: Option<Centres>,
     ) -> Self {
         let width = layout.code_words();
         let count = codes.len() / width;
-        let mut slots: Vec<u32> = (0..count as u32).collect();
-        let tree = match leaders {
-            None => split(&mut codes, &mut slots, width, 0),
-            Some(leaders) => {
-                let ends = leaders.sort(kernel, &mut codes, &mut slots);
-                let balls = split_balls(&mut codes, &mut slots, width, &ends);
-                Tree::of_all(balls, layout.bits())
+        let (slots, split) = match centres {
+            None => {
+                let mut slots: Vec<u32> = (0..count as u32).collect();
+                let split = split(&mut codes, &mut slots, width, 0);
+                (slots, split)
+            }
+            Some(centres) => {
+                let (mut slots, ends) = centres.sort(kernel, &mut codes);
+                let clusters = split_clusters(&mut codes, &mut slots, width, &ends);
+                (slots, Split::of_all(clusters, layout.bits()))
             }
         };
-        let mut buckets = Buckets {
+        let mut tree = Tree {
             layout,
             nodes: Vec::new(),
             masks: Vec::new(),
@@ -88,12 +88,12 @@ impl Buckets {
             slots,
             pays: (0..Self::RADII).map(|_| OnceLock::new()).collect(),
         };
-        buckets.flatten(&tree, 0);
-        drop(tree);
+        tree.flatten(&split, 0);
+        drop(split);
         for (number, code) in codes.chunks_exact(width).enumerate() {
-            layout.put(&mut buckets.words, number, code);
+            layout.put(&mut tree.words, number, code);
         }
-        buckets
+        tree
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -106,43 +106,43 @@ impl Buckets {
         self.layout.code_words()
     }
 
-    /// Appends the nodes of a tree whose first code is number `start`.
-    fn flatten(&mut self, tree: &Tree, start: usize) {
+    /// Appends the nodes of a split whose first code is number `start`.
+    fn flatten(&mut self, split: &Split, start: usize) {
         let at = self.nodes.len();
-        let (nearest, farthest) = tree.distances;
+        let (nearest, farthest) = split.distances;
         self.nodes.push(Node {
             skip: 0,
-            count: tree.count as u32,
+            count: split.count as u32,
             start: start as u32,
-            is_bucket: tree.halves.is_none(),
+            is_bucket: split.halves.is_none(),
             nearest,
             farthest,
         });
-        self.masks.extend(tree.all.iter().zip(&tree.any).map(|(all, any)| !(all ^ any)));
-        self.masks.extend_from_slice(&tree.all);
-        self.masks.extend_from_slice(&tree.middle);
-        if let Some(halves) = &tree.halves {
+        self.masks.extend(split.all.iter().zip(&split.any).map(|(all, any)| !(all ^ any)));
+        self.masks.extend_from_slice(&split.all);
+        self.masks.extend_from_slice(&split.centre);
+        if let Some(halves) = &split.halves {
             self.flatten(&halves[0], start);
             self.flatten(&halves[1], start + halves[0].count);
         }
         self.nodes[at].skip = self.nodes.len() as u32;
     }
 
-    /// The bits in which a node's codes agree, what they are there, and the middle.
-    fn masks(&self, node: usize) -> [&[u64]; 3] {
+    /// The bits in which a node's codes agree, what they are there, and the centre.
+    pub(super) fn masks(&self, node: usize) -> [&[u64]; 3] {
         let width = self.width();
         let masks = &self.masks[3 * node * width..][..3 * width];
         [&masks[..width], &masks[width..2 * width], &masks[2 * width..]]
     }
 
     /// How far a code is from all codes of a node at least.
-    fn bound(&self, node: usize, code: &[u64]) -> u32 {
-        let [agreed, value, middle] = self.masks(node);
+    pub(super) fn bound(&self, node: usize, code: &[u64]) -> u32 {
+        let [agreed, value, centre] = self.masks(node);
         let Node { nearest, farthest, .. } = self.nodes[node];
         let (mut differ, mut distance) = (0, 0);
         for (word, code) in code.iter().enumerate() {
             differ += ((code ^ value[word]) & agreed[word]).count_ones();
-            distance += (code ^ middle[word]).count_ones();
+            distance += (code ^ centre[word]).count_ones();
         }
         let beyond = distance.saturating_sub(farthest.into());
         let within = u32::from(nearest).saturating_sub(distance);
@@ -150,14 +150,14 @@ impl Buckets {
     }
 
     /// How far apart the codes of two nodes are at least.
-    fn bound_between(&self, left: usize, right: usize) -> u32 {
-        let ([agreed, value, middle], [other, other_value, other_middle]) =
+    pub(super) fn bound_between(&self, left: usize, right: usize) -> u32 {
+        let ([agreed, value, centre], [other, other_value, other_centre]) =
             (self.masks(left), self.masks(right));
         let (mut differ, mut distance) = (0, 0);
         for word in 0..self.width() {
             let both = agreed[word] & other[word];
             differ += (both & (value[word] ^ other_value[word])).count_ones();
-            distance += (middle[word] ^ other_middle[word]).count_ones();
+            distance += (centre[word] ^ other_centre[word]).count_ones();
         }
         let (one, two) = (self.nodes[left], self.nodes[right]);
         differ.max(distance.saturating_sub(u32::from(one.farthest) + u32::from(two.farthest)))
@@ -165,7 +165,7 @@ impl Buckets {
 
     /// Codes by their numbers, of which some before the first come along: runs begin with whole
     /// groups.
-    fn run(&self, numbers: Range<usize>) -> Run<'_> {
+    pub(super) fn run(&self, numbers: Range<usize>) -> Run<'_> {
         let first = numbers.start & !15;
         Run {
             words: &self.words[self.layout.words(first)..],
@@ -187,7 +187,7 @@ impl Buckets {
                 continue;
             }
             if node.is_bucket {
-                // Buckets that follow one another are looked at together.
+                // Tree that follow one another are looked at together.
                 let numbers = node.numbers();
                 if numbers.start != found.end {
                     call(found);

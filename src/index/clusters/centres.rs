@@ -1,0 +1,152 @@
+//! Codes that lie in clusters, as those of supervised hashing do: one cluster for each class.
+
+use rayon::prelude::*;
+
+use crate::hamming;
+use crate::index::scan::Sample;
+use crate::kernel::{Kernel, Layout, Lines, Run, parts};
+
+/// Codes looked at to find the clusters.
+const SAMPLE: usize = 1 << 14;
+
+/// Codes of these that are looked at to see whether the clusters are apart.
+const ASKED: usize = 1 << 8;
+
+/// Codes given to a thread at a time.
+const CHUNK: usize = 1 << 14;
+
+/// Codes in the centre of clusters.
+pub(in crate::index) struct Centres {
+    layout: Layout,
+    words: Lines,
+    count: usize,
+    /// Codes of different clusters are farther apart than this, mostly.
+    apart: u32,
+}
+
+impl Centres {
+    /// The centres of codes, of which there are `count` and `get` copies one out, if they lie in
+    /// clusters: whatever of a sample is far from all centres so far becomes one. If many do, or if
+    /// most codes are about as near to a second one, there are no clusters.
+    pub(in crate::index) fn find(
+        layout: Layout,
+        count: usize,
+        get: impl Fn(usize, &mut [u64]),
+    ) -> Option<Centres> {
+        let width = layout.code_words();
+        let step = count.div_ceil(SAMPLE).max(1);
+        let mut sample = vec![0; count.div_ceil(step) * width];
+        let places = sample.chunks_exact_mut(width);
+        (0..count).step_by(step).zip(places).for_each(|(at, code)| get(at, code));
+        let apart = layout.bits() as u32 / 4;
+        let mut clusters: Vec<Vec<u64>> = Vec::new();
+        for code in sample.chunks_exact(width) {
+            let distance = |cluster: &Vec<u64>| hamming(&cluster[..width], code);
+            let many = 4 * clusters.len() * width > sample.len();
+            match clusters.iter_mut().min_by_key(|cluster| distance(cluster)) {
+                Some(cluster) if distance(cluster) <= apart => cluster.extend_from_slice(code),
+                _ if many => return None,
+                _ => clusters.push(code.to_vec()),
+            }
+        }
+        // What most of a cluster's codes have is nearer to all of them than the first that came. What
+        // came out as several clusters may be one, around the same centre.
+        clusters.sort_by_key(|cluster| std::cmp::Reverse(cluster.len()));
+        let mut centres: Vec<Vec<u64>> = Vec::new();
+        for cluster in &clusters {
+            let centre = Sample::new(cluster, width).centre();
+            if centres.iter().all(|other| hamming(other, &centre) > apart / 2) {
+                centres.push(centre);
+            }
+        }
+        if centres.len() < 2 || !are_apart(layout, &centres, &sample) {
+            return None;
+        }
+        let mut words = Lines::zeros(layout.words(centres.len()));
+        for (number, centre) in centres.iter().enumerate() {
+            layout.put(&mut words, number, centre);
+        }
+        Some(Centres { layout, words, count: centres.len(), apart })
+    }
+
+    /// The cluster of each code.
+    pub(in crate::index) fn clusters_of(
+        &self,
+        kernel: Kernel,
+        count: usize,
+        get: impl Fn(usize, &mut [u64]) + Sync,
+    ) -> Vec<u32> {
+        let run = Run { words: &self.words, count: self.count, first: 0, chosen: None };
+        let nearest = |hits: &mut Vec<u64>, code: &[u64]| {
+            hits.clear();
+            kernel.scan(self.layout, code, run, self.apart, hits);
+            if hits.is_empty() {
+                kernel.scan(self.layout, code, run, u32::MAX, hits);
+            }
+            hits.iter().min().map_or(0, |&hit| parts(hit).1)
+        };
+        let mut clusters = vec![0; count];
+        clusters.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, clusters)| {
+            let (mut hits, mut code) = (Vec::new(), vec![0; self.layout.code_words()]);
+            for (at, cluster) in (chunk * CHUNK..).zip(clusters) {
+                get(at, &mut code);
+                *cluster = nearest(&mut hits, &code);
+            }
+        });
+        clusters
+    }
+
+    /// How many codes each cluster has.
+    pub(in crate::index) fn counts(&self, clusters: &[u32]) -> Vec<usize> {
+        let mut counts = vec![0; self.count];
+        clusters.iter().for_each(|&cluster| counts[cluster as usize] += 1);
+        counts
+    }
+
+    /// Puts the codes of each cluster together; where each code stood before, and where each cluster
+    /// ends.
+    pub(in crate::index) fn sort(
+        &self,
+        kernel: Kernel,
+        codes: &mut Vec<u64>,
+    ) -> (Vec<u32>, Vec<usize>) {
+        let width = self.layout.code_words();
+        let count = codes.len() / width;
+        let get = |at: usize, out: &mut [u64]| out.copy_from_slice(&codes[at * width..][..width]);
+        let clusters = self.clusters_of(kernel, count, get);
+        let mut places = self.counts(&clusters);
+        let mut total = 0;
+        for place in &mut places {
+            total += std::mem::replace(place, total);
+        }
+        let (mut sorted, mut before) = (vec![0; codes.len()], vec![0; count]);
+        for (at, &cluster) in clusters.iter().enumerate() {
+            let place = &mut places[cluster as usize];
+            sorted[*place * width..][..width].copy_from_slice(&codes[at * width..][..width]);
+            before[*place] = at as u32;
+            *place += 1;
+        }
+        *codes = sorted;
+        // Each place has moved on to the end of its cluster.
+        (before, places)
+    }
+}
+
+/// Whether codes are much nearer to their own centre than to the next: by a sixteenth of their bits,
+/// on average.
+fn are_apart(layout: Layout, centres: &[Vec<u64>], sample: &[u64]) -> bool {
+    let width = layout.code_words();
+    let step = (sample.len() / width).div_ceil(ASKED).max(1);
+    let (mut asked, mut apart) = (0, 0);
+    for code in sample.chunks_exact(width).step_by(step) {
+        let (mut own, mut next) = (u32::MAX, u32::MAX);
+        for centre in centres {
+            let distance = hamming(centre, code);
+            next = next.min(own.max(distance));
+            own = own.min(distance);
+        }
+        asked += layout.bits();
+        apart += (next - own) as usize;
+    }
+    16 * apart >= asked
+}

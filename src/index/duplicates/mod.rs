@@ -1,0 +1,26 @@
+//! Groups of near-duplicates.
+
+mod groups;
+mod pieces;
+mod union;
+
+use super::clusters::Centres;
+use super::tree::Tree;
+use crate::kernel::{Kernel, Layout};
+
+/// The groups of at least two codes, given one after the other as words, that hang together by
+/// chains of steps within the radius; each by the numbers of its codes, ascending.
+pub(super) fn groups(
+    kernel: Kernel,
+    layout: Layout,
+    codes: Vec<u64>,
+    radius: u32,
+) -> Vec<Vec<u32>> {
+    if let Some(groups) = pieces::join(&codes, layout.bits(), radius) {
+        return groups;
+    }
+    let width = layout.code_words();
+    let get = |at: usize, out: &mut [u64]| out.copy_from_slice(&codes[at * width..][..width]);
+    let centres = Centres::find(layout, codes.len() / width, get);
+    groups::join(Tree::build(kernel, layout, codes, centres), kernel, radius)
+}

@@ -1,0 +1,203 @@
+//! Opening index files.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::function::read_function;
+use super::header::{HEAD, Header, number};
+use super::lock::{self, Locking};
+use super::log::{Log, MARKS, Position, mark_bytes, read_mark, replay};
+use super::opened::Opened;
+use super::text::Text;
+use crate::codes::check_bits;
+use crate::file::remove_leftovers;
+use crate::index::search::SearchSegment;
+use crate::index::segment::{BLOCK, Checksums, Columns, Kind, Segment, checksum_matches};
+use crate::index::state::State;
+use crate::kernel::{Layout, Mapped};
+use crate::{Error, Result};
+
+/// What a file is opened for.
+#[derive(Clone, Copy)]
+pub(in crate::index) enum Access {
+    /// To search in it where it is.
+    Map,
+    /// To search in a copy, of which the file knows nothing.
+    Load,
+    Edit(Locking),
+}
+
+/// A file that is open for reading, and how far its log was read.
+pub(in crate::index) struct Reader {
+    pub(in crate::index) file: Arc<Opened>,
+    pub(super) start: u64,
+    pub(super) position: Position,
+}
+
+/// What a file is open for.
+pub(in crate::index) enum OpenFor {
+    Nothing,
+    Reading(Reader),
+    Changes(Log),
+}
+
+/// Opens a file.
+pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, OpenFor)> {
+    let mut file = match access {
+        Access::Map | Access::Load => File::open(path).map_err(Error::io(path))?,
+        Access::Edit(locking) => lock::locked(path, true, locking)?,
+    };
+    let head = read_head(&file, path)?;
+    let header = Header::from_bytes(&head, path)?;
+    let length = file.metadata().map_err(Error::io(path))?.len();
+    if length < header.log {
+        return Err(Error::damaged(
+            path,
+            format!("is cut short: it should have {} bytes or more, it has {length}", header.log),
+        ));
+    }
+    // What stands before the log never changes; the log is read.
+    let sections = HEAD as u64..header.log;
+    let bytes = match access {
+        Access::Map | Access::Edit(_) => Mapped::map(&file, sections),
+        Access::Load => Mapped::copy(&mut file, sections),
+    };
+    let mut state = read_sections(&bytes.map_err(Error::io(path))?, header, path)?;
+    let marks = MARKS.map(|at| read_mark(&head, at));
+    let from = Position { last: header.first, end: header.log };
+    let position = replay(&mut state, &file, from, marks, path)?;
+    let opened = |path: &Path| {
+        Arc::new(Opened::new(path.to_path_buf(), file, position.end.max(header.log), &head))
+    };
+    let start = header.log;
+    state.log_bytes = position.end - start;
+    let open_for = match access {
+        Access::Load => {
+            state.log_bytes = 0;
+            OpenFor::Nothing
+        }
+        Access::Map => OpenFor::Reading(Reader { file: opened(path), start, position }),
+        Access::Edit(locking) => {
+            // By its real name: a link to it should go on to be one.
+            let path = fs::canonicalize(path).map_err(Error::io(path))?;
+            let log = Log { file: opened(&path), locking, start, position, in_doubt: false };
+            if marks.contains(&None) {
+                // The other one is all there is, and the next change would write over it.
+                for mark in MARKS {
+                    log.write(mark as u64, &mark_bytes(position))?;
+                }
+            }
+            remove_leftovers(&path);
+            OpenFor::Changes(log)
+        }
+    };
+    Ok((state, open_for))
+}
+
+/// The first pages. They are read and not mapped, since commit marks change. What they speak of is in
+/// the file before they do.
+fn read_head(mut file: &File, path: &Path) -> Result<Vec<u8>> {
+    use std::io::Seek;
+    let mut head = Vec::new();
+    file.rewind().map_err(Error::io(path))?;
+    file.take(HEAD as u64).read_to_end(&mut head).map_err(Error::io(path))?;
+    if head.is_empty() {
+        return Err(Error::malformed(path, "is empty, and not an index file"));
+    }
+    Ok(head)
+}
+
+/// What the sections hold, which begin with the first of the bytes.
+fn read_sections(bytes: &Mapped, header: Header, path: &Path) -> Result<State> {
+    let wrong = |problem: String| Error::damaged(path, problem);
+    let section = |place: [u64; 2]| {
+        within(place)
+            .and_then(|(start, len)| bytes.get(start..start + len))
+            .ok_or_else(|| wrong("is cut short: its sections are not all there".to_owned()))
+    };
+    let (text, function, sums) =
+        (section(header.text)?, section(header.function)?, section(header.sums)?);
+    let mut sum = crc32fast::Hasher::new();
+    [text, function, sums].iter().for_each(|section| sum.update(section));
+    if !checksum_matches(header.checksum as u32, sum.finalize()) {
+        return Err(wrong("is damaged: the checksum of its description is wrong".to_owned()));
+    }
+    let bits = usize::try_from(header.bits).unwrap_or(0);
+    check_bits(bits).map_err(|problem| wrong(problem.to_string()))?;
+    let layout = Layout::new(bits);
+    let function = match function {
+        [] => None,
+        bytes => Some(read_function(bytes).map_err(&wrong)?),
+    };
+    if function.as_ref().is_some_and(|function| function.bits() != bits) {
+        return Err(wrong(format!("its function does not make codes of {bits} bits")));
+    }
+    let mut state = State::empty(layout, function);
+    Text::from_bytes(text).and_then(|text| text.apply(&mut state)).map_err(&wrong)?;
+    if header.count > 0 {
+        let columns = columns(bytes, header, sums, path).filter(|_| state.sets.len() > 0);
+        let columns = columns.ok_or_else(|| {
+            wrong("is damaged: its columns are not as long as they should be".to_owned())
+        })?;
+        state.segments.push(SearchSegment::new(Segment::new(columns)));
+    }
+    Ok(state)
+}
+
+/// Where a section begins in the mapped bytes, and its length.
+fn within([start, len]: [u64; 2]) -> Option<(usize, usize)> {
+    let start = usize::try_from(start.checked_sub(HEAD as u64)?).ok()?;
+    let len = usize::try_from(len).ok()?;
+    start.checked_add(len)?;
+    Some((start, len))
+}
+
+fn columns(bytes: &Mapped, header: Header, sums: &[u8], path: &Path) -> Option<Columns> {
+    let count = usize::try_from(header.count).ok().filter(|&count| count <= u32::MAX as usize)?;
+    let (labelled, blocks) = (header.labelled == 1, count.div_ceil(BLOCK));
+    if sums.len() != 4 * Kind::of(labelled).count() * blocks {
+        return None;
+    }
+    let of_column = |sums: &[u8]| sums.chunks_exact(4).map(|sum| number(sum, 0) as u32).collect();
+    let sums: Vec<Vec<u32>> = sums.chunks_exact(4 * blocks).map(of_column).collect();
+    let checksums = Checksums::new(path.to_path_buf(), sums);
+    let layout = Layout::new(header.bits as usize);
+    let section = |kind: Kind| within(header.columns[kind as usize]);
+    Columns::mapped(layout, count, bytes, section, labelled, checksums)
+}
+
+/// The columns of a file that was just written, as a segment.
+pub(super) fn written(file: &File, header: Header, path: &Path) -> Result<Segment> {
+    if header.count == 0 {
+        let nothing = crate::index::segment::Builder::new(Layout::new(header.bits as usize), 0);
+        return Ok(Segment::new(nothing.finish()));
+    }
+    let bytes = Mapped::map(file, HEAD as u64..header.log).map_err(Error::io(path))?;
+    let [start, len] = header.sums.map(|number| number as usize);
+    let sums = bytes.get(start - HEAD..start - HEAD + len);
+    let columns = sums.and_then(|sums| columns(&bytes, header, sums, path));
+    let columns = columns.ok_or_else(|| Error::damaged(path, "was not written as it should be"))?;
+    Ok(Segment::new(columns))
+}
+
+impl Reader {
+    /// What a writer has changed since: the state of now, unless there is nothing new.
+    pub(super) fn refreshed(&mut self, state: &State) -> Result<Option<State>> {
+        let Opened { path, file, .. } = &*self.file;
+        self.file.check_length()?;
+        let head = read_head(file, path)?;
+        self.file.check_header()?;
+        let marks = MARKS.map(|at| read_mark(&head, at));
+        let mut next = state.clone();
+        let position = replay(&mut next, file, self.position, marks, path)?;
+        if position == self.position {
+            return Ok(None);
+        }
+        self.position = position;
+        self.file.grown(position.end);
+        next.log_bytes = position.end - self.start;
+        Ok(Some(next))
+    }
+}

@@ -1,0 +1,159 @@
+//! Writing index files, a block of items at a time.
+
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use super::header::{HEAD, Header};
+use super::lock::{self, Locking};
+use super::log::{MARKS, Position, mark_bytes};
+use super::text::Text;
+use crate::file::{AtomicFile, destination, is_at};
+use crate::index::segment::{BLOCK, Builder, Item, Kind};
+use crate::index::state::State;
+use crate::kernel::Layout;
+use crate::{Error, HashFunction, Result};
+
+/// Sections begin at multiples of this.
+const ALIGNED: u64 = 64;
+
+/// What a file is written of.
+pub(in crate::index) struct Contents<'a> {
+    /// The names and sets of labels.
+    pub(in crate::index) state: &'a State,
+    pub(in crate::index) function: Option<&'a HashFunction>,
+    pub(in crate::index) layout: Layout,
+    pub(in crate::index) count: usize,
+    pub(in crate::index) labelled: bool,
+    /// Calls with all items, in ascending order of ids.
+    pub(in crate::index) each: &'a EachItem<'a>,
+}
+
+/// Calls with items.
+pub(in crate::index) type EachItem<'a> =
+    dyn Fn(&mut dyn FnMut(Item<'_>) -> Result<()>) -> Result<()> + 'a;
+
+/// Writes a file without changes, unless someone is writing what stands there.
+pub(in crate::index) fn write(state: &State, path: &Path, locking: Locking) -> Result<()> {
+    let path = &destination(path)?;
+    let stands = || fs::metadata(path).is_ok_and(|found| found.is_file());
+    let guard = if stands() { Some(lock::locked(path, false, locking)?) } else { None };
+    let contents = Contents {
+        state,
+        function: state.function.as_ref(),
+        layout: state.layout,
+        count: state.len(),
+        labelled: state.is_labelled()?,
+        each: &|call| state.each_in_order(call),
+    };
+    let (target, _) = prepare(&contents, 0, path)?;
+    let as_before = || guard.as_ref().map_or(!stands(), |guard| is_at(guard, path));
+    let last_look = || if as_before() { Ok(()) } else { Err(Error::InUse(path.clone())) };
+    target.commit_if(last_look).map(drop)
+}
+
+/// A file with an empty log, whose last record has this number; to be put in place.
+pub(super) fn prepare(
+    contents: &Contents<'_>,
+    last: u64,
+    path: &Path,
+) -> Result<(AtomicFile, Header)> {
+    let mut target = AtomicFile::create(path)?;
+    let text = Text::of(contents.state).to_bytes().map_err(Error::io(path))?;
+    let function = contents.function.map_or(Ok(Vec::new()), HashFunction::try_to_bytes)?;
+    let mut writer = Writer { file: target.file(), path };
+    let header = writer.write(contents, &text, &function, last)?;
+    Ok((target, header))
+}
+
+struct Writer<'a> {
+    file: &'a mut File,
+    path: &'a Path,
+}
+
+impl Writer<'_> {
+    fn write(
+        &mut self,
+        contents: &Contents<'_>,
+        text: &[u8],
+        function: &[u8],
+        last: u64,
+    ) -> Result<Header> {
+        let Contents { layout, count, labelled, .. } = *contents;
+        let blocks = count.div_ceil(BLOCK);
+        // All lengths are known, so every section has its place before anything is written.
+        let mut end = HEAD as u64;
+        let mut section = |len: usize| {
+            let start = end.next_multiple_of(ALIGNED);
+            end = start + len as u64;
+            [start, len as u64]
+        };
+        let (text_at, function_at) = (section(text.len()), section(function.len()));
+        let columns = Kind::ALL.map(|kind| {
+            let there = kind != Kind::Labels || labelled;
+            section(if there { kind.size(layout, count) } else { 0 })
+        });
+        let sums_at = section(4 * blocks * Kind::of(labelled).count());
+        let log = section(0)[0];
+        self.at(text_at[0], text)?;
+        self.at(function_at[0], function)?;
+        let sums = self.columns(contents, columns)?;
+        self.at(sums_at[0], &sums)?;
+        let mut checksum = crc32fast::Hasher::new();
+        [text, function, &sums].iter().for_each(|section| checksum.update(section));
+        let header = Header {
+            bits: layout.bits() as u64,
+            count: count as u64,
+            labelled: u64::from(labelled),
+            text: text_at,
+            function: function_at,
+            columns,
+            sums: sums_at,
+            checksum: u64::from(checksum.finalize()),
+            log,
+            first: last,
+        };
+        self.file.set_len(log).map_err(Error::io(self.path))?;
+        for mark in MARKS {
+            self.at(mark as u64, &mark_bytes(Position { last, end: log }))?;
+        }
+        self.at(0, &header.to_bytes())?;
+        Ok(header)
+    }
+
+    /// Writes all items into the columns that begin at these places; the checksums of their blocks,
+    /// column after column.
+    fn columns(&mut self, contents: &Contents<'_>, columns: [[u64; 2]; 3]) -> Result<Vec<u8>> {
+        let Contents { layout, count, labelled, each, .. } = *contents;
+        let kinds: Vec<Kind> = Kind::of(labelled).collect();
+        let mut sums: Vec<Vec<u8>> = vec![Vec::new(); kinds.len()];
+        let mut places = columns.map(|[start, _]| start);
+        let mut block = Builder::new(layout, BLOCK.min(count));
+        let mut flush = |block: &mut Builder| -> Result<()> {
+            for (&kind, sums) in kinds.iter().zip(&mut sums) {
+                let bytes = block.bytes(kind);
+                sums.extend(crc32fast::hash(bytes).to_le_bytes());
+                self.at(places[kind as usize], bytes)?;
+                places[kind as usize] += bytes.len() as u64;
+            }
+            block.clear();
+            Ok(())
+        };
+        each(&mut |item| {
+            block.push(item);
+            if block.len() == BLOCK { flush(&mut block) } else { Ok(()) }
+        })?;
+        if block.len() > 0 {
+            flush(&mut block)?;
+        }
+        Ok(sums.concat())
+    }
+
+    fn at(&mut self, place: u64, bytes: &[u8]) -> Result<()> {
+        let mut write = || -> io::Result<()> {
+            self.file.seek(SeekFrom::Start(place))?;
+            self.file.write_all(bytes)
+        };
+        write().map_err(Error::io(self.path))
+    }
+}

@@ -1,0 +1,71 @@
+//! What is asked of an index, and of one of its segments.
+
+use super::filter::Filter;
+use super::hits::Hit;
+use super::segment::SearchSegment;
+use super::selection::Selection;
+use crate::Codes;
+use crate::index::scan::TopK;
+use crate::index::segment::Segment;
+use crate::kernel::Kernel;
+use crate::similarity::LabelSets;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::index) enum Goal {
+    /// The `k` nearest.
+    Nearest(usize),
+    /// All up to a distance, which is included.
+    Within(u32),
+}
+
+/// A search, to be run over segments.
+pub(in crate::index) struct Search<'a> {
+    pub(in crate::index) segments: &'a [SearchSegment],
+    pub(in crate::index) sets: &'a LabelSets,
+    pub(in crate::index) filter: &'a Filter,
+    pub(in crate::index) kernel: Kernel,
+    pub(in crate::index) goal: Goal,
+    pub(in crate::index) bits: usize,
+    /// Whether search structures may be built and used.
+    pub(in crate::index) structures: bool,
+}
+
+/// From which `k` on it pays to guess the distance of the k-th.
+pub(super) const GUESSED: usize = 16;
+
+/// Queries of one segment, and which of its items they may find.
+pub(super) struct SegmentQueries<'a> {
+    pub(super) codes: &'a Codes,
+    /// Which of the queries, and for each the distance from which on nothing is wanted.
+    pub(super) chunk: Vec<usize>,
+    pub(super) limits: Vec<u32>,
+    pub(super) searched: &'a SearchSegment,
+    pub(super) selection: &'a Selection,
+}
+
+impl SegmentQueries<'_> {
+    pub(super) fn segment(&self) -> &Segment {
+        &self.searched.segment
+    }
+}
+
+impl Search<'_> {
+    /// The distance from which on nothing more is wanted for a query, given its hits so far. An item
+    /// as far as the k-th may have a smaller id, so it is still wanted.
+    pub(super) fn limit(&self, found: &[Hit]) -> u32 {
+        let all = self.bits as u32 + 1;
+        match self.goal {
+            Goal::Within(radius) => radius.saturating_add(1).min(all),
+            Goal::Nearest(k) => found.get(k - 1).map_or(all, |last| last.distance + 1),
+        }
+    }
+
+    /// Nothing found yet.
+    pub(super) fn top(&self, limit: u32) -> TopK {
+        match self.goal {
+            Goal::Nearest(k) => TopK::nearest(k, limit),
+            Goal::Within(_) => TopK::all(limit),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Searching a segment by a scan of all its codes, or of those that a filter selects.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::query::{GUESSED, Goal, Search, SegmentQueries};
+use super::selection::Selection;
+use crate::Result;
+use crate::index::scan::{Queries, Slots, Source, TopK};
+use crate::index::segment::{BLOCK, Kind};
+
+impl Search<'_> {
+    /// What queries find by a scan, for each part of the segment that a thread took.
+    pub(super) fn by_scan(
+        &self,
+        asked: &SegmentQueries<'_>,
+        threads: usize,
+    ) -> Result<Vec<Vec<Vec<u64>>>> {
+        let (segment, columns) = (asked.segment(), asked.searched.columns());
+        let layout = columns.layout();
+        if let Selection::Gathered(gathered) = asked.selection {
+            return Ok(vec![self.scan(&gathered.source(layout, segment.live()), asked)?]);
+        }
+        let mut masks: Vec<&[u64]> = segment.live().into_iter().collect();
+        if let Selection::Masked(masked) = asked.selection {
+            masks.push(masked.by_slot());
+        }
+        let check = |slot: usize| columns.check(Kind::Codes, slot);
+        let scan = |range: Range<usize>| {
+            let source = Source {
+                layout,
+                words: &columns.code_words()[layout.words(range.start)..],
+                count: range.len(),
+                slots: Slots::From { first: range.start, check: &check },
+                masks: masks.iter().map(|mask| &mask[range.start / 64..]).collect(),
+            };
+            self.scan(&source, asked)
+        };
+        // A part ends with a block, so that no two threads compare the same checksum.
+        let step = columns.len().div_ceil(threads).next_multiple_of(BLOCK);
+        let ranges: Vec<Range<usize>> = (0..columns.len())
+            .step_by(step.max(1))
+            .map(|start| start..columns.len().min(start + step))
+            .collect();
+        match &ranges[..] {
+            [only] => Ok(vec![scan(only.clone())?]),
+            several => several.par_iter().map(|range| scan(range.clone())).collect(),
+        }
+    }
+
+    fn scan(&self, source: &Source<'_>, asked: &SegmentQueries<'_>) -> Result<Vec<Vec<u64>>> {
+        let mut tops: Vec<TopK> = asked.limits.iter().map(|&limit| self.top(limit)).collect();
+        let guess = matches!(self.goal, Goal::Nearest(GUESSED..));
+        let (kernel, codes) = (self.kernel, asked.codes);
+        source.scan(&Queries { kernel, codes, chunk: &asked.chunk, guess }, &mut tops)?;
+        // Where near codes stand together in a corner a guess can be wrong.
+        for (at, top) in tops.iter_mut().enumerate().filter(|(_, top)| top.failed()) {
+            *top = self.top(asked.limits[at]);
+            let chunk = &asked.chunk[at..=at];
+            let queries = Queries { kernel, codes, chunk, guess: false };
+            source.scan(&queries, std::slice::from_mut(top))?;
+        }
+        Ok(tops.into_iter().map(TopK::finish).collect())
+    }
+}

@@ -1,0 +1,83 @@
+//! A segment to be searched.
+
+use std::sync::Arc;
+
+use super::cache::SelectionCache;
+use super::selection::Selection;
+use super::structure::LazyStructure;
+use crate::index::segment::{Columns, Segment};
+use crate::{Kernel, Result};
+
+/// A segment, and beside it what makes searches of its columns faster. That is shared by all clones,
+/// since the columns are.
+#[derive(Clone)]
+pub(in crate::index) struct SearchSegment {
+    pub(in crate::index) segment: Segment,
+    beside: Arc<Beside>,
+}
+
+#[derive(Default)]
+struct Beside {
+    structure: LazyStructure,
+    selections: SelectionCache,
+}
+
+impl SearchSegment {
+    pub(in crate::index) fn new(segment: Segment) -> Self {
+        SearchSegment { segment, beside: Arc::default() }
+    }
+
+    pub(super) fn columns(&self) -> &Columns {
+        self.segment.columns()
+    }
+
+    pub(super) fn structure(&self) -> &LazyStructure {
+        &self.beside.structure
+    }
+
+    /// Whether its search structure is built.
+    pub(in crate::index) fn has_structure(&self) -> bool {
+        self.beside.structure.is_built()
+    }
+
+    /// Builds the search structure now, where the codes lie in clusters.
+    pub(in crate::index) fn build_structure(&self, kernel: Kernel) -> Result<()> {
+        self.beside.structure.build(self.columns(), kernel, true).map(drop)
+    }
+
+    /// The same segment, without what made its searches faster.
+    pub(in crate::index) fn without_structure(&self) -> Self {
+        SearchSegment::new(self.segment.clone())
+    }
+
+    /// Bytes beyond those of the columns.
+    pub(in crate::index) fn extra_memory(&self) -> usize {
+        let beside = self.beside.structure.memory() + self.beside.selections.memory();
+        self.segment.extra_memory() + beside
+    }
+
+    /// The items whose label set is one of these, which ascend.
+    pub(super) fn of_sets(&self, sets: &[u32]) -> Result<Selection> {
+        let columns = self.columns();
+        self.beside.selections.get(sets, columns.memory(), || {
+            let Some(labels) = columns.label_sets()? else {
+                let all = sets.contains(&0);
+                return Ok(if all {
+                    Selection::All
+                } else {
+                    Selection::of_slots(columns, Vec::new())?
+                });
+            };
+            let of = |set: &u32| u64::from(sets.binary_search(set).is_ok());
+            let word = |labels: &[u32]| match sets {
+                [one] => bits_of(labels, |set| u64::from(set == one)),
+                _ => bits_of(labels, of),
+            };
+            Selection::of_bitmap(columns, labels.chunks(64).map(word).collect())
+        })
+    }
+}
+
+fn bits_of(labels: &[u32], bit: impl Fn(&u32) -> u64) -> u64 {
+    labels.iter().enumerate().fold(0, |word, (at, set)| word | bit(set) << at)
+}

@@ -1,0 +1,35 @@
+//! The items of several segments in one order.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::{Item, Segment};
+use crate::Result;
+
+/// Calls with all items that are there, in order of ids. One item is held at a time.
+pub(in crate::index) fn each_in_order(
+    segments: &[&Segment],
+    mut call: impl FnMut(Item<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut slots: Vec<_> = segments.iter().map(|segment| segment.live_slots()).collect();
+    // What comes next of each segment, the smallest id on top.
+    let mut next = BinaryHeap::with_capacity(segments.len());
+    for (number, (segment, slots)) in segments.iter().zip(&mut slots).enumerate() {
+        if let Some(slot) = slots.next() {
+            next.push(Reverse((segment.columns.id(slot)?, number, slot)));
+        }
+    }
+    let words = segments.first().map_or(0, |segment| segment.columns.layout().code_words());
+    let mut code = vec![0; words];
+    while let Some(mut top) = next.peek_mut() {
+        let Reverse((id, number, slot)) = *top;
+        let columns = &segments[number].columns;
+        columns.code(slot, &mut code)?;
+        call(Item { id, code: &code, label_set: columns.label_set(slot)? })?;
+        match slots[number].next() {
+            Some(slot) => *top = Reverse((columns.id(slot)?, number, slot)),
+            None => drop(std::collections::binary_heap::PeekMut::pop(top)),
+        }
+    }
+    Ok(())
+}

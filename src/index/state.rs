@@ -1,0 +1,186 @@
+//! What an index holds at one moment, and how it becomes that of the next.
+
+use std::sync::Arc;
+
+use super::search::SearchSegment;
+use super::segment::{Builder, Item, Segment, each_in_order};
+use crate::kernel::{Kernel, Layout};
+use crate::similarity::LabelSets;
+use crate::{Codes, Error, HashFunction, LabelNames, Labels, Result};
+
+/// What an index holds at one moment. A clone costs a few counters for each segment: all that is
+/// large is shared.
+#[derive(Clone)]
+pub(super) struct State {
+    pub(super) layout: Layout,
+    pub(super) function: Option<HashFunction>,
+    /// Number 0 is the set without labels.
+    pub(super) sets: Arc<LabelSets>,
+    pub(super) names: Arc<LabelNames>,
+    /// The first may be mapped from a file. An item that is there is in one of them.
+    pub(super) segments: Vec<SearchSegment>,
+    pub(super) kernel: Kernel,
+    /// Whether search structures may be built and used.
+    pub(super) structures: bool,
+    /// Bytes of changes in the file that are not yet compacted.
+    pub(super) log_bytes: u64,
+}
+
+/// Items to be put in.
+#[derive(Clone, Copy)]
+pub(super) struct NewItems<'a> {
+    pub(super) ids: &'a [u64],
+    pub(super) codes: &'a Codes,
+    pub(super) labels: Option<Labels<'a>>,
+}
+
+impl NewItems<'_> {
+    /// Their order by id, each of which must be given once.
+    pub(super) fn order(&self) -> Result<Vec<usize>> {
+        let (ids, items) = (self.ids, self.codes.len());
+        if ids.len() != items {
+            return Err(Error::IdCount { ids: ids.len(), items });
+        }
+        let mut order: Vec<usize> = (0..ids.len()).collect();
+        if !ids.is_sorted_by(|left, right| left < right) {
+            order.sort_unstable_by_key(|&at| ids[at]);
+            let twice = order.windows(2).find(|pair| ids[pair[0]] == ids[pair[1]]);
+            if let Some(pair) = twice {
+                return Err(Error::IdTwice(ids[pair[0]]));
+            }
+        }
+        Ok(order)
+    }
+}
+
+impl State {
+    pub(super) fn empty(layout: Layout, function: Option<HashFunction>) -> Self {
+        let mut sets = LabelSets::default();
+        sets.number(&[]);
+        State {
+            layout,
+            function,
+            sets: Arc::new(sets),
+            names: Arc::default(),
+            segments: Vec::new(),
+            kernel: Kernel::available()[0],
+            structures: true,
+            log_bytes: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.segments.iter().map(|searched| searched.segment.len()).sum()
+    }
+
+    /// The segment and slot of an item.
+    pub(super) fn find(&self, id: u64) -> Result<Option<(usize, usize)>> {
+        for (number, searched) in self.segments.iter().enumerate() {
+            if let Some(slot) = searched.segment.find(id)? {
+                return Ok(Some((number, slot)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The number of an item's label set.
+    pub(super) fn label_set(&self, (segment, slot): (usize, usize)) -> Result<u32> {
+        self.segments[segment].segment.columns().label_set(slot)
+    }
+
+    /// Calls with all items that are there, in order of ids.
+    pub(super) fn each_in_order(&self, call: impl FnMut(Item<'_>) -> Result<()>) -> Result<()> {
+        let segments: Vec<&Segment> =
+            self.segments.iter().map(|searched| &searched.segment).collect();
+        each_in_order(&segments, call)
+    }
+
+    /// Whether any item that is there has labels.
+    pub(super) fn is_labelled(&self) -> Result<bool> {
+        for searched in &self.segments {
+            let (segment, columns) = (&searched.segment, searched.segment.columns());
+            if let Some(labels) = columns.label_sets()?
+                && segment.live_slots().any(|slot| labels[slot] != 0)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Puts items in whose ids are not there, in this order.
+    pub(super) fn put(&mut self, items: NewItems<'_>, order: &[usize]) -> Result<()> {
+        if order.is_empty() {
+            return Ok(());
+        }
+        let mut builder = Builder::new(self.layout, order.len());
+        for &at in order {
+            let label_set = items.labels.map_or(0, |labels| self.number_of_set(labels.row(at)));
+            let (id, code) = (items.ids[at], items.codes.code(at));
+            builder.push(Item { id, code, label_set: label_set as u32 });
+        }
+        self.segments.push(SearchSegment::new(Segment::new(builder.finish())));
+        self.merge_last()
+    }
+
+    /// Segments halve in size from each to the next, so there are few of them, and an item is not moved
+    /// often. What is mapped stays where it is.
+    fn merge_last(&mut self) -> Result<()> {
+        let mut keep = self.segments.len() - 1;
+        let mut len = self.segments[keep].segment.len();
+        while let Some(before) = keep.checked_sub(1).map(|at| &self.segments[at].segment)
+            && !before.columns().is_mapped()
+            && before.len() <= 2 * len
+        {
+            len += before.len();
+            keep -= 1;
+        }
+        if keep + 1 == self.segments.len() {
+            return Ok(());
+        }
+        let last = &self.segments[keep..];
+        let segments: Vec<&Segment> = last.iter().map(|searched| &searched.segment).collect();
+        let merged = SearchSegment::new(Segment::merged(&segments)?);
+        // Who searches should not have to build again what was there.
+        if last.iter().any(SearchSegment::has_structure) {
+            merged.build_structure(self.kernel)?;
+        }
+        self.segments.truncate(keep);
+        self.segments.push(merged);
+        Ok(())
+    }
+
+    /// The number of a label set, which is added if it is new. Snapshots share the sets, so they are
+    /// copied only then.
+    fn number_of_set(&mut self, labels: &[u32]) -> usize {
+        match self.sets.find(labels) {
+            Some(number) => number,
+            None => Arc::make_mut(&mut self.sets).number(labels),
+        }
+    }
+
+    /// Takes out those of the items that are there; how many were.
+    pub(super) fn remove(&mut self, ids: &[u64]) -> Result<usize> {
+        let mut removed = 0;
+        for &id in ids {
+            if let Some((segment, slot)) = self.find(id)? {
+                self.segments[segment].segment.remove(slot);
+                removed += 1;
+            }
+        }
+        self.segments.retain(|searched| {
+            searched.segment.columns().is_mapped() || searched.segment.len() > 0
+        });
+        Ok(removed)
+    }
+
+    /// Puts one segment in the place of all, with a search structure if any had one.
+    pub(super) fn replace(&mut self, segment: Segment) -> Result<()> {
+        let replacement = SearchSegment::new(segment);
+        if self.segments.iter().any(SearchSegment::has_structure) {
+            replacement.build_structure(self.kernel)?;
+        }
+        self.segments = vec![replacement];
+        Ok(())
+    }
+}
