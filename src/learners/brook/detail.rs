@@ -19,8 +19,9 @@ const LEAST: f64 = 1.0 / 32.0;
 const MOST: f64 = 1.0 / 4.0;
 
 /// How many label bits come before detail gets more than the least, times the root of the number of
-/// classes.
-const LABEL_BITS: f64 = 6.0;
+/// classes; and what part of the bits beyond those is for detail.
+const LABEL_BITS: f64 = 5.0;
+const OF_OTHERS: f64 = 1.0 / 3.0;
 
 /// The directions that detail bits can be made of, if any may be wanted.
 pub(super) fn directions(
@@ -37,8 +38,8 @@ pub(super) fn directions(
 
 /// How many of the bits tell labels, where `classes` are told apart, with rare ones counting less.
 pub(super) fn label_bits(params: &Params, bits: usize, classes: f64) -> usize {
-    let left = || (1.0 - LABEL_BITS * classes.sqrt() / bits as f64).clamp(LEAST, MOST);
-    bits - count(bits, params.detail.or(left))
+    let others = || 1.0 - LABEL_BITS * classes.sqrt() / bits as f64;
+    bits - count(bits, params.detail.or(|| (OF_OTHERS * others()).clamp(LEAST, MOST)))
 }
 
 /// A share of the bits, of which one at least tells labels.
@@ -107,7 +108,9 @@ mod tests {
         let detail = |bits: usize, classes: f64| bits - label_bits(&auto, bits, classes);
         assert_eq!(detail(64, 10.0), 16);
         assert_eq!(detail(64, 202.0), 2);
-        assert_eq!(detail(128, 202.0), 32);
+        assert_eq!(detail(128, 202.0), 18);
+        assert_eq!(detail(128, 10.0), 32);
+        assert_eq!(detail(32, 10.0), 5);
         assert_eq!(detail(8, 10.0), 0);
         assert_eq!(detail(1, 1.0), 0);
         let fixed = |share: f64| Params { detail: Choice::Fixed(share), ..Params::default() };

@@ -31,8 +31,8 @@ pub struct Params {
     /// How much near codes are driven apart more than far ones: `r` above.
     pub repulsion: f64,
     /// The share of bits that keep what is near by the vectors themselves, and not labels: the last
-    /// bits of a code. By itself: what is left of the bits after `6 sqrt(C)` of them, for `C` classes,
-    /// with rare ones counting less; from 1/32 to 1/4.
+    /// bits of a code. By itself: a third of the bits beyond `5 sqrt(C)`, for `C` classes, with rare
+    /// ones counting less and those of rows with several labels more; from 1/32 to 1/4 of all.
     pub detail: Choice,
     /// What the search for codes starts from.
     pub start: StartFrom,

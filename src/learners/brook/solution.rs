@@ -106,9 +106,11 @@ impl Solution {
         classes.sort_by_key(|class| (keys.of(class.label), class.label));
         let Some(system) = System::new(params, embedding, sums)? else { return Ok(None) };
         let concentration: f64 = classes.iter().map(|class| (class.rows / rows).powi(2)).sum();
+        // Where rows have several labels, shares add up to more than one, and each row has more to tell.
+        let classes_told = sums.labels_per_row().powi(3) / concentration;
         // Codes in use keep their bits, and may get more.
         let bits = match warm.directions {
-            Some(_) => detail::label_bits(params, all_bits, 1.0 / concentration)
+            Some(_) => detail::label_bits(params, all_bits, classes_told)
                 .max(warm.bits_in_use().unwrap_or(0)),
             None => all_bits,
         };
