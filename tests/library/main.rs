@@ -26,4 +26,5 @@ mod model;
 mod old_files;
 mod protocols;
 mod scores;
+mod snapshots;
 mod streams;
