@@ -225,7 +225,7 @@ pub use codes::{Codes, MAX_BITS, hamming};
 pub use dataset::{LabelList, LabelNames};
 pub use error::{Error, ErrorKind, Result};
 pub use hash::{Compact, HashFunction, HashParts, Lift};
-pub use index::{Filter, Filtered, Hit, Hits, Index, Item, Snapshot, Statistics};
+pub use index::{Filter, Filtered, Hit, Hits, Index, IndexBuilder, Item, Snapshot, Statistics};
 pub use kernel::Kernel;
 pub use learner::{Learner, Method, Step};
 pub use mean::{Mean, Spread};

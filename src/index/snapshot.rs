@@ -241,7 +241,7 @@ impl Snapshot {
     /// When the file cannot be written, another process is writing it, or that cannot be ruled out
     /// ([`Error::CannotLock`]).
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.reading(|state| file::write(state, path.as_ref(), Locking::Required))
+        self.write(path.as_ref(), Locking::Required)
     }
 
     /// Like [`save`](Snapshot::save), also where the file system cannot lock files: that no other
@@ -250,7 +250,20 @@ impl Snapshot {
     /// # Errors
     /// When the file cannot be written, or another process is seen to write it.
     pub fn save_unlocked(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.reading(|state| file::write(state, path.as_ref(), Locking::WherePossible))
+        self.write(path.as_ref(), Locking::WherePossible)
+    }
+
+    fn write(&self, path: &Path, locking: Locking) -> Result<()> {
+        self.reading_once(|state| file::write(state, path, locking))
+    }
+
+    /// Like [`reading`](Snapshot::reading), of all items in order: what was read of a file does not stay
+    /// in memory.
+    pub(super) fn reading_once<T>(&self, read: impl FnOnce(&State) -> Result<T>) -> Result<T> {
+        match &self.file {
+            None => read(&self.state),
+            Some(file) => file.reading(|| read(&file.to_read_once(&self.state)?)),
+        }
     }
 
     /// Reads what may be mapped from a file, which is looked at before and after.

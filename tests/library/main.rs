@@ -19,6 +19,7 @@ mod function;
 mod golden;
 mod hashing;
 mod index;
+mod index_build;
 mod index_files;
 mod memory;
 mod methods;
