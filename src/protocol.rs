@@ -9,12 +9,15 @@
 //! * [`kept_out`]: rows of the database that were in the stream, and rows that were not.
 //! * [`Ranked::neighbours`]: what is near by the vectors themselves.
 //! * [`Incremental`]: the stream brings its classes two at a time.
+//! * [`SeveralLabels`]: rows with several labels, made of rows with one.
 //!
-//! Classes that are held back or come in turn need one label per row; the others take several as well.
+//! Classes that are held back, come in turn or are put together need one label per row; the others take
+//! several as well.
 
 mod incremental;
 mod kept_out;
 mod ranked;
+mod several_labels;
 mod unseen;
 
 use std::time::{Duration, Instant};
@@ -26,6 +29,7 @@ use rand::seq::SliceRandom;
 pub use self::incremental::{Incremental, IncrementalFound};
 pub use self::kept_out::{KeptOutFound, kept_out};
 pub use self::ranked::{Ranked, Vectors};
+pub use self::several_labels::SeveralLabels;
 pub use self::unseen::{UnseenClasses, UnseenFound};
 use crate::dataset::LabelList;
 use crate::eval::{Evaluation, Measures, evaluate};
