@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::duplicates;
 use super::file::{self, Locking, Opened};
 use super::search::{Filter, Goal, Hits, Search};
+use super::segment::BLOCK;
 use super::state::State;
 use crate::{Codes, Error, Features, HashFunction, LabelNames, Result};
 
@@ -351,7 +352,7 @@ impl Snapshot {
     /// When the file is damaged.
     pub fn duplicates(&self, radius: u32) -> Result<Vec<Vec<u64>>> {
         let State { layout, kernel, .. } = *self.state;
-        let (codes, first_slots) = self.reading(all_codes)?;
+        let (codes, first_slots) = self.reading_once(all_codes)?;
         let groups = duplicates::groups(kernel, layout, codes, radius.min(self.bits() as u32));
         self.reading(|state| {
             let id = |number: u32| {
@@ -386,6 +387,9 @@ fn all_codes(state: &State) -> Result<(Vec<u64>, FirstSlots)> {
     for searched in &state.segments {
         let segment = &searched.segment;
         for (slot, place) in segment.live_slots().zip(&mut places) {
+            if slot.is_multiple_of(BLOCK) {
+                segment.columns().have_read(slot);
+            }
             segment.columns().code(slot, place)?;
         }
         let slots = segment.live().map(|_| segment.live_slots().map(|slot| slot as u32).collect());
