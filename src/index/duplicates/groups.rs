@@ -10,7 +10,7 @@ use crate::kernel::{Kernel, parts};
 const WORTH_A_THREAD: u64 = 1 << 20;
 
 /// The groups of at least two codes that hang together, each by its slots, ascending.
-pub(super) fn join(tree: Tree, kernel: Kernel, radius: u32) -> Vec<Vec<u32>> {
+pub(super) fn join(mut tree: Tree, kernel: Kernel, radius: u32) -> Vec<Vec<u32>> {
     let count = tree.slots.len();
     let joining = Joining {
         tree: &tree,
@@ -24,7 +24,8 @@ pub(super) fn join(tree: Tree, kernel: Kernel, radius: u32) -> Vec<Vec<u32>> {
     }
     let union = joining.union;
     // The codes are no longer needed.
-    let Tree { slots, .. } = tree;
+    let slots = std::mem::take(&mut tree.slots);
+    drop(tree);
     union.groups(|number| slots[number as usize])
 }
 

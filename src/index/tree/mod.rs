@@ -17,6 +17,9 @@ use self::split::{Split, split, split_clusters};
 use super::clusters::Centres;
 use crate::kernel::{Kernel, Layout, Lines, Run, hit, parts};
 
+/// Codes that are moved at a time.
+const PART: usize = 1 << 20;
+
 /// Codes in buckets, below nodes that rule out queries.
 pub(super) struct Tree {
     pub(super) layout: Layout,
@@ -84,14 +87,24 @@ impl Tree {
             layout,
             nodes: Vec::new(),
             masks: Vec::new(),
-            words: Lines::zeros(layout.words(count)),
+            words: Lines::with_capacity(layout.words(count)),
             slots,
             pays: (0..Self::RADII).map(|_| OnceLock::new()).collect(),
         };
         tree.flatten(&split, 0);
         drop(split);
-        for (number, code) in codes.chunks_exact(width).enumerate() {
-            layout.put(&mut tree.words, number, code);
+        // In parts, so that memory for all codes is never taken twice.
+        let mut done = 0;
+        while !codes.is_empty() {
+            let part = codes.len().min(PART * width);
+            let end = done + part / width;
+            tree.words.resize(layout.words(end));
+            for (number, code) in (done..).zip(codes[..part].chunks_exact(width)) {
+                layout.put(&mut tree.words, number, code);
+            }
+            codes.drain(..part);
+            codes.shrink_to_fit();
+            done = end;
         }
         tree
     }
