@@ -36,8 +36,9 @@
 mod blobs;
 
 use self::blobs::{BITS, ClassDistances, DIM, blobs, tells_apart};
-use crate::dataset::{Data, LabelList};
+use crate::dataset::Data;
 use crate::eval::{Measures, evaluate};
+use crate::labels::LabelList;
 use crate::{Batch, Features, HashFunction, HashParts, Learner, Result, learners};
 
 /// Starts a learner: for vectors of a dimension, codes of a length, and a seed.

@@ -4,7 +4,8 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
 use crate::HashFunction;
-use crate::dataset::{Data, LabelList};
+use crate::dataset::Data;
+use crate::labels::LabelList;
 
 pub(super) const DIM: usize = 12;
 pub(super) const BITS: usize = 8;

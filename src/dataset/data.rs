@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{LabelList, LabelNames, Reader, Split, read_labels_for};
+use super::labels::read_labels_for;
+use super::reader::Reader;
+use super::split::Split;
+use crate::labels::{LabelList, LabelNames};
 use crate::{Batch, Error, Features, Mean, Result};
 
 /// Labelled rows in memory.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::content::{Content, Purpose};
+use super::open::open;
 use super::source::Source;
 use super::text::NumberTable;
 use crate::{Error, Features, Result};
@@ -179,7 +180,7 @@ fn locate(error: Error, parts: &[Part], paths: &[PathBuf]) -> Error {
 }
 
 fn open_source(spec: &str) -> Result<Box<dyn Source>> {
-    let source: Box<dyn Source> = match Content::open(spec, Purpose::Features)? {
+    let source: Box<dyn Source> = match open(spec, Purpose::Features)? {
         Content::Array(array) => Box::new(array),
         Content::Text(input, columns) => Box::new(NumberTable::open(input, columns.as_deref())?),
         Content::Strings(strings) => {

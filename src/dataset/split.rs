@@ -6,7 +6,7 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 
-use super::LabelNames;
+use crate::labels::LabelNames;
 use crate::{Error, Labels, Result};
 
 /// Rows divided into queries and the database that they search.

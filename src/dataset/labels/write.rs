@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::super::npy::{NpyWriter, RawWriter, text_bytes};
-use super::{LabelList, LabelNames};
+use crate::labels::{LabelList, LabelNames};
 use crate::{Error, Labels, Result, file};
 
 /// Writes labels to a file in a folder, in whatever form keeps their names; gives its path.

@@ -105,7 +105,7 @@ impl LabelList {
     }
 
     /// One label per row after all, if every set has exactly one.
-    pub(super) fn simplified(self) -> LabelList {
+    pub(crate) fn simplified(self) -> LabelList {
         let single = self.ends.as_ref().is_some_and(|ends| ends.iter().copied().eq(1..=ends.len()));
         if single { LabelList::from_single(self.values) } else { self }
     }

@@ -1,35 +1,9 @@
-//! Experiments: a stream learned batch by batch, and measured on the way.
-//!
-//! [`Experiment`] is the papers' protocol, which rewards one thing: the same label, among classes that were
-//! all learned. The others measure what else codes are searched for. Each takes a [`Ranked`]: queries and
-//! a database, encoded once, ranked by their codes, by a [`Dial`](crate::eval::Dial), or by the
-//! vectors themselves.
-//!
-//! * [`UnseenClasses`]: a quarter of the classes never come in the stream.
-//! * [`kept_out`]: rows of the database that were in the stream, and rows that were not.
-//! * [`Ranked::neighbours`]: what is near by the vectors themselves.
-//! * [`Incremental`]: the stream brings its classes two at a time.
-//!
-//! Classes that are held back or come in turn need one label per row; the others take several as well.
-
-mod incremental;
-mod kept_out;
-mod ranked;
-mod unseen;
+//! The papers' protocol.
 
 use std::time::{Duration, Instant};
 
-use rand::SeedableRng;
-use rand::rngs::ChaCha8Rng;
-use rand::seq::SliceRandom;
-
-pub use self::incremental::{Incremental, IncrementalFound};
-pub use self::kept_out::{KeptOutFound, kept_out};
-pub use self::ranked::{Ranked, Vectors};
-pub use self::unseen::{UnseenClasses, UnseenFound};
-use crate::dataset::LabelList;
 use crate::eval::{Evaluation, Measures, evaluate};
-use crate::{Batch, Error, Features, HashFunction, Labels, Learner, Result, Step};
+use crate::{Batch, Error, HashFunction, Learner, Result, Step};
 
 /// What to learn from, and what to measure with.
 ///
@@ -117,70 +91,4 @@ impl Experiment<'_> {
         let query_labels = self.queries.require_labels("evaluation")?;
         evaluate(&queries, query_labels, &database, database_labels, &self.measures)
     }
-}
-
-/// Lets a learner learn some rows, in the order given and so many at a time. How long learning took.
-///
-/// # Errors
-/// When the learner fails, or `batch` is 0.
-///
-/// # Panics
-/// When there is no such row.
-pub fn learn_rows(
-    learner: &mut dyn Learner,
-    from: Batch<'_>,
-    rows: &[usize],
-    batch: usize,
-) -> Result<Duration> {
-    if batch == 0 {
-        return Err(Error::parameter("batch", "1 or more", 0));
-    }
-    let mut learning = Duration::ZERO;
-    for rows in rows.chunks(batch) {
-        let features: Vec<f32> =
-            rows.iter().flat_map(|&row| from.features().row(row)).copied().collect();
-        let features = Features::new(&features, from.features().dim())?;
-        let labels = from.labels().map(|labels| select(labels, rows));
-        let batch = match &labels {
-            Some(labels) => Batch::new(features, labels.view())?,
-            None => Batch::unlabelled(features),
-        };
-        let clock = Instant::now();
-        learner.learn(batch)?;
-        learning += clock.elapsed();
-    }
-    Ok(learning)
-}
-
-/// The labels of some rows, in the order given.
-fn select(labels: Labels<'_>, rows: &[usize]) -> LabelList {
-    match labels.as_single() {
-        Some(values) => LabelList::from_single(rows.iter().map(|&row| values[row]).collect()),
-        None => {
-            let mut selected = LabelList::new_sets();
-            rows.iter().for_each(|&row| selected.push_set(labels.row(row)));
-            selected
-        }
-    }
-}
-
-/// The class of each row, for what makes sense with one label per row alone.
-fn classes(labels: Labels<'_>, protocol: &'static str) -> Result<Vec<u32>> {
-    let class = |row: usize| match labels.row(row) {
-        [class] => Ok(*class),
-        others => Err(Error::OneLabel { protocol, row, labels: others.len() }),
-    };
-    (0..labels.len()).map(class).collect()
-}
-
-/// The classes there are, in an order drawn by the seed.
-fn shuffled(classes: &[u32], seed: u64, purpose: u64) -> Vec<u32> {
-    let mut distinct = classes.to_vec();
-    distinct.sort_unstable();
-    distinct.dedup();
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    // Another draw than that of the split, which takes the same seed.
-    rng.set_stream(purpose);
-    distinct.shuffle(&mut rng);
-    distinct
 }
