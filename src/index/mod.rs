@@ -21,7 +21,6 @@ use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
-pub(crate) use self::file::MAGIC;
 use self::file::{Access, Locking, OpenFor};
 pub use self::search::{Filter, Hit, Hits};
 pub use self::snapshot::{Filtered, Item, Snapshot, Statistics};
