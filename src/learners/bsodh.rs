@@ -47,9 +47,10 @@ pub mod dense;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    BuiltIn, Loaded, Start, TrainingCodes, check_not_negative, check_positive, linear, take_weights,
-};
+use super::checks::{check_not_negative, check_positive};
+use super::random::start_projection;
+use super::weights::{linear, take_weights};
+use crate::learner::{BuiltIn, Loaded, Start, TrainingCodes};
 use crate::linalg::{Regression, Ridge, product, transposed_product};
 use crate::similarity::{Balance, BatchCodes, LabelSets, SetSums};
 use crate::tensors::Tensors;
@@ -448,7 +449,7 @@ impl BuiltIn for Bsodh {
             params: params.clone(),
             dim: start.dim,
             bits: start.bits,
-            weights: start.projection(),
+            weights: start_projection(&start),
             sets: LabelSets::default(),
             existing: Existing::default(),
             last: None,

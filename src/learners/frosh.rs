@@ -22,8 +22,10 @@ use rand::seq::index::sample;
 use rand::{RngExt, rngs::ChaCha8Rng};
 use serde::{Deserialize, Serialize};
 
+use super::random::{Purpose, random, start_projection};
 use super::sketch::{Centring, MAX_ROWS, check_sketch, function, no_sketch, shrink};
-use super::{BuiltIn, Loaded, Purpose, Start, random, take_weights};
+use super::weights::take_weights;
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, HashFunction, Learner, Result, Step};
 
@@ -238,7 +240,7 @@ impl BuiltIn for Frosh {
             dim,
             bits,
             seed,
-            first: start.projection(),
+            first: start_projection(&start),
             centring: Centring::new(dim, params.batch),
             sketch: FastSketch::new(dim, seed, params.sketch, buffer_size(params, dim)),
         }

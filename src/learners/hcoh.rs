@@ -23,9 +23,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::checks::check_positive;
 use super::codebook::Codebook;
-use super::{BuiltIn, Loaded, Start, check_finite, check_positive, linear, take_weights};
+use super::random::start_projection;
+use super::weights::{check_finite, linear, take_weights};
 use crate::kernel::{add_outer, project_row};
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
 use crate::{Batch, HashFunction, Learner, Result, Step};
 
@@ -107,7 +110,7 @@ impl BuiltIn for Hcoh {
 
     fn start(params: &Params, start: Start) -> Self {
         let codebook = Hcoh::codebook(params, &start);
-        let weights = start.projection();
+        let weights = start_projection(&start);
         Hcoh { params: params.clone(), dim: start.dim, bits: start.bits, weights, codebook }
     }
 
@@ -137,7 +140,7 @@ mod tests {
         let params = Params::default();
         let mut hcoh = Hcoh::start(&params, start.clone());
         let mut codebook = Hcoh::codebook(&params, &start);
-        let mut w: Vec<f64> = start.projection().iter().map(|&w| f64::from(w)).collect();
+        let mut w: Vec<f64> = start_projection(&start).iter().map(|&w| f64::from(w)).collect();
         let rows: Vec<f32> =
             (0..40 * dim).map(|i| ((i * 7919 % 101) as f32 - 50.0) / 60.0).collect();
         let labels: Vec<u32> = (0..40).map(|i| i * 3 % 7).collect();

@@ -24,10 +24,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::brook::LiftBy;
+use super::checks::check_positive;
 use super::codebook::Codebook;
+use super::random::start_projection;
 use super::rbf;
-use super::{BuiltIn, Loaded, Start, WARMUP, check_finite, check_positive, linear};
+use super::weights::{check_finite, linear};
 use crate::hash::Lifter;
+use crate::learner::{BuiltIn, Loaded, Start, WARMUP};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Result, Step};
 
@@ -158,7 +161,7 @@ impl Learner for Hmoh {
     fn hash_function(&self) -> HashFunction {
         let Start { dim, bits, .. } = self.start;
         if self.bits.rows == 0 {
-            return linear(dim, bits, &self.start.projection());
+            return linear(dim, bits, &start_projection(&self.start));
         }
         let lift = self.lift.as_ref().map(|lift| lift.lift().clone()).unwrap_or_default();
         HashFunction::new(HashParts { lift, ..HashParts::linear(dim, bits, self.bits.mean()) })

@@ -24,7 +24,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::directions::{Directions, Projection};
-use super::{BuiltIn, Loaded, Start, linear, take_weights};
+use super::random::start_projection;
+use super::weights::{linear, take_weights};
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, HashFunction, HashParts, Learner, Result, Step};
 
@@ -60,7 +62,7 @@ impl Learner for Itq {
     fn hash_function(&self) -> HashFunction {
         let Start { dim, bits, .. } = self.start;
         let Some((weights, offset)) = self.found.clone() else {
-            return linear(dim, bits, &self.start.projection());
+            return linear(dim, bits, &start_projection(&self.start));
         };
         let parts = HashParts::linear(dim, bits, weights);
         HashFunction::new(HashParts { offset: Some(offset), ..parts })

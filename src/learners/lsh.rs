@@ -11,7 +11,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BuiltIn, Loaded, Start, linear, take_weights};
+use super::random::start_projection;
+use super::weights::{linear, take_weights};
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
 use crate::{Batch, HashFunction, Learner, Result, Step};
 
@@ -49,7 +51,7 @@ impl BuiltIn for Lsh {
     }
 
     fn start(_: &Params, start: Start) -> Self {
-        Lsh { dim: start.dim, bits: start.bits, weights: start.projection() }
+        Lsh { dim: start.dim, bits: start.bits, weights: start_projection(&start) }
     }
 
     fn save(&self, state: &mut Tensors) {

@@ -28,14 +28,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::checks::{check_positive, check_share};
 use super::pairs::Pairs;
+use super::random::random_projection;
 use super::rbf;
-use super::{
-    BuiltIn, Loaded, Start, check_finite, check_positive, check_share, linear, random_projection,
-    take_weights,
-};
+use super::weights::{check_finite, linear, take_weights};
 use crate::hash::Lifter;
 use crate::kernel::squared_norm;
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Result, Step};
 

@@ -26,11 +26,12 @@ use std::collections::HashMap;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    BuiltIn, Loaded, Purpose, Start, State, check_finite, check_positive, linear, random,
-    take_weights,
-};
+use super::checks::check_positive;
+use super::random::{Purpose, random, start_projection};
+use super::state::State;
+use super::weights::{check_finite, linear, take_weights};
 use crate::kernel::{add_outer, project_row};
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
 use crate::{Batch, HashFunction, Learner, Result, Step};
 
@@ -182,7 +183,7 @@ impl BuiltIn for Osh {
             dim: start.dim,
             bits: start.bits,
             seed: start.seed,
-            weights: start.projection(),
+            weights: start_projection(&start),
             places: HashMap::new(),
             labels: Vec::new(),
             codewords: Vec::new(),

@@ -8,7 +8,8 @@ use crate::memory::NoRoom;
 use crate::tensors::Tensors;
 use crate::{Error, Features, HashFunction, HashParts, Result};
 
-use super::{Loaded, linear};
+use super::weights::linear;
+use crate::learner::Loaded;
 
 /// Turns a stream into rows whose sum of squares is its scatter about its own mean, as far as it
 /// has come: each batch is centred on the batch's mean, and one row more makes up for the

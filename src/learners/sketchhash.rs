@@ -19,8 +19,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::random::{Purpose, random, start_projection};
 use super::sketch::{Centring, check_sketch, function, no_sketch, shrink};
-use super::{BuiltIn, Loaded, Purpose, Start, State, random, take_weights};
+use super::state::State;
+use super::weights::take_weights;
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, HashFunction, Learner, Result, Step};
 
@@ -126,7 +129,7 @@ impl BuiltIn for SketchHash {
             dim,
             bits,
             seed,
-            first: start.projection(),
+            first: start_projection(&start),
             centring: Centring::new(dim, params.batch),
             sketch: Vec::new(),
             batches: 0,

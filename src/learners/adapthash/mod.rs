@@ -25,10 +25,11 @@ use serde::{Deserialize, Serialize};
 mod block;
 
 use self::block::Block;
+use super::checks::{check_not_negative, check_positive, check_share};
 use super::pairs::Pairs;
-use super::{
-    BuiltIn, Loaded, Start, check_finite, check_not_negative, check_positive, check_share, linear,
-};
+use super::random::start_projection;
+use super::weights::{check_finite, linear};
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
 use crate::{Batch, HashFunction, Learner, Result, Step};
 
@@ -146,7 +147,7 @@ impl BuiltIn for AdaptHash {
             params: params.clone(),
             dim: start.dim,
             bits: start.bits,
-            block: Block::new(start.projection(), start.dim, start.bits),
+            block: Block::new(start_projection(&start), start.dim, start.bits),
             pairs: Pairs::default(),
         }
     }

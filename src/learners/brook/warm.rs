@@ -2,11 +2,14 @@
 
 use std::borrow::Cow;
 
+use super::codes;
 use super::embedding::Embedding;
 use super::follow::{Anchored, extended};
-use super::sums::{BLOCK, Sums};
-use super::{LiftBy, Loaded, Params, codes};
-use crate::dataset::LabelList;
+use super::params::{LiftBy, Params};
+use super::sums::Sums;
+use super::whole_numbers::BLOCK;
+use crate::labels::LabelList;
+use crate::learner::Loaded;
 use crate::learners::directions::Directions;
 use crate::memory::NoRoom;
 use crate::tensors::Tensors;
@@ -265,7 +268,8 @@ mod tests {
     use super::super::{Brook, LiftBy};
     use super::*;
     use crate::Learner;
-    use crate::learners::{BuiltIn, Purpose, Start, random};
+    use crate::learner::{BuiltIn, Start};
+    use crate::learners::random::{Purpose, random};
     use rand::RngExt;
 
     const DIM: usize = 3;

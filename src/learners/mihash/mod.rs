@@ -37,11 +37,11 @@ mod reservoir;
 
 use self::information::Histograms;
 use self::reservoir::Reservoir;
-use super::{
-    BuiltIn, Loaded, Purpose, Start, check_finite, check_not_negative, check_positive, linear,
-    random, take_weights,
-};
+use super::checks::{check_not_negative, check_positive};
+use super::random::{Purpose, random, start_projection};
+use super::weights::{check_finite, linear, take_weights};
 use crate::kernel::{Panels, add_outer, project_row};
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, Labels, Learner, MAX_BITS, Result, Step};
 
@@ -287,7 +287,7 @@ impl BuiltIn for MiHash {
     }
 
     fn start(params: &Params, start: Start) -> Self {
-        let weights = start.projection();
+        let weights = start_projection(&start);
         MiHash {
             params: params.clone(),
             dim: start.dim,
