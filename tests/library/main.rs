@@ -20,6 +20,7 @@ mod golden;
 mod hashing;
 mod index;
 mod index_files;
+mod layers;
 mod memory;
 mod methods;
 mod model;
