@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::labels::LabelNames;
 use crate::tensors::Tensors;
-use crate::{Batch, Codes, Error, Features, HashFunction, Labels, Result};
+use crate::{Batch, Codes, Error, Features, HashFunction, HashParts, Labels, Result};
 
 /// Learns a hash function from a stream, batch by batch.
 ///
@@ -81,6 +81,10 @@ pub(crate) trait BuiltIn: Learner + Sized {
     fn warm_up(&mut self, _first: Batch<'_>) -> Result<()> {
         Ok(())
     }
+
+    /// What the function learned so far is made of, for vectors that are prepared already. The parts fit
+    /// each other, and are finite.
+    fn hash_parts(&self) -> Result<HashParts>;
 
     /// Adds all that `other` learned, whose labels have the numbers that `translate` gives them.
     fn merge(&mut self, _other: &Self, _translate: &dyn Fn(u32) -> u32) -> Result<()> {

@@ -9,7 +9,7 @@ use crate::learners::{
     adapthash, brook, bsodh, frosh, hcoh, hmoh, itq, lsh, mihash, okh, osh, sketchhash,
 };
 use crate::tensors::Tensors;
-use crate::{Batch, Error, Features, HashFunction, Labels, Learner, Result, Step};
+use crate::{Batch, Error, Features, HashParts, Labels, Learner, Result, Step};
 
 /// Defines [`Method`] and the learners behind it from one list.
 macro_rules! methods {
@@ -101,6 +101,18 @@ macro_rules! methods {
         }
 
         impl AnyLearner {
+            pub(crate) fn learn(&mut self, batch: Batch<'_>) -> Result<Step> {
+                match self {
+                    $(AnyLearner::$variant(learner) => learner.learn(batch),)*
+                }
+            }
+
+            pub(crate) fn hash_parts(&self) -> Result<HashParts> {
+                match self {
+                    $(AnyLearner::$variant(learner) => learner.hash_parts(),)*
+                }
+            }
+
             pub(crate) fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {
                 match self {
                     $(AnyLearner::$variant(learner) => learner.warm_up(first),)*
@@ -175,26 +187,6 @@ macro_rules! methods {
             pub(crate) fn save_learned(&self, state: &mut Tensors) {
                 match self {
                     $(AnyLearner::$variant(learner) => learner.save_learned(state),)*
-                }
-            }
-        }
-
-        impl Learner for AnyLearner {
-            fn learn(&mut self, batch: Batch<'_>) -> Result<Step> {
-                match self {
-                    $(AnyLearner::$variant(learner) => learner.learn(batch),)*
-                }
-            }
-
-            fn hash_function(&self) -> HashFunction {
-                match self {
-                    $(AnyLearner::$variant(learner) => learner.hash_function(),)*
-                }
-            }
-
-            fn try_hash_function(&self) -> Result<HashFunction> {
-                match self {
-                    $(AnyLearner::$variant(learner) => learner.try_hash_function(),)*
                 }
             }
         }

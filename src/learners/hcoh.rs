@@ -26,11 +26,11 @@ use serde::{Deserialize, Serialize};
 use super::checks::check_positive;
 use super::codebook::Codebook;
 use super::random::start_projection;
-use super::weights::{check_finite, linear, take_weights};
+use super::weights::{check_finite, function_of, take_weights};
 use crate::kernel::{add_outer, project_row};
 use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
-use crate::{Batch, HashFunction, Learner, Result, Step};
+use crate::{Batch, HashFunction, HashParts, Learner, Result, Step};
 
 /// The parameters of HCOH; by default those of its authors for MNIST and CIFAR-10.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,7 +94,7 @@ impl Learner for Hcoh {
     }
 
     fn hash_function(&self) -> HashFunction {
-        linear(self.dim, self.bits, &self.weights)
+        function_of(self)
     }
 }
 
@@ -112,6 +112,10 @@ impl BuiltIn for Hcoh {
         let codebook = Hcoh::codebook(params, &start);
         let weights = start_projection(&start);
         Hcoh { params: params.clone(), dim: start.dim, bits: start.bits, weights, codebook }
+    }
+
+    fn hash_parts(&self) -> Result<HashParts> {
+        Ok(HashParts::linear(self.dim, self.bits, self.weights.clone()))
     }
 
     fn save(&self, state: &mut Tensors) {

@@ -28,7 +28,7 @@ use super::checks::check_positive;
 use super::codebook::Codebook;
 use super::random::start_projection;
 use super::rbf;
-use super::weights::{check_finite, linear};
+use super::weights::{check_finite, function_of};
 use crate::hash::Lifter;
 use crate::learner::{BuiltIn, Loaded, Start, WARMUP};
 use crate::tensors::Tensors;
@@ -159,13 +159,7 @@ impl Learner for Hmoh {
     }
 
     fn hash_function(&self) -> HashFunction {
-        let Start { dim, bits, .. } = self.start;
-        if self.bits.rows == 0 {
-            return linear(dim, bits, &start_projection(&self.start));
-        }
-        let lift = self.lift.as_ref().map(|lift| lift.lift().clone()).unwrap_or_default();
-        HashFunction::new(HashParts { lift, ..HashParts::linear(dim, bits, self.bits.mean()) })
-            .expect("the anchors and the weights were checked")
+        function_of(self)
     }
 }
 
@@ -200,6 +194,15 @@ impl BuiltIn for Hmoh {
         let codebook = Hmoh::codebook(params, &start);
         let bits = Bits::new(start.dim, start.bits);
         Hmoh { params: params.clone(), start, lift: None, codebook, bits }
+    }
+
+    fn hash_parts(&self) -> Result<HashParts> {
+        let Start { dim, bits, .. } = self.start;
+        if self.bits.rows == 0 {
+            return Ok(HashParts::linear(dim, bits, start_projection(&self.start)));
+        }
+        let lift = self.lift.as_ref().map(|lift| lift.lift().clone()).unwrap_or_default();
+        Ok(HashParts { lift, ..HashParts::linear(dim, bits, self.bits.mean()) })
     }
 
     fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {

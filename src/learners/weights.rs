@@ -1,13 +1,19 @@
 //! Weights as learners keep them: finite, a row for each dimension and a column for each bit.
 
-use crate::learner::Loaded;
+use crate::learner::{BuiltIn, Loaded};
 use crate::tensors::Tensors;
-use crate::{Error, Features, HashFunction, HashParts, Result};
+use crate::{Error, Features, HashFunction, Result};
 
-/// A linear function from weights that are known to fit and to be finite.
-pub(crate) fn linear(dim: usize, bits: usize, weights: &[f32]) -> HashFunction {
-    HashFunction::new(HashParts::linear(dim, bits, weights.to_vec()))
-        .expect("learners check their weights before they keep them")
+/// The function of a learner as it stands, without a model that prepares vectors for it. Panics where it
+/// solves for its function and has not the memory.
+pub(crate) fn function_of<L: BuiltIn>(learner: &L) -> HashFunction {
+    try_function_of(learner).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// [`function_of`] a learner that may not have the memory for it.
+pub(crate) fn try_function_of<L: BuiltIn>(learner: &L) -> Result<HashFunction> {
+    let function = HashFunction::new(learner.hash_parts()?);
+    Ok(function.expect("learners check their weights before they keep them"))
 }
 
 /// Keeps `new` weights if they are finite; otherwise the batch is to be forgotten.

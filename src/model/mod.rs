@@ -205,7 +205,7 @@ impl Model {
                 Err(_) => {}
             }
         }
-        let parts = self.learner.try_hash_function()?.parts().clone();
+        let parts = self.learner.hash_parts()?;
         let Preparation { center, scale, unit, .. } = self.preparation.clone();
         let function = HashFunction::new(HashParts { center, scale, unit, ..parts })
             .expect("the centre and the scale were checked when they were set");

@@ -119,13 +119,13 @@ use self::warm::{Limits, Warm, sums_of};
 use self::whole_numbers::BLOCK;
 use super::checks::{check_not_negative, check_positive, check_share};
 use super::random::start_projection;
-use super::weights::linear;
+use super::weights::{function_of, try_function_of};
 use crate::kernel::Gram;
 use crate::labels::LabelNames;
 use crate::learner::{BuiltIn, Loaded, Start, WARMUP};
 use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
-use crate::{Batch, Error, Features, HashFunction, Labels, Learner, Result, Step};
+use crate::{Batch, Error, Features, HashFunction, HashParts, Labels, Learner, Result, Step};
 
 /// The widest sum of products that is kept: 2 GB, and twice that again while it is solved.
 const MAX_WIDTH: usize = 16_384;
@@ -270,19 +270,11 @@ impl Learner for Brook {
     }
 
     fn hash_function(&self) -> HashFunction {
-        self.try_hash_function().unwrap_or_else(|error| panic!("{error}"))
+        function_of(self)
     }
 
     fn try_hash_function(&self) -> Result<HashFunction> {
-        let (dim, bits) = (self.start.dim, self.start.bits);
-        let (Some(warm), Some(solution)) = (&self.warm, self.solved()?) else {
-            return Ok(linear(dim, bits, &start_projection(&self.start)));
-        };
-        let Solution { weights, offset, label_bits, detail, .. } = solution;
-        let shape = (dim, bits, *label_bits);
-        let lift = warm.embedding.lift().clone();
-        let parts = detail::parts(shape, lift, (weights, offset), detail.as_ref());
-        Ok(HashFunction::new(parts).expect("a solution is finite, and of the embedding's width"))
+        try_function_of(self)
     }
 }
 
@@ -342,6 +334,17 @@ impl BuiltIn for Brook {
     fn start(params: &Params, start: Start) -> Self {
         let keys = Keys::default();
         Brook { params: params.clone(), start, keys, warm: None, solved: OnceLock::new() }
+    }
+
+    fn hash_parts(&self) -> Result<HashParts> {
+        let (dim, bits) = (self.start.dim, self.start.bits);
+        let (Some(warm), Some(solution)) = (&self.warm, self.solved()?) else {
+            return Ok(HashParts::linear(dim, bits, start_projection(&self.start)));
+        };
+        let Solution { weights, offset, label_bits, detail, .. } = solution;
+        let shape = (dim, bits, *label_bits);
+        let lift = warm.embedding.lift().clone();
+        Ok(detail::parts(shape, lift, (weights, offset), detail.as_ref()))
     }
 
     fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {

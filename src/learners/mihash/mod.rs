@@ -39,11 +39,13 @@ use self::information::Histograms;
 use self::reservoir::Reservoir;
 use super::checks::{check_not_negative, check_positive};
 use super::random::{Purpose, random, start_projection};
-use super::weights::{check_finite, linear, take_weights};
+use super::weights::{check_finite, function_of, take_weights};
 use crate::kernel::{Panels, add_outer, project_row};
 use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
-use crate::{Batch, Error, Features, HashFunction, Labels, Learner, MAX_BITS, Result, Step};
+use crate::{
+    Batch, Error, Features, HashFunction, HashParts, Labels, Learner, MAX_BITS, Result, Step,
+};
 
 /// The parameters of MIHash.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -260,7 +262,7 @@ impl Learner for MiHash {
     }
 
     fn hash_function(&self) -> HashFunction {
-        linear(self.dim, self.bits, &self.snapshot)
+        function_of(self)
     }
 }
 
@@ -298,6 +300,10 @@ impl BuiltIn for MiHash {
             reservoir: Reservoir::new(start.dim, start.bits, params.reservoir),
             seen: 0,
         }
+    }
+
+    fn hash_parts(&self) -> Result<HashParts> {
+        Ok(HashParts::linear(self.dim, self.bits, self.snapshot.clone()))
     }
 
     /// The reservoir starts with a tenth of what it holds.
