@@ -37,7 +37,8 @@ struct Text {
 }
 
 impl Model {
-    /// Saves the model, whole or not at all, replacing what stood there.
+    /// Saves the model, whole or not at all, replacing what stood there. Nothing is solved for that: a
+    /// function of brook is in the file if it was asked for after the last batch.
     ///
     /// # Errors
     /// When the file cannot be written, or the names of labels take more than 100 million bytes.
@@ -84,7 +85,9 @@ impl Model {
         sizes
     }
 
-    /// The bytes of a model file. One state has one form.
+    /// The bytes of a model file. One state has one form, with this one difference: brook solves for its
+    /// function when it is asked for, and one that was is in the file, so that it need not be solved for
+    /// again; one that was not is solved for when the model that is loaded is asked.
     ///
     /// # Panics
     /// When the names of labels take more than 100 million bytes, which [`save`](Model::save) tells.

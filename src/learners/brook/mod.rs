@@ -495,8 +495,8 @@ impl BuiltIn for Brook {
             warm.save(self.params.half_life, self.start.dim, self.start.bits, state);
             self.keys.save(state);
         }
-        // Without a solution in its file, a model solves again when it is asked.
-        if let Ok(Some(solution)) = self.solved() {
+        // Saving does not solve: a function that nobody asked for is solved for when somebody does.
+        if let Some(solution) = self.solved.get() {
             solution.save(state, self.start.bits);
         }
     }
