@@ -107,7 +107,7 @@ struct Rows {
 
 impl Rows {
     fn new(dim: usize) -> Self {
-        Rows { dim, features: Vec::new(), labels: LabelList::new_sets() }
+        Rows { dim, features: Vec::new(), labels: LabelList::new() }
     }
 
     fn batch(&self) -> Result<Batch<'_>, hashbrook::Error> {
@@ -132,7 +132,7 @@ fn main() -> Result<(), Failure> {
         let files = |files: &[&str]| {
             files.iter().map(path).map(|p| p.display().to_string()).collect::<Vec<_>>()
         };
-        let data = Data::read(&files(set.features), &files(set.labels))?;
+        let data = Data::load(&files(set.features), &files(set.labels))?;
         let mut sums = vec![Scores::default(); methods.len()];
         for seed in 1..=seeds {
             let (database, queries) = set.draw(data.batch(), seed)?;

@@ -102,7 +102,7 @@
 //! # let path = folder.path().join("pets.model");
 //! let mut reader = Reader::open(&format!("{csv}:weight,height"))?;
 //! let mut model = Method::named("brook")?.start(reader.dim(), 16, 1)?;
-//! let labels = read_labels(&format!("{csv}:kind"), model.names_mut())?;
+//! let labels = read_labels(&format!("{csv}:kind"), model.label_names_mut())?;
 //! let mut row = 0;
 //! while let Some(features) = reader.next(2)? {
 //!     let labels = labels.view().slice(row..row + features.len());

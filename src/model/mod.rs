@@ -131,12 +131,12 @@ impl Model {
 
     /// The names of the labels it was given, for labels that come from outside. It is the
     /// caller's to fill, and is saved with the model.
-    pub fn names(&self) -> &LabelNames {
+    pub fn label_names(&self) -> &LabelNames {
         &self.names
     }
 
     /// The names of the labels, to be added to.
-    pub fn names_mut(&mut self) -> &mut LabelNames {
+    pub fn label_names_mut(&mut self) -> &mut LabelNames {
         &mut self.names
     }
 

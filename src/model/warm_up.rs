@@ -1,7 +1,6 @@
 //! The rows of a stream that wait for the warm-up to end.
 
 use crate::labels::LabelList;
-use crate::similarity::running_total;
 use crate::tensors::Tensors;
 use crate::{Batch, Features, Labels, Result};
 
@@ -46,10 +45,9 @@ impl WarmUp {
         state.put("held.features", dim, &self.features);
         state.put_places("held.ends", &self.ends);
         if let Some(labels) = &self.labels {
-            let rows = (0..labels.len()).map(|row| labels.view().row(row));
-            let ends: Vec<usize> = rows.clone().scan(0, running_total).collect();
+            let (ends, values) = labels.to_lists();
             state.put_places("held.labels.ends", &ends);
-            state.put("held.labels", 1, &rows.collect::<Vec<_>>().concat());
+            state.put("held.labels", 1, &values);
         }
     }
 

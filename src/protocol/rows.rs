@@ -45,9 +45,9 @@ pub fn learn_rows(
 /// The labels of some rows, in the order given.
 pub(super) fn select(labels: Labels<'_>, rows: &[usize]) -> LabelList {
     match labels.as_single() {
-        Some(values) => LabelList::from_single(rows.iter().map(|&row| values[row]).collect()),
+        Some(values) => LabelList::single(rows.iter().map(|&row| values[row]).collect()),
         None => {
-            let mut selected = LabelList::new_sets();
+            let mut selected = LabelList::new();
             rows.iter().for_each(|&row| selected.push_set(labels.row(row)));
             selected
         }

@@ -92,9 +92,8 @@ fn saving_does_not_solve_and_what_was_solved_is_saved() {
             let setup = setup_with(|setup| setup.warmup = Some(50));
             let model = learned(method.start_with(4, 16, 3, setup).unwrap(), [all]);
             let reload = |model: &Model| Model::from_bytes(&model.to_bytes(), "memory").unwrap();
-            let solved = |model: &Model| {
-                model.array_sizes().iter().any(|(name, _)| name == "brook.weights")
-            };
+            let solved =
+                |model: &Model| model.array_sizes().iter().any(|(name, _)| name == "brook.weights");
             let unsolved = reload(&model);
             assert!(!solved(&model) && !solved(&unsolved), "{lift:?}, {start}");
             let function = model.hash_function();

@@ -14,7 +14,7 @@ use crate::evaluation::assert_close;
 /// The digits, split: database, queries.
 fn split(seed: u64) -> (Data, Data) {
     let digits = digits();
-    let labels = LabelList::from_single(digits.labels);
+    let labels = LabelList::single(digits.labels);
     Data::new(64, digits.features, labels).unwrap().split(5, seed).unwrap()
 }
 

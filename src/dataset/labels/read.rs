@@ -145,7 +145,7 @@ impl Part {
     ) -> Result<Part> {
         let content = open(spec, Purpose::Labels)?;
         let path = content.path().to_path_buf();
-        let mut rows = Rows { path: &path, list: LabelList::new_sets(), blank: 0, limit };
+        let mut rows = Rows { path: &path, list: LabelList::new(), blank: 0, limit };
         let blank_end = match content {
             Content::Array(array) => {
                 limit.check(&path, array.rows().unwrap_or(0))?;
@@ -248,7 +248,7 @@ fn read_column(mut array: Array, names: &mut LabelNames, limit: Limit) -> Result
         }
         limit.check(&path, labels.len())?;
     }
-    Ok(LabelList::from_single(labels))
+    Ok(LabelList::single(labels))
 }
 
 /// A column of zeros and ones per label.

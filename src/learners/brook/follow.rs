@@ -42,7 +42,7 @@ impl Anchored {
         let labels = first.labels()?;
         let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
         let sets: Vec<BTreeSet<u32>> =
-            (0..labels.len()).map(|row| labels.row(row).iter().copied().collect()).collect();
+            labels.iter().map(|labels| labels.iter().copied().collect()).collect();
         sets.iter().flatten().for_each(|label| *counts.entry(*label).or_default() += 1);
         let labelled = sets.iter().filter(|set| !set.is_empty()).count();
         if labelled == 0 || 2 * labelled < labels.len() {
