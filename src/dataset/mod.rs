@@ -45,6 +45,7 @@ mod extent;
 mod format;
 mod idx;
 mod input;
+mod kept;
 mod labels;
 mod mat;
 mod npy;

@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> Result<()> {
         bail!("rows are unlearned with the labels they were learned with: give them with --labels");
     }
     let mut reader = input::open_for(&model.try_hash_function()?, data)?;
-    let total = input::count_rows(data, &reader)?;
+    let total = input::count_rows(data, &mut reader)?;
     let mut names = model.label_names().clone();
     let labels = input::labels_for(files, &mut names, data, (total, reader.dim()))?;
     if names.len() > model.label_names().len() {

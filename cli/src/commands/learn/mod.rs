@@ -143,7 +143,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut reader = Reader::open_all(&args.input.data)?;
     // Counted first where a file does not say: a wrong number of labels should show before the
     // work, and not after it.
-    let total = input::count_rows(&args.input.data, &reader)?;
+    let total = input::count_rows(&args.input.data, &mut reader)?;
     let mut model = match (&args.resume, &args.like) {
         (Some(path), _) => start::resumed(args, Model::load(path)?)?,
         (None, Some(path)) => {
