@@ -250,8 +250,8 @@ pub enum Error {
     /// The file system cannot lock the file, so that other writers cannot be kept out.
     #[error(
         "{}: cannot be locked ({cause}), as on some network file systems, and two writers at once \
-         would lose changes. If nothing else writes it, go on with --no-lock (in the library: \
-         edit_unlocked, save_unlocked)",
+         would lose changes. If nothing else writes it, it can be written without a lock \
+         (edit_unlocked, save_unlocked)",
         path.display()
     )]
     CannotLock {
@@ -348,10 +348,89 @@ pub enum Error {
     },
 }
 
+/// What kind of failure an [`Error`] is, for programs that answer by kind, as a server does by a
+/// status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// What was given cannot be used: wrong shape, unknown name, a file of another kind. Trying again
+    /// with the same is of no use.
+    BadInput,
+    /// A file or folder is not there.
+    NotFound,
+    /// Someone else is using it, or it was changed meanwhile: trying again later may do.
+    Busy,
+    /// Something that was stored is not what was written.
+    Damaged,
+    /// There is not enough room, on the disk or in memory.
+    NoSpace,
+    /// A newer version of this library wrote it.
+    NewerVersion,
+    /// Nothing that whoever asked can do anything about.
+    Internal,
+}
+
 /// A [`std::result::Result`] with this library's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
+    /// What kind of failure it is.
+    ///
+    /// ```
+    /// use hashbrook::{ErrorKind, Index};
+    ///
+    /// let missing = Index::open("no/such.index").unwrap_err();
+    /// assert_eq!(missing.kind(), ErrorKind::NotFound);
+    /// ```
+    pub fn kind(&self) -> ErrorKind {
+        use std::io::ErrorKind as Io;
+        match self {
+            Error::Shape { .. }
+            | Error::NotFinite { .. }
+            | Error::LabelCount { .. }
+            | Error::LabelOffsets { .. }
+            | Error::LabelsMissing { .. }
+            | Error::Dimension { .. }
+            | Error::Bits(_)
+            | Error::CodeLength { .. }
+            | Error::OneLabel { .. }
+            | Error::PackedCodes { .. }
+            | Error::UnknownMethod { .. }
+            | Error::UnknownPreset { .. }
+            | Error::UnknownParameter { .. }
+            | Error::Parameter { .. }
+            | Error::ParameterValue { .. }
+            | Error::NotSums { .. }
+            | Error::NotWarm
+            | Error::NotMergeable { .. }
+            | Error::NotLearned { .. }
+            | Error::NoSolution { .. }
+            | Error::IdCount { .. }
+            | Error::IdTwice(_)
+            | Error::IdTaken(_)
+            | Error::TooManyItems(_)
+            | Error::NoFunction
+            | Error::NotRenewed { .. }
+            | Error::ReadOnly(_)
+            | Error::ClassTooSmall { .. }
+            | Error::Malformed { .. } => ErrorKind::BadInput,
+            Error::InUse(_) | Error::NotAsOpened { .. } => ErrorKind::Busy,
+            Error::Damaged { .. } => ErrorKind::Damaged,
+            Error::OutOfMemory { .. } => ErrorKind::NoSpace,
+            Error::NewerVersion { .. } | Error::NewerChange { .. } => ErrorKind::NewerVersion,
+            Error::CannotLock { .. } | Error::InDoubt(_) => ErrorKind::Internal,
+            Error::Io { cause, .. } => match cause.kind() {
+                Io::NotFound => ErrorKind::NotFound,
+                Io::StorageFull | Io::QuotaExceeded | Io::FileTooLarge | Io::OutOfMemory => {
+                    ErrorKind::NoSpace
+                }
+                Io::WouldBlock | Io::ResourceBusy | Io::TimedOut => ErrorKind::Busy,
+                Io::UnexpectedEof => ErrorKind::Damaged,
+                _ => ErrorKind::Internal,
+            },
+        }
+    }
+
     /// Names the file in which an I/O error came up.
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
         move |cause| Error::Io { path: path.to_path_buf(), cause }

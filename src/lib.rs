@@ -224,9 +224,9 @@ mod tensors;
 
 pub use batch::{Batch, Features, Labels};
 pub use codes::{Codes, MAX_BITS, hamming};
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result};
 pub use hash::{Compact, HashFunction, HashParts, Lift};
-pub use index::{Filter, Filtered, Hit, Hits, Index, Item, Snapshot, Statistics};
+pub use index::{Filter, Filtered, Hit, Hits, Index, IndexBuilder, Item, Snapshot, Statistics};
 pub use kernel::Kernel;
 pub use labels::{LabelList, LabelNames};
 pub use learner::{Learner, Step};

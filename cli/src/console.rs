@@ -19,7 +19,18 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     eprintln!("hashbrook: {error:#}");
+    if let Some(hint) = hint(error) {
+        eprintln!("hashbrook: {hint}");
+    }
     ExitCode::FAILURE
+}
+
+/// What to do about an error of the library, in words of the command.
+fn hint(error: &anyhow::Error) -> Option<&'static str> {
+    match error.downcast_ref()? {
+        hashbrook::Error::CannotLock { .. } => Some("--no-lock goes on without a lock"),
+        _ => None,
+    }
 }
 
 /// Whether nobody reads the output any more.

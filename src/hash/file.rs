@@ -102,7 +102,7 @@ impl HashFunction {
     pub fn from_bytes(bytes: &[u8], path: impl AsRef<Path>) -> Result<HashFunction> {
         let path = path.as_ref();
         let (text, arrays) = FORMAT.parse(bytes, path)?;
-        let wrong = |problem: String| Error::malformed(path, problem);
+        let wrong = |problem: String| Error::damaged(path, problem);
         let text: Text = serde_json::from_str(&text)
             .map_err(|problem| wrong(format!("its description is incomplete: {problem}")))?;
         let function = HashFunction::from_arrays(text.description, arrays).map_err(wrong)?;

@@ -5,6 +5,8 @@ mod file;
 mod grown;
 mod lift;
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 pub use self::compact::Compact;
@@ -25,13 +27,21 @@ const ROWS_AT_ONCE: usize = 48;
 /// All that learning did to a vector before it looked at it (centring, scaling, lifting) is in here,
 /// so what is learned and what is served cannot drift apart. A vector gets the same code alone or in
 /// company, on one thread or many. [`save`](HashFunction::save) writes it to a small file of its own.
+///
+/// A clone shares everything, so it costs nothing to hand one to each thread.
 #[derive(Clone, Debug)]
 pub struct HashFunction {
+    made_of: Arc<MadeOf>,
+    names: Arc<LabelNames>,
+}
+
+/// What a function is made of, as given and as packed for matrix products.
+#[derive(Debug)]
+struct MadeOf {
     parts: HashParts,
     lift: Packed,
     weights: Weights,
     linear_weights: Option<Panels>,
-    names: LabelNames,
 }
 
 /// The projection, packed for what the lift gives.
@@ -157,28 +167,29 @@ impl HashFunction {
         let (weights, lift) = (Weights::new(&parts), Packed::new(&parts.lift, parts.dim));
         let linear = |weights: &Vec<f32>| Panels::pack(weights, parts.dim, parts.bits);
         let linear_weights = parts.linear_weights.as_ref().map(linear);
-        Ok(HashFunction { parts, lift, weights, linear_weights, names: LabelNames::default() })
+        let made_of = Arc::new(MadeOf { parts, lift, weights, linear_weights });
+        Ok(HashFunction { made_of, names: Arc::default() })
     }
 
     /// What the function is made of.
     pub fn parts(&self) -> &HashParts {
-        &self.parts
+        &self.made_of.parts
     }
 
     /// The dimension of the vectors it takes.
     pub fn dim(&self) -> usize {
-        self.parts.dim
+        self.made_of.parts.dim
     }
 
     /// The length of the codes it makes.
     pub fn bits(&self) -> usize {
-        self.parts.bits
+        self.made_of.parts.bits
     }
 
     /// How many of the bits tell labels: the first ones. The others are detail bits, which keep what is
     /// near by the vectors themselves.
     pub fn label_bits(&self) -> usize {
-        self.parts.label_bits
+        self.made_of.parts.label_bits
     }
 
     /// What the labels that it was learned from are called, in the order of their numbers; none if
@@ -189,7 +200,7 @@ impl HashFunction {
 
     /// The same function, with these names of labels.
     pub fn with_label_names(self, names: LabelNames) -> Self {
-        HashFunction { names, ..self }
+        HashFunction { names: Arc::new(names), ..self }
     }
 
     /// The code of one vector, 64 bits to a word: as [`encode`](HashFunction::encode) gives it.
@@ -227,7 +238,7 @@ impl HashFunction {
             .zip(features.values().par_chunks(ROWS_AT_ONCE * self.dim()))
             .for_each_init(Scratch::default, |scratch, (codes, rows)| {
                 let projections = self.project_into(rows, scratch);
-                let projections = projections.chunks_exact(self.weights.width());
+                let projections = projections.chunks_exact(self.made_of.weights.width());
                 for (code, projections) in codes.chunks_exact_mut(stride).zip(projections) {
                     pack_signs(projections, self.bits(), code);
                 }
@@ -247,7 +258,7 @@ impl HashFunction {
             .zip(features.values().par_chunks(ROWS_AT_ONCE * self.dim()))
             .for_each_init(Scratch::default, |scratch, (out, rows)| {
                 let projections = self.project_into(rows, scratch);
-                let projections = projections.chunks_exact(self.weights.width());
+                let projections = projections.chunks_exact(self.made_of.weights.width());
                 for (out, projections) in out.chunks_exact_mut(bits).zip(projections) {
                     out.copy_from_slice(&projections[..bits]);
                 }
@@ -272,15 +283,15 @@ impl HashFunction {
     /// When the vectors have another dimension than the function takes.
     pub fn lifted(&self, features: Features<'_>) -> Result<Vec<f32>> {
         let rows = self.prepared(features)?;
-        Ok(match &self.lift {
+        Ok(match &self.made_of.lift {
             Packed::Identity => rows,
-            lift => lift_rows(lift, &rows, self.dim(), self.parts.lifted_dim()),
+            lift => lift_rows(lift, &rows, self.dim(), self.made_of.parts.lifted_dim()),
         })
     }
 
     /// Takes rows through the stages before the lift.
     fn prepare(&self, rows: &[f32], out: &mut Vec<f32>) {
-        let HashParts { dim, center, scale, unit, .. } = &self.parts;
+        let HashParts { dim, center, scale, unit, .. } = &self.made_of.parts;
         prepare(center.as_deref(), scale.as_deref(), *unit, *dim, rows, out);
     }
 
@@ -288,25 +299,29 @@ impl HashFunction {
     fn project_into<'s>(&self, rows: &[f32], scratch: &'s mut Scratch) -> &'s [f32] {
         let Scratch { prepared, lift, words, projections, linear } = scratch;
         let mut rows = rows;
-        let HashParts { center, scale, unit, .. } = &self.parts;
+        let HashParts { center, scale, unit, .. } = &self.made_of.parts;
         if *unit || center.is_some() || scale.is_some() {
             self.prepare(rows, prepared);
             rows = prepared;
         }
-        projections.resize(rows.len() / self.dim() * self.weights.width(), 0.0);
-        self.weights.multiply(self.lift.lift(rows, self.dim(), lift), words, projections);
-        if let Some(weights) = &self.linear_weights {
+        projections.resize(rows.len() / self.dim() * self.made_of.weights.width(), 0.0);
+        self.made_of.weights.multiply(
+            self.made_of.lift.lift(rows, self.dim(), lift),
+            words,
+            projections,
+        );
+        if let Some(weights) = &self.made_of.linear_weights {
             linear.resize(rows.len() / self.dim() * weights.width(), 0.0);
             weights.multiply(rows, linear);
             for (row, linear) in projections
-                .chunks_exact_mut(self.weights.width())
+                .chunks_exact_mut(self.made_of.weights.width())
                 .zip(linear.chunks_exact(weights.width()))
             {
                 row.iter_mut().zip(linear).for_each(|(value, linear)| *value += linear);
             }
         }
-        if let Some(offset) = &self.parts.offset {
-            for row in projections.chunks_exact_mut(self.weights.width()) {
+        if let Some(offset) = &self.made_of.parts.offset {
+            for row in projections.chunks_exact_mut(self.made_of.weights.width()) {
                 row.iter_mut().zip(offset).for_each(|(value, offset)| *value += offset);
             }
         }

@@ -36,7 +36,7 @@ impl Index {
         labels: Option<Labels<'_>>,
     ) -> Result<()> {
         let items = NewItems { ids, codes, labels };
-        let order = self.check(items)?;
+        let order = self.now.state.check(items)?;
         if let Some(&taken) = self.present(ids)?.first() {
             return Err(Error::IdTaken(taken));
         }
@@ -68,7 +68,7 @@ impl Index {
         labels: Option<Labels<'_>>,
     ) -> Result<()> {
         let items = NewItems { ids, codes, labels };
-        let order = self.check(items)?;
+        let order = self.now.state.check(items)?;
         // Whatever is damaged shows before anything is changed.
         self.present(ids)?;
         self.file.put(items)?;
@@ -110,19 +110,9 @@ impl Index {
     /// When the file cannot be written; it is then as it was.
     pub fn compact(&mut self) -> Result<()> {
         let now = self.now.clone();
-        let (layout, function) = (now.state.layout, now.state.function.clone());
-        let labelled = now.reading(State::is_labelled)?;
-        let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| {
-            now.reading(|state| state.each_in_order(call))
-        };
-        let (state, count) = (&*now.state, now.len());
-        self.replace(Contents {
-            state,
-            function: function.as_ref(),
-            layout,
-            count,
-            labelled,
-            each: &each,
+        now.reading_once(|state| {
+            let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| state.each_in_order(call);
+            self.replace(Contents::of(state, &each)?)
         })
     }
 
@@ -216,20 +206,5 @@ impl Index {
         state.log_bytes = self.file.log_bytes();
         self.now.file = self.file.file().cloned();
         changed
-    }
-
-    /// Fails if items cannot be put in; else their order by id.
-    fn check(&self, items: NewItems<'_>) -> Result<Vec<usize>> {
-        let NewItems { ids, codes, labels } = items;
-        codes.expect_bits(self.bits())?;
-        if let Some(labels) = labels.filter(|labels| labels.len() != codes.len()) {
-            return Err(Error::LabelCount { rows: codes.len(), labels: labels.len() });
-        }
-        let segments = self.now.state.segments.iter();
-        let slots: usize = segments.map(|searched| searched.segment.columns().len()).sum();
-        if slots + ids.len() > u32::MAX as usize {
-            return Err(Error::TooManyItems(slots + ids.len()));
-        }
-        items.order()
     }
 }

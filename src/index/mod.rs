@@ -5,6 +5,7 @@
 //! and `clusters` (what can be ruled out), `scan` (tiles of codes against queries), `segment` (columns).
 //! `file` keeps what `state` holds.
 
+mod build;
 mod changes;
 mod clusters;
 mod duplicates;
@@ -21,6 +22,7 @@ use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use self::build::IndexBuilder;
 use self::file::{Access, Locking, OpenFor};
 pub use self::search::{Filter, Hit, Hits};
 pub use self::snapshot::{Filtered, Item, Snapshot, Statistics};

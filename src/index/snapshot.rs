@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::duplicates;
 use super::file::{self, Locking, Opened};
 use super::search::{Filter, Goal, Hits, Search};
+use super::segment::BLOCK;
 use super::state::State;
 use crate::{Codes, Error, Features, HashFunction, LabelNames, Result};
 
@@ -241,7 +242,7 @@ impl Snapshot {
     /// When the file cannot be written, another process is writing it, or that cannot be ruled out
     /// ([`Error::CannotLock`]).
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.reading(|state| file::write(state, path.as_ref(), Locking::Required))
+        self.write(path.as_ref(), Locking::Required)
     }
 
     /// Like [`save`](Snapshot::save), also where the file system cannot lock files: that no other
@@ -250,7 +251,20 @@ impl Snapshot {
     /// # Errors
     /// When the file cannot be written, or another process is seen to write it.
     pub fn save_unlocked(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.reading(|state| file::write(state, path.as_ref(), Locking::WherePossible))
+        self.write(path.as_ref(), Locking::WherePossible)
+    }
+
+    fn write(&self, path: &Path, locking: Locking) -> Result<()> {
+        self.reading_once(|state| file::write(state, path, locking))
+    }
+
+    /// Like [`reading`](Snapshot::reading), of all items in order: what was read of a file does not stay
+    /// in memory.
+    pub(super) fn reading_once<T>(&self, read: impl FnOnce(&State) -> Result<T>) -> Result<T> {
+        match &self.file {
+            None => read(&self.state),
+            Some(file) => file.reading(|| read(&file.to_read_once(&self.state)?)),
+        }
     }
 
     /// Reads what may be mapped from a file, which is looked at before and after.
@@ -338,7 +352,7 @@ impl Snapshot {
     /// When the file is damaged.
     pub fn duplicates(&self, radius: u32) -> Result<Vec<Vec<u64>>> {
         let State { layout, kernel, .. } = *self.state;
-        let (codes, first_slots) = self.reading(all_codes)?;
+        let (codes, first_slots) = self.reading_once(all_codes)?;
         let groups = duplicates::groups(kernel, layout, codes, radius.min(self.bits() as u32));
         self.reading(|state| {
             let id = |number: u32| {
@@ -373,6 +387,9 @@ fn all_codes(state: &State) -> Result<(Vec<u64>, FirstSlots)> {
     for searched in &state.segments {
         let segment = &searched.segment;
         for (slot, place) in segment.live_slots().zip(&mut places) {
+            if slot.is_multiple_of(BLOCK) {
+                segment.columns().have_read(slot);
+            }
             segment.columns().code(slot, place)?;
         }
         let slots = segment.live().map(|_| segment.live_slots().map(|slot| slot as u32).collect());

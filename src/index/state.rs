@@ -1,9 +1,11 @@
 //! What an index holds at one moment, and how it becomes that of the next.
 
+use std::fs::File;
+use std::io;
 use std::sync::Arc;
 
 use super::search::SearchSegment;
-use super::segment::{Builder, Item, Segment, each_in_order};
+use super::segment::{Builder, Item, Segment, each_in_order, merged};
 use crate::kernel::{Kernel, Layout};
 use crate::similarity::LabelSets;
 use crate::{Codes, Error, HashFunction, LabelNames, Labels, Result};
@@ -95,6 +97,15 @@ impl State {
         each_in_order(&segments, call)
     }
 
+    /// The same, with what is mapped from this file to be read once and in order.
+    pub(super) fn to_read_once(&self, file: &File) -> io::Result<State> {
+        let mut state = self.clone();
+        for searched in &mut state.segments {
+            *searched = SearchSegment::new(searched.segment.to_read_once(file)?);
+        }
+        Ok(state)
+    }
+
     /// Whether any item that is there has labels.
     pub(super) fn is_labelled(&self) -> Result<bool> {
         for searched in &self.segments {
@@ -106,6 +117,21 @@ impl State {
             }
         }
         Ok(false)
+    }
+
+    /// Fails if items cannot be put in; else their order by id.
+    pub(super) fn check(&self, items: NewItems<'_>) -> Result<Vec<usize>> {
+        let NewItems { ids, codes, labels } = items;
+        codes.expect_bits(self.layout.bits())?;
+        if let Some(labels) = labels.filter(|labels| labels.len() != codes.len()) {
+            return Err(Error::LabelCount { rows: codes.len(), labels: labels.len() });
+        }
+        let segments = self.segments.iter();
+        let slots: usize = segments.map(|searched| searched.segment.columns().len()).sum();
+        if slots + ids.len() > u32::MAX as usize {
+            return Err(Error::TooManyItems(slots + ids.len()));
+        }
+        items.order()
     }
 
     /// Puts items in whose ids are not there, in this order.
@@ -140,7 +166,7 @@ impl State {
         }
         let last = &self.segments[keep..];
         let segments: Vec<&Segment> = last.iter().map(|searched| &searched.segment).collect();
-        let merged = SearchSegment::new(Segment::merged(&segments)?);
+        let merged = SearchSegment::new(merged(&segments)?);
         // Who searches should not have to build again what was there.
         if last.iter().any(SearchSegment::has_structure) {
             merged.build_structure(self.kernel)?;

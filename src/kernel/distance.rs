@@ -3,9 +3,8 @@
 dispatched! {
     /// The Hamming distances of a code to many, all given as words, into `out`.
     [
-        "avx512f,avx512bw,avx512vpopcntdq,popcnt"
-            if "avx512f", "avx512bw", "avx512vpopcntdq", "popcnt";
-        "popcnt" if "popcnt"
+        "avx512f,avx512bw,avx512vpopcntdq,popcnt" if Avx512WordsCountBits;
+        "popcnt" if CountBits
     ]
     fn distances(query: &[u64], codes: &[u64], out: &mut [u16]) {
         // One and two words are known to the compiler, so that it takes many codes at a time.
@@ -31,7 +30,7 @@ dispatched! {
 
 dispatched! {
     /// Adds up how many bits of some words are set.
-    ["avx512f,avx512vpopcntdq,popcnt" if "avx512f", "avx512vpopcntdq", "popcnt"; "popcnt" if "popcnt"]
+    ["avx512f,avx512vpopcntdq,popcnt" if Avx512CountBits; "popcnt" if CountBits]
     fn count_bits(words: &[u64], sum: &mut usize) {
         *sum += words.iter().map(|word| word.count_ones() as usize).sum::<usize>();
     }

@@ -25,7 +25,7 @@ fn exp(x: f32) -> f32 {
 
 dispatched! {
     /// `e^x` of each number, none of which may be above 80. What is below -80 counts as -80.
-    ["avx512f" if "avx512f"; "avx2" if "avx2"]
+    ["avx512f" if Avx512; "avx2" if Avx2]
     fn exp_in_place(values: &mut [f32]) {
         values.iter_mut().for_each(|value| *value = exp(value.max(-80.0)));
     }
@@ -33,7 +33,7 @@ dispatched! {
 
 dispatched! {
     /// `1 / (1 + e^-x)` of each number; beyond +-42 it does not change any more.
-    ["avx512f" if "avx512f"; "avx2" if "avx2"]
+    ["avx512f" if Avx512; "avx2" if Avx2]
     fn sigmoid_in_place(values: &mut [f32]) {
         values.iter_mut().for_each(|value| *value = 1.0 / (1.0 + exp(-value.clamp(-42.0, 42.0))));
     }

@@ -1,4 +1,52 @@
-//! The instruction sets that kernels are written for by hand.
+//! What this machine's processor can do. It is asked here and nowhere else.
+
+/// Instructions that code may be compiled for, beyond those that every processor of its kind has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub(super) enum Feature {
+    /// `popcnt`
+    CountBits,
+    /// `avx2`
+    Avx2,
+    /// `avx2`, `fma`
+    Avx2Fused,
+    /// `avx512f`
+    Avx512,
+    /// `avx512f`, `avx512bw`, `avx512vl`
+    Avx512Words,
+    /// `avx512f`, `avx512vpopcntdq`, `popcnt`
+    Avx512CountBits,
+    /// `avx512f`, `avx512bw`, `avx512vpopcntdq`, `popcnt`
+    Avx512WordsCountBits,
+    /// `avx512f`, `avx512vnni`
+    Avx512Vnni,
+}
+
+impl Feature {
+    /// Whether this machine has all the instructions that the variant's text lists.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn is_there(self) -> bool {
+        let avx512 = || is_x86_feature_detected!("avx512f");
+        match self {
+            Feature::CountBits => is_x86_feature_detected!("popcnt"),
+            Feature::Avx2 => is_x86_feature_detected!("avx2"),
+            Feature::Avx2Fused => Feature::Avx2.is_there() && is_x86_feature_detected!("fma"),
+            Feature::Avx512 => avx512(),
+            Feature::Avx512Words => {
+                let words = is_x86_feature_detected!("avx512bw");
+                avx512() && words && is_x86_feature_detected!("avx512vl")
+            }
+            Feature::Avx512CountBits => {
+                let count = is_x86_feature_detected!("avx512vpopcntdq");
+                avx512() && count && Feature::CountBits.is_there()
+            }
+            Feature::Avx512WordsCountBits => {
+                Feature::Avx512CountBits.is_there() && is_x86_feature_detected!("avx512bw")
+            }
+            Feature::Avx512Vnni => avx512() && is_x86_feature_detected!("avx512vnni"),
+        }
+    }
+}
 
 /// What a processor can do, each more than the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,9 +67,9 @@ impl Instructions {
     pub(super) fn available() -> impl Iterator<Item = Instructions> {
         #[cfg(target_arch = "x86_64")]
         let by_hand = {
-            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-            let avx512 = avx2 && is_x86_feature_detected!("avx512f");
-            let vnni = avx512 && is_x86_feature_detected!("avx512vnni");
+            let avx2 = Feature::Avx2Fused.is_there();
+            let avx512 = avx2 && Feature::Avx512.is_there();
+            let vnni = avx512 && Feature::Avx512Vnni.is_there();
             let found = [
                 vnni.then_some(Instructions::Avx512Vnni),
                 avx512.then_some(Instructions::Avx512),

@@ -19,7 +19,11 @@ unsafe impl Plain for u64 {}
 
 /// Bytes of a file that never change: mapped, or copied.
 #[derive(Clone)]
-pub(crate) struct Mapped(Arc<Mmap>);
+pub(crate) struct Mapped {
+    map: Arc<Mmap>,
+    /// Where in the file they are.
+    bytes: Range<u64>,
+}
 
 impl Mapped {
     /// Maps some bytes of a file, which no writer of ours changes or cuts off for as long as the file
@@ -31,7 +35,29 @@ impl Mapped {
         // bytes that are written once, before the file has its name, and files are replaced and
         // not shortened. Of other programs it cannot be helped, as with every mapped file. An
         // index looks at its file before and after it reads what is mapped, to tell.
-        unsafe { options.offset(bytes.start).len(len).map(file) }.map(|map| Mapped(Arc::new(map)))
+        let map = unsafe { options.offset(bytes.start).len(len).map(file) }?;
+        Ok(Mapped { map: Arc::new(map), bytes })
+    }
+
+    /// The same bytes of the same file, in a mapping of their own.
+    pub(crate) fn again(&self, file: &File) -> io::Result<Self> {
+        Mapped::map(file, self.bytes.clone())
+    }
+
+    /// Takes some bytes out of memory; they are read from the file again when they are next looked at.
+    /// So what goes through a whole file once does not fill the memory with it.
+    fn release(&self, bytes: Range<usize>) {
+        #[cfg(unix)]
+        if !bytes.is_empty() {
+            let advice = memmap2::UncheckedAdvice::DontNeed;
+            // SAFETY: the mapping is of a file and read-only, so that its bytes come back as they were.
+            let advised =
+                unsafe { self.map.unchecked_advise_range(advice, bytes.start, bytes.len()) };
+            // It is no more than advice.
+            let _ = advised;
+        }
+        #[cfg(not(unix))]
+        let _ = bytes;
     }
 
     /// A copy of some bytes of a file, which nobody can change any more.
@@ -39,7 +65,7 @@ impl Mapped {
         let mut copy = MmapMut::map_anon(length(&bytes)?)?;
         file.seek(SeekFrom::Start(bytes.start))?;
         file.read_exact(&mut copy)?;
-        copy.make_read_only().map(|map| Mapped(Arc::new(map)))
+        Ok(Mapped { map: Arc::new(copy.make_read_only()?), bytes })
     }
 }
 
@@ -51,7 +77,7 @@ impl Deref for Mapped {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.0
+        &self.map
     }
 }
 
@@ -134,8 +160,27 @@ impl<T: Plain> Column<T> {
         })
     }
 
-    pub(crate) fn is_mapped(&self) -> bool {
-        matches!(self, Column::Mapped { .. })
+    /// The bytes that they are in, unless they are one's own.
+    pub(crate) fn mapped_bytes(&self) -> Option<&Mapped> {
+        match self {
+            Column::Mapped { bytes, .. } => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The same numbers in other bytes; `None` if they are one's own.
+    pub(crate) fn within(&self, bytes: &Mapped) -> Option<Self> {
+        match *self {
+            Column::Mapped { start, count, .. } => Column::mapped(bytes, start, count),
+            _ => None,
+        }
+    }
+
+    /// Takes the first numbers out of memory, up to this one, if they are a file's.
+    pub(crate) fn release(&self, end: usize) {
+        if let Column::Mapped { bytes, start, .. } = self {
+            bytes.release(*start..start + end * size_of::<T>());
+        }
     }
 
     /// The numbers as bytes.

@@ -8,7 +8,7 @@
 macro_rules! dispatched {
     (
         $(#[doc = $doc:literal])*
-        [$($features:literal if $($detected:tt),+);+]
+        [$($features:literal if $feature:ident);+]
         fn $name:ident $arguments:tt $body:block
     ) => {
         $(#[doc = $doc])*
@@ -16,25 +16,30 @@ macro_rules! dispatched {
             #[inline(always)]
             fn portable $arguments $body
 
-            $(dispatched!(@compiled $features [$($detected),+] $arguments);)+
+            $(dispatched!(@compiled $features $feature $arguments);)+
             dispatched!(@call portable $arguments)
         }
     };
-    (@compiled $features:literal [$($detected:tt),+] ($($argument:ident: $type:ty),*)) => {
+    (@compiled $features:literal $feature:ident ($($argument:ident: $type:ty),*)) => {
         #[cfg(target_arch = "x86_64")]
         {
             #[target_feature(enable = $features)]
             fn compiled($($argument: $type),*) {
                 portable($($argument),*)
             }
-            if $(is_x86_feature_detected!($detected))&&+ {
-                // SAFETY: the features it was compiled for were detected.
+            if $crate::kernel::instructions::Feature::$feature.is_there() {
+                // SAFETY: the features it was compiled for, which `Feature` lists, are there.
                 return unsafe { compiled($($argument),*) };
             }
         }
     };
     (@call $function:ident ($($argument:ident: $type:ty),*)) => { $function($($argument),*) };
 }
+
+#[cfg(target_endian = "big")]
+compile_error!(
+    "codes stand in memory and in files as little-endian words; there is no other layout"
+);
 
 mod distance;
 mod exponential;

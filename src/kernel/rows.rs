@@ -4,7 +4,7 @@ dispatched! {
     /// Centres and scales rows: the first stages of every hash function, and what learners are
     /// given. `scale` has a factor for each column; with `unit` rows are of unit length after that,
     /// and a row of zeros stays one.
-    ["avx2" if "avx2"]
+    ["avx2" if Avx2]
     fn prepare(
         center: Option<&[f32]>,
         scale: Option<&[f32]>,
@@ -57,7 +57,7 @@ pub(crate) fn squared_norm(row: &[f32]) -> f64 {
 dispatched! {
     /// `W^T x` into `out`, for `W` with a row of `out.len()` weights per number of `x`. For learners
     /// that go row by row: it reads `W` as it is, where [`Panels`](super::Panels) would repack it.
-    ["avx2" if "avx2"]
+    ["avx2" if Avx2]
     fn project_row(weights: &[f32], x: &[f32], out: &mut [f32]) {
         out.fill(0.0);
         for (weights, &value) in weights.chunks_exact(out.len()).zip(x) {
@@ -71,7 +71,7 @@ dispatched! {
 
 dispatched! {
     /// `W += x a^T`.
-    ["avx2" if "avx2"]
+    ["avx2" if Avx2]
     fn add_outer(weights: &mut [f32], x: &[f32], a: &[f32]) {
         for (weights, &value) in weights.chunks_exact_mut(a.len()).zip(x) {
             if value != 0.0 {
@@ -83,7 +83,7 @@ dispatched! {
 
 dispatched! {
     /// The inner products of rows with `x`, into `out`.
-    ["avx2" if "avx2"]
+    ["avx2" if Avx2]
     fn row_products(rows: &[f32], x: &[f32], out: &mut [f32]) {
         let (chunks, tail) = x.as_chunks::<16>();
         for (row, out) in rows.chunks_exact(x.len()).zip(out) {

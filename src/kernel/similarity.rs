@@ -71,7 +71,7 @@ fn exp2_times_2048(y: f32) -> f32 {
 dispatched! {
     /// `2048 (exp(-gamma ||x - a||^2) - center)` for each anchor, rounded, of the products of whole
     /// numbers: within +-2047.
-    ["avx512f,avx512bw,avx512vl" if "avx512f", "avx512bw", "avx512vl"; "avx2" if "avx2"]
+    ["avx512f,avx512bw,avx512vl" if Avx512Words; "avx2" if Avx2]
     fn whole_similarities(products: &[f32], given: &Similarities<'_>, out: &mut [i16]) {
         let Similarities { steps, squared_norms, center, gamma, step, squared_norm } = *given;
         let count = out.len();

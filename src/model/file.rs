@@ -116,7 +116,7 @@ impl Model {
     pub fn from_bytes(bytes: &[u8], path: impl AsRef<Path>) -> Result<Model> {
         let path = path.as_ref();
         let (text, state) = FORMAT.parse(bytes, path)?;
-        let wrong = |problem: String| Error::malformed(path, problem);
+        let wrong = |problem: String| Error::damaged(path, problem);
         let mut text: Text = serde_json::from_str(&text)
             .map_err(|problem| wrong(format!("its description is incomplete: {problem}")))?;
         if text.version < 3

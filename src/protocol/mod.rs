@@ -9,14 +9,17 @@
 //! * [`kept_out`]: rows of the database that were in the stream, and rows that were not.
 //! * [`Ranked::neighbours`]: what is near by the vectors themselves.
 //! * [`Incremental`]: the stream brings its classes two at a time.
+//! * [`SeveralLabels`]: rows with several labels, made of rows with one.
 //!
-//! Classes that are held back or come in turn need one label per row; the others take several as well.
+//! Classes that are held back, come in turn or are put together need one label per row; the others take
+//! several as well.
 
 mod experiment;
 mod incremental;
 mod kept_out;
 mod ranked;
 mod rows;
+mod several_labels;
 mod unseen;
 
 pub use self::experiment::{Checkpoint, Experiment};
@@ -24,4 +27,5 @@ pub use self::incremental::{Incremental, IncrementalFound};
 pub use self::kept_out::{KeptOutFound, kept_out};
 pub use self::ranked::{Ranked, Vectors};
 pub use self::rows::learn_rows;
+pub use self::several_labels::SeveralLabels;
 pub use self::unseen::{UnseenClasses, UnseenFound};

@@ -70,7 +70,7 @@ impl FileKind {
                 "is a hash function alone, which encodes and cannot learn; the model that it was \
                  exported from can"
             }
-            FileKind::Index => "is an index; `hashbrook info` tells of it",
+            FileKind::Index => "is an index",
         }
     }
 }
@@ -117,8 +117,9 @@ impl Head {
         let text = text.ok_or_else(|| {
             wrong("is a safetensors file, but not one that hashbrook wrote".to_owned())
         })?;
-        let outline: Value = serde_json::from_str(&text)
-            .map_err(|problem| wrong(format!("its description is damaged: {problem}")))?;
+        let outline: Value = serde_json::from_str(&text).map_err(|problem| {
+            Error::damaged(path, format!("its description is damaged: {problem}"))
+        })?;
         let data = header.data_len() as u64;
         Ok(Head { bytes, description: Some(Description { text, outline, data }) })
     }
@@ -188,7 +189,7 @@ impl Format {
 
     /// The text and the arrays in the bytes of a file of this format; errors name `path`.
     pub(crate) fn parse(&self, bytes: &[u8], path: &Path) -> Result<(String, Tensors)> {
-        let wrong = |problem: String| Error::malformed(path, problem);
+        let wrong = |problem: String| Error::damaged(path, problem);
         let head = Head::read(&mut &bytes[..], path, self.expected())?;
         let (head, Description { text, data, .. }) = head.expect(self, path)?;
         check_length(path, bytes.len() as u64, data.saturating_add(head.len() as u64))?;
@@ -212,5 +213,5 @@ fn check_length(path: &Path, found: u64, expected: u64) -> Result<()> {
         _ if found > expected => format!("goes on behind its end, at {expected} bytes"),
         _ => return Ok(()),
     };
-    Err(Error::malformed(path, problem))
+    Err(Error::damaged(path, problem))
 }

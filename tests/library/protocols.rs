@@ -6,8 +6,13 @@ use std::sync::Arc;
 
 use hashbrook::dataset::{Data, digits};
 use hashbrook::eval::{Dial, Measures, evaluate};
-use hashbrook::protocol::{Incremental, Ranked, UnseenClasses, Vectors, kept_out, learn_rows};
-use hashbrook::{HashFunction, LabelList, Labels, Method};
+use hashbrook::protocol::{
+    Incremental, Ranked, SeveralLabels, UnseenClasses, Vectors, kept_out, learn_rows,
+};
+use hashbrook::{Batch, Features, HashFunction, LabelList, Labels, Method};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rand::seq::SliceRandom;
 
 use crate::evaluation::assert_close;
 
@@ -190,4 +195,120 @@ fn one_encoding_serves_every_way_of_ranking() {
     let measures = Measures::new(&[1000], &[1, 100], &[]);
     let again = dial.with_dial(&function, Dial::new(5, 5).unwrap()).unwrap();
     assert_close(&codes.evaluate(&measures).unwrap(), &again.evaluate(&measures).unwrap());
+}
+
+/// Rows: vectors, and the labels of each.
+type Rows = Vec<(Vec<f32>, Vec<u32>)>;
+
+fn rows(data: &Data) -> Rows {
+    let (features, labels) = (data.batch().features(), data.batch().labels().unwrap());
+    (0..data.len()).map(|row| (features.row(row).to_vec(), labels.row(row).to_vec())).collect()
+}
+
+/// The plain twin of what draws rows with several labels: database, queries. Labels are 0, 1, 2 ...
+fn drawn_by_hand(all: Batch<'_>, pairs: bool, queries: usize, seed: u64) -> (Rows, Rows) {
+    let labels = all.labels().unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.shuffle(&mut rng);
+    let classes = (0..all.len()).map(|row| labels.row(row)[0]).max().unwrap() + 1;
+    let count = (classes / 2).min(20);
+    let mut superclasses: Vec<u32> = (0..classes).map(|class| classes + class % count).collect();
+    superclasses.shuffle(&mut rng);
+    let mut drawn: Rows = Vec::new();
+    for together in order.chunks_exact(if pairs { 2 } else { 1 }) {
+        let mean = |i: usize| {
+            let sum: f32 = together.iter().map(|&row| all.features().row(row)[i]).sum();
+            sum / together.len() as f32
+        };
+        let mut set: BTreeSet<u32> = together.iter().map(|&row| labels.row(row)[0]).collect();
+        if !pairs {
+            set.insert(superclasses[labels.row(together[0])[0] as usize]);
+        }
+        let features = (0..all.features().dim()).map(mean).collect();
+        drawn.push((features, set.into_iter().collect()));
+    }
+    let database = drawn.split_off(queries);
+    (database, drawn)
+}
+
+#[test]
+fn rows_with_several_labels_are_drawn_from_rows_with_one() {
+    // An odd number of rows.
+    let some: Vec<usize> = (0..501).collect();
+    let digits = {
+        let digits = digits();
+        let labels = LabelList::single(digits.labels);
+        Data::new(64, digits.features, labels).unwrap().select(&some)
+    };
+    // As many classes as there are in sets that are known for it.
+    let many: Vec<f32> = (0..404).map(|row| row as f32).collect();
+    let many_labels: Vec<u32> = (0..404).map(|row| row * 7 % 202).collect();
+    let many = Data::new(1, many, LabelList::single(many_labels)).unwrap();
+    for data in [&digits, &many] {
+        for (several, pairs) in [(SeveralLabels::Pairs, true), (SeveralLabels::Superclass, false)] {
+            for (seed, queries) in [(1, 30), (2, 1), (2, 199)] {
+                let (database, asked) = several.draw(data.batch(), queries, seed).unwrap();
+                let by_hand = drawn_by_hand(data.batch(), pairs, queries, seed);
+                assert_eq!((rows(&database), rows(&asked)), by_hand, "{several:?} {seed}");
+            }
+            let draw = |seed| rows(&several.draw(data.batch(), 30, seed).unwrap().0);
+            assert_ne!(draw(1), draw(2));
+        }
+    }
+    // Superclasses of two classes each, or of ten or eleven.
+    for (data, sizes) in [(&digits, [2, 2]), (&many, [10, 11])] {
+        let (database, _) = SeveralLabels::Superclass.draw(data.batch(), 1, 5).unwrap();
+        let of: BTreeSet<Vec<u32>> = rows(&database).into_iter().map(|(_, set)| set).collect();
+        let superclasses: BTreeSet<u32> = of.iter().map(|set| set[1]).collect();
+        for superclass in superclasses {
+            let classes = of.iter().filter(|set| set[1] == superclass).count();
+            assert!(sizes.contains(&classes), "{classes}");
+        }
+    }
+}
+
+#[test]
+fn several_labels_are_not_drawn_from_what_has_them_has_none_or_is_too_little() {
+    let features = [0.5f32, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
+    let features = Features::new(&features, 1).unwrap();
+    let error = |several: SeveralLabels, batch: Batch<'_>, queries: usize| {
+        several.draw(batch, queries, 1).unwrap_err().to_string()
+    };
+    let single = [0, 1, 2, 3, 0, 1, 2, 3];
+    let single = Batch::new(features, Labels::single(&single)).unwrap();
+    let ends = [1, 2, 4, 5, 6, 7, 8, 8];
+    let sets = Labels::sets(&ends, &[0, 1, 2, 3, 0, 1, 2, 3]).unwrap();
+    let sets = Batch::new(features, sets).unwrap();
+    for (several, name, made) in
+        [(SeveralLabels::Pairs, "pairs of rows", 4), (SeveralLabels::Superclass, "superclasses", 8)]
+    {
+        let none = error(several, Batch::unlabelled(features), 1);
+        assert!(none.starts_with(name) && none.contains("labels, and none were given"), "{none}");
+        let two = error(several, sets, 1);
+        assert!(two.starts_with(name) && two.ends_with("one label per row; row 2 has 2"), "{two}");
+        for queries in [0, made, usize::MAX] {
+            let few = error(several, single, queries);
+            let expected =
+                format!("queries must be above 0 and below {made}, which is what 8 rows");
+            assert!(few.starts_with(&expected), "{few}");
+        }
+        let (database, queries) = several.draw(single, made - 1, 1).unwrap();
+        assert_eq!((database.len(), queries.len()), (1, made - 1));
+    }
+    let labels = |labels: [u32; 8]| {
+        let batch = Batch::new(features, Labels::single(&labels)).unwrap();
+        SeveralLabels::Superclass.draw(batch, 1, 1).map(|_| ())
+    };
+    let few = labels([0, 1, 2, 0, 1, 2, 0, 1]).unwrap_err().to_string();
+    assert!(few.contains("classes must be 4 or more") && few.ends_with("not 3"), "{few}");
+    // Four classes have two superclasses, with the next two labels.
+    labels([0, 1, 2, u32::MAX - 2, 0, 1, 2, 0]).unwrap();
+    let large = labels([0, 1, 2, u32::MAX - 1, 0, 1, 2, 0]).unwrap_err().to_string();
+    assert!(large.contains("labels must be at most 4294967293"), "{large}");
+    // The mean of large numbers is finite.
+    let large = [3e38f32; 8];
+    let batch = Batch::new(Features::new(&large, 1).unwrap(), single.labels().unwrap()).unwrap();
+    let (database, _) = SeveralLabels::Pairs.draw(batch, 1, 1).unwrap();
+    assert!(database.batch().features().row(0)[0] > 2.9e38);
 }

@@ -26,20 +26,24 @@ fn note(size: usize) {
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size());
+        // SAFETY: passed on as it came to the allocator that made it, or makes it.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: passed on as it came to the allocator that made it, or makes it.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         note(layout.size());
+        // SAFETY: passed on as it came to the allocator that made it, or makes it.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         note(size);
+        // SAFETY: passed on as it came to the allocator that made it, or makes it.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }

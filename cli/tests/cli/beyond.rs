@@ -53,6 +53,8 @@ fn methods_are_compared_by_every_protocol() {
         ("kept-out", ["streamed_mAP", "others_mAP@1000", "others_precision@100"]),
         ("neighbours", ["neighbours@10", "precision@1", "precision@1_by_vectors"]),
         ("incremental", ["mixed_mAP", "first_mAP_then", "first_mAP_at_end"]),
+        ("pairs", ["mAP", "mAP@1000", "ndcg@100"]),
+        ("superclass", ["mAP", "mAP@1000", "ndcg@100"]),
     ] {
         let run = |form: &str| folder.run(&format!("{compare} --protocol {protocol} {form}")).ok();
         let found = run("--json").json();
@@ -74,7 +76,7 @@ fn methods_are_compared_by_every_protocol() {
         let table = run("").out;
         assert!(table.contains("cosine") && table.contains('±'), "{table}");
     }
-    assert_eq!(std::fs::read_dir(folder.file("kept")).unwrap().count(), 4 * (2 * 3 * 2 + 2));
+    assert_eq!(std::fs::read_dir(folder.file("kept")).unwrap().count(), 6 * (2 * 3 * 2 + 2));
     folder
         .run(&format!("{compare} --methods cosine"))
         .fails_with(&["there is no method \"cosine\""]);
@@ -90,7 +92,7 @@ fn classes_that_rows_do_not_have_are_an_error() {
     }
     folder.write("x.csv", rows);
     folder.write("y.txt", labels);
-    for protocol in ["unseen", "incremental"] {
+    for protocol in ["unseen", "incremental", "pairs", "superclass"] {
         folder
             .run(&format!(
                 "compare --data x.csv --labels y.txt --methods lsh --bits 2 --queries-per-class 2 \
@@ -105,11 +107,39 @@ fn classes_that_rows_do_not_have_are_an_error() {
 }
 
 #[test]
+fn several_labels_are_drawn_from_the_whole_data() {
+    let folder = Folder::new();
+    let digits = digits();
+    let compare = format!(
+        "compare --data {digits}:0-63 --labels {digits}:64 --seeds 1 --bits 16 --methods bsodh --json"
+    );
+    // 1,797 rows give 898 pairs, of which ten times ten are queries: all others can be learned.
+    let by = |options: &str| folder.run(&format!("{compare} {options}")).ok().json();
+    let found = by("--protocol pairs --queries-per-class 10 --top 50 --ndcg-at 20");
+    let row = |name: &str| found.iter().find(|row| row["method"] == name).unwrap();
+    for column in ["mAP", "mAP@50", "ndcg@20", "precision_radius_2", "learn_seconds"] {
+        assert!(row("bsodh")[column]["mean"].is_number(), "{column}: {found:?}");
+        let vectors = !["precision_radius_2", "learn_seconds"].contains(&column);
+        assert_eq!(row("cosine")[column]["mean"].is_number(), vectors, "{column}: {found:?}");
+    }
+    // Other rows than those of the papers' split.
+    let paper = by("--protocol paper --queries-per-class 10 --top 50 --ndcg-at 20");
+    assert_ne!(paper[0]["mAP"], row("bsodh")["mAP"]);
+    for (protocol, made) in [("pairs", 898), ("superclass", 1797)] {
+        let few = format!("{compare} --protocol {protocol} --queries-per-class 180");
+        folder.run(&few).fails_with(&[
+            &format!("{protocol}: queries of each class 180, classes 10"),
+            &format!("queries must be above 0 and below {made}, which is what 1797 rows give"),
+        ]);
+    }
+}
+
+#[test]
 fn the_report_has_what_the_paper_does_not_measure() {
     let folder = Folder::new();
     folder.run("reproduce --quick --only beyond --seeds 1 --out r").ok();
     let results = std::fs::read_to_string(folder.file("r/results.jsonl")).unwrap();
-    assert_eq!(results.lines().count(), 4 * 7, "protocols and methods");
+    assert_eq!(results.lines().count(), 6 * 7, "protocols and methods");
     let record = |key: &str| -> Value {
         let line = results.lines().find(|line| line.contains(&format!("\"{key}\""))).expect(key);
         serde_json::from_str(line).unwrap()
@@ -118,8 +148,27 @@ fn the_report_has_what_the_paper_does_not_measure() {
     assert!(seen["measured"]["seen_alone_mAP"].as_f64().unwrap() > 0.9, "{seen}");
     let cosine = record("digits | cosine | 64 bits | seed 1 | batch 150 | neighbours");
     assert_eq!(cosine["measured"]["neighbours@10"], 1.0, "{cosine}");
+    for protocol in ["pairs", "superclass"] {
+        let measured = |spec: &str| {
+            let key = format!("digits | {spec} | 64 bits | seed 1 | batch 150 | {protocol}");
+            record(&key)["measured"].clone()
+        };
+        let (brook, cosine) = (measured("brook"), measured("cosine"));
+        let map = |found: &Value| found["mAP"].as_f64().unwrap();
+        assert!(map(&brook) > map(&cosine) && map(&cosine) > map(&measured("lsh")), "{protocol}");
+        assert!(brook["precision_radius_2"].is_number() && brook["learn_seconds"].is_number());
+        // A cosine has no radius, and learns nothing.
+        assert_eq!(cosine.as_object().unwrap().len(), 3, "{cosine}");
+    }
     let markdown = std::fs::read_to_string(folder.file("r/RESULTS.md")).unwrap();
-    for part in ["Beyond the paper", "classes that the stream never had", "| cosine |"] {
+    for part in [
+        "Beyond the paper",
+        "classes that the stream never had",
+        "| cosine |",
+        "Digits, 8 x 8 pixels: two labels, of rows averaged two at a time, 64 bits",
+        "Digits, 8 x 8 pixels: two labels, of classes and superclasses, 64 bits",
+        "| method | mAP | mAP@1000 | ndcg@100 | P r<=2 | learn, s |",
+    ] {
         assert!(markdown.contains(part), "{part}: {markdown}");
     }
 }

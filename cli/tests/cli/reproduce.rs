@@ -155,6 +155,32 @@ fn results_of_other_data_are_not_used_and_not_lost() {
 }
 
 #[test]
+fn results_of_methods_with_other_parameters_are_computed_anew() {
+    let folder = Folder::new();
+    data(&folder, "one", 1);
+    let path = folder.file("r/results.jsonl");
+    folder.run(&format!("{ORDERS} --data one")).ok();
+    let text = std::fs::read_to_string(&path).unwrap();
+    // As if the default had been another, and as before parameters were kept.
+    let mut records: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(records[0]["parameters"]["method"], "bsodh");
+    records[0]["parameters"]["ridge"] = 0.123.into();
+    records[1].as_object_mut().unwrap().remove("parameters");
+    let old: String = records.iter().map(|record| format!("{record}\n")).collect();
+    std::fs::write(&path, &old).unwrap();
+    let said = folder.run(&format!("{ORDERS} --data one")).ok().err;
+    assert!(said.contains("9 runs, of which 7 are there already"), "{said}");
+    let other = "2 results in r/results.jsonl of methods with other parameters than they have now";
+    assert!(said.contains(other), "{said}");
+    let new = std::fs::read_to_string(&path).unwrap();
+    assert!(new.starts_with(&old), "nothing is lost");
+    assert_eq!(new.lines().count(), 11);
+    let said = folder.run(&format!("{ORDERS} --data one")).ok().err;
+    assert!(said.contains("9 runs, of which 9 are there already"), "{said}");
+}
+
+#[test]
 fn what_cannot_be_done_says_why() {
     let folder = Folder::new();
     data(&folder, "one", 1);

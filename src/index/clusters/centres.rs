@@ -119,16 +119,38 @@ impl Centres {
         for place in &mut places {
             total += std::mem::replace(place, total);
         }
-        let (mut sorted, mut before) = (vec![0; codes.len()], vec![0; count]);
+        // Where the code of each place stood.
+        let mut before = vec![0u32; count];
         for (at, &cluster) in clusters.iter().enumerate() {
             let place = &mut places[cluster as usize];
-            sorted[*place * width..][..width].copy_from_slice(&codes[at * width..][..width]);
             before[*place] = at as u32;
             *place += 1;
         }
-        *codes = sorted;
+        drop(clusters);
+        permute(codes, width, &before);
         // Each place has moved on to the end of its cluster.
         (before, places)
+    }
+}
+
+/// Puts codes in another order, where they stand: code `before[at]` comes to place `at`.
+fn permute(codes: &mut [u64], width: usize, before: &[u32]) {
+    let mut moved = vec![0u64; before.len().div_ceil(64)];
+    let mut first = vec![0; width];
+    for start in 0..before.len() {
+        // A round of places, each of which takes the code of the next.
+        let mut at = start;
+        first.copy_from_slice(&codes[start * width..][..width]);
+        while moved[at / 64] >> (at % 64) & 1 == 0 {
+            moved[at / 64] |= 1 << (at % 64);
+            let from = before[at] as usize;
+            if from == start {
+                codes[at * width..][..width].copy_from_slice(&first);
+            } else {
+                codes.copy_within(from * width..(from + 1) * width, at * width);
+            }
+            at = from;
+        }
     }
 }
 
@@ -149,4 +171,26 @@ fn are_apart(layout: Layout, centres: &[Vec<u64>], sample: &[u64]) -> bool {
         apart += (next - own) as usize;
     }
     16 * apart >= asked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn codes_are_put_in_order_where_they_stand(
+            before in (0..200u32).prop_flat_map(|n| Just((0..n).collect::<Vec<u32>>()).prop_shuffle()),
+            width in 1..4usize,
+        ) {
+            let mut codes: Vec<u64> = (0..(before.len() * width) as u64).collect();
+            let expected: Vec<u64> = before
+                .iter()
+                .flat_map(|&at| codes[at as usize * width..][..width].to_vec())
+                .collect();
+            permute(&mut codes, width, &before);
+            prop_assert_eq!(codes, expected);
+        }
+    }
 }

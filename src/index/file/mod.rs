@@ -32,7 +32,7 @@ pub(super) use self::lock::Locking;
 use self::log::{Log, Position};
 pub(super) use self::opened::Opened;
 pub(super) use self::read::{Access, OpenFor, open};
-pub(super) use self::write::{Contents, write};
+pub(super) use self::write::{Contents, Run, write};
 use super::segment::Segment;
 use super::state::{NewItems, State};
 use crate::file::is_at;

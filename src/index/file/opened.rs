@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::header::HEADER_BYTES;
 use crate::file::is_at;
+use crate::index::state::State;
 use crate::{Error, Result};
 
 /// An open index file. Parts of it are mapped, and other programs can do to it what no writer of
@@ -43,6 +44,11 @@ impl Opened {
         let found = read();
         self.check_header()?;
         found
+    }
+
+    /// A state of which parts are mapped from this file, with these to be read once and in order.
+    pub(in crate::index) fn to_read_once(&self, state: &State) -> Result<State> {
+        state.to_read_once(&self.file).map_err(Error::io(&self.path))
     }
 
     /// Fails if the file was cut short, so that reading could end in a bus error.

@@ -7,9 +7,10 @@ use std::path::Path;
 use super::header::{HEAD, Header};
 use super::lock::{self, Locking};
 use super::log::{MARKS, Position, mark_bytes};
+use super::read::written;
 use super::text::Text;
 use crate::file::{AtomicFile, destination, is_at};
-use crate::index::segment::{BLOCK, Builder, Item, Kind};
+use crate::index::segment::{BLOCK, Builder, Item, Kind, Segment};
 use crate::index::state::State;
 use crate::kernel::Layout;
 use crate::{Error, HashFunction, Result};
@@ -33,20 +34,22 @@ pub(in crate::index) struct Contents<'a> {
 pub(in crate::index) type EachItem<'a> =
     dyn Fn(&mut dyn FnMut(Item<'_>) -> Result<()>) -> Result<()> + 'a;
 
+impl<'a> Contents<'a> {
+    /// All that a state has, where `each` calls with its items.
+    pub(in crate::index) fn of(state: &'a State, each: &'a EachItem<'a>) -> Result<Self> {
+        let (function, layout) = (state.function.as_ref(), state.layout);
+        let (count, labelled) = (state.len(), state.is_labelled()?);
+        Ok(Contents { state, function, layout, count, labelled, each })
+    }
+}
+
 /// Writes a file without changes, unless someone is writing what stands there.
 pub(in crate::index) fn write(state: &State, path: &Path, locking: Locking) -> Result<()> {
     let path = &destination(path)?;
     let stands = || fs::metadata(path).is_ok_and(|found| found.is_file());
     let guard = if stands() { Some(lock::locked(path, false, locking)?) } else { None };
-    let contents = Contents {
-        state,
-        function: state.function.as_ref(),
-        layout: state.layout,
-        count: state.len(),
-        labelled: state.is_labelled()?,
-        each: &|call| state.each_in_order(call),
-    };
-    let (target, _) = prepare(&contents, 0, path)?;
+    let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| state.each_in_order(call);
+    let (target, _) = prepare(&Contents::of(state, &each)?, 0, path)?;
     let as_before = || guard.as_ref().map_or(!stands(), |guard| is_at(guard, path));
     let last_look = || if as_before() { Ok(()) } else { Err(Error::InUse(path.clone())) };
     target.commit_if(last_look).map(drop)
@@ -64,6 +67,24 @@ pub(super) fn prepare(
     let mut writer = Writer { file: target.file(), path };
     let header = writer.write(contents, &text, &function, last)?;
     Ok((target, header))
+}
+
+/// A temporary file with some of the items of an index that is being built.
+pub(in crate::index) struct Run {
+    /// It lives for as long as its items are needed.
+    _file: AtomicFile,
+}
+
+impl Run {
+    /// Puts the items of a state aside, beside the file that they are for; as a segment that is to be
+    /// read once.
+    pub(in crate::index) fn write(state: &State, path: &Path) -> Result<(Run, Segment)> {
+        let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| state.each_in_order(call);
+        let (mut file, header) = prepare(&Contents::of(state, &each)?, 0, path)?;
+        let segment = written(file.file(), header, path)?;
+        let segment = segment.to_read_once(file.file()).map_err(Error::io(path))?;
+        Ok((Run { _file: file }, segment))
+    }
 }
 
 struct Writer<'a> {
@@ -139,7 +160,11 @@ impl Writer<'_> {
             block.clear();
             Ok(())
         };
+        let mut last = None;
         each(&mut |item| {
+            if last.replace(item.id).is_some_and(|last| last >= item.id) {
+                return Err(Error::IdTwice(item.id));
+            }
             block.push(item);
             if block.len() == BLOCK { flush(&mut block) } else { Ok(()) }
         })?;

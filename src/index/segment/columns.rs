@@ -4,6 +4,7 @@
 //! columns goes over [`Kind::ALL`]; a new kind of column is a variant, its size and name, a field
 //! of [`Columns`] and [`Builder`], and a field of [`Item`].
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,6 +69,8 @@ pub(in crate::index) struct Columns {
     /// The first id, if all others follow it without a gap.
     counted_from: OnceLock<Option<u64>>,
     checksums: Option<Checksums>,
+    /// Whether it is read once, in order of slots, and what was read can leave the memory.
+    read_once: bool,
 }
 
 /// The checksums of a file's columns, each compared when an item of its block is first read.
@@ -165,7 +168,8 @@ impl Columns {
         labels: Option<Column<u32>>,
         checksums: Option<Checksums>,
     ) -> Self {
-        Columns { layout, ids, codes, labels, counted_from: OnceLock::new(), checksums }
+        let counted_from = OnceLock::new();
+        Columns { layout, ids, codes, labels, counted_from, checksums, read_once: false }
     }
 
     /// The columns of a file, with where each begins in the mapped bytes and how long it is; `None` if
@@ -190,6 +194,31 @@ impl Columns {
         Some(Columns::new(layout, ids, codes, labels, Some(checksums)))
     }
 
+    /// The same columns of the same file, to be read once, in order of slots: they do not stay in
+    /// memory. `None` if they are not mapped.
+    pub(in crate::index) fn to_read_once(&self, file: &File) -> std::io::Result<Option<Self>> {
+        let (Some(bytes), Some(checksums)) = (self.ids.mapped_bytes(), &self.checksums) else {
+            return Ok(None);
+        };
+        let bytes = &bytes.again(file)?;
+        let (ids, codes) = (self.ids.within(bytes), self.codes.within(bytes));
+        let labels = self.labels.as_ref().and_then(|labels| labels.within(bytes));
+        let checksums = Checksums::new(checksums.path.clone(), checksums.sums.clone());
+        Ok(ids.zip(codes).map(|(ids, codes)| Columns {
+            read_once: true,
+            ..Columns::new(self.layout, ids, codes, labels, Some(checksums))
+        }))
+    }
+
+    /// Takes note that all items before a slot, where a block begins, have been read.
+    pub(in crate::index) fn have_read(&self, slot: usize) {
+        if self.read_once {
+            self.ids.release(slot);
+            self.codes.release(self.layout.words(slot));
+            self.labels.iter().for_each(|labels| labels.release(slot));
+        }
+    }
+
     /// How many items there are.
     pub(in crate::index) fn len(&self) -> usize {
         self.ids.len()
@@ -200,7 +229,7 @@ impl Columns {
     }
 
     pub(in crate::index) fn is_mapped(&self) -> bool {
-        self.ids.is_mapped()
+        self.ids.mapped_bytes().is_some()
     }
 
     /// The file that they are from, unless they were put together in memory.

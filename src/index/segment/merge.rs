@@ -3,8 +3,21 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Item, Segment};
+use super::columns::{BLOCK, Builder, Item};
+use super::live::Segment;
 use crate::Result;
+
+/// One segment of what is there of some, which have no id in common.
+pub(in crate::index) fn merged(segments: &[&Segment]) -> Result<Segment> {
+    let Some(first) = segments.first() else { unreachable!("of at least one segment") };
+    let room = segments.iter().map(|segment| segment.len()).sum();
+    let mut builder = Builder::new(first.columns().layout(), room);
+    each_in_order(segments, |item| {
+        builder.push(item);
+        Ok(())
+    })?;
+    Ok(Segment::new(builder.finish()))
+}
 
 /// Calls with all items that are there, in order of ids. One item is held at a time.
 pub(in crate::index) fn each_in_order(
@@ -16,18 +29,23 @@ pub(in crate::index) fn each_in_order(
     let mut next = BinaryHeap::with_capacity(segments.len());
     for (number, (segment, slots)) in segments.iter().zip(&mut slots).enumerate() {
         if let Some(slot) = slots.next() {
-            next.push(Reverse((segment.columns.id(slot)?, number, slot)));
+            next.push(Reverse((segment.columns().id(slot)?, number, slot)));
         }
     }
-    let words = segments.first().map_or(0, |segment| segment.columns.layout().code_words());
+    let words = segments.first().map_or(0, |segment| segment.columns().layout().code_words());
     let mut code = vec![0; words];
     while let Some(mut top) = next.peek_mut() {
         let Reverse((id, number, slot)) = *top;
-        let columns = &segments[number].columns;
+        let columns = segments[number].columns();
         columns.code(slot, &mut code)?;
         call(Item { id, code: &code, label_set: columns.label_set(slot)? })?;
         match slots[number].next() {
-            Some(slot) => *top = Reverse((columns.id(slot)?, number, slot)),
+            Some(next_slot) => {
+                if next_slot / BLOCK != slot / BLOCK {
+                    columns.have_read(next_slot / BLOCK * BLOCK);
+                }
+                *top = Reverse((columns.id(next_slot)?, number, next_slot));
+            }
             None => drop(std::collections::binary_heap::PeekMut::pop(top)),
         }
     }

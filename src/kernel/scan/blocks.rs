@@ -4,6 +4,11 @@ use super::layout::GROUP;
 use super::{Layout, Run, hit};
 
 /// A group of codes at once.
+///
+/// # Safety
+/// All functions need the instructions that the implementation is named after: they are called from
+/// functions that are compiled for these, and those where the machine has them. What else a function
+/// needs stands beside it.
 pub(super) trait Lanes {
     /// A word of every code.
     type Words: Copy;
@@ -13,6 +18,7 @@ pub(super) trait Lanes {
     const CODES: usize;
     /// The same word for every code.
     unsafe fn word(value: u64) -> Self::Words;
+    /// The words of all codes. There must be eight words to read.
     unsafe fn load(from: *const u64) -> Self::Words;
     /// In how many bits words differ.
     unsafe fn distance(left: Self::Words, right: Self::Words) -> Self::Group;
@@ -26,6 +32,11 @@ pub(super) trait Lanes {
     unsafe fn append(distances: Self::Group, near: u32, first: u32, to: *mut u64);
 }
 
+/// Appends all codes of a run that are nearer than `limit`, in order of their number.
+///
+/// # Safety
+/// The machine must have the instructions of `W` and `N`; the query must have as many words as a code
+/// of the layout, the run as many as its codes take, and its bitmap, if any, a bit for each of them.
 #[inline(always)]
 pub(super) unsafe fn scan<W: Lanes, N: Lanes>(
     layout: Layout,

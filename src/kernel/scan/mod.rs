@@ -18,6 +18,8 @@ mod x86;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::layout::Layout;
+#[cfg(target_arch = "x86_64")]
+use super::instructions::Feature;
 
 /// The instructions that searches are done with. The fastest that the machine has is taken unless
 /// another is asked for, which is for tests and comparisons: results are the same.
@@ -41,10 +43,10 @@ impl Kernel {
         let mut found = Vec::new();
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq") {
+            if Feature::Avx512CountBits.is_there() {
                 found.push(Kernel::Avx512);
             }
-            if is_x86_feature_detected!("avx2") {
+            if Feature::Avx2.is_there() {
                 found.push(Kernel::Avx2);
             }
         }
@@ -90,23 +92,31 @@ impl Kernel {
         assert!(run.chosen.is_none_or(|chosen| chosen.len() * 64 >= run.count));
         // All distances are below this one.
         let limit = limit.min(layout.bits() as u32 + 1);
+        // That the machine has the instructions is asked again, as a caller may name any kernel.
         match self {
-            // SAFETY, here and below: the lengths were checked. That the machine has the
-            // instructions is asked again, as a caller may name any kernel.
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512
-                if is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512vpopcntdq") =>
-            unsafe { x86::scan_avx512(layout, query, run, limit, hits) },
+            Kernel::Avx512 if Feature::Avx512CountBits.is_there() => {
+                // SAFETY: the instructions are there, and the lengths were checked above.
+                unsafe { x86::scan_avx512(layout, query, run, limit, hits) }
+            }
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 if is_x86_feature_detected!("avx2") => unsafe {
-                x86::scan_avx2(layout, query, run, limit, hits);
-            },
+            Kernel::Avx2 if Feature::Avx2.is_there() => {
+                // SAFETY: as above.
+                unsafe { x86::scan_avx2(layout, query, run, limit, hits) }
+            }
             #[cfg(target_arch = "aarch64")]
-            Kernel::Neon => unsafe { neon::scan_neon(layout, query, run, limit, hits) },
-            _ => unsafe {
-                blocks::scan::<portable::Wide, portable::Narrow>(layout, query, run, limit, hits)
-            },
+            Kernel::Neon => {
+                // SAFETY: every such machine has the instructions; the lengths were checked above.
+                unsafe { neon::scan_neon(layout, query, run, limit, hits) }
+            }
+            _ => {
+                // SAFETY: it needs no instructions of its own, and the lengths were checked above.
+                unsafe {
+                    blocks::scan::<portable::Wide, portable::Narrow>(
+                        layout, query, run, limit, hits,
+                    )
+                }
+            }
         }
     }
 }

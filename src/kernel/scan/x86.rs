@@ -35,6 +35,7 @@ struct Avx512Narrow;
 /// Writes the hits among eight codes, together: what lies behind the last is written over later.
 #[inline(always)]
 unsafe fn append_words(distances: __m512i, near: u8, first: u32, to: *mut u64) {
+    // SAFETY: the caller's machine has the instructions (see `Lanes`).
     unsafe {
         let lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
         let numbers = _mm512_add_epi64(lanes, _mm512_set1_epi64(i64::from(first)));
@@ -43,7 +44,6 @@ unsafe fn append_words(distances: __m512i, near: u8, first: u32, to: *mut u64) {
     }
 }
 
-// SAFETY, for all of the below: called from the functions above alone, which have the features.
 macro_rules! avx512 {
     ($name:ident, $codes:literal, $all:ident as $number:ty, $count:ident, $add:ident, $below:ident) => {
         impl Lanes for $name {
@@ -52,35 +52,43 @@ macro_rules! avx512 {
             const CODES: usize = $codes;
             #[inline(always)]
             unsafe fn word(value: u64) -> __m512i {
+                // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe { $all(value as $number) }
             }
             #[inline(always)]
             unsafe fn all(value: u32) -> __m512i {
+                // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe { $all(value as $number) }
             }
             #[inline(always)]
             unsafe fn load(from: *const u64) -> __m512i {
+                // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe { _mm512_loadu_si512(from.cast()) }
             }
             #[inline(always)]
             unsafe fn distance(left: __m512i, right: __m512i) -> __m512i {
+                // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe { $count(_mm512_xor_si512(left, right)) }
             }
             #[inline(always)]
             unsafe fn add(left: __m512i, right: __m512i) -> __m512i {
+                // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe { $add(left, right) }
             }
             #[inline(always)]
             unsafe fn min(left: __m512i, right: __m512i) -> __m512i {
                 // Of halves of words, too: the upper ones are zero, and this is faster.
+                // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe { _mm512_min_epu32(left, right) }
             }
             #[inline(always)]
             unsafe fn below(group: __m512i, limit: __m512i) -> u32 {
+                // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe { u32::from($below(group, limit)) }
             }
             #[inline(always)]
             unsafe fn append(distances: __m512i, near: u32, first: u32, to: *mut u64) {
+                // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe {
                     if $codes == 8 {
                         append_words(distances, near as u8, first, to);
@@ -121,6 +129,7 @@ struct Avx2Narrow;
 /// How many bits of each byte are set: a table of sixteen is looked up for either half.
 #[inline(always)]
 unsafe fn count_bytes(value: __m256i) -> __m256i {
+    // SAFETY: the caller's machine has the instructions (see `Lanes`).
     unsafe {
         let table = _mm256_setr_epi8(
             0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, //
@@ -135,11 +144,13 @@ unsafe fn count_bytes(value: __m256i) -> __m256i {
 
 #[inline(always)]
 unsafe fn count_words(value: __m256i) -> __m256i {
+    // SAFETY: the caller's machine has the instructions (see `Lanes`).
     unsafe { _mm256_sad_epu8(count_bytes(value), _mm256_setzero_si256()) }
 }
 
 #[inline(always)]
 unsafe fn count_halves(value: __m256i) -> __m256i {
+    // SAFETY: the caller's machine has the instructions (see `Lanes`).
     unsafe {
         let pairs = _mm256_maddubs_epi16(count_bytes(value), _mm256_set1_epi8(1));
         _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))
@@ -148,6 +159,7 @@ unsafe fn count_halves(value: __m256i) -> __m256i {
 
 #[inline(always)]
 unsafe fn below_words(value: __m256i, limit: __m256i) -> u32 {
+    // SAFETY: the caller's machine has the instructions (see `Lanes`).
     unsafe {
         let below = _mm256_cmpgt_epi64(limit, value);
         _mm256_movemask_pd(_mm256_castsi256_pd(below)) as u32
@@ -156,6 +168,7 @@ unsafe fn below_words(value: __m256i, limit: __m256i) -> u32 {
 
 #[inline(always)]
 unsafe fn below_halves(value: __m256i, limit: __m256i) -> u32 {
+    // SAFETY: the caller's machine has the instructions (see `Lanes`).
     unsafe {
         let below = _mm256_cmpgt_epi32(limit, value);
         _mm256_movemask_ps(_mm256_castsi256_ps(below)) as u32
@@ -170,18 +183,22 @@ macro_rules! avx2 {
             const CODES: usize = $codes;
             #[inline(always)]
             unsafe fn word(value: u64) -> Self::Words {
+                // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe { [$all(value as $number); 2] }
             }
             #[inline(always)]
             unsafe fn all(value: u32) -> Self::Group {
+                // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe { [$all(value as $number); 2] }
             }
             #[inline(always)]
             unsafe fn load(from: *const u64) -> Self::Group {
+                // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe { [_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(4).cast())] }
             }
             #[inline(always)]
             unsafe fn distance(left: Self::Group, right: Self::Group) -> Self::Group {
+                // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe {
                     [
                         $count(_mm256_xor_si256(left[0], right[0])),
@@ -191,21 +208,25 @@ macro_rules! avx2 {
             }
             #[inline(always)]
             unsafe fn add(left: Self::Group, right: Self::Group) -> Self::Group {
+                // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe { [$add(left[0], right[0]), $add(left[1], right[1])] }
             }
             #[inline(always)]
             unsafe fn min(left: Self::Group, right: Self::Group) -> Self::Group {
+                // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe {
                     [_mm256_min_epu32(left[0], right[0]), _mm256_min_epu32(left[1], right[1])]
                 }
             }
             #[inline(always)]
             unsafe fn below(group: Self::Group, limit: Self::Group) -> u32 {
+                // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe { $below(group[0], limit[0]) | $below(group[1], limit[1]) << ($codes / 2) }
             }
             #[inline(always)]
             unsafe fn append(distances: Self::Group, near: u32, first: u32, to: *mut u64) {
                 let mut out = [0; 16];
+                // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe {
                     let room = out.as_mut_ptr().cast::<__m256i>();
                     _mm256_storeu_si256(room, distances[0]);

@@ -8,7 +8,8 @@ use hashbrook::{Center, Method, file};
 use serde_json::{Map, Value, json};
 
 use super::Args;
-use super::protocol::{Column, Protocol, Run};
+use super::protocol::{Column, Protocol};
+use super::run::Run;
 
 /// A method with its parameters, under the name it was given on the command line.
 pub struct Contender {

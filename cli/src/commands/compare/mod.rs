@@ -1,5 +1,6 @@
 mod cell;
 mod protocol;
+mod run;
 mod table;
 
 use std::path::PathBuf;
@@ -11,7 +12,8 @@ use hashbrook::{Center, Setup};
 
 use self::cell::Cell;
 pub use self::cell::{Contender, Found, fingerprint};
-pub use self::protocol::{Protocol, Run};
+pub use self::protocol::Protocol;
+pub use self::run::Run;
 use crate::{console, interrupt};
 
 /// Runs several methods by the papers' protocol and prints one table
@@ -29,6 +31,7 @@ Examples:
   hashbrook compare --data x.npy --labels y.npy --preset mnist --bits 64 --out results/ \\
                     --methods bsodh,bsodh:order=alternating,mihash:gradient=released+bins=32
   hashbrook compare --data x.npy --labels y.npy --protocol unseen --bits 64 --methods brook,mihash
+  hashbrook compare --data x.npy --labels y.npy --protocol pairs --bits 64 --methods brook,hcoh
 
 With --out every result is kept in the folder, and a run that was stopped goes on where it was.")]
 pub struct Args {
@@ -62,7 +65,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
 
-    /// How many queries to draw of each class
+    /// How many queries to draw of each class; by the protocols pairs and superclass, which draw them
+    /// from all classes together, how many times as many as there are classes
     #[arg(long, value_name = "N", default_value_t = 100)]
     queries_per_class: usize,
 
@@ -156,7 +160,7 @@ fn grid<'a>(args: &Args, contenders: &'a [Contender], data: &Data) -> Result<Vec
 /// The results of all runs: those that are kept already, and those that are missing.
 fn measure(args: &Args, cells: &[Cell<'_>], data: &Data, center: &Center) -> Result<Vec<Found>> {
     let bar = console::steps("comparing", cells.len());
-    let mut split = Splits { data, queries_per_class: args.queries_per_class, last: None };
+    let mut split = Splits { args, data, last: None };
     let mut all = Vec::new();
     for cell in cells {
         interrupt::check()?;
@@ -179,8 +183,8 @@ fn measure(args: &Args, cells: &[Cell<'_>], data: &Data, center: &Center) -> Res
 
 /// The split of the seed at hand.
 struct Splits<'a> {
+    args: &'a Args,
     data: &'a Data,
-    queries_per_class: usize,
     last: Option<(u64, Data, Data)>,
 }
 
@@ -191,7 +195,8 @@ impl Splits<'_> {
         let (_, database, queries) = match last {
             Some(last) => self.last.insert(last),
             None => {
-                let (database, queries) = self.data.split(self.queries_per_class, seed)?;
+                let (protocol, queries) = (self.args.protocol, self.args.queries_per_class);
+                let (database, queries) = protocol.split(self.data, queries, seed)?;
                 self.last.insert((seed, database, queries))
             }
         };

@@ -1,17 +1,11 @@
-//! What is measured by each protocol, and how.
+//! What is measured by each protocol, and on which rows.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::collections::HashSet;
 
-use anyhow::{Result, bail};
-use hashbrook::eval::{Evaluation, Measures};
-use hashbrook::protocol::{
-    Experiment, Incremental, Ranked, UnseenClasses, Vectors, kept_out, learn_rows,
-};
-use hashbrook::{Batch, Center, Model, Setup};
-use serde_json::{Value, json};
-
-use super::cell::{Contender, Found};
+use anyhow::{Context, Result};
+use hashbrook::dataset::Data;
+use hashbrook::protocol::SeveralLabels;
+use hashbrook::{Batch, Labels};
 
 /// How methods are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Deserialize, clap::ValueEnum)]
@@ -27,6 +21,10 @@ pub enum Protocol {
     Neighbours,
     /// The stream brings its classes two at a time
     Incremental,
+    /// Rows averaged two at a time, with the labels of both
+    Pairs,
+    /// Each class also has the label of a superclass, dealt out at random
+    Superclass,
 }
 
 /// How a number is shown.
@@ -53,6 +51,8 @@ impl Protocol {
             Protocol::KeptOut => "kept-out",
             Protocol::Neighbours => "neighbours",
             Protocol::Incremental => "incremental",
+            Protocol::Pairs => "pairs",
+            Protocol::Superclass => "superclass",
         }
     }
 
@@ -64,7 +64,30 @@ impl Protocol {
             Protocol::KeptOut => "rows kept out of the stream",
             Protocol::Neighbours => "neighbours by the vectors themselves",
             Protocol::Incremental => "classes two at a time",
+            Protocol::Pairs => "two labels, of rows averaged two at a time",
+            Protocol::Superclass => "two labels, of classes and superclasses",
         }
+    }
+
+    /// How its rows are made, if they are not those of the data.
+    pub fn several_labels(self) -> Option<SeveralLabels> {
+        match self {
+            Protocol::Pairs => Some(SeveralLabels::Pairs),
+            Protocol::Superclass => Some(SeveralLabels::Superclass),
+            _ => None,
+        }
+    }
+
+    /// The database and the queries of a seed: `queries` of each class, or as many in all where
+    /// rows with several labels are drawn.
+    pub fn split(self, data: &Data, queries: usize, seed: u64) -> Result<(Data, Data)> {
+        let Some(several) = self.several_labels() else { return Ok(data.split(queries, seed)?) };
+        let all = labels(data.batch())?;
+        let classes: HashSet<u32> = (0..all.len()).flat_map(|row| all.row(row)).copied().collect();
+        let in_all = queries.saturating_mul(classes.len());
+        several.draw(data.batch(), in_all, seed).with_context(|| {
+            format!("{}: queries of each class {queries}, classes {}", self.name(), classes.len())
+        })
     }
 
     /// What is measured, in the order of the table.
@@ -79,6 +102,7 @@ impl Protocol {
             list.iter().map(|(name, title)| column(name, title, Kind::Score)).collect()
         };
         let seconds = column("learn_seconds", "learn, s", Kind::Seconds);
+        let ndcg = format!("ndcg@{ndcg_at}");
         match self {
             Protocol::Paper => {
                 let mut columns = scores(&[
@@ -87,7 +111,6 @@ impl Protocol {
                     ("precision@100", "P@100"),
                     ("precision_radius_2", "P r<=2"),
                 ]);
-                let ndcg = format!("ndcg@{ndcg_at}");
                 columns.push(column(&ndcg, &ndcg, Kind::Score));
                 columns.push(seconds);
                 columns.push(column("encode_rows_per_second", "encode, rows/s", Kind::Rate));
@@ -131,6 +154,13 @@ impl Protocol {
                 columns.push(seconds);
                 columns
             }
+            Protocol::Pairs | Protocol::Superclass => {
+                let mut columns = scores(&[("mAP", "mAP"), ("mAP@R", "mAP@R")]);
+                columns.push(column(&ndcg, &ndcg, Kind::Score));
+                columns.push(column("precision_radius_2", "P r<=2", Kind::Score));
+                columns.push(seconds);
+                columns
+            }
         }
     }
 
@@ -154,176 +184,19 @@ impl Protocol {
                 "Classes two at a time, beside the mixed stream: queries of all classes at the end; of the \
                  first four, among their own rows, right after them and at the end.",
             ),
+            Protocol::Pairs => Some(
+                "Rows averaged two at a time, with the labels of both. An item is relevant that shares a \
+                 label; the gain of ndcg is the number of labels shared.",
+            ),
+            Protocol::Superclass => Some(
+                "Each class also has the label of a superclass, dealt out at random. An item is relevant \
+                 that shares a label; the gain of ndcg is the number of labels shared.",
+            ),
         }
     }
 }
 
-/// One run: what is learned and measured, of what.
-pub struct Run<'a> {
-    pub protocol: Protocol,
-    pub contender: &'a Contender,
-    pub bits: usize,
-    pub seed: u64,
-    /// How many rows of the database are streamed, and so many at a time.
-    pub rows: usize,
-    pub batch: Option<usize>,
-    pub top: usize,
-    pub ndcg_at: usize,
-    pub center: Center,
-    pub database: Batch<'a>,
-    pub queries: Batch<'a>,
-}
-
-impl<'a> Run<'a> {
-    /// What was measured, by the names of the columns.
-    pub fn found(&self) -> Result<Found> {
-        let values = match self.protocol {
-            Protocol::Paper => self.paper()?,
-            Protocol::Unseen => self.unseen()?,
-            Protocol::KeptOut => self.kept_out()?,
-            Protocol::Neighbours => self.neighbours()?,
-            Protocol::Incremental => self.incremental()?,
-        };
-        let columns = self.protocol.columns(self.top, self.ndcg_at);
-        Ok(columns.into_iter().map(|column| column.name).zip(values).collect())
-    }
-
-    fn rows(&self) -> usize {
-        self.rows.min(self.database.len())
-    }
-
-    fn batch(&self, rows: usize) -> usize {
-        self.batch.unwrap_or_else(|| rows.div_ceil(10).clamp(1, 2000))
-    }
-
-    fn start(&self, rows: usize) -> Result<Model> {
-        let method = &self.contender.method;
-        let mut setup = Setup::default();
-        setup.center = self.center.clone();
-        setup.warmup = Some(method.warmup().min(rows));
-        let dim = self.database.features().dim();
-        Ok(method.start_with(dim, self.bits, self.seed, setup)?)
-    }
-
-    fn paper(&self) -> Result<Vec<Value>> {
-        let mut measures = Measures::new(&[self.top], &[100], &[2]);
-        measures.ndcg_at = vec![self.ndcg_at];
-        let experiment = Experiment {
-            stream: self.database.slice(0..self.rows()),
-            database: self.database,
-            queries: self.queries,
-            batch: self.batch(self.rows()),
-            every: None,
-            measures,
-        };
-        let mut model = self.start(self.rows())?;
-        let checkpoints = experiment.run(&mut model, |_| {})?;
-        let Some(last) = checkpoints.last() else { bail!("nothing was measured") };
-        let function = model.try_hash_function()?;
-        let clock = Instant::now();
-        function.encode(self.database.features())?;
-        let rate = self.database.len() as f64 / clock.elapsed().as_secs_f64();
-        let mut values = scores(&last.evaluation);
-        values.extend([
-            json!(last.evaluation.ndcg_at[0].1),
-            json!(last.learning.as_secs_f64()),
-            json!(rate),
-            json!(model.to_bytes().len()),
-        ]);
-        Ok(values)
-    }
-
-    fn unseen(&self) -> Result<Vec<Value>> {
-        let labels = labels(self.database)?;
-        let classes = UnseenClasses::draw(labels, self.seed)?;
-        let (ranked, _) = self.ranked(&classes.stream(labels, self.rows)?)?;
-        let found = classes.measure(&ranked, &Measures::new(&[self.top], &[], &[]))?;
-        let both = |found: &Evaluation| [json!(found.map), json!(found.map_at[0].1)];
-        let mut values = [both(&found.unseen_alone), both(&found.unseen_among_all)].concat();
-        values.push(json!(found.seen_alone.map));
-        values.extend(both(&found.seen_among_all));
-        Ok(values)
-    }
-
-    fn kept_out(&self) -> Result<Vec<Value>> {
-        if self.rows >= self.database.len() {
-            bail!(
-                "all {} rows of the database are streamed, and none is kept out: take fewer (--rows)",
-                self.database.len()
-            );
-        }
-        let (ranked, _) = self.ranked(&(0..self.rows()).collect::<Vec<_>>())?;
-        let measures = Measures::new(&[self.top], &[100], &[2]);
-        let found = kept_out(&ranked, self.rows(), &measures)?;
-        let scores = |found: &Evaluation| {
-            let mut scores = scores(found);
-            if self.contender.by_vectors {
-                // A cosine has no radius.
-                scores[3] = Value::Null;
-            }
-            scores
-        };
-        Ok([scores(&found.streamed), scores(&found.others)].concat())
-    }
-
-    fn neighbours(&self) -> Result<Vec<Value>> {
-        let (ranked, vectors) = self.ranked(&(0..self.rows()).collect::<Vec<_>>())?;
-        let first = ranked.evaluate(&Measures::new(&[], &[1], &[]))?.precision_at[0].1;
-        let found = ranked.neighbours(&vectors, &[10, 100, 1000])?;
-        let mut values: Vec<Value> = found.kept.iter().map(|(_, share)| json!(share)).collect();
-        values.extend([json!(first), json!(found.reranked[2].1), json!(found.by_vectors)]);
-        Ok(values)
-    }
-
-    fn incremental(&self) -> Result<Vec<Value>> {
-        let order = Incremental::draw(labels(self.database)?, self.seed)?;
-        let measures = Measures::new(&[], &[], &[]);
-        let (ranked, _) = self.ranked(&(0..self.rows()).collect::<Vec<_>>())?;
-        let mixed = ranked.evaluate(&measures)?.map;
-        if self.contender.by_vectors {
-            let first = order.first(labels(self.queries)?)?;
-            let among = order.first(labels(self.database)?)?;
-            let first = ranked.evaluate_part(&first, &among, &measures)?.map;
-            return Ok(vec![json!(mixed), json!(mixed), json!(first), json!(first), Value::Null]);
-        }
-        let mut model = self.start(self.rows())?;
-        let sizes = (self.rows(), self.batch(self.rows()));
-        let found = order.run(&mut model, (self.database, self.queries), sizes, &measures)?;
-        let maps = [mixed, found.all.map, found.first_then.map, found.first_at_end.map];
-        let mut values = maps.map(|map| json!(map)).to_vec();
-        values.push(json!(found.learning.as_secs_f64()));
-        Ok(values)
-    }
-
-    /// The ranking that a contender makes after it has learned some rows, and the vectors as it
-    /// prepares them.
-    fn ranked(&self, rows: &[usize]) -> Result<(Ranked<'a>, Arc<Vectors>)> {
-        let mut model = self.start(rows.len())?;
-        let _: Duration = learn_rows(&mut model, self.database, rows, self.batch(rows.len()))?;
-        let function = model.try_hash_function()?;
-        // The protocols that do not need them are spared the memory.
-        let needed = self.contender.by_vectors || self.protocol == Protocol::Neighbours;
-        let few = if needed { self.database } else { self.database.slice(0..0) };
-        let vectors = Arc::new(Vectors::new(&function, few, self.queries)?);
-        let ranked = if self.contender.by_vectors {
-            Ranked::by_cosine(vectors.clone(), self.database, self.queries)
-        } else {
-            Ranked::by_codes(&function, self.database, self.queries)?
-        };
-        Ok((ranked, vectors))
-    }
-}
-
-fn labels(batch: Batch<'_>) -> Result<hashbrook::Labels<'_>> {
+/// The labels of rows, without which nothing is measured.
+pub fn labels(batch: Batch<'_>) -> Result<Labels<'_>> {
     batch.labels().ok_or_else(|| anyhow::anyhow!("the data has no labels"))
-}
-
-/// The measures of the papers.
-fn scores(found: &Evaluation) -> Vec<Value> {
-    vec![
-        json!(found.map),
-        json!(found.map_at[0].1),
-        json!(found.precision_at[0].1),
-        json!(found.precision_radius[0].1),
-    ]
 }

@@ -3,10 +3,10 @@
 use anyhow::{Result, bail};
 use clap::ArgAction;
 use hashbrook::dataset::{read_codes, read_ids_for};
-use hashbrook::{Codes, Error, Index};
+use hashbrook::{Codes, Error, Index, IndexBuilder, LabelList, LabelNames};
 
 use crate::console::plural;
-use crate::input;
+use crate::{input, interrupt};
 
 #[derive(clap::Args)]
 pub struct Items {
@@ -33,23 +33,73 @@ impl Items {
         [&self.data, &self.codes, &self.ids, &self.labels].into_iter().flatten()
     }
 
-    /// Puts the items into an index, with their codes if these are read already; how many.
-    pub fn put(&self, index: &mut Index, codes: Option<Codes>, upsert: bool) -> Result<usize> {
+    /// Puts the items into an index; how many.
+    pub fn put(&self, index: &mut Index, upsert: bool) -> Result<usize> {
+        let given = self.read(index, None)?;
+        let items = given.codes.len();
+        let ids = match given.ids {
+            Some(ids) => ids,
+            None => {
+                let first = index.last_id()?.map_or(Some(0), |last| last.checked_add(1));
+                let end = first.and_then(|first| first.checked_add(items as u64));
+                let (Some(first), Some(end)) = (first, end) else {
+                    bail!("no ids follow the largest there is; give --ids");
+                };
+                (first..end).collect()
+            }
+        };
+        if !upsert {
+            // Before names are written, so that it is all or nothing.
+            if let Some(&taken) = index.present(&ids)?.first() {
+                return Err(Error::IdTaken(taken).into());
+            }
+        }
+        index.set_label_names(given.names)?;
+        let labels = given.labels.as_ref().map(|labels| labels.view());
+        if upsert {
+            index.upsert_codes(&ids, &given.codes, labels)?;
+        } else {
+            index.add_codes(&ids, &given.codes, labels)?;
+        }
+        Ok(items)
+    }
+
+    /// Puts the items into a new file, of what `like` is of and with their codes if these are read
+    /// already.
+    pub fn build(
+        &self,
+        like: &Index,
+        codes: Option<Codes>,
+        mut builder: IndexBuilder,
+    ) -> Result<IndexBuilder> {
+        /// Items that are copied at a time.
+        const AT_ONCE: usize = 1 << 16;
+        let given = self.read(like, codes)?;
+        builder.set_label_names(given.names);
+        let labels = given.labels.as_ref().map(|labels| labels.view());
+        for start in (0..given.codes.len()).step_by(AT_ONCE) {
+            interrupt::check()?;
+            let rows = start..given.codes.len().min(start + AT_ONCE);
+            let counted = || rows.clone().map(|id| id as u64).collect();
+            let ids = given.ids.as_ref().map_or_else(counted, |ids| ids[rows.clone()].to_vec());
+            let labels = labels.map(|labels| labels.slice(rows.clone()));
+            let codes = given.codes.select(&rows.collect::<Vec<usize>>());
+            builder.add_codes(&ids, &codes, labels)?;
+        }
+        Ok(builder)
+    }
+
+    /// Reads the items for an index, with their codes if these are read already.
+    fn read(&self, index: &Index, codes: Option<Codes>) -> Result<Given> {
         let codes = match codes {
             Some(codes) => codes,
             None if self.codes.is_empty() => encode(index, &self.data)?,
             None => read_codes_all(&self.codes, Some(index.bits()))?,
         };
         let items = codes.len();
-        let ids = if self.ids.is_empty() {
-            let first = index.last_id()?.map_or(Some(0), |last| last.checked_add(1));
-            let end = first.and_then(|first| first.checked_add(items as u64));
-            let (Some(first), Some(end)) = (first, end) else {
-                bail!("no ids follow the largest there is; give --ids");
-            };
-            (first..end).collect()
-        } else {
-            read_ids_all(&self.ids, items)?
+        let ids = match self.ids.is_empty() {
+            true => None,
+            false => Some(read_ids_all(&self.ids, items)?),
         };
         let mut names = index.label_names().clone();
         let (named, used) = (names.iter().count(), index.label_bound() as usize);
@@ -69,21 +119,17 @@ impl Items {
                 Some(input::labels_for(files, &mut names, data, (Some(items), usize::MAX))?)
             }
         };
-        if !upsert {
-            // Before names are written, so that it is all or nothing.
-            if let Some(&taken) = index.present(&ids)?.first() {
-                return Err(Error::IdTaken(taken).into());
-            }
-        }
-        index.set_label_names(names)?;
-        let labels = labels.as_ref().map(|labels| labels.view());
-        if upsert {
-            index.upsert_codes(&ids, &codes, labels)?;
-        } else {
-            index.add_codes(&ids, &codes, labels)?;
-        }
-        Ok(items)
+        Ok(Given { codes, ids, labels, names })
     }
+}
+
+/// Items as they were read.
+struct Given {
+    codes: Codes,
+    /// `None` if they are to be counted.
+    ids: Option<Vec<u64>>,
+    labels: Option<LabelList>,
+    names: LabelNames,
 }
 
 /// The codes of vectors under the function of an index.

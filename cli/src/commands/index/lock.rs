@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hashbrook::{Index, Result};
+use hashbrook::{Index, IndexBuilder, Result};
 
 #[derive(clap::Args)]
 pub struct Lock {
@@ -18,8 +18,8 @@ impl Lock {
         if self.no_lock { Index::edit_unlocked(path) } else { Index::edit(path) }
     }
 
-    /// Writes an index to a file.
-    pub fn save(&self, index: &Index, path: &Path) -> Result<()> {
-        if self.no_lock { index.save_unlocked(path) } else { index.save(path) }
+    /// Puts an index that was built in its place.
+    pub fn finish(&self, builder: IndexBuilder) -> Result<()> {
+        if self.no_lock { builder.finish_unlocked() } else { builder.finish() }
     }
 }

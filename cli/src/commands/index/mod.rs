@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::{ArgAction, ArgGroup, Subcommand};
 use hashbrook::dataset::read_ids;
-use hashbrook::{HashFunction, Index};
+use hashbrook::{HashFunction, Index, IndexBuilder};
 use serde_json::json;
 
 use self::items::Items;
@@ -85,6 +85,11 @@ struct Build {
     /// Replace what stands there
     #[arg(long)]
     force: bool,
+
+    /// Memory for sorting items, in MiB, beyond that of their codes; what does not fit goes through
+    /// temporary files
+    #[arg(long, value_name = "MIB", default_value_t = 64)]
+    memory: usize,
 
     #[command(flatten)]
     lock: Lock,
@@ -242,28 +247,33 @@ fn build(args: &Build) -> Result<()> {
             Some(items::read_codes_all(codes, bits)?)
         }
     };
-    let mut index = match (function, &codes) {
+    let like = match (function, &codes) {
         (Some(function), _) => Index::new(function),
         (None, Some(codes)) => Index::of_codes(codes.bits())?,
         (None, None) => bail!("vectors need --model to be encoded; or give packed --codes"),
     };
-    args.items.put(&mut index, codes, false)?;
+    let builder = match like.function() {
+        Some(function) => IndexBuilder::new(target.path(), function.clone())?,
+        None => IndexBuilder::of_codes(target.path(), like.bits())?,
+    };
+    let builder = args.items.build(&like, codes, builder.memory(args.memory << 20))?;
+    let (items, bits) = (builder.len(), like.bits());
     interrupt::check()?;
-    args.lock.save(&index, target.path())?;
+    args.lock.finish(builder)?;
     target.finish()?;
     let path = target.name();
     if args.json {
         return console::line(json!({
-            "items": index.len(),
-            "bits": index.bits(),
+            "items": items,
+            "bits": bits,
             "seconds": start.elapsed().as_secs_f64(),
             "out": path,
         }));
     }
     target.say(format_args!(
         "{} of {} written to {path} in {}",
-        plural(index.len() as u64, "item"),
-        plural(index.bits() as u64, "bit"),
+        plural(items as u64, "item"),
+        plural(bits as u64, "bit"),
         seconds(start.elapsed())
     ))
 }
@@ -283,7 +293,7 @@ fn tidy(index: &mut Index) {
 fn add(args: &Add) -> Result<()> {
     let start = Instant::now();
     let mut index = args.lock.edit(&args.index)?;
-    let added = args.items.put(&mut index, None, args.upsert)?;
+    let added = args.items.put(&mut index, args.upsert)?;
     tidy(&mut index);
     changed(&index, "added", added, start, args.json)
 }

@@ -27,8 +27,9 @@ use crate::interrupt;
 ///
 /// Runs a grid of experiments, keeps every result, and writes a page (report.html), the same as
 /// Markdown (RESULTS.md, with figures/) and the raw results (results.jsonl). Stopped and started
-/// again it goes on where it was; what is there is not computed again, unless it is of other data:
-/// such results are kept but not used. Data sets whose files are not there are left out, and named.
+/// again it goes on where it was; what is there is not computed again, unless it is of other data or
+/// of a method with other parameters: such results are kept but not used. Data sets whose files are
+/// not there are left out, and named.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -76,12 +77,12 @@ pub fn run(args: &Args) -> Result<()> {
         if store.is_empty() {
             bail!("{} holds no results yet", args.out.display());
         }
-        remark(&plan, &store, &results);
+        remark(&plan, &plan.cells()?, &store, &results);
         return write(args, &plan, &store);
     }
     let cells = available(args, &plan)?;
     let loaded = compare_data(args, &plan, &cells, &mut store)?;
-    remark(&plan, &store, &results);
+    remark(&plan, &cells, &store, &results);
     let missing: Vec<&Cell> = cells.iter().filter(|cell| store.get(cell).is_none()).collect();
     console::note(format_args!(
         "{}, of which {} are there already",
@@ -152,7 +153,7 @@ fn compare_data(
 }
 
 /// Says which results are not used.
-fn remark(plan: &Plan, store: &Store, path: &Path) {
+fn remark(plan: &Plan, cells: &[Cell], store: &Store, path: &Path) {
     let path = path.display();
     for Unused { dataset, results, used } in store.unused() {
         let title = plan.dataset(&dataset).map_or(dataset.as_str(), |dataset| &dataset.title);
@@ -167,6 +168,13 @@ fn remark(plan: &Plan, store: &Store, path: &Path) {
         console::note(format_args!(
             "{} in {path} of other versions of the program: not used, and kept",
             plural(store.of_other_versions() as u64, "result")
+        ));
+    }
+    let other = store.of_other_parameters(cells);
+    if other > 0 {
+        console::note(format_args!(
+            "{} in {path} of methods with other parameters than they have now: not used, and kept",
+            plural(other as u64, "result")
         ));
     }
 }

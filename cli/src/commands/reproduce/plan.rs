@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::commands::compare::{Contender, Protocol};
 
@@ -100,6 +101,9 @@ pub struct Experiment {
     /// Protocols of `compare`, in place of the paper's.
     #[serde(default)]
     pub protocols: Vec<Protocol>,
+    /// More of them, by data set: not every one makes sense on each.
+    #[serde(default)]
+    pub more_protocols: BTreeMap<String, Vec<Protocol>>,
 }
 
 /// A row of the paper's tables, from 32 bits on.
@@ -122,9 +126,35 @@ pub struct Cell {
     pub every: Option<usize>,
     pub tsne: bool,
     pub protocol: Protocol,
+    /// The method's parameters, defaults and presets included, which a spec does not name.
+    pub parameters: Map<String, Value>,
 }
 
 impl Cell {
+    /// The first run of a method with its parameters, with the data set's batches.
+    pub fn new(
+        experiment: &Experiment,
+        dataset: &Dataset,
+        spec: &str,
+        bits: usize,
+        protocol: Protocol,
+    ) -> Result<Cell> {
+        let method = if spec == DENSE { "bsodh" } else { spec };
+        let contender = Contender::named(method, Some(&dataset.preset), protocol)
+            .with_context(|| spec.to_owned())?;
+        Ok(Cell {
+            dataset: dataset.name.clone(),
+            spec: spec.to_owned(),
+            bits,
+            seed: 1,
+            batch: dataset.batch,
+            every: experiment.every,
+            tsne: experiment.tsne,
+            protocol,
+            parameters: contender.method.table(),
+        })
+    }
+
     /// What the cell's result is kept under.
     pub fn key(&self) -> String {
         let every = self.every.map_or(String::new(), |every| format!(" every {every}"));
@@ -193,7 +223,9 @@ impl Plan {
         let place = |cell: &Cell| self.datasets.iter().position(|d| d.name == cell.dataset);
         // What is slow comes last, so that a page with most of it is there early.
         let slow = |cell: &Cell| self.method(&cell.spec).is_some_and(|method| method.slow);
-        cells.sort_by_key(|cell| (slow(cell), place(cell), cell.seed));
+        // Protocols that draw their rows come after those that share the split of the seed.
+        let drawn = |cell: &Cell| cell.protocol.several_labels().map(|_| cell.protocol.name());
+        cells.sort_by_key(|cell| (slow(cell), place(cell), cell.seed, drawn(cell)));
         Ok(cells)
     }
 }
@@ -228,12 +260,29 @@ impl Experiment {
         specs
     }
 
+    /// The protocols by which it measures on a data set.
+    fn protocols_on(&self, dataset: &Dataset) -> Vec<Protocol> {
+        let more = self.more_protocols.get(&dataset.name).into_iter().flatten();
+        let protocols: Vec<Protocol> = self.protocols.iter().chain(more).copied().collect();
+        if protocols.is_empty() { vec![Protocol::Paper] } else { protocols }
+    }
+
+    /// All protocols other than the paper's that it measures by, on whatever data set, each once.
+    pub fn all_protocols(&self) -> Vec<Protocol> {
+        let mut all = Vec::new();
+        for protocol in self.protocols.iter().chain(self.more_protocols.values().flatten()) {
+            if !all.contains(protocol) {
+                all.push(*protocol);
+            }
+        }
+        all
+    }
+
     /// Its cells on a data set.
     pub fn cells(&self, plan: &Plan, dataset: &Dataset) -> Result<Vec<Cell>> {
         let mut cells = Vec::new();
         let batches = if self.batches.is_empty() { &[dataset.batch][..] } else { &self.batches };
-        let paper = [Protocol::Paper];
-        let protocols = if self.protocols.is_empty() { &paper[..] } else { &self.protocols };
+        let protocols = self.protocols_on(dataset);
         // A quick run looks at the larger sets once.
         let quick = self.datasets.iter().any(|name| name == "digits");
         let (bits, most) = match quick && dataset.name != "digits" {
@@ -241,22 +290,18 @@ impl Experiment {
             false => (&self.bits[..], self.seeds),
         };
         for spec in self.specs(plan) {
-            if spec != DENSE {
-                Contender::named(&spec, Some(&dataset.preset), protocols[0])
-                    .with_context(|| spec.clone())?;
-            }
             let entrant = plan.method(&spec);
             if quick && dataset.name != "digits" && entrant.is_some_and(|method| method.slow) {
                 continue;
             }
             let seeds = entrant.and_then(|method| method.seeds).unwrap_or(most).min(most);
-            for (&bits, seed) in bits.iter().flat_map(|b| (1..=seeds).map(move |s| (b, s))) {
-                for (&batch, &protocol) in
-                    batches.iter().flat_map(|batch| protocols.iter().map(move |p| (batch, p)))
+            for (&bits, &protocol) in
+                bits.iter().flat_map(|b| protocols.iter().map(move |p| (b, p)))
+            {
+                let cell = Cell::new(self, dataset, &spec, bits, protocol)?;
+                for (seed, &batch) in (1..=seeds).flat_map(|s| batches.iter().map(move |b| (s, b)))
                 {
-                    let (dataset, spec) = (dataset.name.clone(), spec.clone());
-                    let (every, tsne) = (self.every, self.tsne);
-                    cells.push(Cell { dataset, spec, bits, seed, batch, every, tsne, protocol });
+                    cells.push(Cell { seed, batch, ..cell.clone() });
                 }
             }
         }

@@ -86,8 +86,7 @@ impl<'a> Results<'a> {
         spec: &str,
         bits: usize,
     ) -> Runs<'a> {
-        let cell = cell(experiment, dataset, spec, bits);
-        self.of_all_seeds(experiment, Cell { protocol, ..cell })
+        self.of_all_seeds(experiment, Cell::new(experiment, dataset, spec, bits, protocol))
     }
 
     /// Those of a method with its parameters, at a length and with a size of batches (that of the
@@ -100,12 +99,14 @@ impl<'a> Results<'a> {
         bits: usize,
         batch: Option<usize>,
     ) -> Runs<'a> {
-        let cell = cell(experiment, dataset, spec, bits);
-        let batch = batch.unwrap_or(cell.batch);
-        self.of_all_seeds(experiment, Cell { batch, ..cell })
+        let batch = batch.unwrap_or(dataset.batch);
+        let cell = Cell::new(experiment, dataset, spec, bits, Protocol::Paper);
+        self.of_all_seeds(experiment, cell.map(|cell| Cell { batch, ..cell }))
     }
 
-    fn of_all_seeds(&self, experiment: &Experiment, cell: Cell) -> Runs<'a> {
+    /// None of what is no method: nothing was run of it either.
+    fn of_all_seeds(&self, experiment: &Experiment, cell: anyhow::Result<Cell>) -> Runs<'a> {
+        let Ok(cell) = cell else { return Runs { records: Vec::new() } };
         let record = |seed: u64| self.store.get(&Cell { seed, ..cell.clone() });
         Runs { records: (1..=experiment.seeds).filter_map(record).collect() }
     }
@@ -116,19 +117,5 @@ impl<'a> Results<'a> {
             Some(method) => (method.name.clone(), method.colour.clone()),
             None => (spec.replace([':', '+'], ", "), "#888888".to_owned()),
         }
-    }
-}
-
-/// The first run of a method with its parameters, by the paper's protocol and with the data set's batches.
-fn cell(experiment: &Experiment, dataset: &Dataset, spec: &str, bits: usize) -> Cell {
-    Cell {
-        dataset: dataset.name.clone(),
-        spec: spec.to_owned(),
-        bits,
-        seed: 1,
-        batch: dataset.batch,
-        every: experiment.every,
-        tsne: experiment.tsne,
-        protocol: Protocol::Paper,
     }
 }

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use hashbrook::dataset::{Data, Digits, digits};
 use hashbrook::eval::Measures;
 use hashbrook::learners::bsodh::dense::DenseBsodh;
-use hashbrook::protocol::{Checkpoint, Experiment};
+use hashbrook::protocol::{Checkpoint, Experiment, SeveralLabels};
 use hashbrook::{Batch, Center, Codes, Features, LabelList, Method, Model, Setup, hamming};
 
 use super::plan::{Cell, DENSE, Dataset};
@@ -20,14 +20,22 @@ use crate::commands::compare::{Contender, Protocol, Run, fingerprint};
 const ROWS_PER_CLASS: usize = 50;
 const MOST_CLASSES: usize = 10;
 
-/// A data set in memory, with the split of the seed at hand.
+/// A data set in memory, with the rows of the cell at hand.
 pub struct Loaded {
     pub name: String,
     data: Data,
     center: Vec<f32>,
     /// A checksum of the data.
     pub fingerprint: String,
-    split: Option<(u64, Data, Data)>,
+    split: Option<Split>,
+}
+
+/// The rows of a seed, as they are or made into rows with several labels.
+struct Split {
+    seed: u64,
+    several: Option<SeveralLabels>,
+    database: Data,
+    queries: Data,
 }
 
 impl Loaded {
@@ -66,6 +74,7 @@ impl Loaded {
             key: cell.key(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             data: self.fingerprint.clone(),
+            parameters: cell.parameters.clone(),
             state_bytes: 0,
             checkpoints: Vec::new(),
             classes: Classes::default(),
@@ -73,12 +82,17 @@ impl Loaded {
             measured: BTreeMap::new(),
             failed: None,
         };
-        if self.split.as_ref().is_none_or(|(seed, _, _)| *seed != cell.seed) {
-            self.split = None;
-            let (database, queries) = self.data.split(dataset.queries_per_class, cell.seed)?;
-            self.split = Some((cell.seed, database, queries));
-        }
-        let Some((_, database, queries)) = &self.split else { bail!("no split") };
+        let (seed, several) = (cell.seed, cell.protocol.several_labels());
+        // The old one goes before the new one comes: there is room for one.
+        let same = |split: &Split| split.seed == seed && split.several == several;
+        let Split { database, queries, .. } = match self.split.take().filter(same) {
+            Some(split) => self.split.insert(split),
+            None => {
+                let per_class = dataset.queries_per_class;
+                let (database, queries) = cell.protocol.split(&self.data, per_class, seed)?;
+                self.split.insert(Split { seed, several, database, queries })
+            }
+        };
         if cell.spec == DENSE {
             record.checkpoints = dense(&self.center, database, dataset, cell)?;
             return Ok(record);

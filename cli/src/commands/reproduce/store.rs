@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::plan::Cell;
 
@@ -18,6 +19,9 @@ pub struct Record {
     pub version: String,
     /// A checksum of the data.
     pub data: String,
+    /// The method's parameters. Results from before they were kept have none.
+    #[serde(default)]
+    pub parameters: Map<String, Value>,
     pub state_bytes: usize,
     pub checkpoints: Vec<Point>,
     pub classes: Classes,
@@ -104,8 +108,8 @@ impl Record {
     }
 }
 
-/// The file of results. Nothing in it is ever changed: results of other data, or of another version
-/// of the program, stay where they are and are not used.
+/// The file of results. Nothing in it is ever changed: results of other data, of another version of the
+/// program, or of a method with other parameters stay where they are and are not used.
 pub struct Store {
     file: File,
     /// By key, in the order of the file.
@@ -199,11 +203,27 @@ impl Store {
         self.records.values().flatten().filter(|record| !record.is_of_this_version()).count()
     }
 
-    /// The result of a cell, if it is there: of this version of the program, and of the data in use.
+    /// How many results are of these cells, but of methods that had other parameters then: a default may
+    /// have changed, or a preset.
+    pub fn of_other_parameters(&self, cells: &[Cell]) -> usize {
+        let other =
+            |cell| self.of(cell).filter(|record| record.parameters != cell.parameters).count();
+        cells.iter().map(other).sum()
+    }
+
+    /// The result of a cell, if it is there: of this version of the program, of the data in use, and of
+    /// the method with the parameters it has.
     pub fn get(&self, cell: &Cell) -> Option<&Record> {
-        let used = self.data.get(&cell.dataset)?;
-        let usable = |record: &&Record| record.is_of_this_version() && record.data == *used;
-        self.records.get(&cell.key())?.iter().rfind(usable)
+        self.of(cell).filter(|record| record.parameters == cell.parameters).last()
+    }
+
+    /// The results of a cell by this version of the program and of the data in use.
+    fn of(&self, cell: &Cell) -> impl Iterator<Item = &Record> {
+        let used = self.data.get(&cell.dataset);
+        let usable = move |record: &&Record| {
+            record.is_of_this_version() && used.is_some_and(|used| record.data == *used)
+        };
+        self.records.get(&cell.key()).into_iter().flatten().filter(usable)
     }
 
     pub fn put(&mut self, record: Record) -> Result<()> {
@@ -222,7 +242,13 @@ mod tests {
     fn cell(dataset: &str) -> Cell {
         let (dataset, spec) = (dataset.to_owned(), "lsh".to_owned());
         let protocol = crate::commands::compare::Protocol::Paper;
-        Cell { dataset, spec, bits: 8, seed: 1, batch: 10, every: None, tsne: false, protocol }
+        let parameters = parameters(0.5);
+        let (bits, seed, batch, every, tsne) = (8, 1, 10, None, false);
+        Cell { dataset, spec, bits, seed, batch, every, tsne, protocol, parameters }
+    }
+
+    fn parameters(rate: f32) -> Map<String, Value> {
+        Map::from_iter([("method".to_owned(), "lsh".into()), ("rate".to_owned(), rate.into())])
     }
 
     fn record(dataset: &str, data: &str, state_bytes: usize) -> Record {
@@ -230,6 +256,7 @@ mod tests {
             key: cell(dataset).key(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             data: data.to_owned(),
+            parameters: parameters(0.5),
             state_bytes,
             checkpoints: Vec::new(),
             classes: Classes::default(),
@@ -265,5 +292,32 @@ mod tests {
         store.put(Record { version: "0.0.0".into(), ..record("b", "same", 3) }).unwrap();
         assert_eq!(store.get(&cell("b")).map(|record| record.state_bytes), Some(9));
         assert_eq!(store.of_other_versions(), 1);
+    }
+    #[test]
+    fn results_of_other_parameters_are_not_used_and_not_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("results.jsonl");
+        let mut store = Store::open(&path).unwrap();
+        // As they were written before parameters were kept.
+        let mut before = serde_json::to_value(record("a", "one", 1)).unwrap();
+        before.as_object_mut().unwrap().remove("parameters");
+        store.put(serde_json::from_value(before).unwrap()).unwrap();
+        let now = cell("a");
+        assert!(store.get(&now).is_none());
+        assert_eq!(store.of_other_parameters(std::slice::from_ref(&now)), 1);
+        // A number that is not the same in single and in double precision comes back as it was.
+        store.put(Record { parameters: parameters(0.3), ..record("a", "one", 2) }).unwrap();
+        store.put(record("a", "one", 3)).unwrap();
+        store.put(Record { parameters: parameters(0.7), ..record("a", "one", 4) }).unwrap();
+        drop(store);
+        let store = Store::open(&path).unwrap();
+        let bytes = |parameters| {
+            let cell = Cell { parameters, ..now.clone() };
+            store.get(&cell).map(|record| record.state_bytes)
+        };
+        assert_eq!(bytes(parameters(0.5)), Some(3));
+        assert_eq!(bytes(parameters(0.3)), Some(2), "when the default is that again");
+        assert_eq!(bytes(parameters(0.1)), None);
+        assert_eq!(store.of_other_parameters(&[now]), 3);
     }
 }

@@ -11,8 +11,8 @@ pub(super) fn protocols(results: &Results<'_>, experiment: &Experiment, section:
          with a rotation (itq), which know no labels, and the cosine of the vectors themselves."
             .to_owned(),
     ));
-    for &protocol in &experiment.protocols {
-        section.blocks.extend(protocol.remark().map(|remark| Block::Text(remark.to_owned())));
+    for protocol in experiment.all_protocols() {
+        let mut tables = Vec::new();
         for dataset in results.datasets(experiment) {
             let columns = protocol.columns(1000, 100);
             let bits = experiment.bits.first().copied().unwrap_or(64);
@@ -32,12 +32,16 @@ pub(super) fn protocols(results: &Results<'_>, experiment: &Experiment, section:
                 continue;
             }
             let titles = columns.iter().map(|column| column.title.clone());
-            section.blocks.push(Block::Table(Table {
+            tables.push(Block::Table(Table {
                 caption: format!("{}: {}, {bits} bits", dataset.title, protocol.title()),
                 columns: std::iter::once("method".to_owned()).chain(titles).collect(),
                 rows,
                 wordy: false,
             }));
+        }
+        if !tables.is_empty() {
+            section.blocks.extend(protocol.remark().map(|remark| Block::Text(remark.to_owned())));
+            section.blocks.append(&mut tables);
         }
     }
 }

@@ -1,0 +1,40 @@
+//! Codes to measure with.
+
+use hashbrook::Codes;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+/// Codes around one for each of so many classes, each bit of which is turned with probability 0.05:
+/// about what supervised hashing makes. With no classes, random codes.
+pub fn clustered(bits: usize, count: usize, classes: usize, seed: u64) -> Codes {
+    let words = bits.div_ceil(64);
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let last = if bits.is_multiple_of(64) { u64::MAX } else { (1 << (bits % 64)) - 1 };
+    let draw = |rng: &mut ChaCha8Rng| -> Vec<u64> {
+        let mut code: Vec<u64> = (0..words).map(|_| rng.random()).collect();
+        code[words - 1] &= last;
+        code
+    };
+    let centers: Vec<Vec<u64>> = (0..classes).map(|_| draw(&mut rng)).collect();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut codes = Codes::new(bits).expect("a length there is");
+    for _ in 0..count {
+        if classes == 0 {
+            codes.push(&draw(&mut rng)).expect("fits");
+            continue;
+        }
+        let mut code = centers[rng.random_range(0..classes)].clone();
+        // From one turned bit straight to the next.
+        let mut bit = 0usize;
+        loop {
+            bit += (rng.random::<f64>().ln() / 0.95f64.ln()) as usize;
+            if bit >= bits {
+                break;
+            }
+            code[bit / 64] ^= 1 << (bit % 64);
+            bit += 1;
+        }
+        codes.push(&code).expect("fits");
+    }
+    codes
+}

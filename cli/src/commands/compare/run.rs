@@ -1,0 +1,210 @@
+//! One run by a protocol: learning, and measuring.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use hashbrook::eval::{Evaluation, Measures};
+use hashbrook::protocol::{
+    Experiment, Incremental, Ranked, UnseenClasses, Vectors, kept_out, learn_rows,
+};
+use hashbrook::{Batch, Center, Model, Setup};
+use serde_json::{Value, json};
+
+use super::cell::{Contender, Found};
+use super::protocol::{Protocol, labels};
+
+/// One run: what is learned and measured, of what.
+pub struct Run<'a> {
+    pub protocol: Protocol,
+    pub contender: &'a Contender,
+    pub bits: usize,
+    pub seed: u64,
+    /// How many rows of the database are streamed, and so many at a time.
+    pub rows: usize,
+    pub batch: Option<usize>,
+    pub top: usize,
+    pub ndcg_at: usize,
+    pub center: Center,
+    pub database: Batch<'a>,
+    pub queries: Batch<'a>,
+}
+
+impl<'a> Run<'a> {
+    /// What was measured, by the names of the columns.
+    pub fn found(&self) -> Result<Found> {
+        let values = match self.protocol {
+            Protocol::Paper => self.paper()?,
+            Protocol::Unseen => self.unseen()?,
+            Protocol::KeptOut => self.kept_out()?,
+            Protocol::Neighbours => self.neighbours()?,
+            Protocol::Incremental => self.incremental()?,
+            Protocol::Pairs | Protocol::Superclass => self.several_labels()?,
+        };
+        let columns = self.protocol.columns(self.top, self.ndcg_at);
+        Ok(columns.into_iter().map(|column| column.name).zip(values).collect())
+    }
+
+    fn rows(&self) -> usize {
+        self.rows.min(self.database.len())
+    }
+
+    fn batch(&self, rows: usize) -> usize {
+        self.batch.unwrap_or_else(|| rows.div_ceil(10).clamp(1, 2000))
+    }
+
+    fn start(&self, rows: usize) -> Result<Model> {
+        let method = &self.contender.method;
+        let mut setup = Setup::default();
+        setup.center = self.center.clone();
+        setup.warmup = Some(method.warmup().min(rows));
+        let dim = self.database.features().dim();
+        Ok(method.start_with(dim, self.bits, self.seed, setup)?)
+    }
+
+    fn paper(&self) -> Result<Vec<Value>> {
+        let mut measures = Measures::new(&[self.top], &[100], &[2]);
+        measures.ndcg_at = vec![self.ndcg_at];
+        let experiment = Experiment {
+            stream: self.database.slice(0..self.rows()),
+            database: self.database,
+            queries: self.queries,
+            batch: self.batch(self.rows()),
+            every: None,
+            measures,
+        };
+        let mut model = self.start(self.rows())?;
+        let checkpoints = experiment.run(&mut model, |_| {})?;
+        let Some(last) = checkpoints.last() else { bail!("nothing was measured") };
+        let function = model.try_hash_function()?;
+        let clock = Instant::now();
+        function.encode(self.database.features())?;
+        let rate = self.database.len() as f64 / clock.elapsed().as_secs_f64();
+        let mut values = scores(&last.evaluation);
+        values.extend([
+            json!(last.evaluation.ndcg_at[0].1),
+            json!(last.learning.as_secs_f64()),
+            json!(rate),
+            json!(model.to_bytes().len()),
+        ]);
+        Ok(values)
+    }
+
+    fn unseen(&self) -> Result<Vec<Value>> {
+        let labels = labels(self.database)?;
+        let classes = UnseenClasses::draw(labels, self.seed)?;
+        let Learned { ranked, .. } = self.ranked(&classes.stream(labels, self.rows)?)?;
+        let found = classes.measure(&ranked, &Measures::new(&[self.top], &[], &[]))?;
+        let both = |found: &Evaluation| [json!(found.map), json!(found.map_at[0].1)];
+        let mut values = [both(&found.unseen_alone), both(&found.unseen_among_all)].concat();
+        values.push(json!(found.seen_alone.map));
+        values.extend(both(&found.seen_among_all));
+        Ok(values)
+    }
+
+    fn kept_out(&self) -> Result<Vec<Value>> {
+        if self.rows >= self.database.len() {
+            bail!(
+                "all {} rows of the database are streamed, and none is kept out: take fewer (--rows)",
+                self.database.len()
+            );
+        }
+        let Learned { ranked, .. } = self.ranked(&(0..self.rows()).collect::<Vec<_>>())?;
+        let measures = Measures::new(&[self.top], &[100], &[2]);
+        let found = kept_out(&ranked, self.rows(), &measures)?;
+        let scores = |found: &Evaluation| {
+            let mut scores = scores(found);
+            if self.contender.by_vectors {
+                // A cosine has no radius.
+                scores[3] = Value::Null;
+            }
+            scores
+        };
+        Ok([scores(&found.streamed), scores(&found.others)].concat())
+    }
+
+    fn neighbours(&self) -> Result<Vec<Value>> {
+        let Learned { ranked, vectors, .. } = self.ranked(&(0..self.rows()).collect::<Vec<_>>())?;
+        let first = ranked.evaluate(&Measures::new(&[], &[1], &[]))?.precision_at[0].1;
+        let found = ranked.neighbours(&vectors, &[10, 100, 1000])?;
+        let mut values: Vec<Value> = found.kept.iter().map(|(_, share)| json!(share)).collect();
+        values.extend([json!(first), json!(found.reranked[2].1), json!(found.by_vectors)]);
+        Ok(values)
+    }
+
+    fn incremental(&self) -> Result<Vec<Value>> {
+        let order = Incremental::draw(labels(self.database)?, self.seed)?;
+        let measures = Measures::new(&[], &[], &[]);
+        let Learned { ranked, .. } = self.ranked(&(0..self.rows()).collect::<Vec<_>>())?;
+        let mixed = ranked.evaluate(&measures)?.map;
+        if self.contender.by_vectors {
+            let first = order.first(labels(self.queries)?)?;
+            let among = order.first(labels(self.database)?)?;
+            let first = ranked.evaluate_part(&first, &among, &measures)?.map;
+            return Ok(vec![json!(mixed), json!(mixed), json!(first), json!(first), Value::Null]);
+        }
+        let mut model = self.start(self.rows())?;
+        let sizes = (self.rows(), self.batch(self.rows()));
+        let found = order.run(&mut model, (self.database, self.queries), sizes, &measures)?;
+        let maps = [mixed, found.all.map, found.first_then.map, found.first_at_end.map];
+        let mut values = maps.map(|map| json!(map)).to_vec();
+        values.push(json!(found.learning.as_secs_f64()));
+        Ok(values)
+    }
+
+    /// Of rows that [`Protocol::split`] has drawn.
+    fn several_labels(&self) -> Result<Vec<Value>> {
+        let Learned { ranked, seconds, .. } = self.ranked(&(0..self.rows()).collect::<Vec<_>>())?;
+        let mut measures = Measures::new(&[self.top], &[], &[2]);
+        measures.ndcg_at = vec![self.ndcg_at];
+        let found = ranked.evaluate(&measures)?;
+        let mut values =
+            vec![json!(found.map), json!(found.map_at[0].1), json!(found.ndcg_at[0].1)];
+        values.extend(match self.contender.by_vectors {
+            // A cosine has no radius, and learns nothing.
+            true => [Value::Null, Value::Null],
+            false => [json!(found.precision_radius[0].1), json!(seconds)],
+        });
+        Ok(values)
+    }
+
+    /// What a contender makes of some rows.
+    fn ranked(&self, rows: &[usize]) -> Result<Learned<'a>> {
+        let mut model = self.start(rows.len())?;
+        let learning = learn_rows(&mut model, self.database, rows, self.batch(rows.len()))?;
+        // Some methods only add up as they learn, and solve when they are asked.
+        let clock = Instant::now();
+        let function = model.try_hash_function()?;
+        let seconds = (learning + clock.elapsed()).as_secs_f64();
+        // The protocols that do not need them are spared the memory.
+        let needed = self.contender.by_vectors || self.protocol == Protocol::Neighbours;
+        let few = if needed { self.database } else { self.database.slice(0..0) };
+        let vectors = Arc::new(Vectors::new(&function, few, self.queries)?);
+        let ranked = if self.contender.by_vectors {
+            Ranked::by_cosine(vectors.clone(), self.database, self.queries)
+        } else {
+            Ranked::by_codes(&function, self.database, self.queries)?
+        };
+        Ok(Learned { ranked, vectors, seconds })
+    }
+}
+
+/// What a contender makes of the rows that it has learned.
+struct Learned<'a> {
+    /// The ranking.
+    ranked: Ranked<'a>,
+    /// The vectors as it prepares them.
+    vectors: Arc<Vectors>,
+    /// How long learning took.
+    seconds: f64,
+}
+
+/// The measures of the papers.
+fn scores(found: &Evaluation) -> Vec<Value> {
+    vec![
+        json!(found.map),
+        json!(found.map_at[0].1),
+        json!(found.precision_at[0].1),
+        json!(found.precision_radius[0].1),
+    ]
+}

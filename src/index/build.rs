@@ -1,0 +1,166 @@
+//! [`IndexBuilder`]: index files of any size, in bounded memory.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::file::{self, Locking, Run};
+use super::search::SearchSegment;
+use super::state::{NewItems, State};
+use crate::codes::check_bits;
+use crate::kernel::Layout;
+use crate::{Codes, Error, Features, HashFunction, LabelNames, Labels, Result};
+
+/// Memory that a builder uses unless told otherwise.
+const MEMORY: usize = 64 << 20;
+
+/// Makes an index file of items that need not fit in memory.
+///
+/// Items may come in any order and in any number of batches. Those that are more than the
+/// [memory](IndexBuilder::memory) allows are sorted and put aside in temporary files beside the one that
+/// is made, which appears whole at the [end](IndexBuilder::finish), or not at all.
+///
+/// ```
+/// use hashbrook::{Codes, Index, IndexBuilder};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("codes.index");
+/// let mut builder = IndexBuilder::of_codes(&path, 8)?.memory(1 << 20);
+/// builder.add_codes(&[7, 3], &Codes::from_bytes(8, &[0b0001, 0b0111])?, None)?;
+/// builder.add_codes(&[5], &Codes::from_bytes(8, &[0b1111])?, None)?;
+/// builder.finish()?;
+/// assert_eq!(Index::open(&path)?.ids()?, [3, 5, 7]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct IndexBuilder {
+    path: PathBuf,
+    /// Segments of runs come first, then those in memory.
+    state: State,
+    runs: Vec<Run>,
+    memory: usize,
+}
+
+impl IndexBuilder {
+    /// A file for vectors, which are encoded by this function. Its labels are called what the
+    /// function's are, until [told otherwise](IndexBuilder::set_label_names).
+    ///
+    /// # Errors
+    /// When no file can be written there.
+    pub fn new(path: impl AsRef<Path>, function: HashFunction) -> Result<Self> {
+        let (layout, names) = (Layout::new(function.bits()), function.label_names().clone());
+        let mut state = State::empty(layout, Some(function));
+        state.names = Arc::new(names);
+        IndexBuilder::of(path.as_ref(), state)
+    }
+
+    /// A file for codes of a length, from 1 to [`MAX_BITS`](crate::MAX_BITS).
+    ///
+    /// # Errors
+    /// When `bits` is not in that range, or no file can be written there.
+    pub fn of_codes(path: impl AsRef<Path>, bits: usize) -> Result<Self> {
+        check_bits(bits)?;
+        IndexBuilder::of(path.as_ref(), State::empty(Layout::new(bits), None))
+    }
+
+    fn of(path: &Path, state: State) -> Result<Self> {
+        crate::file::check_writable(path)?;
+        Ok(IndexBuilder { path: path.to_path_buf(), state, runs: Vec::new(), memory: MEMORY })
+    }
+
+    /// How many bytes of memory it may use for items, 64 MiB unless told otherwise. It uses no less
+    /// than one batch of items takes.
+    #[must_use]
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// How many items were added.
+    pub fn len(&self) -> usize {
+        self.state.len()
+    }
+
+    /// Whether none were added.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The function that makes its codes, if it has one.
+    pub fn function(&self) -> Option<&HashFunction> {
+        self.state.function.as_ref()
+    }
+
+    /// Says what the labels are called.
+    pub fn set_label_names(&mut self, names: LabelNames) {
+        self.state.names = Arc::new(names);
+    }
+
+    /// Adds items. An id that was given in another batch is an error of [`finish`](IndexBuilder::finish).
+    ///
+    /// # Errors
+    /// When an id is given twice, there are not as many ids or labels as vectors, these have another
+    /// dimension, or what is put aside cannot be written.
+    pub fn add(
+        &mut self,
+        ids: &[u64],
+        features: Features<'_>,
+        labels: Option<Labels<'_>>,
+    ) -> Result<()> {
+        let codes = self.state.function.as_ref().ok_or(Error::NoFunction)?.encode(features)?;
+        self.add_codes(ids, &codes, labels)
+    }
+
+    /// Like [`add`](IndexBuilder::add), of items that are encoded already.
+    ///
+    /// # Errors
+    /// As for [`add`](IndexBuilder::add).
+    pub fn add_codes(
+        &mut self,
+        ids: &[u64],
+        codes: &Codes,
+        labels: Option<Labels<'_>>,
+    ) -> Result<()> {
+        let items = NewItems { ids, codes, labels };
+        let order = self.state.check(items)?;
+        self.state.put(items, &order)?;
+        // Putting segments together takes their memory once more.
+        if 2 * self.in_memory().map(|segment| segment.segment.columns().memory()).sum::<usize>()
+            > self.memory
+        {
+            self.put_aside()?;
+        }
+        Ok(())
+    }
+
+    fn in_memory(&self) -> impl Iterator<Item = &SearchSegment> {
+        self.state.segments[self.runs.len()..].iter()
+    }
+
+    /// Writes what is in memory to a file of its own.
+    fn put_aside(&mut self) -> Result<()> {
+        let mut state = self.state.clone();
+        state.segments.drain(..self.runs.len());
+        let (run, segment) = Run::write(&state, &self.path)?;
+        self.state.segments.truncate(self.runs.len());
+        self.state.segments.push(SearchSegment::new(segment));
+        self.runs.push(run);
+        Ok(())
+    }
+
+    /// Writes the file, whole or not at all, replacing what stood there.
+    ///
+    /// # Errors
+    /// When an id was given twice, the file cannot be written, another process is writing it, or that
+    /// cannot be ruled out ([`Error::CannotLock`]).
+    pub fn finish(self) -> Result<()> {
+        file::write(&self.state, &self.path, Locking::Required)
+    }
+
+    /// Like [`finish`](IndexBuilder::finish), also where the file system cannot lock files: that no
+    /// other process writes the file is for you to see to.
+    ///
+    /// # Errors
+    /// When an id was given twice, the file cannot be written, or another process is seen to write it.
+    pub fn finish_unlocked(self) -> Result<()> {
+        file::write(&self.state, &self.path, Locking::WherePossible)
+    }
+}
