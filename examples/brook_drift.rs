@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let folder = arguments.next().ok_or("usage: brook_drift FOLDER [SVG]")?;
     let files = |name: &str| ["train", "t10k"].map(|part| format!("{folder}/{part}-{name}.gz"));
-    let data = Data::read(&files("images-idx3-ubyte"), &files("labels-idx1-ubyte"))?;
+    let data = Data::load(&files("images-idx3-ubyte"), &files("labels-idx1-ubyte"))?;
     let (database, queries) = data.split(100, 1)?;
     drop(data);
     let mut curves = Vec::new();

@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seeds: u64 = arguments.next().as_deref().unwrap_or("3").parse()?;
     let wanted: Vec<String> = arguments.collect();
     let files = |name: &str| ["train", "t10k"].map(|part| format!("{folder}/{part}-{name}.gz"));
-    let data = Data::read(&files("images-idx3-ubyte"), &files("labels-idx1-ubyte"))?;
+    let data = Data::load(&files("images-idx3-ubyte"), &files("labels-idx1-ubyte"))?;
     let mean = data.mean();
     let splits = (1..=seeds).map(|seed| data.split(100, seed)).collect::<Result<Vec<_>, _>>()?;
     drop(data);

@@ -81,12 +81,12 @@ fn main() -> Result<()> {
     // --- and compared, on digits centred beforehand ---
 
     let Digits { mut features, labels } = digits();
-    let all = Data::new(Digits::DIM, features.clone(), LabelList::from_single(labels.clone()))?;
+    let all = Data::new(Digits::DIM, features.clone(), LabelList::single(labels.clone()))?;
     let mean = all.mean();
     for row in features.chunks_exact_mut(Digits::DIM) {
         row.iter_mut().zip(&mean).for_each(|(value, mean)| *value -= mean);
     }
-    let data = Data::new(Digits::DIM, features, LabelList::from_single(labels))?;
+    let data = Data::new(Digits::DIM, features, LabelList::single(labels))?;
     let (database, queries) = data.split(20, 1)?;
     let experiment = Experiment {
         stream: database.batch(),

@@ -85,7 +85,7 @@ fn main() -> Result<(), Failure> {
         let files = |files: &[&str]| {
             files.iter().map(path).map(|p| p.display().to_string()).collect::<Vec<_>>()
         };
-        let data = Data::read(&files(set.features), &files(set.labels))?;
+        let data = Data::load(&files(set.features), &files(set.labels))?;
         let mut sums = vec![Scores::default(); methods.len()];
         for seed in 1..=seeds {
             let (database, queries) = several.draw(data.batch(), QUERIES, seed)?;

@@ -153,6 +153,23 @@ impl<'a> Labels<'a> {
         }
     }
 
+    /// The labels of each row, row after row.
+    ///
+    /// ```
+    /// use hashbrook::Labels;
+    ///
+    /// let labels = Labels::sets(&[2, 2, 3], &[7, 4, 7])?;
+    /// let rows: Vec<&[u32]> = labels.iter().collect();
+    /// assert_eq!(rows, [&[7, 4][..], &[], &[7]]);
+    /// # Ok::<(), hashbrook::Error>(())
+    /// ```
+    pub fn iter(
+        &self,
+    ) -> impl ExactSizeIterator<Item = &'a [u32]> + DoubleEndedIterator + Clone + use<'a> {
+        let labels = *self;
+        (0..labels.len()).map(move |row| labels.row(row))
+    }
+
     /// The labels of a range of rows.
     ///
     /// # Panics

@@ -36,8 +36,9 @@
 mod blobs;
 
 use self::blobs::{BITS, ClassDistances, DIM, blobs, tells_apart};
-use crate::dataset::{Data, LabelList};
+use crate::dataset::Data;
 use crate::eval::{Measures, evaluate};
+use crate::labels::LabelList;
 use crate::{Batch, Features, HashFunction, HashParts, Learner, Result, learners};
 
 /// Starts a learner: for vectors of a dimension, codes of a length, and a seed.
@@ -254,7 +255,7 @@ fn one_class_only<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
     let rows = blobs(1500, 5);
     let apart = |labels: Vec<u32>| -> std::result::Result<f64, String> {
         let values = rows.batch().features().values().to_vec();
-        let data = Data::new(DIM, values, LabelList::from_single(labels)).expect("as many as rows");
+        let data = Data::new(DIM, values, LabelList::single(labels)).expect("as many as rows");
         let learner = after(subject, data.batch(), 100)?;
         works(&learner)?;
         Ok(ClassDistances::of(&learner.hash_function())?.overall())
@@ -292,7 +293,7 @@ fn late_classes<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
 fn several_labels<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
     let data = blobs(1500, 7);
     let blob = |row: u32| data.batch().labels().expect("labelled").row(row as usize)[0];
-    let mut labels = LabelList::new_sets();
+    let mut labels = LabelList::new();
     for row in 0..1500u32 {
         match row % 5 {
             0 => labels.push_set(&[]),

@@ -73,6 +73,43 @@ impl Codes {
         bytes
     }
 
+    /// Takes packed words, `bits.div_ceil(64)` to a code. Nothing is copied.
+    ///
+    /// ```
+    /// use hashbrook::Codes;
+    ///
+    /// let codes = Codes::from_words(70, vec![5, 1, 0, 32])?;
+    /// assert_eq!((codes.len(), codes.words_per_code()), (2, 2));
+    /// assert!(codes.bit(0, 2) && codes.bit(1, 69));
+    /// assert_eq!(codes.into_words(), [5, 1, 0, 32]);
+    /// // A code of 70 bits has six in its second word, and ends with a word of its own.
+    /// assert!(Codes::from_words(70, vec![5, 64]).is_err());
+    /// assert!(Codes::from_words(70, vec![5, 1, 0]).is_err());
+    /// # Ok::<(), hashbrook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When `bits` is out of range, the words are not a whole number of codes, or a code has bits
+    /// set beyond the last.
+    pub fn from_words(bits: usize, words: Vec<u64>) -> Result<Self> {
+        check_bits(bits)?;
+        let width = bits.div_ceil(64);
+        if !words.len().is_multiple_of(width) {
+            let problem = "the words are not a whole number of codes";
+            return Err(Error::PackedCodes { row: words.len() / width, bits, problem });
+        }
+        if let Some(row) = words.chunks_exact(width).position(|code| has_more_bits(code, bits)) {
+            let problem = "it has bits set beyond the last";
+            return Err(Error::PackedCodes { row, bits, problem });
+        }
+        Ok(Codes { bits, words })
+    }
+
+    /// The words of all codes, as [`words`](Codes::words) shows them, to keep. Nothing is copied.
+    pub fn into_words(self) -> Vec<u64> {
+        self.words
+    }
+
     /// Appends a code given as words.
     ///
     /// # Errors
@@ -83,7 +120,7 @@ impl Codes {
             let problem = "it has another number of words";
             return Err(Error::PackedCodes { row, bits, problem });
         }
-        if !bits.is_multiple_of(64) && code[code.len() - 1] >> (bits % 64) != 0 {
+        if has_more_bits(code, bits) {
             let problem = "it has bits set beyond the last";
             return Err(Error::PackedCodes { row, bits, problem });
         }
@@ -170,6 +207,11 @@ impl Codes {
             Err(Error::CodeLength { left: self.bits, right: bits })
         }
     }
+}
+
+/// Whether the words of a code have bits set beyond the last.
+fn has_more_bits(code: &[u64], bits: usize) -> bool {
+    !bits.is_multiple_of(64) && code.last().is_some_and(|last| last >> (bits % 64) != 0)
 }
 
 /// In how many bits two codes differ. Words beyond the shorter of the two are not looked at.

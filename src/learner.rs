@@ -1,15 +1,11 @@
-//! [`Learner`], the trait behind every method, and [`Method`], the methods there are.
+//! [`Learner`], the trait behind every method, and what the library's own learners keep to besides it:
+//! how they are started, warmed up, merged and saved ([`BuiltIn`]).
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
 
-use crate::dataset::LabelNames;
-use crate::learners::{BuiltIn, Loaded, Start, TrainingCodes};
-use crate::learners::{
-    adapthash, brook, bsodh, frosh, hcoh, hmoh, itq, lsh, mihash, okh, osh, sketchhash,
-};
+use crate::labels::LabelNames;
 use crate::tensors::Tensors;
-use crate::{Batch, Error, Features, HashFunction, Labels, Model, Result, Setup};
+use crate::{Batch, Codes, Error, Features, HashFunction, HashParts, Labels, Result};
 
 /// Learns a hash function from a stream, batch by batch.
 ///
@@ -59,365 +55,114 @@ impl std::ops::AddAssign for Step {
     }
 }
 
-/// Defines [`Method`] and the learners behind it from one list.
-macro_rules! methods {
-    ($($(#[doc = $doc:literal])* $variant:ident($module:ident) => $learner:ident,)*) => {
-        /// A method with its parameters: a published one, or this library's own.
-        ///
-        /// In JSON and TOML it is one flat table, tagged by name; what is left out has the value
-        /// of its paper, and what is not known is refused:
-        ///
-        /// ```
-        /// use hashbrook::Method;
-        ///
-        /// let method: Method = serde_json::from_str(r#"{ "method": "bsodh", "ridge": 0.3 }"#)?;
-        /// assert_eq!(method.name(), "bsodh");
-        /// let misspelt = r#"{ "method": "bsodh", "rigde": 0.3 }"#;
-        /// assert!(serde_json::from_str::<Method>(misspelt).is_err());
-        /// # Ok::<(), serde_json::Error>(())
-        /// ```
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        #[serde(tag = "method", rename_all = "lowercase")]
-        #[non_exhaustive]
-        pub enum Method {
-            $($(#[doc = $doc])* $variant($module::Params),)*
-        }
+/// A learner of the library's own: it is started from parameters, and can be saved as arrays.
+pub(crate) trait BuiltIn: Learner + Sized {
+    /// Its parameters.
+    type Params;
+    /// Its name, in files and on the command line.
+    const NAME: &'static str;
+    /// Whether it learns from labels.
+    const SUPERVISED: bool;
+    /// Whether it must see the first rows of the stream before it can learn.
+    const WARMS_UP: bool = false;
 
-        impl Method {
-            /// Every method with the parameters of its paper.
-            pub fn all() -> Vec<Method> {
-                vec![$(Method::$variant($module::Params::default()),)*]
-            }
+    /// Whatever is wrong with the parameters is found here, before anything else is done.
+    fn check(params: &Self::Params, start: &Start) -> Result<()>;
 
-            /// The method's name, as in files and on the command line.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $(Method::$variant(_) => $module::$learner::NAME,)*
-                }
-            }
+    /// A learner that has seen nothing, of parameters that were checked.
+    fn start(params: &Self::Params, start: Start) -> Self;
 
-            /// Whether the method learns from labels and cannot do without them.
-            pub fn is_supervised(&self) -> bool {
-                match self {
-                    $(Method::$variant(_) => $module::$learner::SUPERVISED,)*
-                }
-            }
-
-            /// Whether the method must see the first rows of a stream before it can learn.
-            pub(crate) fn warms_up(&self) -> bool {
-                match self {
-                    $(Method::$variant(_) => $module::$learner::WARMS_UP,)*
-                }
-            }
-
-            /// How many of a stream's first rows it warms up with, unless told otherwise.
-            pub fn warmup(&self) -> usize {
-                match self {
-                    $(Method::$variant(params) => $module::$learner::warmup(params),)*
-                }
-            }
-
-            pub(crate) fn start_learner(&self, start: Start) -> Result<Running> {
-                self.check(&start)?;
-                Ok(match self {
-                    $(Method::$variant(params) => {
-                        Running::$variant($module::$learner::start(params, start))
-                    })*
-                })
-            }
-
-            fn check(&self, start: &Start) -> Result<()> {
-                match self {
-                    $(Method::$variant(params) => $module::$learner::check(params, start),)*
-                }
-            }
-
-            pub(crate) fn load_learner(&self, start: Start, state: &mut Tensors) -> Loaded<Running> {
-                self.check(&start).map_err(|error| error.to_string())?;
-                Ok(match self {
-                    $(Method::$variant(params) => {
-                        Running::$variant($module::$learner::load(params, start, state)?)
-                    })*
-                })
-            }
-        }
-
-        /// A learner of the library's own, at work.
-        #[derive(Clone, Debug)]
-        pub(crate) enum Running {
-            $($variant($module::$learner),)*
-        }
-
-        impl Running {
-            pub(crate) fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {
-                match self {
-                    $(Running::$variant(learner) => learner.warm_up(first),)*
-                }
-            }
-
-            /// Both are of one method.
-            pub(crate) fn merge(
-                &mut self,
-                other: &Running,
-                translate: &dyn Fn(u32) -> u32,
-            ) -> Result<()> {
-                match (self, other) {
-                    $((Running::$variant(learner), Running::$variant(other)) => {
-                        learner.merge(other, translate)
-                    })*
-                    _ => Err(Error::NotMergeable { problem: "their methods differ".to_owned() }),
-                }
-            }
-
-            pub(crate) fn unlearn(
-                &mut self,
-                batch: Batch<'_>,
-                name: &dyn Fn(u32) -> String,
-            ) -> Result<()> {
-                match self {
-                    $(Running::$variant(learner) => learner.unlearn(batch, name),)*
-                }
-            }
-
-            pub(crate) fn relabel(
-                &mut self,
-                features: Features<'_>,
-                old_and_new: (Labels<'_>, Labels<'_>),
-                name: &dyn Fn(u32) -> String,
-            ) -> Result<()> {
-                match self {
-                    $(Running::$variant(learner) => learner.relabel(features, old_and_new, name),)*
-                }
-            }
-
-            pub(crate) fn sibling(&self) -> Result<Running> {
-                match self {
-                    $(Running::$variant(learner) => learner.sibling().map(Running::$variant),)*
-                }
-            }
-
-            pub(crate) fn training_codes(&self) -> Option<TrainingCodes> {
-                match self {
-                    $(Running::$variant(learner) => learner.training_codes(),)*
-                }
-            }
-
-            pub(crate) fn is_warm(&self) -> bool {
-                match self {
-                    $(Running::$variant(learner) => learner.is_warm(),)*
-                }
-            }
-
-            pub(crate) fn name_labels(&mut self, names: &LabelNames) {
-                match self {
-                    $(Running::$variant(learner) => learner.name_labels(names),)*
-                }
-            }
-
-            pub(crate) fn save(&self, state: &mut Tensors) {
-                match self {
-                    $(Running::$variant(learner) => learner.save(state),)*
-                }
-            }
-
-            pub(crate) fn save_learned(&self, state: &mut Tensors) {
-                match self {
-                    $(Running::$variant(learner) => learner.save_learned(state),)*
-                }
-            }
-        }
-
-        impl Learner for Running {
-            fn learn(&mut self, batch: Batch<'_>) -> Result<Step> {
-                match self {
-                    $(Running::$variant(learner) => learner.learn(batch),)*
-                }
-            }
-
-            fn hash_function(&self) -> HashFunction {
-                match self {
-                    $(Running::$variant(learner) => learner.hash_function(),)*
-                }
-            }
-
-            fn try_hash_function(&self) -> Result<HashFunction> {
-                match self {
-                    $(Running::$variant(learner) => learner.try_hash_function(),)*
-                }
-            }
-        }
-    };
-}
-
-methods! {
-    /// This library's own: the whole stream at once, from sums.
-    Brook(brook) => Brook,
-    /// Balanced similarity for online discrete hashing (AAAI 2019).
-    Bsodh(bsodh) => Bsodh,
-    /// Online kernel hashing (IJCAI 2013).
-    Okh(okh) => Okh,
-    /// Online sketching hashing (CVPR 2015), without labels.
-    SketchHash(sketchhash) => SketchHash,
-    /// Faster online sketching hashing (UAI 2017), without labels.
-    Frosh(frosh) => Frosh,
-    /// Adaptive hashing (ICCV 2015).
-    AdaptHash(adapthash) => AdaptHash,
-    /// Online supervised hashing (CVIU 2017).
-    Osh(osh) => Osh,
-    /// Hashing with mutual information (ICCV 2017).
-    MiHash(mihash) => MiHash,
-    /// Hadamard codebook learning (ACM MM 2018).
-    Hcoh(hcoh) => Hcoh,
-    /// Hadamard matrix guided online hashing (IJCV 2020).
-    Hmoh(hmoh) => Hmoh,
-    /// Iterative quantization (TPAMI 2013), without labels, from the first rows alone.
-    Itq(itq) => Itq,
-    /// Random projections, which learn nothing.
-    Lsh(lsh) => Lsh,
-}
-
-/// What a parameter should be, in words for people, from the message of a parser.
-fn expectation(message: &str) -> String {
-    let Some((_, expected)) = message.split_once("expected ") else { return message.to_owned() };
-    let expected = expected.replace('`', "").replace("one of ", "");
-    let expected = match expected.as_str() {
-        "usize" | "u64" | "u32" => "a whole number of 0 or more",
-        "f64" | "f32" => "a number",
-        "a boolean" => "true or false",
-        other => other,
-    };
-    match expected.rsplit_once(", ") {
-        Some((others, last)) => format!("expected {others} or {last}"),
-        None => format!("expected {expected}"),
-    }
-}
-
-/// The parameters that the papers use on their data sets.
-const PRESETS: &str = include_str!("presets.json");
-
-impl Method {
-    /// A method by its name, with the parameters of its paper.
-    ///
-    /// # Errors
-    /// When there is no such method.
-    pub fn named(name: &str) -> Result<Method> {
-        let all = Method::all();
-        let known = all.iter().map(Method::name).collect::<Vec<_>>().join(", ");
-        all.into_iter()
-            .find(|method| method.name() == name)
-            .ok_or(Error::UnknownMethod { name: name.to_owned(), known })
+    /// How many rows it wants to see first, if the user does not say.
+    fn warmup(_params: &Self::Params) -> usize {
+        WARMUP
     }
 
-    /// The names of the data sets there are presets for.
-    pub fn presets() -> Vec<String> {
-        Method::preset_table().into_iter().map(|(name, _)| name).collect()
-    }
-
-    fn preset_table() -> serde_json::Map<String, Value> {
-        serde_json::from_str(PRESETS).expect("the presets are part of the library, and tested")
-    }
-
-    /// Sets the parameters that the papers use on a data set. A method that has none for it stays
-    /// as it is.
-    ///
-    /// # Errors
-    /// When there are no presets for such a data set.
-    pub fn preset(&mut self, dataset: &str) -> Result<()> {
-        let table = Method::preset_table();
-        let Some(presets) = table.get(dataset) else {
-            let known = Method::presets().join(", ");
-            return Err(Error::UnknownPreset { name: dataset.to_owned(), known });
-        };
-        let Some(Value::Object(parameters)) = presets.get(self.name()) else { return Ok(()) };
-        parameters.iter().try_for_each(|(name, value)| self.set_value(name, value.clone()))
-    }
-
-    /// Sets one parameter from text, as a user would write it.
-    ///
-    /// ```
-    /// use hashbrook::Method;
-    ///
-    /// let mut method = Method::named("bsodh")?;
-    /// method.set("ridge", "0.3")?;
-    /// method.set("order", "alternating")?;
-    /// assert!(method.set("rigde", "0.3").is_err());
-    /// # Ok::<(), hashbrook::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// When the method has no such parameter, or the value is not of its kind. Whether the value
-    /// is in range is checked by [`start`](Method::start).
-    pub fn set(&mut self, parameter: &str, value: &str) -> Result<()> {
-        // Numbers, true and false are read as such, all else as text.
-        let value = match serde_json::from_str::<Value>(value) {
-            Ok(value) if value.is_number() || value.is_boolean() => value,
-            _ => Value::String(value.to_owned()),
-        };
-        self.set_value(parameter, value)
-    }
-
-    /// Sets one parameter from a JSON value. See [`set`](Method::set).
-    ///
-    /// # Errors
-    /// As for [`set`](Method::set).
-    pub fn set_value(&mut self, parameter: &str, value: Value) -> Result<()> {
-        let mut table = self.table();
-        let Some(slot) = table.get_mut(parameter).filter(|_| parameter != "method") else {
-            return Err(Error::UnknownParameter {
-                method: self.name(),
-                name: parameter.to_owned(),
-                known: self.parameters().join(", "),
-            });
-        };
-        let found = value.to_string();
-        *slot = value;
-        match serde_json::from_value(Value::Object(table.clone())) {
-            Ok(method) => *self = method,
-            Err(problem) => {
-                // Which names there are is told of a name alone.
-                let name = Value::String(String::new());
-                let problem = match table.insert(parameter.to_owned(), name) {
-                    Some(Value::String(_)) => problem,
-                    _ => match serde_json::from_value::<Method>(Value::Object(table)) {
-                        Err(other) if other.to_string().contains("variant") => other,
-                        _ => problem,
-                    },
-                };
-                let (name, problem) = (parameter.to_owned(), expectation(&problem.to_string()));
-                return Err(Error::ParameterValue { name, found, problem });
-            }
-        }
+    /// Fixes what must be fixed before learning, from the stream's first rows.
+    fn warm_up(&mut self, _first: Batch<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// The names of the method's parameters.
-    pub fn parameters(&self) -> Vec<String> {
-        self.table().into_iter().map(|(name, _)| name).filter(|name| name != "method").collect()
+    /// What the function learned so far is made of, for vectors that are prepared already. The parts fit
+    /// each other, and are finite.
+    fn hash_parts(&self) -> Result<HashParts>;
+
+    /// Adds all that `other` learned, whose labels have the numbers that `translate` gives them.
+    fn merge(&mut self, _other: &Self, _translate: &dyn Fn(u32) -> u32) -> Result<()> {
+        Err(Error::NotSums { method: Self::NAME, what: "be merged" })
     }
 
-    /// The method and all its parameters as one flat JSON table.
-    pub fn table(&self) -> serde_json::Map<String, Value> {
-        match serde_json::to_value(self) {
-            Ok(Value::Object(table)) => table,
-            // A struct of numbers and names always serialises to a table.
-            _ => serde_json::Map::new(),
-        }
+    /// Forgets rows, as if they had never been learned. `name` is what a label is called in errors.
+    fn unlearn(&mut self, _batch: Batch<'_>, _name: &dyn Fn(u32) -> String) -> Result<()> {
+        Err(Error::NotSums { method: Self::NAME, what: "unlearn" })
     }
 
-    /// Starts learning vectors of `dim` dimensions into codes of `bits` bits, centred on the
-    /// first rows of the stream and scaled to unit length.
-    ///
-    /// # Errors
-    /// When a parameter, the dimension or the number of bits is out of range.
-    pub fn start(&self, dim: usize, bits: usize, seed: u64) -> Result<Model> {
-        self.start_with(dim, bits, seed, Setup::default())
+    /// Takes rows as if they had been learned with other labels.
+    fn relabel(
+        &mut self,
+        _: Features<'_>,
+        _old_and_new: (Labels<'_>, Labels<'_>),
+        _name: &dyn Fn(u32) -> String,
+    ) -> Result<()> {
+        Err(Error::NotSums { method: Self::NAME, what: "relabel" })
     }
 
-    /// Starts learning with a preparation of one's own choice. See [`start`](Method::start).
-    ///
-    /// # Errors
-    /// As for [`start`](Method::start), and when the setup does not fit.
-    pub fn start_with(&self, dim: usize, bits: usize, seed: u64, setup: Setup) -> Result<Model> {
-        Model::start(self.clone(), dim, bits, seed, setup)
+    /// A learner that has seen nothing, with all that the warm-up fixed.
+    fn sibling(&self) -> Result<Self> {
+        Err(Error::NotSums { method: Self::NAME, what: "have siblings" })
     }
+
+    /// Whether what the warm-up fixes is fixed; asked of learners that have one.
+    fn is_warm(&self) -> bool {
+        true
+    }
+
+    /// The codes that learning gave to items, where a method gives them any.
+    fn training_codes(&self) -> Option<TrainingCodes> {
+        None
+    }
+
+    /// Takes notice of what labels are called.
+    fn name_labels(&mut self, _names: &LabelNames) {}
+
+    /// Adds the learner's state to the arrays of a model file.
+    fn save(&self, state: &mut Tensors);
+
+    /// The same, without what follows from the rest and would have to be computed.
+    fn save_learned(&self, state: &mut Tensors) {
+        self.save(state);
+    }
+
+    /// Takes up a learner from its state; the parameters were checked.
+    fn load(params: &Self::Params, start: Start, state: &mut Tensors) -> Loaded<Self>;
+}
+
+/// How many of the stream's first rows a model warms up with, unless its method or its user says
+/// otherwise.
+pub(crate) const WARMUP: usize = 1000;
+
+/// The codes that a discrete method gave to the items it learned from, as it left them: not those
+/// that its hash function gives. For looking into a method; they are not saved with a model.
+#[derive(Clone, Debug)]
+pub struct TrainingCodes {
+    /// Those of the last batch, row by row: `B_s` of BSODH.
+    pub batch: Codes,
+    /// That of all older items with a set of labels: `B_e`.
+    pub existing: Vec<(Vec<u32>, Vec<u64>)>,
+}
+
+/// A learner that was loaded; or what is wrong with its state.
+pub(crate) type Loaded<T> = std::result::Result<T, String>;
+
+/// What all learners are started from, besides their parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Start {
+    pub(crate) dim: usize,
+    pub(crate) bits: usize,
+    pub(crate) seed: u64,
+    /// Whether rows come scaled to unit length.
+    pub(crate) unit: bool,
+    /// How many rows [`BuiltIn::warm_up`] will be given; fewer if the stream is shorter.
+    pub(crate) warmup: usize,
+    /// A projection to start from, dim x bits.
+    pub(crate) init: Option<Vec<f32>>,
 }

@@ -102,7 +102,7 @@
 //! # let path = folder.path().join("pets.model");
 //! let mut reader = Reader::open(&format!("{csv}:weight,height"))?;
 //! let mut model = Method::named("brook")?.start(reader.dim(), 16, 1)?;
-//! let labels = read_labels(&format!("{csv}:kind"), model.names_mut())?;
+//! let labels = read_labels(&format!("{csv}:kind"), model.label_names_mut())?;
 //! let mut row = 0;
 //! while let Some(features) = reader.next(2)? {
 //!     let labels = labels.view().slice(row..row + features.len());
@@ -210,11 +210,13 @@ pub mod file;
 mod hash;
 mod index;
 mod kernel;
+mod labels;
 mod learner;
 pub mod learners;
 mod linalg;
 mod mean;
 mod memory;
+mod method;
 mod model;
 pub mod protocol;
 mod similarity;
@@ -222,12 +224,13 @@ mod tensors;
 
 pub use batch::{Batch, Features, Labels};
 pub use codes::{Codes, MAX_BITS, hamming};
-pub use dataset::{LabelList, LabelNames};
 pub use error::{Error, ErrorKind, Result};
 pub use hash::{Compact, HashFunction, HashParts, Lift};
 pub use index::{Filter, Filtered, Hit, Hits, Index, IndexBuilder, Item, Snapshot, Statistics};
 pub use kernel::Kernel;
-pub use learner::{Learner, Method, Step};
+pub use labels::{LabelList, LabelNames};
+pub use learner::{Learner, Step};
 pub use mean::{Mean, Spread};
+pub use method::Method;
 pub use model::{Center, Model, Scale, Setup};
 pub use tensors::FileKind;

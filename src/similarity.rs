@@ -28,7 +28,7 @@ impl Carriers {
     /// The rows that carry each label.
     pub(crate) fn of_rows(labels: Labels<'_>) -> Self {
         let mut carriers = Carriers::default();
-        (0..labels.len()).for_each(|row| carriers.add(labels.row(row), row as u32));
+        (0..).zip(labels.iter()).for_each(|(row, labels)| carriers.add(labels, row));
         carriers
     }
 
@@ -102,7 +102,7 @@ impl LabelSets {
 
     /// The set of each row; new ones are added.
     pub(crate) fn number_rows(&mut self, labels: Labels<'_>) -> Vec<usize> {
-        (0..labels.len()).map(|row| self.number(labels.row(row))).collect()
+        labels.iter().map(|labels| self.number(labels)).collect()
     }
 
     /// The number of a set, if it is there; its labels ascend.

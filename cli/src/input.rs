@@ -63,10 +63,10 @@ pub fn open_for(function: &HashFunction, files: &[String]) -> Result<Reader> {
 
 /// How many rows some files have, by reading them if they do not say; `None` for what can be read
 /// only once.
-pub fn count_rows(files: &[String], reader: &Reader) -> Result<Option<usize>> {
+pub fn count_rows(files: &[String], reader: &mut Reader) -> Result<Option<usize>> {
     match reader.rows() {
         Some(rows) => Ok(Some(rows)),
-        None if are_regular(files) => Ok(Some(Reader::count(files)?)),
+        None if are_regular(files) => Ok(Some(reader.count_rows()?)),
         None => Ok(None),
     }
 }

@@ -52,7 +52,7 @@ fn main() -> Result<(), Failure> {
             files.iter().map(path).map(|path| path.display().to_string()).collect()
         };
         let clock = Instant::now();
-        let data = Data::read(&files(set.features), &files(set.labels))?;
+        let data = Data::load(&files(set.features), &files(set.labels))?;
         let center = data.mean();
         let mut table = Table::default();
         for seed in 1..=asked.seeds {

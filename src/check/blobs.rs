@@ -4,7 +4,8 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
 use crate::HashFunction;
-use crate::dataset::{Data, LabelList};
+use crate::dataset::Data;
+use crate::labels::LabelList;
 
 pub(super) const DIM: usize = 12;
 pub(super) const BITS: usize = 8;
@@ -29,7 +30,7 @@ pub(super) fn blobs(rows: usize, seed: u64) -> Data {
             features.push(center + noise * rng.random_range(-1.0..1.0f32));
         }
     }
-    Data::new(DIM, features, LabelList::from_single(labels)).expect("as it should be")
+    Data::new(DIM, features, LabelList::single(labels)).expect("as it should be")
 }
 
 /// The mean number of bits in which codes of two blobs differ, `[a][b]`, or of one, `[a][a]`.

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use super::array::RawRows;
 use super::extent::Extent;
 use super::input::Input;
+use super::records::RawRows;
 use crate::{Error, Result};
 
 /// How many bytes of rows are put together at a time. The more, the longer the runs that are read

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{LabelList, LabelNames, Reader, Split, read_labels_for};
+use super::labels::read_labels_for;
+use super::reader::Reader;
+use super::split::Split;
+use crate::labels::{LabelList, LabelNames};
 use crate::{Batch, Error, Features, Mean, Result};
 
 /// Labelled rows in memory.
@@ -25,12 +28,12 @@ impl Data {
         Ok(Data { dim, features, labels, names: None })
     }
 
-    /// Reads files one after the other, and keeps the names of labels: see [`Reader::open_all`] and
+    /// Reads files one after the other into memory, and keeps the names of labels: see [`Reader::open_all`] and
     /// [`read_labels_for`].
     ///
     /// # Errors
     /// When a file cannot be read, or there are not as many labels as rows.
-    pub fn read<S: AsRef<str>>(data: &[S], labels: &[S]) -> Result<Data> {
+    pub fn load<S: AsRef<str>>(data: &[S], labels: &[S]) -> Result<Data> {
         let mut reader = Reader::open_all(data)?;
         let mut features = Vec::new();
         while let Some(rows) = reader.next(8192)? {
@@ -68,7 +71,7 @@ impl Data {
     }
 
     /// What the labels are called in the files they were read from.
-    pub fn names(&self) -> Option<&LabelNames> {
+    pub fn label_names(&self) -> Option<&LabelNames> {
         self.names.as_deref()
     }
 
@@ -95,7 +98,8 @@ impl Data {
     /// # Errors
     /// As for [`Split::per_class`]; labels are called by their names.
     pub fn split(&self, queries_per_class: usize, seed: u64) -> Result<(Data, Data)> {
-        let split = Split::per_class(self.labels.view(), self.names(), queries_per_class, seed)?;
+        let split =
+            Split::per_class(self.labels.view(), self.label_names(), queries_per_class, seed)?;
         Ok((self.select(&split.database), self.select(&split.queries)))
     }
 }
@@ -115,13 +119,16 @@ mod tests {
         let features = path("x.csv", "0.5,1\n1,0\n0,1\n1,1\n0,0\n2,1\n");
         // By first appearance dog is 0, cat 1 and cow 2.
         let labels = path("y.txt", "dog\ncat\ndog\ncat\ndog\ncow\n");
-        let data = Data::read(&[features], &[labels]).unwrap();
-        assert_eq!(data.names().unwrap().iter().collect::<Vec<_>>(), ["dog", "cat", "cow"]);
+        let data = Data::load(&[features], &[labels]).unwrap();
+        assert_eq!(data.label_names().unwrap().iter().collect::<Vec<_>>(), ["dog", "cat", "cow"]);
         let error = data.split(1, 0).unwrap_err().to_string();
         assert!(error.contains("label \"cow\" has 1 items"), "{error}");
         let error = data.select(&[0, 1, 2, 4]).split(1, 0).unwrap_err().to_string();
         assert!(error.contains("label \"cat\" has 1 items"), "{error}");
         let (database, queries) = data.select(&[0, 1, 2, 3]).split(1, 0).unwrap();
-        assert_eq!((database.names(), queries.names()), (data.names(), data.names()));
+        assert_eq!(
+            (database.label_names(), queries.label_names()),
+            (data.label_names(), data.label_names())
+        );
     }
 }

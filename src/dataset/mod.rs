@@ -45,27 +45,31 @@ mod extent;
 mod format;
 mod idx;
 mod input;
+mod kept;
 mod labels;
 mod mat;
 mod npy;
 mod npz;
+mod open;
 mod packed;
 mod reader;
+mod records;
 mod source;
 mod spec;
 mod split;
 mod text;
 mod vecs;
 
-pub use content::first_line;
 pub use data::Data;
 pub use digits::{Digits, digits};
 pub use labels::{
-    LabelList, LabelNames, LabelsRead, read_labels, read_labels_all, read_labels_for, split_labels,
-    write_labels,
+    LabelsRead, read_labels, read_labels_all, read_labels_for, split_labels, write_labels,
 };
 pub use npy::{NpyElement, NpyWriter};
+pub use open::first_line;
 pub use packed::{NpzArray, read_codes, read_ids, read_ids_for, write_npz};
 pub use reader::Reader;
 pub use spec::file_of;
 pub use split::{Queries, Split};
+
+pub use crate::labels::{LabelList, LabelNames};

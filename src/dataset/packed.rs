@@ -10,6 +10,7 @@ use super::array::Array;
 use super::content::{Content, Purpose};
 use super::extent::shape;
 use super::npy::{NpyElement, header, text_bytes};
+use super::open::open;
 use super::source::Source;
 use super::text::{Lines, Table};
 use crate::file::AtomicFile;
@@ -22,7 +23,7 @@ use crate::{Codes, Error, Result};
 /// # Errors
 /// When the file cannot be read, is no such array, or has bits set beyond the last.
 pub fn read_codes(spec: &str, bits: Option<usize>) -> Result<Codes> {
-    let content = Content::open(spec, Purpose::Features)?;
+    let content = open(spec, Purpose::Features)?;
     let Content::Array(mut array) = content else {
         return Err(Error::malformed(Path::new(spec), "holds text; packed codes are uint8 arrays"));
     };
@@ -98,7 +99,7 @@ fn append_ids(spec: &str, ids: &mut Vec<u64>, most: usize) -> Result<()> {
             Err(Error::malformed(path, problem + "; there must be one per item"))
         }
     };
-    let content = Content::open(spec, Purpose::Labels)?;
+    let content = open(spec, Purpose::Labels)?;
     let path = content.path().to_path_buf();
     match content {
         Content::Array(mut array) => {

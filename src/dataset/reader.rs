@@ -5,15 +5,25 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::content::{Content, Purpose};
+use super::kept::Kept;
+use super::open::open;
 use super::source::Source;
 use super::text::NumberTable;
 use crate::{Error, Features, Result};
 
+/// How many rows are read at a time to count them.
+const ROWS_AT_ONCE: usize = 8192;
+
+/// How many numbers are kept of files that were read to count their rows: 64 MB.
+const MOST_KEPT: usize = 1 << 24;
+
 /// Streams rows of features from one or several files, one after the other.
 ///
-/// No more than the rows asked for is kept in memory, so files may be larger than that. See the
-/// [module](super) for the formats.
+/// No more than the rows asked for is kept in memory ([counting](Reader::count_rows) keeps 64 MB at most),
+/// so files may be larger than that. See the [module](super) for the formats.
 pub struct Reader {
+    /// What was opened, as the user wrote it.
+    specs: Vec<String>,
     dim: usize,
     rows: Option<usize>,
     is_u8: bool,
@@ -70,24 +80,9 @@ impl Reader {
         }
         let rows = sources.iter().try_fold(0usize, |sum, source| sum.checked_add(source.rows()?));
         let is_u8 = sources.iter().all(|source| source.is_u8());
-        let (values, remarks) = (Vec::new(), Vec::new());
-        Ok(Reader { dim, rows, is_u8, paths, sources, row: 0, values, remarks, failed: false })
-    }
-
-    /// How many rows some files have; where they do not say, by reading them.
-    ///
-    /// # Errors
-    /// As for [`open_all`](Reader::open_all) and [`next`](Reader::next).
-    pub fn count<S: AsRef<str>>(specs: &[S]) -> Result<usize> {
-        let mut reader = Reader::open_all(specs)?;
-        if let Some(rows) = reader.rows() {
-            return Ok(rows);
-        }
-        let mut rows = 0;
-        while let Some(part) = reader.next(8192)? {
-            rows += part.len();
-        }
-        Ok(rows)
+        let specs = specs.iter().map(|spec| spec.as_ref().to_owned()).collect();
+        let (values, remarks, failed) = (Vec::new(), Vec::new(), false);
+        Ok(Reader { specs, dim, rows, is_u8, paths, sources, row: 0, values, remarks, failed })
     }
 
     /// How many numbers a row has.
@@ -98,6 +93,45 @@ impl Reader {
     /// How many rows there are in all, where the files say; CSV and gzipped vecs files do not.
     pub fn rows(&self) -> Option<usize> {
         self.rows
+    }
+
+    /// How many rows there are in all: where the files do not say, by reading them, so that whatever is
+    /// wrong with them shows. What was read is kept for [`next`](Reader::next) if it is not more than 64 MB;
+    /// larger files are read again. Files that can be read only once, as pipes, cannot be counted.
+    ///
+    /// # Errors
+    /// As for [`open_all`](Reader::open_all) and [`next`](Reader::next).
+    pub fn count_rows(&mut self) -> Result<usize> {
+        match self.rows {
+            Some(rows) => Ok(rows),
+            None => self.count_keeping(MOST_KEPT),
+        }
+    }
+
+    fn count_keeping(&mut self, most: usize) -> Result<usize> {
+        if self.row > 0 || self.sources.len() < self.paths.len() {
+            // Rows were taken already, and are counted too.
+            return Reader::open_all(&self.specs)?.count_keeping(0);
+        }
+        let (mut values, mut rows, mut fits) = (Vec::new(), 0, true);
+        while let Some(part) = self.next(ROWS_AT_ONCE)? {
+            rows += part.len();
+            fits = fits && values.len() + part.values().len() <= most;
+            if fits {
+                values.extend_from_slice(part.values());
+            } else {
+                values = Vec::new();
+            }
+        }
+        if fits {
+            let kept = Kept::new(self.paths[0].clone(), self.dim, self.is_u8, values);
+            self.sources = VecDeque::from([Box::new(kept) as Box<dyn Source>]);
+        } else {
+            self.failed = true;
+            *self = Reader::open_all(&self.specs)?;
+        }
+        self.rows = Some(rows);
+        Ok(rows)
     }
 
     /// Whether the files hold a type (uint8, or truth values) all of whose values are whole
@@ -179,7 +213,7 @@ fn locate(error: Error, parts: &[Part], paths: &[PathBuf]) -> Error {
 }
 
 fn open_source(spec: &str) -> Result<Box<dyn Source>> {
-    let source: Box<dyn Source> = match Content::open(spec, Purpose::Features)? {
+    let source: Box<dyn Source> = match open(spec, Purpose::Features)? {
         Content::Array(array) => Box::new(array),
         Content::Text(input, columns) => Box::new(NumberTable::open(input, columns.as_deref())?),
         Content::Strings(strings) => {
@@ -198,5 +232,47 @@ impl fmt::Debug for Reader {
         let mut text = f.debug_struct("Reader");
         text.field("paths", &self.paths).field("dim", &self.dim).field("rows", &self.rows);
         text.finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_were_counted_are_read_once_or_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let all = |reader: &mut Reader| {
+            let mut all = Vec::new();
+            while let Some(rows) = reader.next(2).unwrap() {
+                all.extend_from_slice(rows.values());
+            }
+            all
+        };
+        let specs = [write("a.csv", "x,y\n1,2\n3,4\n"), write("b.csv", "5,6\n7,8\n9,10\n")];
+        let expected: Vec<f32> = (1..=10).map(|value| value as f32).collect();
+        let open = || Reader::open_all(&specs).unwrap();
+        for (most, again) in [(10, false), (9, true), (0, true)] {
+            let mut reader = open();
+            assert_eq!((reader.rows(), reader.count_keeping(most).unwrap()), (None, 5));
+            assert_eq!(reader.rows(), Some(5));
+            assert_eq!(reader.sources.len(), if again { 2 } else { 1 });
+            assert_eq!(all(&mut reader), expected);
+            let header = reader.remarks().iter().filter(|text| text.contains("header")).count();
+            assert_eq!(header, 1);
+            assert!(reader.next(1).unwrap().is_none());
+        }
+        let mut begun = open();
+        begun.next(3).unwrap();
+        assert_eq!(begun.count_rows().unwrap(), 5);
+        assert_eq!(all(&mut begun), expected[6..]);
+        let mut wrong = Reader::open(&write("c.csv", "1\n2\nthree\n")).unwrap();
+        assert!(wrong.count_rows().unwrap_err().to_string().contains("row 2"));
+        assert!(wrong.next(1).is_err());
     }
 }

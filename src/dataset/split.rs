@@ -6,7 +6,7 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 
-use super::LabelNames;
+use crate::labels::LabelNames;
 use crate::{Error, Labels, Result};
 
 /// Rows divided into queries and the database that they search.
@@ -112,8 +112,8 @@ impl Split {
 /// The rows that carry each label, ascending. A label given to a row twice counts once.
 fn rows_by_label(labels: Labels<'_>) -> BTreeMap<u32, Vec<usize>> {
     let mut by_label: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for row in 0..labels.len() {
-        for &label in labels.row(row) {
+    for (row, labels) in labels.iter().enumerate() {
+        for &label in labels {
             let rows = by_label.entry(label).or_default();
             if rows.last() != Some(&row) {
                 rows.push(row);

@@ -1,9 +1,10 @@
 //! fvecs, bvecs and ivecs files: every row its dimension, then its numbers.
 
-use super::array::{Array, RawRows};
+use super::array::Array;
 use super::element::{Element, Number};
 use super::extent::MAX_DIM;
 use super::input::{CHUNK, Input};
+use super::records::RawRows;
 use crate::{Error, Result};
 
 /// Bytes of the dimension before every row.

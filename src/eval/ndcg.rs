@@ -1,6 +1,6 @@
 //! Normalised discounted cumulative gain, for labels that are shared in part.
 
-use super::Measures;
+use super::measures::Measures;
 
 /// What a gain counts at each rank.
 pub(super) struct Discounts {

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::measures::{Evaluation, Measures, Scores, check, score_head, summary};
 use super::ndcg::Discounts;
-use super::{Evaluation, Measures, Scores, check, score_head, summary};
 use crate::similarity::Carriers;
 use crate::{Labels, Result};
 

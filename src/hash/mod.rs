@@ -11,7 +11,6 @@ use rayon::prelude::*;
 
 pub use self::compact::Compact;
 use self::compact::WholeWeights;
-pub(crate) use self::file::FORMAT;
 pub use self::lift::Lift;
 pub(crate) use self::lift::Lifter;
 use self::lift::{LiftScratch, Lifted, Packed, lift_rows};

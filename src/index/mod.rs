@@ -23,7 +23,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use self::build::IndexBuilder;
-pub(crate) use self::file::MAGIC;
 use self::file::{Access, Locking, OpenFor};
 pub use self::search::{Filter, Hit, Hits};
 pub use self::snapshot::{Filtered, Item, Snapshot, Statistics};

@@ -1,6 +1,7 @@
 //! Whole numbers from rows, and similarities as whole numbers from their products.
 
-use super::{LARGEST, whole::LARGEST_BYTE};
+use super::gram::LARGEST;
+use super::whole::LARGEST_BYTE;
 
 /// Adding this leaves no room for a fraction, and the whole number in the lowest bits: several times
 /// as fast as rounding one by one.

@@ -47,13 +47,14 @@ pub mod dense;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    BuiltIn, Loaded, Start, TrainingCodes, check_not_negative, check_positive, linear, take_weights,
-};
+use super::checks::{check_not_negative, check_positive};
+use super::random::start_projection;
+use super::weights::{function_of, take_weights};
+use crate::learner::{BuiltIn, Loaded, Start, TrainingCodes};
 use crate::linalg::{Regression, Ridge, product, transposed_product};
 use crate::similarity::{Balance, BatchCodes, LabelSets, SetSums};
 use crate::tensors::Tensors;
-use crate::{Batch, Codes, Error, Features, HashFunction, Learner, Result, Step};
+use crate::{Batch, Codes, Error, Features, HashFunction, HashParts, Learner, Result, Step};
 
 /// The parameters of BSODH; by default the paper's for MNIST.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -161,8 +162,8 @@ impl Bsodh {
                 Order::Printed => {
                     let weights = self.solve(features, &codes)?;
                     existing.recode(sets, &codes, self);
-                    let function = linear(self.dim, self.bits, &weights);
-                    let pull = function.project(features)?;
+                    let parts = HashParts::linear(self.dim, self.bits, weights.clone());
+                    let pull = HashFunction::new(parts)?.project(features)?;
                     (self.settle(&mut codes, sets, &existing, &pull), weights)
                 }
                 Order::Alternating => {
@@ -323,7 +324,7 @@ impl Learner for Bsodh {
     }
 
     fn hash_function(&self) -> HashFunction {
-        linear(self.dim, self.bits, &self.weights)
+        function_of(self)
     }
 }
 
@@ -448,7 +449,7 @@ impl BuiltIn for Bsodh {
             params: params.clone(),
             dim: start.dim,
             bits: start.bits,
-            weights: start.projection(),
+            weights: start_projection(&start),
             sets: LabelSets::default(),
             existing: Existing::default(),
             last: None,
@@ -456,6 +457,10 @@ impl BuiltIn for Bsodh {
             batch_codes: None,
             regression: Regression::default(),
         }
+    }
+
+    fn hash_parts(&self) -> Result<HashParts> {
+        Ok(HashParts::linear(self.dim, self.bits, self.weights.clone()))
     }
 
     fn training_codes(&self) -> Option<TrainingCodes> {

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
-use super::{Loaded, Purpose, random, random_projection};
+use super::random::{Purpose, random, random_projection};
+use crate::learner::Loaded;
 use crate::tensors::Tensors;
 use crate::{Error, Result};
 

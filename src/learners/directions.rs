@@ -3,8 +3,9 @@
 
 use rand_distr::{Distribution, StandardNormal};
 
+use super::random::{Purpose, random};
 use super::subspace::spanning;
-use super::{Loaded, Purpose, random};
+use crate::learner::Loaded;
 use crate::linalg::{self, orthonormal_columns, product, transposed_product};
 use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;

@@ -22,10 +22,12 @@ use rand::seq::index::sample;
 use rand::{RngExt, rngs::ChaCha8Rng};
 use serde::{Deserialize, Serialize};
 
-use super::sketch::{Centring, MAX_ROWS, check_sketch, function, no_sketch, shrink};
-use super::{BuiltIn, Loaded, Purpose, Start, random, take_weights};
+use super::random::{Purpose, random, start_projection};
+use super::sketch::{Centring, MAX_ROWS, check_sketch, no_sketch, parts, shrink};
+use super::weights::{function_of, take_weights, try_function_of};
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
-use crate::{Batch, Error, HashFunction, Learner, Result, Step};
+use crate::{Batch, Error, HashFunction, HashParts, Learner, Result, Step};
 
 /// The parameters of FROSH.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -197,13 +199,11 @@ impl Learner for Frosh {
     }
 
     fn hash_function(&self) -> HashFunction {
-        self.try_hash_function().unwrap_or_else(|error| panic!("{error}"))
+        function_of(self)
     }
 
     fn try_hash_function(&self) -> Result<HashFunction> {
-        let mut rng = random(self.seed, Purpose::Rotation, 0);
-        let sketch = self.sketch.with_mixed_rows();
-        function(Frosh::NAME, &sketch, self.centring.mean(), &self.first, &mut rng)
+        try_function_of(self)
     }
 }
 
@@ -238,10 +238,16 @@ impl BuiltIn for Frosh {
             dim,
             bits,
             seed,
-            first: start.projection(),
+            first: start_projection(&start),
             centring: Centring::new(dim, params.batch),
             sketch: FastSketch::new(dim, seed, params.sketch, buffer_size(params, dim)),
         }
+    }
+
+    fn hash_parts(&self) -> Result<HashParts> {
+        let mut rng = random(self.seed, Purpose::Rotation, 0);
+        let sketch = self.sketch.with_mixed_rows();
+        parts(Frosh::NAME, &sketch, self.centring.mean(), &self.first, &mut rng)
     }
 
     fn save(&self, state: &mut Tensors) {

@@ -23,11 +23,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::checks::check_positive;
 use super::codebook::Codebook;
-use super::{BuiltIn, Loaded, Start, check_finite, check_positive, linear, take_weights};
+use super::random::start_projection;
+use super::weights::{check_finite, function_of, take_weights};
 use crate::kernel::{add_outer, project_row};
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
-use crate::{Batch, HashFunction, Learner, Result, Step};
+use crate::{Batch, HashFunction, HashParts, Learner, Result, Step};
 
 /// The parameters of HCOH; by default those of its authors for MNIST and CIFAR-10.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,7 +94,7 @@ impl Learner for Hcoh {
     }
 
     fn hash_function(&self) -> HashFunction {
-        linear(self.dim, self.bits, &self.weights)
+        function_of(self)
     }
 }
 
@@ -107,8 +110,12 @@ impl BuiltIn for Hcoh {
 
     fn start(params: &Params, start: Start) -> Self {
         let codebook = Hcoh::codebook(params, &start);
-        let weights = start.projection();
+        let weights = start_projection(&start);
         Hcoh { params: params.clone(), dim: start.dim, bits: start.bits, weights, codebook }
+    }
+
+    fn hash_parts(&self) -> Result<HashParts> {
+        Ok(HashParts::linear(self.dim, self.bits, self.weights.clone()))
     }
 
     fn save(&self, state: &mut Tensors) {
@@ -137,7 +144,7 @@ mod tests {
         let params = Params::default();
         let mut hcoh = Hcoh::start(&params, start.clone());
         let mut codebook = Hcoh::codebook(&params, &start);
-        let mut w: Vec<f64> = start.projection().iter().map(|&w| f64::from(w)).collect();
+        let mut w: Vec<f64> = start_projection(&start).iter().map(|&w| f64::from(w)).collect();
         let rows: Vec<f32> =
             (0..40 * dim).map(|i| ((i * 7919 % 101) as f32 - 50.0) / 60.0).collect();
         let labels: Vec<u32> = (0..40).map(|i| i * 3 % 7).collect();

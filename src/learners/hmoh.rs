@@ -24,10 +24,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::brook::LiftBy;
+use super::checks::check_positive;
 use super::codebook::Codebook;
+use super::random::start_projection;
 use super::rbf;
-use super::{BuiltIn, Loaded, Start, WARMUP, check_finite, check_positive, linear};
+use super::weights::{check_finite, function_of};
 use crate::hash::Lifter;
+use crate::learner::{BuiltIn, Loaded, Start, WARMUP};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Result, Step};
 
@@ -156,13 +159,7 @@ impl Learner for Hmoh {
     }
 
     fn hash_function(&self) -> HashFunction {
-        let Start { dim, bits, .. } = self.start;
-        if self.bits.rows == 0 {
-            return linear(dim, bits, &self.start.projection());
-        }
-        let lift = self.lift.as_ref().map(|lift| lift.lift().clone()).unwrap_or_default();
-        HashFunction::new(HashParts { lift, ..HashParts::linear(dim, bits, self.bits.mean()) })
-            .expect("the anchors and the weights were checked")
+        function_of(self)
     }
 }
 
@@ -197,6 +194,15 @@ impl BuiltIn for Hmoh {
         let codebook = Hmoh::codebook(params, &start);
         let bits = Bits::new(start.dim, start.bits);
         Hmoh { params: params.clone(), start, lift: None, codebook, bits }
+    }
+
+    fn hash_parts(&self) -> Result<HashParts> {
+        let Start { dim, bits, .. } = self.start;
+        if self.bits.rows == 0 {
+            return Ok(HashParts::linear(dim, bits, start_projection(&self.start)));
+        }
+        let lift = self.lift.as_ref().map(|lift| lift.lift().clone()).unwrap_or_default();
+        Ok(HashParts { lift, ..HashParts::linear(dim, bits, self.bits.mean()) })
     }
 
     fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {

@@ -24,7 +24,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::directions::{Directions, Projection};
-use super::{BuiltIn, Loaded, Start, linear, take_weights};
+use super::random::start_projection;
+use super::weights::{function_of, take_weights};
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, HashFunction, HashParts, Learner, Result, Step};
 
@@ -58,13 +60,7 @@ impl Learner for Itq {
     }
 
     fn hash_function(&self) -> HashFunction {
-        let Start { dim, bits, .. } = self.start;
-        let Some((weights, offset)) = self.found.clone() else {
-            return linear(dim, bits, &self.start.projection());
-        };
-        let parts = HashParts::linear(dim, bits, weights);
-        HashFunction::new(HashParts { offset: Some(offset), ..parts })
-            .expect("checked before they were kept")
+        function_of(self)
     }
 }
 
@@ -91,6 +87,15 @@ impl BuiltIn for Itq {
 
     fn start(params: &Params, start: Start) -> Self {
         Itq { params: params.clone(), start, found: None }
+    }
+
+    fn hash_parts(&self) -> Result<HashParts> {
+        let Start { dim, bits, .. } = self.start;
+        let Some((weights, offset)) = self.found.clone() else {
+            return Ok(HashParts::linear(dim, bits, start_projection(&self.start)));
+        };
+        let parts = HashParts::linear(dim, bits, weights);
+        Ok(HashParts { offset: Some(offset), ..parts })
     }
 
     fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {

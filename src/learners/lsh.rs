@@ -11,9 +11,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BuiltIn, Loaded, Start, linear, take_weights};
+use super::random::start_projection;
+use super::weights::{function_of, take_weights};
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
-use crate::{Batch, HashFunction, Learner, Result, Step};
+use crate::{Batch, HashFunction, HashParts, Learner, Result, Step};
 
 /// LSH has no parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,7 +37,7 @@ impl Learner for Lsh {
     }
 
     fn hash_function(&self) -> HashFunction {
-        linear(self.dim, self.bits, &self.weights)
+        function_of(self)
     }
 }
 
@@ -49,7 +51,11 @@ impl BuiltIn for Lsh {
     }
 
     fn start(_: &Params, start: Start) -> Self {
-        Lsh { dim: start.dim, bits: start.bits, weights: start.projection() }
+        Lsh { dim: start.dim, bits: start.bits, weights: start_projection(&start) }
+    }
+
+    fn hash_parts(&self) -> Result<HashParts> {
+        Ok(HashParts::linear(self.dim, self.bits, self.weights.clone()))
     }
 
     fn save(&self, state: &mut Tensors) {

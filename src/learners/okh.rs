@@ -28,14 +28,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::checks::{check_positive, check_share};
 use super::pairs::Pairs;
+use super::random::random_projection;
 use super::rbf;
-use super::{
-    BuiltIn, Loaded, Start, check_finite, check_positive, check_share, linear, random_projection,
-    take_weights,
-};
+use super::weights::{check_finite, function_of, take_weights};
 use crate::hash::Lifter;
 use crate::kernel::squared_norm;
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Result, Step};
 
@@ -144,16 +144,7 @@ impl Learner for Okh {
     }
 
     fn hash_function(&self) -> HashFunction {
-        let Some(lifted) = &self.lifted else {
-            return linear(self.dim, self.bits, &random_projection(self.dim, self.bits, self.seed));
-        };
-        let (weights, offset) = lifted.weights.split_at(lifted.weights.len() - self.bits);
-        HashFunction::new(HashParts {
-            lift: lifted.lift.lift().clone(),
-            offset: Some(offset.to_vec()),
-            ..HashParts::linear(self.dim, self.bits, weights.to_vec())
-        })
-        .expect("the anchors and the weights were checked")
+        function_of(self)
     }
 }
 
@@ -179,6 +170,19 @@ impl BuiltIn for Okh {
         let Start { dim, bits, seed, .. } = start;
         let pairs = Pairs::default();
         Okh { params: params.clone(), dim, bits, seed, lifted: None, pairs }
+    }
+
+    fn hash_parts(&self) -> Result<HashParts> {
+        let Some(lifted) = &self.lifted else {
+            let random = random_projection(self.dim, self.bits, self.seed);
+            return Ok(HashParts::linear(self.dim, self.bits, random));
+        };
+        let (weights, offset) = lifted.weights.split_at(lifted.weights.len() - self.bits);
+        Ok(HashParts {
+            lift: lifted.lift.lift().clone(),
+            offset: Some(offset.to_vec()),
+            ..HashParts::linear(self.dim, self.bits, weights.to_vec())
+        })
     }
 
     fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {

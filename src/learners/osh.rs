@@ -26,13 +26,14 @@ use std::collections::HashMap;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    BuiltIn, Loaded, Purpose, Start, State, check_finite, check_positive, linear, random,
-    take_weights,
-};
+use super::checks::check_positive;
+use super::random::{Purpose, random, start_projection};
+use super::state::State;
+use super::weights::{check_finite, function_of, take_weights};
 use crate::kernel::{add_outer, project_row};
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
-use crate::{Batch, HashFunction, Learner, Result, Step};
+use crate::{Batch, HashFunction, HashParts, Learner, Result, Step};
 
 /// The parameters of OSH; by default those of its authors' program, with the state kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -163,7 +164,7 @@ impl Learner for Osh {
     }
 
     fn hash_function(&self) -> HashFunction {
-        linear(self.dim, self.bits, &self.weights)
+        function_of(self)
     }
 }
 
@@ -182,11 +183,15 @@ impl BuiltIn for Osh {
             dim: start.dim,
             bits: start.bits,
             seed: start.seed,
-            weights: start.projection(),
+            weights: start_projection(&start),
             places: HashMap::new(),
             labels: Vec::new(),
             codewords: Vec::new(),
         }
+    }
+
+    fn hash_parts(&self) -> Result<HashParts> {
+        Ok(HashParts::linear(self.dim, self.bits, self.weights.clone()))
     }
 
     fn save(&self, state: &mut Tensors) {

@@ -4,7 +4,7 @@ use crate::similarity::share_a_label;
 use crate::tensors::Tensors;
 use crate::{Features, Labels};
 
-use super::Loaded;
+use crate::learner::Loaded;
 
 /// The row that waits for the next one, for methods that learn from pairs: batches of any size give
 /// the same pairs.

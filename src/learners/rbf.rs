@@ -2,7 +2,7 @@
 
 use rand::seq::index::sample;
 
-use super::{Purpose, random};
+use super::random::{Purpose, random};
 use crate::hash::Lifter;
 use crate::{Error, Features, Lift, Result};
 

@@ -6,9 +6,9 @@ use rand_distr::{Distribution, StandardNormal};
 use crate::linalg::{Eigen, orthonormal_columns, product, symmetric_eigen, transposed_product};
 use crate::memory::NoRoom;
 use crate::tensors::Tensors;
-use crate::{Error, Features, HashFunction, HashParts, Result};
+use crate::{Error, Features, HashParts, Result};
 
-use super::{Loaded, linear};
+use crate::learner::Loaded;
 
 /// Turns a stream into rows whose sum of squares is its scatter about its own mean, as far as it
 /// has come: each batch is centred on the batch's mean, and one row more makes up for the
@@ -119,33 +119,33 @@ fn too_large(method: &'static str, no_room: NoRoom) -> Error {
     no_room.error(method, "use a smaller sketch: with half the rows it needs a quarter of that")
 }
 
-/// The function of a sketch: its first `bits` directions, turned at random so that each bit gets
-/// its share of them, about the mean. A sketch that has fewer is helped out with directions of
+/// What the function of a sketch is made of: its first `bits` directions, turned at random so that each
+/// bit gets its share of them, about the mean. A sketch that has fewer is helped out with directions of
 /// `first`, the random start, which is all there is if it has none.
-pub(crate) fn function(
+pub(crate) fn parts(
     method: &'static str,
     sketch: &[f64],
     mean: &[f64],
     first: &[f32],
     rng: &mut ChaCha8Rng,
-) -> Result<HashFunction> {
+) -> Result<HashParts> {
     let bits = first.len() / mean.len();
     let eigen = match sketch.is_empty() {
         true => None,
         false => symmetric_eigen(sketch, mean.len()).map_err(|none| too_large(method, none))?,
     };
     let found = eigen.and_then(|eigen| directions(eigen, sketch, mean, first, rng));
-    Ok(found.unwrap_or_else(|| linear(mean.len(), bits, first)))
+    Ok(found.unwrap_or_else(|| HashParts::linear(mean.len(), bits, first.to_vec())))
 }
 
-/// `None` if there are no directions.
+/// `None` if there are no directions, or none that are finite.
 fn directions(
     (squares, vectors): Eigen,
     sketch: &[f64],
     mean: &[f64],
     first: &[f32],
     rng: &mut ChaCha8Rng,
-) -> Option<HashFunction> {
+) -> Option<HashParts> {
     let dim = mean.len();
     let (rows, bits) = (sketch.len() / dim, first.len() / dim);
     // Directions that are rounding error and nothing else are none.
@@ -171,9 +171,10 @@ fn directions(
     for (weights, mean) in weights.chunks_exact(bits).zip(mean) {
         offset.iter_mut().zip(weights).for_each(|(offset, weight)| *offset -= weight * mean);
     }
-    let single = |values: Vec<f64>| values.into_iter().map(|value| value as f32).collect();
-    let parts = HashParts::linear(dim, bits, single(weights));
-    HashFunction::new(HashParts { offset: Some(single(offset)), ..parts }).ok()
+    let single = |values: Vec<f64>| -> Vec<f32> { values.into_iter().map(|v| v as f32).collect() };
+    let (weights, offset) = (single(weights), single(offset));
+    let is_finite = weights.iter().chain(&offset).all(|value| value.is_finite());
+    is_finite.then(|| HashParts { offset: Some(offset), ..HashParts::linear(dim, bits, weights) })
 }
 
 /// The most rows of a sketch, a mini-batch or a buffer.

@@ -19,10 +19,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sketch::{Centring, check_sketch, function, no_sketch, shrink};
-use super::{BuiltIn, Loaded, Purpose, Start, State, random, take_weights};
+use super::random::{Purpose, random, start_projection};
+use super::sketch::{Centring, check_sketch, no_sketch, parts, shrink};
+use super::state::State;
+use super::weights::{function_of, take_weights, try_function_of};
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
-use crate::{Batch, Error, HashFunction, Learner, Result, Step};
+use crate::{Batch, Error, HashFunction, HashParts, Learner, Result, Step};
 
 /// The parameters of SketchHash.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,13 +97,11 @@ impl Learner for SketchHash {
     }
 
     fn hash_function(&self) -> HashFunction {
-        self.try_hash_function().unwrap_or_else(|error| panic!("{error}"))
+        function_of(self)
     }
 
     fn try_hash_function(&self) -> Result<HashFunction> {
-        let mut rng = random(self.seed, Purpose::Rotation, self.batches);
-        let (mean, first) = (self.centring.mean(), &self.first);
-        function(SketchHash::NAME, &self.sketch, mean, first, &mut rng)
+        try_function_of(self)
     }
 }
 
@@ -126,11 +127,17 @@ impl BuiltIn for SketchHash {
             dim,
             bits,
             seed,
-            first: start.projection(),
+            first: start_projection(&start),
             centring: Centring::new(dim, params.batch),
             sketch: Vec::new(),
             batches: 0,
         }
+    }
+
+    fn hash_parts(&self) -> Result<HashParts> {
+        let mut rng = random(self.seed, Purpose::Rotation, self.batches);
+        let (mean, first) = (self.centring.mean(), &self.first);
+        parts(SketchHash::NAME, &self.sketch, mean, first, &mut rng)
     }
 
     fn save(&self, state: &mut Tensors) {

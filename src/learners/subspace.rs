@@ -96,7 +96,7 @@ fn orthogonalise(basis: &mut [f64], dim: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::learners::{Purpose, random};
+    use crate::learners::random::{Purpose, random};
     use rand::RngExt;
 
     /// Rows that spread over some directions, and by `noise` over all.

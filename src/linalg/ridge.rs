@@ -10,8 +10,8 @@ use std::ops::RangeInclusive;
 use faer::{ColRef, Mat, MatRef};
 use rayon::prelude::*;
 
+use super::dense::{Positive, cholesky, multiply, row_major, shifted_gram, solve};
 use super::targets::Targets;
-use super::{Positive, cholesky, multiply, row_major, shifted_gram, solve};
 use crate::kernel::{add_transposed_times, squared_norm, times_columns};
 use crate::memory::{NoRoom, expect_room};
 

@@ -2,7 +2,7 @@
 
 use faer::{Mat, MatRef};
 
-use super::multiply;
+use super::dense::multiply;
 
 /// The columns to solve for. Where rows of `Y` repeat, as codes of one class do, there is one per
 /// distinct row: 1 where `Y` has that row, otherwise 0. What `W` is follows from their solutions.

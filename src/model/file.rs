@@ -8,14 +8,16 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{About, Held, Model, Preparation, Scale, check_shape};
-use crate::dataset::{LabelList, LabelNames};
-use crate::learner::Running;
-use crate::learners::Start;
+use super::Model;
+use super::description::{Description, check_shape};
+use super::preparation::{Preparation, Scale};
+use super::warm_up::WarmUp;
+use crate::labels::LabelNames;
+use crate::learner::Start;
 use crate::learners::brook::{Choice, Precision};
-use crate::similarity::running_total;
+use crate::method::AnyLearner;
 use crate::tensors::{FileKind, Format, Tensors};
-use crate::{Error, Features, Labels, Method, Result, file};
+use crate::{Error, Method, Result, file};
 
 /// Version 2 has scales, version 3 detail bits.
 pub(crate) const FORMAT: Format =
@@ -28,14 +30,15 @@ struct Text {
     version: u32,
     program: String,
     #[serde(flatten)]
-    about: About,
+    description: Description,
     warm: bool,
     label_names: LabelNames,
     notes: BTreeMap<String, String>,
 }
 
 impl Model {
-    /// Saves the model, whole or not at all, replacing what stood there.
+    /// Saves the model, whole or not at all, replacing what stood there. Nothing is solved for that: a
+    /// function of brook is in the file if it was asked for after the last batch.
     ///
     /// # Errors
     /// When the file cannot be written, or the names of labels take more than 100 million bytes.
@@ -55,20 +58,20 @@ impl Model {
 
     /// All that a file holds besides its text.
     fn state(&self) -> Tensors {
-        self.state_with(Running::save)
+        self.state_with(AnyLearner::save)
     }
 
     /// All of that which does not follow from the rest.
     pub(super) fn learned_state(&self) -> Tensors {
-        self.state_with(Running::save_learned)
+        self.state_with(AnyLearner::save_learned)
     }
 
-    fn state_with(&self, save: impl Fn(&Running, &mut Tensors)) -> Tensors {
+    fn state_with(&self, save: impl Fn(&AnyLearner, &mut Tensors)) -> Tensors {
         let mut state = Tensors::default();
         save(&self.learner, &mut state);
         self.preparation.save(&mut state);
-        if let Some(held) = &self.held {
-            held.save(self.about.dim, &mut state);
+        if let Some(warm_up) = &self.warm_up {
+            warm_up.save(self.description.dim, &mut state);
         }
         state
     }
@@ -82,7 +85,9 @@ impl Model {
         sizes
     }
 
-    /// The bytes of a model file. One state has one form.
+    /// The bytes of a model file. One state has one form, with this one difference: brook solves for its
+    /// function when it is asked for, and one that was is in the file, so that it need not be solved for
+    /// again; one that was not is solved for when the model that is loaded is asked.
     ///
     /// # Panics
     /// When the names of labels take more than 100 million bytes, which [`save`](Model::save) tells.
@@ -95,8 +100,8 @@ impl Model {
             format: FORMAT.name.to_owned(),
             version: FORMAT.version,
             program: concat!("hashbrook ", env!("CARGO_PKG_VERSION")).to_owned(),
-            about: self.about.clone(),
-            warm: self.held.is_none(),
+            description: self.description.clone(),
+            warm: self.warm_up.is_none(),
             label_names: self.names.clone(),
             notes: self.notes.clone(),
         };
@@ -115,7 +120,7 @@ impl Model {
         let mut text: Text = serde_json::from_str(&text)
             .map_err(|problem| wrong(format!("its description is incomplete: {problem}")))?;
         if text.version < 3
-            && let Method::Brook(params) = &mut text.about.method
+            && let Method::Brook(params) = &mut text.description.method
         {
             // There was no such thing, and codes made with it should stay current.
             params.detail = Choice::Fixed(0.0);
@@ -126,58 +131,20 @@ impl Model {
     }
 
     fn from_state(text: Text, mut state: Tensors) -> std::result::Result<Model, String> {
-        let Text { about, warm, label_names: names, notes, .. } = text;
-        let (dim, bits) = (about.dim, about.bits);
+        let Text { description, warm, label_names: names, notes, .. } = text;
+        let (dim, bits) = (description.dim, description.bits);
         check_shape(dim, bits).map_err(|error| error.to_string())?;
-        let About { seed, unit, warmup, .. } = about;
+        let Description { seed, unit, warmup, .. } = description;
         let start = Start { dim, bits, seed, unit, warmup, init: None };
-        let mut learner = about.method.load_learner(start, &mut state)?;
+        let mut learner = description.method.load_learner(start, &mut state)?;
         learner.name_labels(&names);
         if warm && !learner.is_warm() {
             return Err("it should have warmed up, but nothing of that is in it".to_owned());
         }
-        let scaled = warm && about.scale == Scale::Standard;
+        let scaled = warm && description.scale == Scale::Standard;
         let preparation = Preparation::load(dim, unit, scaled, &mut state)?;
-        let held = if warm { None } else { Some(Held::load(dim, &mut state)?) };
-        Ok(Model { about, names, notes, preparation, learner, held })
-    }
-}
-
-impl Held {
-    fn save(&self, dim: usize, state: &mut Tensors) {
-        state.put("held.features", dim, &self.features);
-        state.put_places("held.ends", &self.ends);
-        if let Some(labels) = &self.labels {
-            let rows = (0..labels.len()).map(|row| labels.view().row(row));
-            let ends: Vec<usize> = rows.clone().scan(0, running_total).collect();
-            state.put_places("held.labels.ends", &ends);
-            state.put("held.labels", 1, &rows.collect::<Vec<_>>().concat());
-        }
-    }
-
-    fn load(dim: usize, state: &mut Tensors) -> std::result::Result<Held, String> {
-        let features: Vec<f32> = state.take("held.features", dim)?;
-        let ends = state.take_places("held.ends")?;
-        let rows = Features::new(&features, dim).map_err(|error| error.to_string())?.len();
-        if !ends.is_sorted() || ends.last().copied().unwrap_or(0) != rows {
-            return Err("the batches held back do not add up".to_owned());
-        }
-        let labels = match state.contains("held.labels") {
-            false => None,
-            true => {
-                let label_ends = state.take_places("held.labels.ends")?;
-                let values: Vec<u32> = state.take("held.labels", 1)?;
-                let labels = Labels::sets(&label_ends, &values);
-                let labels = labels.map_err(|error| error.to_string())?;
-                let mut list = LabelList::default();
-                list.extend(labels);
-                Some(list)
-            }
-        };
-        if labels.as_ref().is_some_and(|labels| labels.len() != rows) {
-            return Err("the labels held back are not as many as the rows".to_owned());
-        }
-        Ok(Held { features, labels, ends })
+        let warm_up = if warm { None } else { Some(WarmUp::load(dim, &mut state)?) };
+        Ok(Model { description, names, notes, preparation, learner, warm_up })
     }
 }
 
@@ -187,7 +154,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
 
     use super::*;
-    use crate::{Batch, Setup};
+    use crate::{Batch, Features, Labels, Setup};
 
     /// A checksum guards against accidents, not against whoever computes a new one: then the state
     /// itself is checked, and whatever is accepted must work.

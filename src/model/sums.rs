@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{About, Model};
-use crate::dataset::LabelNames;
+use super::Model;
+use super::description::Description;
+use crate::labels::LabelNames;
 use crate::{Batch, Error, Features, Labels, Result, Step};
 
 impl Model {
@@ -14,9 +15,16 @@ impl Model {
     /// When the method is another than brook, or the model has not warmed up.
     pub fn sibling(&self) -> Result<Model> {
         let learner = self.learner.sibling()?;
-        let about = About { seen: 0, batches: 0, ..self.about.clone() };
+        let description = Description { seen: 0, batches: 0, ..self.description.clone() };
         let (names, preparation) = (self.names.clone(), self.preparation.clone());
-        Ok(Model { about, names, notes: BTreeMap::new(), preparation, learner, held: None })
+        Ok(Model {
+            description,
+            names,
+            notes: BTreeMap::new(),
+            preparation,
+            learner,
+            warm_up: None,
+        })
     }
 
     /// Adds all that another model has learned: afterwards this one is as if it had learned both
@@ -59,7 +67,7 @@ impl Model {
         let differ = |what: &str, here: &str, there: &str| Error::NotMergeable {
             problem: format!("their {what} differ: {here} and {there}"),
         };
-        let (a, b) = (&self.about, &other.about);
+        let (a, b) = (&self.description, &other.description);
         if a.method.name() != b.method.name() {
             return Err(differ("methods", a.method.name(), b.method.name()));
         }
@@ -80,7 +88,7 @@ impl Model {
                 return Err(differ(what, &here, &there));
             }
         }
-        if self.held.is_some() || other.held.is_some() {
+        if self.warm_up.is_some() || other.warm_up.is_some() {
             return Err(Error::NotWarm);
         }
         if self.preparation != other.preparation {
@@ -102,7 +110,7 @@ impl Model {
                 ),
             });
         }
-        if self.names.is_empty() != other.names.is_empty() && other.about.seen > 0 {
+        if self.names.is_empty() != other.names.is_empty() && other.description.seen > 0 {
             return Err(Error::NotMergeable {
                 problem: "the labels of one have names, and those of the other only numbers"
                     .to_owned(),
@@ -115,8 +123,9 @@ impl Model {
         self.learner.merge(&other.learner, &translate)?;
         self.learner.name_labels(&names);
         self.names = names;
-        self.about.seen = self.about.seen.saturating_add(other.about.seen);
-        self.about.batches = self.about.batches.saturating_add(other.about.batches);
+        self.description.seen = self.description.seen.saturating_add(other.description.seen);
+        self.description.batches =
+            self.description.batches.saturating_add(other.description.batches);
         Ok(())
     }
 
@@ -132,12 +141,12 @@ impl Model {
     /// When the rows cannot have been learned, or the method is another than brook. Nothing is
     /// changed then.
     pub fn unlearn(&mut self, batch: Batch<'_>) -> Result<Step> {
-        batch.features().expect_dim(self.about.dim)?;
+        batch.features().expect_dim(self.description.dim)?;
         let (names, learner) = (&self.names, &mut self.learner);
         learner.name_labels(names);
         self.preparation
             .pass_on(batch, &mut |batch| learner.unlearn(batch, &|label| called(names, label)))?;
-        self.about.seen = self.about.seen.saturating_sub(batch.len() as u64);
+        self.description.seen = self.description.seen.saturating_sub(batch.len() as u64);
         Ok(Step { function_changed: true, ..Step::default() })
     }
 
@@ -152,7 +161,7 @@ impl Model {
         old: Labels<'_>,
         new: Labels<'_>,
     ) -> Result<Step> {
-        features.expect_dim(self.about.dim)?;
+        features.expect_dim(self.description.dim)?;
         Batch::new(features, new)?;
         let (names, learner) = (&self.names, &mut self.learner);
         learner.name_labels(names);
@@ -169,7 +178,7 @@ impl Model {
         let mut names = String::new();
         // Lengths first, so that no two lists of names are one text.
         self.names.iter().for_each(|name| names += &format!("{}:{name}", name.len()));
-        let About { seen, bits, .. } = self.about;
+        let Description { seen, bits, .. } = self.description;
         let text = format!("{} {seen} {bits}", self.method().name());
         let state = self.learned_state().checksum(&text);
         u64::from(state) << 32 | u64::from(crc32fast::hash(names.as_bytes())) ^ (seen & 0xffff_ffff)
@@ -177,7 +186,7 @@ impl Model {
 
     /// Whether both have learned the very same, and not nothing.
     fn has_learned_the_same(&self, other: &Model) -> bool {
-        self.about.seen == other.about.seen
+        self.description.seen == other.description.seen
             && self.fingerprint() == other.fingerprint()
             // A checksum can be the same by chance.
             && self.names == other.names
@@ -188,7 +197,7 @@ impl Model {
     /// Whether it has learned anything: rows without labels teach nothing to methods that need them.
     pub fn has_learned(&self) -> bool {
         let nothing = self.sibling().map(|sibling| sibling.learned_state());
-        nothing.map_or(self.about.seen > 0, |nothing| nothing != self.learned_state())
+        nothing.map_or(self.description.seen > 0, |nothing| nothing != self.learned_state())
     }
 }
 

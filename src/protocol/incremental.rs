@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::{Ranked, classes, learn_rows, shuffled};
+use super::ranked::Ranked;
+use super::rows::{classes, learn_rows, shuffled};
 use crate::eval::{Evaluation, Measures};
 use crate::{Batch, Error, Labels, Learner, Result};
 

@@ -1,6 +1,6 @@
 //! Rows that were in the stream, and rows that were not.
 
-use super::Ranked;
+use super::ranked::Ranked;
 use crate::eval::{Evaluation, Measures};
 use crate::{Error, Result};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::select;
+use super::rows::select;
 use crate::eval::{
     Cosine, Dial, Evaluation, Items, Measures, Neighbours, Weighed, evaluate, evaluate_scores,
     neighbours, neighbours_by,

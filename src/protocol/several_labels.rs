@@ -4,8 +4,9 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 
-use super::classes;
-use crate::dataset::{Data, LabelList};
+use super::rows::classes;
+use crate::dataset::Data;
+use crate::labels::LabelList;
 use crate::{Batch, Error, Features, Result};
 
 /// How many superclasses there are, unless that leaves a superclass fewer than two classes.
@@ -77,7 +78,7 @@ impl SeveralLabels {
 fn pairs(all: Features<'_>, classes: &[u32], rows: &[usize]) -> Result<Data> {
     let (pairs, _) = rows.as_chunks::<2>();
     let mut features = Vec::with_capacity(pairs.len() * all.dim());
-    let mut labels = LabelList::new_sets();
+    let mut labels = LabelList::new();
     for &[one, other] in pairs {
         // Halved before they are added: the sum of two large numbers may not be finite.
         let both = all.row(one).iter().zip(all.row(other));
@@ -121,7 +122,7 @@ impl Superclasses {
     /// Some rows, with the labels of their classes and superclasses.
     fn add(&self, all: Features<'_>, of_rows: &[u32], rows: &[usize]) -> Result<Data> {
         let features = rows.iter().flat_map(|&row| all.row(row)).copied().collect();
-        let mut labels = LabelList::new_sets();
+        let mut labels = LabelList::new();
         for &row in rows {
             let class = of_rows[row];
             let at = self.classes.partition_point(|&other| other < class);

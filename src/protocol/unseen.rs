@@ -1,7 +1,8 @@
 //! Classes that the stream never brings: A. Sablayrolles et al., *How should we evaluate supervised
 //! hashing?*, ICASSP 2017.
 
-use super::{Ranked, classes, shuffled};
+use super::ranked::Ranked;
+use super::rows::{classes, shuffled};
 use crate::eval::{Evaluation, Measures};
 use crate::{Error, Labels, Result};
 

@@ -12,8 +12,7 @@ use std::path::Path;
 use safetensors::tensor::Metadata;
 use serde_json::Value;
 
-use super::Tensors;
-use crate::index::MAGIC;
+use super::arrays::Tensors;
 use crate::{Error, Result};
 
 /// The key of the metadata under which the text stands.
@@ -21,6 +20,14 @@ const KEY: &str = "hashbrook";
 
 /// The longest header that safetensors files may have.
 const LONGEST_HEADER: u64 = 100_000_000;
+
+/// What the file of an index begins with, which is none of named arrays: it is known here so that it can be
+/// told from one.
+pub(crate) const INDEX_MAGIC: &[u8; 8] = b"HBROOKIX";
+
+/// What the texts of files call them: the name of the [`Format`] of each kind.
+const KNOWN: [(&str, FileKind); 2] =
+    [("hashbrook model", FileKind::Model), ("hashbrook function", FileKind::Function)];
 
 /// A kind of file, as its text names it.
 pub(crate) struct Format {
@@ -90,7 +97,7 @@ impl Head {
         let mut bytes = Vec::new();
         // The length of the header, and the brace that it begins with.
         file.by_ref().take(9).read_to_end(&mut bytes).map_err(Error::io(path))?;
-        if bytes.starts_with(MAGIC) {
+        if bytes.starts_with(INDEX_MAGIC) {
             return Ok(Head { bytes, description: None });
         }
         let [a, b, c, d, e, f, g, h, b'{'] = bytes[..] else {
@@ -121,13 +128,11 @@ impl Head {
         let Some(Description { outline, .. }) = &self.description else {
             return Ok(FileKind::Index);
         };
-        let known = [&crate::model::FORMAT, &crate::hash::FORMAT];
-        known.iter().find(|format| outline["format"] == format.name).map(|f| f.kind).ok_or_else(
-            || {
-                let found = &outline["format"];
-                Error::malformed(path, format!("is of a format that is not known: {found}"))
-            },
-        )
+        let known = KNOWN.into_iter().find(|(name, _)| outline["format"] == *name);
+        known.map(|(_, kind)| kind).ok_or_else(|| {
+            let found = &outline["format"];
+            Error::malformed(path, format!("is of a format that is not known: {found}"))
+        })
     }
 
     /// The description of a file that is of this format, in a version that is known.

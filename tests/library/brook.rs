@@ -62,7 +62,7 @@ pub struct Rows {
 impl Rows {
     pub fn select(batch: Batch<'_>, rows: &[usize]) -> Rows {
         let features = rows.iter().flat_map(|&row| batch.features().row(row)).copied().collect();
-        let mut labels = LabelList::new_sets();
+        let mut labels = LabelList::new();
         rows.iter().for_each(|&row| labels.push_set(batch.labels().unwrap().row(row)));
         Rows { dim: batch.features().dim(), features, labels }
     }
@@ -146,7 +146,7 @@ proptest! {
         let model = warm(&brook(LIFTS[lift]), &stream, bits);
         let rows = all(&stream);
         let old = rows.labels().unwrap();
-        let mut new = LabelList::new_sets();
+        let mut new = LabelList::new();
         for row in 0..old.len() {
             let moved: Vec<u32> = old.row(row).iter().map(|label| (label + row as u32) % 5).collect();
             new.push_set(&moved);
@@ -193,16 +193,16 @@ fn labels_are_merged_by_name() {
     let mut there = here.sibling().unwrap();
     let mut whole = here.clone();
     for name in ["cat", "dog"] {
-        here.names_mut().id(name);
+        here.label_names_mut().id(name);
     }
     for name in ["dog", "cow", "cat"] {
-        there.names_mut().id(name);
+        there.label_names_mut().id(name);
     }
     there.learn(batch(&[2, 0, 2, 1])).unwrap(); // cat, dog, cat, cow
     here.merge(&there).unwrap();
-    assert_eq!(here.names().iter().collect::<Vec<_>>(), ["cat", "dog", "cow"]);
+    assert_eq!(here.label_names().iter().collect::<Vec<_>>(), ["cat", "dog", "cow"]);
     for name in ["cat", "dog", "cow"] {
-        whole.names_mut().id(name);
+        whole.label_names_mut().id(name);
     }
     whole.learn(batch(&[0, 1, 0, 2])).unwrap();
     assert_same(&here, &whole);
@@ -210,10 +210,10 @@ fn labels_are_merged_by_name() {
     // The other way round, the labels have other numbers; the function is the same.
     let mut there = here.sibling().unwrap();
     for name in ["yak", "elk"] {
-        there.names_mut().id(name);
+        there.label_names_mut().id(name);
     }
     let mut back = here.clone();
-    let elk = back.names_mut().id("elk");
+    let elk = back.label_names_mut().id("elk");
     let labels = [elk, 2, elk, 0];
     back.learn(batch(&labels)).unwrap();
     there.learn(batch(&[4, 2, 4, 0])).unwrap();
@@ -243,7 +243,7 @@ fn labels_are_merged_by_name() {
 fn rows_without_labels_change_nothing() {
     let rows = [1.0, 0.0, 0.0, 1.0, 0.9, 0.1, 0.1, 0.9];
     let features = Features::new(&rows, 2).unwrap();
-    let mut none = LabelList::new_sets();
+    let mut none = LabelList::new();
     (0..4).for_each(|_| none.push_set(&[]));
     let unlabelled = Batch::new(features, none.view()).unwrap();
     for lift in LIFTS {
@@ -377,7 +377,7 @@ pub fn blobs(counts: &[usize], dim: usize, noise: f32, seed: u64) -> Rows {
         counts.iter().enumerate().flat_map(|(class, &n)| std::iter::repeat_n(class, n)).collect();
     order.shuffle(&mut rng);
     let mut features = Vec::new();
-    let mut labels = LabelList::new_sets();
+    let mut labels = LabelList::new();
     for class in order {
         let center = &centers[class * dim..][..dim];
         features.extend(center.iter().map(|c| c + noise * rng.random_range(-1.0f32..1.0)));
@@ -439,7 +439,7 @@ fn thousands_of_classes_have_codes_of_their_own() {
 fn what_is_kept_grows_with_the_labels_and_not_with_their_sets() {
     let rows = blobs(&[2; 3000], 16, 0.1, 7);
     let mut rng = ChaCha8Rng::seed_from_u64(8);
-    let mut sets = LabelList::new_sets();
+    let mut sets = LabelList::new();
     for _ in 0..6000 {
         let set: Vec<u32> = (0..40).filter(|_| rng.random_bool(0.2)).collect();
         sets.push_set(&set);
@@ -461,7 +461,7 @@ fn several_labels_are_graded_by_what_they_share() {
     // Two digits side by side, and the labels of both.
     let digits = digits();
     let mut rng = ChaCha8Rng::seed_from_u64(9);
-    let (mut features, mut labels) = (Vec::new(), LabelList::new_sets());
+    let (mut features, mut labels) = (Vec::new(), LabelList::new());
     for _ in 0..3000 {
         let two = [0, 1].map(|_| rng.random_range(0..digits.labels.len()));
         for digit in two {

@@ -22,7 +22,7 @@ impl World {
     }
 
     fn rows(&mut self, sets: &[Vec<u32>]) -> Rows {
-        let (dim, mut labels) = (self.dim, LabelList::new_sets());
+        let (dim, mut labels) = (self.dim, LabelList::new());
         let mut features = Vec::new();
         for set in sets {
             labels.push_set(set);
@@ -163,7 +163,7 @@ fn a_rare_second_label_leaves_codes_of_classes() {
         let other = (set[0] + 1) % 5;
         set.push(other);
     }
-    let mut labels = LabelList::new_sets();
+    let mut labels = LabelList::new();
     sets.iter().for_each(|set| labels.push_set(set));
     let nearly = Rows { dim: 30, features: stream.features.clone(), labels };
     let (before, after) = (codes(&in_sets, &stream), codes(&model(&nearly, 64, "none"), &stream));

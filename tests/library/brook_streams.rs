@@ -82,6 +82,31 @@ fn with_a_half_life_it_goes_on_from_wherever_it_was_saved() {
 }
 
 #[test]
+fn saving_does_not_solve_and_what_was_solved_is_saved() {
+    let rows = long_stream();
+    let all = rows.as_batch();
+    for lift in LIFTS {
+        for start in ["seeded", "steady"] {
+            let mut method = brook(lift);
+            method.set("start", start).unwrap();
+            let setup = setup_with(|setup| setup.warmup = Some(50));
+            let model = learned(method.start_with(4, 16, 3, setup).unwrap(), [all]);
+            let reload = |model: &Model| Model::from_bytes(&model.to_bytes(), "memory").unwrap();
+            let solved =
+                |model: &Model| model.array_sizes().iter().any(|(name, _)| name == "brook.weights");
+            let unsolved = reload(&model);
+            assert!(!solved(&model) && !solved(&unsolved), "{lift:?}, {start}");
+            let function = model.hash_function();
+            assert!(solved(&model) && solved(&reload(&model)), "{lift:?}, {start}");
+            assert_same(&reload(&model), &model);
+            assert_eq!(unsolved.hash_function().parts(), function.parts(), "{lift:?}, {start}");
+            assert_eq!(unsolved.to_bytes(), model.to_bytes(), "{lift:?}, {start}");
+            assert_eq!(unsolved.fingerprint(), reload(&model).fingerprint());
+        }
+    }
+}
+
+#[test]
 fn with_a_half_life_it_does_not_matter_which_of_two_takes_in_the_other() {
     let rows = long_stream();
     let all = rows.as_batch();

@@ -35,6 +35,7 @@ proptest! {
         let mut pushed = Codes::new(bits).unwrap();
         codes.iter().for_each(|code| pushed.push(code).unwrap());
         prop_assert_eq!(&pushed, &codes);
+        prop_assert_eq!(&Codes::from_words(bits, codes.clone().into_words()).unwrap(), &codes);
         let rows: Vec<usize> = (0..codes.len()).rev().collect();
         let reversed = codes.select(&rows);
         for (row, &from) in rows.iter().enumerate() {
@@ -67,6 +68,13 @@ fn bytes_that_do_not_fit_are_refused() {
     let message = |bits, bytes: &[u8]| Codes::from_bytes(bits, bytes).unwrap_err().to_string();
     assert!(message(13, &[0, 0, 0]).contains("not a whole number of codes"));
     assert!(message(13, &[0, 0, 0xff, 0b10_0000]).contains("row 1"));
+    let message = |bits, words: &[u64]| Codes::from_words(bits, words.to_vec()).unwrap_err();
+    assert!(matches!(message(0, &[]), Error::Bits(0)));
+    assert!(message(65, &[0, 1, 0]).to_string().contains("not a whole number of codes"));
+    let beyond = message(65, &[u64::MAX, 1, 0, 2]);
+    assert!(matches!(beyond, Error::PackedCodes { row: 1, bits: 65, .. }), "{beyond}");
+    assert_eq!(Codes::from_words(64, vec![u64::MAX]).unwrap().len(), 1);
+    assert!(Codes::from_words(65, Vec::new()).unwrap().is_empty());
     let mut codes = Codes::new(13).unwrap();
     assert!(codes.push(&[1 << 13]).is_err());
     assert!(codes.push(&[0, 0]).is_err());

@@ -165,7 +165,7 @@ fn an_index_made_from_a_model_knows_its_label_names() {
     let labels: Vec<u32> = (0..40).map(|row| row % 3).collect();
     let batch = Batch::new(Features::new(&rows, 5).unwrap(), Labels::single(&labels)).unwrap();
     let mut model = Method::named("bsodh").unwrap().start(5, 16, 1).unwrap();
-    *model.names_mut() = names();
+    *model.label_names_mut() = names();
     model.learn(batch).unwrap();
     let function = model.hash_function();
     assert_eq!(function.label_names(), &names());

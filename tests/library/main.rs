@@ -21,6 +21,7 @@ mod hashing;
 mod index;
 mod index_build;
 mod index_files;
+mod layers;
 mod memory;
 mod methods;
 mod model;

@@ -280,7 +280,7 @@ fn a_copy_of_a_model_is_not_merged_into_it() {
     let all = Batch::new(Features::new(&rows, 3).unwrap(), Labels::single(&labels)).unwrap();
     let setup = setup_with(|setup| setup.warmup = Some(100));
     let mut model = Method::named("brook").unwrap().start_with(3, 16, 1, setup).unwrap();
-    model.names_mut().id("cat");
+    model.label_names_mut().id("cat");
     model.learn(all.slice(0..150)).unwrap();
     let mut copy = Model::from_bytes(&model.to_bytes(), "copy").unwrap();
     copy.notes_mut().insert("copied".to_owned(), "yes".to_owned());
@@ -445,10 +445,10 @@ fn files_that_are_not_models_are_told_from_damaged_ones() {
 #[test]
 fn names_and_notes_are_saved_with_the_model() {
     let mut model = small_model();
-    assert_eq!([model.names_mut().id("cat"), model.names_mut().id("dog")], [0, 1]);
+    assert_eq!([model.label_names_mut().id("cat"), model.label_names_mut().id("dog")], [0, 1]);
     model.notes_mut().insert("where".to_owned(), "here".to_owned());
     let again = reload(&model);
-    assert_eq!(again.names().find("dog"), Some(1));
+    assert_eq!(again.label_names().find("dog"), Some(1));
     assert_eq!(again.notes()["where"], "here");
     assert_eq!((again.seen(), again.batches(), again.seed(), again.warmup()), (6, 2, 1, 2));
 }
@@ -472,10 +472,10 @@ fn too_many_names_for_a_file_are_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let mut model = Method::named("lsh").unwrap().start(2, 8, 1).unwrap();
     let path = folder.path().join("names.model");
-    model.names_mut().id(&"n".repeat(99_000_000));
+    model.label_names_mut().id(&"n".repeat(99_000_000));
     model.save(&path).unwrap();
     let before = std::fs::metadata(&path).unwrap().len();
-    model.names_mut().id(&"m".repeat(2_000_000));
+    model.label_names_mut().id(&"m".repeat(2_000_000));
     let error = model.save(&path).unwrap_err().to_string();
     assert!(error.contains("names of labels") && error.contains("bytes"), "{error}");
     assert!(model.hash_function().save(&path).is_err());

@@ -137,7 +137,7 @@ fn make_files_of_this_version() {
         });
         let mut model = method.start_with(DIM, BITS, 7, setup).unwrap();
         for name in ["cat", "dog", "red, cow", "4"] {
-            model.names_mut().id(name);
+            model.label_names_mut().id(name);
         }
         model.notes_mut().insert("batch".to_owned(), "20".to_owned());
         learn(&mut model, 0, LEARNED);
@@ -178,7 +178,7 @@ fn models_of_every_version_give_their_codes_and_learn_on() {
         assert_eq!((model.seen(), model.batches()), (LEARNED as u64, 3), "{}", case.name);
         assert_eq!(model.is_warm(), case.warmup < LEARNED, "{}", case.name);
         assert_eq!(model.scale() == Scale::Standard, case.version > 1, "{}", case.name);
-        assert_eq!(model.names().find("red, cow"), Some(2));
+        assert_eq!(model.label_names().find("red, cow"), Some(2));
         assert_eq!(model.notes()["batch"], "20");
         assert_eq!(&codes(&model.hash_function()), of("at-first"), "{}", case.name);
         // Saved by this version, it is the same model.
@@ -220,7 +220,7 @@ fn brook_without_detail_is_what_it_was() {
         let setup = setup_with(|setup| setup.warmup = Some(case.warmup));
         let mut model = method.start_with(DIM, BITS, 7, setup).unwrap();
         for name in ["cat", "dog", "red, cow", "4"] {
-            model.names_mut().id(name);
+            model.label_names_mut().id(name);
         }
         for (until, when) in [(LEARNED, "at-first"), (ROWS, "learned-on")] {
             let seen = model.seen() as usize;

@@ -19,7 +19,7 @@ use crate::evaluation::assert_close;
 /// The digits, split: database, queries.
 fn split(seed: u64) -> (Data, Data) {
     let digits = digits();
-    let labels = LabelList::from_single(digits.labels);
+    let labels = LabelList::single(digits.labels);
     Data::new(64, digits.features, labels).unwrap().split(5, seed).unwrap()
 }
 
@@ -238,13 +238,13 @@ fn rows_with_several_labels_are_drawn_from_rows_with_one() {
     let some: Vec<usize> = (0..501).collect();
     let digits = {
         let digits = digits();
-        let labels = LabelList::from_single(digits.labels);
+        let labels = LabelList::single(digits.labels);
         Data::new(64, digits.features, labels).unwrap().select(&some)
     };
     // As many classes as there are in sets that are known for it.
     let many: Vec<f32> = (0..404).map(|row| row as f32).collect();
     let many_labels: Vec<u32> = (0..404).map(|row| row * 7 % 202).collect();
-    let many = Data::new(1, many, LabelList::from_single(many_labels)).unwrap();
+    let many = Data::new(1, many, LabelList::single(many_labels)).unwrap();
     for data in [&digits, &many] {
         for (several, pairs) in [(SeveralLabels::Pairs, true), (SeveralLabels::Superclass, false)] {
             for (seed, queries) in [(1, 30), (2, 1), (2, 199)] {

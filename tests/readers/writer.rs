@@ -90,7 +90,7 @@ fn single_labels_keep_their_names() {
         (["cat", "a, b", "žába 🐸"], "'<U6'"),
     ] {
         let names = named(&names);
-        let list = LabelList::from_single(vec![2, 0, 1, 1]);
+        let list = LabelList::single(vec![2, 0, 1, 1]);
         assert_eq!(write_labels(files.path(""), "labels", &list, &names).unwrap(), path);
         let mut again = names.clone();
         assert_eq!(read_labels(spec, &mut again).unwrap(), list);
@@ -106,7 +106,7 @@ fn single_labels_keep_their_names() {
 fn sets_keep_their_names() {
     let files = Files::new();
     let folder = files.path("");
-    let mut list = LabelList::new_sets();
+    let mut list = LabelList::new();
     for set in [&[2, 0][..], &[], &[1], &[0, 1, 2]] {
         list.push_set(set);
     }
@@ -141,7 +141,7 @@ fn sets_keep_their_names() {
     );
 
     // A single column would be read as one label per row, so there are two.
-    let mut list = LabelList::new_sets();
+    let mut list = LabelList::new();
     list.push_set(&[0]);
     list.push_set(&[]);
     let path = write_labels(&folder, "labels", &list, &named(&["0"])).unwrap();
@@ -152,9 +152,9 @@ fn sets_keep_their_names() {
 #[test]
 fn labels_without_names_are_refused() {
     let files = Files::new();
-    let mut sets = LabelList::new_sets();
+    let mut sets = LabelList::new();
     sets.push_set(&[1]);
-    for list in [LabelList::from_single(vec![1]), sets] {
+    for list in [LabelList::single(vec![1]), sets] {
         for name in ["a", "5"] {
             let written = write_labels(files.path(""), "labels", &list, &named(&[name]));
             let error = written.unwrap_err().to_string();

@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Result<()> {
         return console::line(json!({
             "models": args.models.len(),
             "seen": model.seen(),
-            "labels": model.names().len(),
+            "labels": model.label_names().len(),
             "out": out,
         }));
     }

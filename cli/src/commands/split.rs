@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<()> {
     output::check_free(places.iter().map(PathBuf::as_path), args.force)?;
     let mut reader = Reader::open_all(data)?;
     let mut names = LabelNames::new();
-    let shape = (input::count_rows(data, &reader)?, reader.dim());
+    let shape = (input::count_rows(data, &mut reader)?, reader.dim());
     let labels = input::labels_for(label_files, &mut names, data, shape)?;
     let (least, seed) = (args.min_per_class, args.seed);
     let split = Split::draw(labels.view(), Some(&names), args.queries, least, seed);

@@ -49,11 +49,11 @@ pub fn run(args: &Args) -> Result<()> {
         bail!("rows are unlearned with the labels they were learned with: give them with --labels");
     }
     let mut reader = input::open_for(&model.try_hash_function()?, data)?;
-    let total = input::count_rows(data, &reader)?;
-    let mut names = model.names().clone();
+    let total = input::count_rows(data, &mut reader)?;
+    let mut names = model.label_names().clone();
     let labels = input::labels_for(files, &mut names, data, (total, reader.dim()))?;
-    if names.len() > model.names().len() {
-        let unknown = names.iter().nth(model.names().len()).unwrap_or_default();
+    if names.len() > model.label_names().len() {
+        let unknown = names.iter().nth(model.label_names().len()).unwrap_or_default();
         bail!("the model has learned no row with the label {unknown:?}; nothing was changed");
     }
     let (mut rows, mut unlearning) = (0, Duration::ZERO);

@@ -1,11 +1,7 @@
 //! Labels: their names, lists of them, and the files they are read from and written to.
 
-mod list;
-mod names;
 mod read;
 mod write;
 
-pub use list::LabelList;
-pub use names::LabelNames;
 pub use read::{LabelsRead, read_labels, read_labels_all, read_labels_for, split_labels};
 pub use write::write_labels;

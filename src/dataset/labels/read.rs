@@ -8,9 +8,10 @@ use super::super::array::Array;
 use super::super::content::{Content, Purpose};
 use super::super::extent::shape;
 use super::super::input::Input;
+use super::super::open::open;
 use super::super::source::Source;
 use super::super::text::{Lines, Table};
-use super::{LabelList, LabelNames};
+use crate::labels::{LabelList, LabelNames};
 use crate::{Error, Result};
 
 /// Labels that were read for a number of rows; see [`read_labels_for`].
@@ -142,9 +143,9 @@ impl Part {
         limit: Limit,
         remarks: &mut Vec<String>,
     ) -> Result<Part> {
-        let content = Content::open(spec, Purpose::Labels)?;
+        let content = open(spec, Purpose::Labels)?;
         let path = content.path().to_path_buf();
-        let mut rows = Rows { path: &path, list: LabelList::new_sets(), blank: 0, limit };
+        let mut rows = Rows { path: &path, list: LabelList::new(), blank: 0, limit };
         let blank_end = match content {
             Content::Array(array) => {
                 limit.check(&path, array.rows().unwrap_or(0))?;
@@ -247,7 +248,7 @@ fn read_column(mut array: Array, names: &mut LabelNames, limit: Limit) -> Result
         }
         limit.check(&path, labels.len())?;
     }
-    Ok(LabelList::from_single(labels))
+    Ok(LabelList::single(labels))
 }
 
 /// A column of zeros and ones per label.

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::super::npy::{NpyWriter, RawWriter, text_bytes};
-use super::{LabelList, LabelNames};
+use crate::labels::{LabelList, LabelNames};
 use crate::{Error, Labels, Result, file};
 
 /// Writes labels to a file in a folder, in whatever form keeps their names; gives its path.
@@ -47,7 +47,7 @@ pub fn write_labels(
 
 fn write_single(path: &Path, labels: &LabelList, names: &LabelNames) -> Result<()> {
     let labels = labels.view();
-    let texts = (0..labels.len()).map(|row| name(names, labels.row(row)[0]));
+    let texts = labels.iter().map(|labels| name(names, labels[0]));
     let texts = texts.collect::<Result<Vec<_>>>()?;
     match names.iter().map(plain_integer).collect::<Option<Vec<i64>>>() {
         Some(_) => write_integers(path, &texts),
@@ -99,9 +99,9 @@ fn write_indicators(path: &Path, labels: Labels<'_>, columns: &[usize]) -> Resul
     let width = columns.iter().max().map_or(0, |last| last + 1).max(2);
     let mut file = NpyWriter::<u8>::create(path, Some(width))?;
     let mut indicators = vec![0; width];
-    for row in 0..labels.len() {
+    for labels in labels.iter() {
         indicators.fill(0);
-        for &label in labels.row(row) {
+        for &label in labels {
             let column =
                 columns.get(label as usize).ok_or_else(|| no_name(label, columns.len()))?;
             indicators[*column] = 1;
@@ -114,8 +114,8 @@ fn write_indicators(path: &Path, labels: Labels<'_>, columns: &[usize]) -> Resul
 /// A line per row, labels separated by commas, in quotes where they would be misread.
 fn write_lines(path: &Path, labels: Labels<'_>, names: &LabelNames) -> Result<()> {
     let mut text = String::new();
-    for row in 0..labels.len() {
-        for (at, &label) in labels.row(row).iter().enumerate() {
+    for labels in labels.iter() {
+        for (at, &label) in labels.iter().enumerate() {
             let name = name(names, label)?;
             if name.contains(['\n', '\r']) {
                 let problem = format!("is not written: label {name:?} has a line break in it");

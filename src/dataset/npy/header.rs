@@ -10,6 +10,9 @@ const LONGEST: usize = 1 << 16;
 /// The longest text that an array of texts may hold per item, in characters.
 const LONGEST_TEXT: usize = 1 << 20;
 
+/// Bytes of a header that is written. numpy wants a multiple of 64; the longest possible fits.
+pub(super) const HEADER: usize = 128;
+
 /// What an array is.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::dataset) struct Header {
@@ -89,6 +92,22 @@ impl Header {
             Error::malformed(path, problem)
         })
     }
+}
+
+/// What an npy file of this type and these sizes begins with.
+pub(in crate::dataset) fn header(descr: &str, sizes: &[usize]) -> Vec<u8> {
+    let sizes: String = sizes.iter().map(|size| format!("{size}, ")).collect();
+    // A tuple of one has a comma at its end, one of several has none.
+    let sizes =
+        if sizes.matches(',').count() == 1 { sizes.trim_end() } else { &sizes[..sizes.len() - 2] };
+    let shape = format!("({sizes})");
+    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+    let mut header = b"\x93NUMPY\x01\x00".to_vec();
+    header.extend((HEADER as u16 - 10).to_le_bytes());
+    header.extend(text.bytes());
+    header.resize(HEADER - 1, b' ');
+    header.push(b'\n');
+    header
 }
 
 /// The meaning of a type such as `<f4`, `|u1` or `>U12`.
@@ -266,5 +285,12 @@ mod tests {
         for unread in ["", "<", "<f", "<f3", "<c8", "|O", "<M8[ns]", "|V4", "<U0", "é4", "<é"] {
             assert_eq!(parse_descr(unread), None, "{unread}");
         }
+    }
+
+    #[test]
+    fn the_longest_header_fits() {
+        let longest = header("<U1048576", &[usize::MAX, usize::MAX]);
+        assert_eq!(longest.len(), HEADER);
+        assert!(longest.ends_with(b"} \n") || longest.ends_with(b"  \n"));
     }
 }

@@ -1,19 +1,17 @@
 //! npy files, as numpy saves arrays.
 
 mod header;
+mod strings;
 mod writer;
 
-use std::path::PathBuf;
-
-use super::array::{Array, Order, RawRows, Records};
+use super::array::{Array, Order};
 use super::content::Content;
-use super::extent::{Extent, shape};
 use super::input::Input;
-pub(super) use header::{Header, Item, TextItem};
+use crate::Result;
+pub(super) use header::{Header, Item, header};
+pub(super) use strings::{Strings, text_bytes};
+pub(super) use writer::RawWriter;
 pub use writer::{NpyElement, NpyWriter};
-pub(super) use writer::{RawWriter, header, text_bytes};
-
-use crate::{Error, Result};
 
 /// Opens an array of numbers or texts.
 pub(super) fn open(mut input: Input) -> Result<Content> {
@@ -25,69 +23,4 @@ pub(super) fn open(mut input: Input) -> Result<Content> {
         }
         Item::Text(item) => Strings::new(input, item, &header.sizes).map(Content::Strings),
     }
-}
-
-/// An array of texts.
-pub(super) struct Strings {
-    path: PathBuf,
-    item: TextItem,
-    records: Records,
-    bytes: Vec<u8>,
-    /// Texts handed out so far.
-    row: usize,
-}
-
-impl Strings {
-    fn new(input: Input, item: TextItem, sizes: &[u64]) -> Result<Strings> {
-        let path = input.path().to_path_buf();
-        let extent = Extent::new(&path, sizes, item.width(), "texts")?;
-        if extent.dim > 1 {
-            let problem = format!("holds {} texts; one text per row is read", shape(sizes));
-            return Err(Error::malformed(&path, problem));
-        }
-        extent.check(&input)?;
-        let records = Records::new(input, extent);
-        Ok(Strings { path, item, records, bytes: Vec::new(), row: 0 })
-    }
-
-    /// The file.
-    pub(super) fn path(&self) -> &std::path::Path {
-        &self.path
-    }
-
-    /// How many texts the file says it has.
-    pub(super) fn rows(&self) -> usize {
-        self.records.rows()
-    }
-
-    /// Calls `each` with every text in turn, until one fails.
-    pub(super) fn for_each(mut self, mut each: impl FnMut(&str) -> Result<()>) -> Result<()> {
-        while self.records.read(usize::MAX, &mut self.bytes)? > 0 {
-            for bytes in self.bytes.chunks_exact(self.item.width()) {
-                let text = decode(self.item, bytes).ok_or_else(|| {
-                    let problem = format!("the text of row {} is not Unicode", self.row);
-                    Error::malformed(&self.path, problem + " (rows count from 0)")
-                })?;
-                each(&text)?;
-                self.row += 1;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The text in `bytes`, without the zeros that fill it up.
-fn decode(item: TextItem, bytes: &[u8]) -> Option<String> {
-    let text = match item {
-        TextItem::Bytes(_) => std::str::from_utf8(bytes).ok()?.to_owned(),
-        TextItem::Unicode { big_endian, .. } => {
-            let (chars, _) = bytes.as_chunks::<4>();
-            let code = |bytes: &[u8; 4]| match big_endian {
-                true => u32::from_be_bytes(*bytes),
-                false => u32::from_le_bytes(*bytes),
-            };
-            chars.iter().map(|bytes| char::from_u32(code(bytes))).collect::<Option<String>>()?
-        }
-    };
-    Some(text.trim_end_matches('\0').to_owned())
 }

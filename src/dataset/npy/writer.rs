@@ -6,12 +6,9 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use super::super::input::CHUNK;
+use super::header::{HEADER, header};
 use crate::file::AtomicFile;
 use crate::{Error, Result};
-
-/// Bytes of the header, which is written last, when the number of rows is known. numpy wants a
-/// multiple of 64; the longest header possible fits.
-const HEADER: usize = 128;
 
 /// A type of which [`NpyWriter`] writes arrays: `u8`, `u32`, `u64`, `i32`, `i64` or `f32`.
 pub trait NpyElement: sealed::Element {}
@@ -193,39 +190,5 @@ impl RawWriter {
         let written = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(&header));
         written.map_err(Error::io(self.target.path()))?;
         self.target.commit().map(drop)
-    }
-}
-
-/// What an npy file of this type and these sizes begins with.
-pub(in crate::dataset) fn header(descr: &str, sizes: &[usize]) -> Vec<u8> {
-    let sizes: String = sizes.iter().map(|size| format!("{size}, ")).collect();
-    // A tuple of one has a comma at its end, one of several has none.
-    let sizes =
-        if sizes.matches(',').count() == 1 { sizes.trim_end() } else { &sizes[..sizes.len() - 2] };
-    let shape = format!("({sizes})");
-    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
-    let mut header = b"\x93NUMPY\x01\x00".to_vec();
-    header.extend((HEADER as u16 - 10).to_le_bytes());
-    header.extend(text.bytes());
-    header.resize(HEADER - 1, b' ');
-    header.push(b'\n');
-    header
-}
-
-/// A text of so many characters, four bytes each, as it stands in an array of texts.
-pub(in crate::dataset) fn text_bytes(text: &str, length: usize) -> impl Iterator<Item = u8> + '_ {
-    let filled = text.chars().map(u32::from).chain(std::iter::repeat(0)).take(length);
-    filled.flat_map(u32::to_le_bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_longest_header_fits() {
-        let longest = header("<U1048576", &[usize::MAX, usize::MAX]);
-        assert_eq!(longest.len(), HEADER);
-        assert!(longest.ends_with(b"} \n") || longest.ends_with(b"  \n"));
     }
 }

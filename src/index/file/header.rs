@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use crate::index::segment::checksum_matches;
+use crate::tensors::INDEX_MAGIC as MAGIC;
 use crate::{Error, Result};
 
-pub(crate) const MAGIC: &[u8; 8] = b"HBROOKIX";
 const VERSION: u32 = 2;
 pub(super) const PAGE: usize = 4096;
 /// What stands before the sections.

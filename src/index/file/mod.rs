@@ -28,7 +28,6 @@ mod write;
 use std::sync::Arc;
 
 use self::change::Change;
-pub(crate) use self::header::MAGIC;
 pub(super) use self::lock::Locking;
 use self::log::{Log, Position};
 pub(super) use self::opened::Opened;

@@ -1,7 +1,8 @@
 //! A projection, and a block of steps that are not yet written out into it.
 
 use crate::kernel::{Panels, row_products, squared_norm};
-use crate::learners::{Loaded, take_weights};
+use crate::learner::Loaded;
+use crate::learners::weights::take_weights;
 use crate::tensors::Tensors;
 use crate::{Features, Result};
 

@@ -25,12 +25,13 @@ use serde::{Deserialize, Serialize};
 mod block;
 
 use self::block::Block;
+use super::checks::{check_not_negative, check_positive, check_share};
 use super::pairs::Pairs;
-use super::{
-    BuiltIn, Loaded, Start, check_finite, check_not_negative, check_positive, check_share, linear,
-};
+use super::random::start_projection;
+use super::weights::{check_finite, function_of};
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
-use crate::{Batch, HashFunction, Learner, Result, Step};
+use crate::{Batch, HashFunction, HashParts, Learner, Result, Step};
 
 /// The parameters of AdaptHash; by default those of its authors' program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,7 +127,7 @@ impl Learner for AdaptHash {
     }
 
     fn hash_function(&self) -> HashFunction {
-        linear(self.dim, self.bits, &self.block.weights())
+        function_of(self)
     }
 }
 
@@ -146,9 +147,13 @@ impl BuiltIn for AdaptHash {
             params: params.clone(),
             dim: start.dim,
             bits: start.bits,
-            block: Block::new(start.projection(), start.dim, start.bits),
+            block: Block::new(start_projection(&start), start.dim, start.bits),
             pairs: Pairs::default(),
         }
+    }
+
+    fn hash_parts(&self) -> Result<HashParts> {
+        Ok(HashParts::linear(self.dim, self.bits, self.block.weights()))
     }
 
     fn save(&self, state: &mut Tensors) {

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use rand::RngExt;
 
-use super::Loaded;
-use crate::learners::{Purpose, random};
+use crate::learner::Loaded;
+use crate::learners::random::{Purpose, random};
 use crate::linalg::dot;
 use crate::tensors::Tensors;
 
@@ -220,7 +220,7 @@ pub(super) fn load(state: &mut Tensors, name: &str, most: usize) -> Loaded<Codes
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::learners::random;
+    use crate::learners::random::random;
 
     impl Problem {
         /// `J` by its definition.

@@ -3,7 +3,7 @@
 //! They come from the warm-up alone: the signs of its first principal directions, evened out and turned
 //! so that least is lost. So they do not move as the stream goes on, and add nothing to the sums.
 
-use super::{Params, StartFrom};
+use super::params::{Params, StartFrom};
 use crate::learners::directions::{Directions, Projection};
 use crate::memory::NoRoom;
 use crate::{Features, HashParts, Lift};

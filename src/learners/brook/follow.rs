@@ -13,24 +13,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Loaded;
 use super::embedding::Embedding;
+use super::extension::Extension;
 use super::sums::Sums;
-use crate::linalg::Positive;
+use crate::learner::Loaded;
 use crate::memory::NoRoom;
 use crate::tensors::Tensors;
 use crate::{Batch, Labels};
 
-/// How many times the anchors of the warm-up there may be in the end, and what part of them is added
-/// at a time.
-pub(super) const MOST_TIMES: usize = 2;
+/// What part of the anchors of the warm-up is added at a time.
 const PART: usize = 4;
 
 /// Which part of a block, besides twice what is to be expected, must have labels that are new.
 const MANY: f64 = 0.125;
-
-/// What keeps the estimate steady: a small part of the similarity of an anchor to itself.
-const RIDGE: f64 = 1e-3;
 
 /// The labels that anchors had.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +42,7 @@ impl Anchored {
         let labels = first.labels()?;
         let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
         let sets: Vec<BTreeSet<u32>> =
-            (0..labels.len()).map(|row| labels.row(row).iter().copied().collect()).collect();
+            labels.iter().map(|labels| labels.iter().copied().collect()).collect();
         sets.iter().flatten().for_each(|label| *counts.entry(*label).or_default() += 1);
         let labelled = sets.iter().filter(|set| !set.is_empty()).count();
         if labelled == 0 || 2 * labelled < labels.len() {
@@ -108,36 +103,6 @@ impl Anchored {
             true => Ok(Some(Anchored { labels: labels.into_iter().collect(), expected })),
             false => Err(format!("a share of {expected} rows with new labels")),
         }
-    }
-}
-
-/// How the numbers of further anchors follow from those of the ones there were: `q' = B^T q + d`.
-pub(super) struct Extension {
-    /// `B`, row-major: a row for each old anchor, a number for each new one.
-    pub(super) by: Vec<f64>,
-    pub(super) shift: Vec<f64>,
-}
-
-impl Extension {
-    /// From the first `old` anchors of an embedding to all of them; `None` where there is no estimate.
-    pub(super) fn of(embedding: &Embedding, old: usize) -> Result<Option<Self>, NoRoom> {
-        let (all, width) = (embedding.between_anchors()?, embedding.width());
-        let added = width - old;
-        let at = |i: usize, j: usize| all[i * width + j];
-        let ridge = |i: usize, j: usize| if i == j { RIDGE } else { 0.0 };
-        let Some(factor) = Positive::factor(old, |i, j| at(i, j) + ridge(i, j))? else {
-            return Ok(None);
-        };
-        let right: Vec<f64> = (0..old).flat_map(|i| (old..width).map(move |j| at(i, j))).collect();
-        let by = factor.solve(&right, added)?;
-        // Similarities are whole steps above their centre, before and after.
-        let (center, step) = (embedding.centers(), embedding.step());
-        let mut shift: Vec<f64> = center[old..].iter().map(|&c| -f64::from(c) / step).collect();
-        for (row, &center) in by.chunks_exact(added).zip(center) {
-            let sums = shift.iter_mut().zip(row);
-            sums.for_each(|(shift, by)| *shift += by * f64::from(center) / step);
-        }
-        Ok(Some(Extension { by, shift }))
     }
 }
 

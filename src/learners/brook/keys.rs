@@ -1,7 +1,7 @@
 //! Labels by what they are called.
 
-use super::Loaded;
-use crate::dataset::LabelNames;
+use crate::labels::LabelNames;
+use crate::learner::Loaded;
 use crate::tensors::Tensors;
 
 /// What labels are called, as numbers. Codes start from these, so that they hang neither on the

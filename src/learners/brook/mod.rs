@@ -97,6 +97,7 @@
 mod codes;
 mod detail;
 mod embedding;
+mod extension;
 mod follow;
 mod keys;
 mod params;
@@ -104,22 +105,27 @@ mod presence;
 mod solution;
 mod sums;
 mod warm;
+mod whole_numbers;
 
 use std::sync::OnceLock;
 
 use self::embedding::Embedding;
 use self::follow::{Anchored, extended};
 use self::keys::Keys;
+use self::params::MOST_TIMES;
 pub use self::params::{Choice, LiftBy, Params, Precision, StartFrom};
 use self::solution::Solution;
-use self::sums::BLOCK;
 use self::warm::{Limits, Warm, sums_of};
-use super::{BuiltIn, Loaded, check_not_negative, check_positive, check_share, linear};
-use crate::dataset::LabelNames;
+use self::whole_numbers::BLOCK;
+use super::checks::{check_not_negative, check_positive, check_share};
+use super::random::start_projection;
+use super::weights::{function_of, try_function_of};
 use crate::kernel::Gram;
+use crate::labels::LabelNames;
+use crate::learner::{BuiltIn, Loaded, Start, WARMUP};
 use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
-use crate::{Batch, Error, Features, HashFunction, Labels, Learner, Result, Step};
+use crate::{Batch, Error, Features, HashFunction, HashParts, Labels, Learner, Result, Step};
 
 /// The widest sum of products that is kept: 2 GB, and twice that again while it is solved.
 const MAX_WIDTH: usize = 16_384;
@@ -128,7 +134,7 @@ const MAX_WIDTH: usize = 16_384;
 #[derive(Clone, Debug)]
 pub(crate) struct Brook {
     params: Params,
-    start: super::Start,
+    start: Start,
     keys: Keys,
     /// What there is once the warm-up is over.
     warm: Option<Box<Warm>>,
@@ -149,7 +155,7 @@ impl Brook {
     fn solve(&self, warm: &Warm) -> std::result::Result<Option<Solution>, NoRoom> {
         expect_room(self.numbers_to_solve(warm.embedding.width(), warm.sums.classes().len()))?;
         let sums = warm.complete(self.params.half_life)?;
-        let super::Start { bits, seed, .. } = self.start;
+        let Start { bits, seed, .. } = self.start;
         let (params, keys) = (&self.params, &self.keys);
         Solution::find(params, warm, &sums, bits, seed, keys)
     }
@@ -227,7 +233,7 @@ impl Learner for Brook {
         let labels = batch.require_labels(Brook::NAME)?;
         let (half_life, block) = (self.params.half_life, self.block());
         let anchors = self.params.anchors.min(self.start.warmup).max(1);
-        let limits = Limits { anchors, most: (follow::MOST_TIMES * anchors).min(MAX_WIDTH) };
+        let limits = Limits { anchors, most: (MOST_TIMES * anchors).min(MAX_WIDTH) };
         let warm = self.warm()?;
         if self.params.start == StartFrom::Steady {
             // Codes may come up for renewal on the way, where it would be too late to fail.
@@ -264,19 +270,11 @@ impl Learner for Brook {
     }
 
     fn hash_function(&self) -> HashFunction {
-        self.try_hash_function().unwrap_or_else(|error| panic!("{error}"))
+        function_of(self)
     }
 
     fn try_hash_function(&self) -> Result<HashFunction> {
-        let (dim, bits) = (self.start.dim, self.start.bits);
-        let (Some(warm), Some(solution)) = (&self.warm, self.solved()?) else {
-            return Ok(linear(dim, bits, &self.start.projection()));
-        };
-        let Solution { weights, offset, label_bits, detail, .. } = solution;
-        let shape = (dim, bits, *label_bits);
-        let lift = warm.embedding.lift().clone();
-        let parts = detail::parts(shape, lift, (weights, offset), detail.as_ref());
-        Ok(HashFunction::new(parts).expect("a solution is finite, and of the embedding's width"))
+        try_function_of(self)
     }
 }
 
@@ -298,12 +296,12 @@ impl BuiltIn for Brook {
 
     fn warmup(params: &Params) -> usize {
         match params.lift {
-            LiftBy::None => super::WARMUP,
+            LiftBy::None => WARMUP,
             LiftBy::Rbf => params.anchors.max(1),
         }
     }
 
-    fn check(params: &Params, start: &super::Start) -> Result<()> {
+    fn check(params: &Params, start: &Start) -> Result<()> {
         let Params { gamma, ridge, fit_weight, repulsion, .. } = params;
         gamma.check(|value| check_positive("gamma", value))?;
         ridge.check(|value| check_positive("ridge", value))?;
@@ -333,9 +331,20 @@ impl BuiltIn for Brook {
         }
     }
 
-    fn start(params: &Params, start: super::Start) -> Self {
+    fn start(params: &Params, start: Start) -> Self {
         let keys = Keys::default();
         Brook { params: params.clone(), start, keys, warm: None, solved: OnceLock::new() }
+    }
+
+    fn hash_parts(&self) -> Result<HashParts> {
+        let (dim, bits) = (self.start.dim, self.start.bits);
+        let (Some(warm), Some(solution)) = (&self.warm, self.solved()?) else {
+            return Ok(HashParts::linear(dim, bits, start_projection(&self.start)));
+        };
+        let Solution { weights, offset, label_bits, detail, .. } = solution;
+        let shape = (dim, bits, *label_bits);
+        let lift = warm.embedding.lift().clone();
+        Ok(detail::parts(shape, lift, (weights, offset), detail.as_ref()))
     }
 
     fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {
@@ -486,8 +495,8 @@ impl BuiltIn for Brook {
             warm.save(self.params.half_life, self.start.dim, self.start.bits, state);
             self.keys.save(state);
         }
-        // Without a solution in its file, a model solves again when it is asked.
-        if let Ok(Some(solution)) = self.solved() {
+        // Saving does not solve: a function that nobody asked for is solved for when somebody does.
+        if let Some(solution) = self.solved.get() {
             solution.save(state, self.start.bits);
         }
     }
@@ -499,7 +508,7 @@ impl BuiltIn for Brook {
         self.keys.save(state);
     }
 
-    fn load(params: &Params, start: super::Start, state: &mut Tensors) -> Loaded<Self> {
+    fn load(params: &Params, start: Start, state: &mut Tensors) -> Loaded<Self> {
         let shape = (start.dim, start.bits);
         let mut brook = Brook::start(params, start);
         let Some(warm) = Warm::load(params, shape, brook.block(), state)? else {

@@ -4,6 +4,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::Result;
 
+/// How many times the anchors of the warm-up there may be in the end, where they follow the stream.
+pub(super) const MOST_TIMES: usize = 2;
+
 /// The parameters of brook. What is [`Choice::Auto`] is found from the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

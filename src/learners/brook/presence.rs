@@ -206,7 +206,7 @@ fn nearest_orthonormal(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::learners::{Purpose, random};
+    use crate::learners::random::{Purpose, random};
     use rand::RngExt;
 
     #[test]

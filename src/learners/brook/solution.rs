@@ -3,13 +3,16 @@
 use std::collections::HashSet;
 
 use super::codes::{self, Codes, Problem};
+use super::detail;
 use super::embedding::Embedding;
+use super::keys::Keys;
+use super::params::{LiftBy, Params};
 use super::presence::{Fitted, Targets, Wanted};
 use super::sums::{Class, Sums};
 use super::warm::Warm;
-use super::{Keys, LiftBy, Loaded, Params, detail};
+use crate::learner::Loaded;
 use crate::learners::directions::Projection;
-use crate::learners::take_weights;
+use crate::learners::weights::take_weights;
 use crate::linalg::{Positive, transposed_product};
 use crate::memory::NoRoom;
 use crate::tensors::Tensors;
@@ -242,7 +245,7 @@ impl System<'_> {
 mod tests {
     use super::*;
     use crate::learners::brook::Choice;
-    use crate::learners::{Purpose, random};
+    use crate::learners::random::{Purpose, random};
     use crate::{Features, HashFunction, HashParts, Labels};
     use rand::RngExt;
 

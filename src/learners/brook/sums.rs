@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::Loaded;
-use super::embedding::WholeNumbers;
-use super::follow::Extension;
+use super::extension::Extension;
+use super::whole_numbers::WholeNumbers;
 use crate::Labels;
 use crate::kernel::Gram;
+use crate::learner::Loaded;
 use crate::linalg::{product, transposed_product};
 use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
-
-/// How many rows are gathered before they are added up, at most.
-pub(super) const BLOCK: usize = 2048;
 
 /// What a row counts in the sum of each of its labels. In equal parts, one of `n` labels counts the
 /// whole number next to an `n`-th of this.
@@ -180,7 +177,7 @@ impl Sums {
             .collect()
     }
 
-    /// Adds at most [`BLOCK`] rows; those without a label are passed over.
+    /// Adds at most [`BLOCK`](super::whole_numbers::BLOCK) rows; those without a label are passed over.
     pub(super) fn add(&mut self, numbers: &WholeNumbers, labels: Labels<'_>) {
         let width = self.total.len();
         let labelled = |row: usize| !labels.row(row).is_empty();
@@ -417,7 +414,7 @@ mod tests {
     use crate::Features;
     use crate::learners::brook::embedding::Embedding;
     use crate::learners::brook::{LiftBy, Params};
-    use crate::learners::{Purpose, random};
+    use crate::learners::random::{Purpose, random};
     use rand::RngExt;
 
     /// A model whose columns have long been empty must not be taken for a damaged one.

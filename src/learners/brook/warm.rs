@@ -2,11 +2,14 @@
 
 use std::borrow::Cow;
 
+use super::codes;
 use super::embedding::Embedding;
 use super::follow::{Anchored, extended};
-use super::sums::{BLOCK, Sums};
-use super::{LiftBy, Loaded, Params, codes};
-use crate::dataset::LabelList;
+use super::params::{LiftBy, Params};
+use super::sums::Sums;
+use super::whole_numbers::BLOCK;
+use crate::labels::LabelList;
+use crate::learner::Loaded;
 use crate::learners::directions::Directions;
 use crate::memory::NoRoom;
 use crate::tensors::Tensors;
@@ -47,7 +50,7 @@ impl Warm {
         directions: Option<Directions>,
     ) -> Result<Self, NoRoom> {
         let sums = Sums::new(embedding.width())?;
-        let pending = Pending { rows: Vec::new(), labels: LabelList::new_sets() };
+        let pending = Pending { rows: Vec::new(), labels: LabelList::new() };
         let (anchored, in_use) = (None, Vec::new());
         Ok(Warm { embedding, directions, sums, pending, learned: 0, anchored, in_use })
     }
@@ -107,7 +110,7 @@ impl Warm {
     /// Puts sums in the place of all there was, and of what waited.
     pub(super) fn replace(&mut self, sums: Sums) {
         self.sums = sums;
-        self.pending = Pending { rows: Vec::new(), labels: LabelList::new_sets() };
+        self.pending = Pending { rows: Vec::new(), labels: LabelList::new() };
     }
 
     /// The sums, of some more rows too.
@@ -128,7 +131,7 @@ impl Warm {
     pub(super) fn flush(&mut self, half_life: f64) {
         let pending = std::mem::take(&mut self.pending);
         pending.add_to(&mut self.sums, &self.embedding, half_life);
-        self.pending.labels = LabelList::new_sets();
+        self.pending.labels = LabelList::new();
     }
 
     /// Rows have `dim` numbers, and codes so many bits.
@@ -194,7 +197,7 @@ impl Warm {
 impl Pending {
     /// The rows whose labels no anchor had, and the others.
     fn split(&self, dim: usize, anchored: &Anchored) -> (Pending, Pending) {
-        let empty = || Pending { rows: Vec::new(), labels: LabelList::new_sets() };
+        let empty = || Pending { rows: Vec::new(), labels: LabelList::new() };
         let mut parts = (empty(), empty());
         for (row, values) in self.rows.chunks_exact(dim).enumerate() {
             let labels = self.labels.view().row(row);
@@ -234,7 +237,7 @@ impl Pending {
         if batch.len() >= block {
             return Err(format!("{} rows wait, which should have been added up", batch.len()));
         }
-        let mut sets = LabelList::new_sets();
+        let mut sets = LabelList::new();
         for row in 0..labels.len() {
             if labels.row(row).is_empty() {
                 return Err("a row without labels waits to be learned".to_owned());
@@ -265,7 +268,8 @@ mod tests {
     use super::super::{Brook, LiftBy};
     use super::*;
     use crate::Learner;
-    use crate::learners::{BuiltIn, Purpose, Start, random};
+    use crate::learner::{BuiltIn, Start};
+    use crate::learners::random::{Purpose, random};
     use rand::RngExt;
 
     const DIM: usize = 3;

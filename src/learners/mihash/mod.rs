@@ -37,13 +37,15 @@ mod reservoir;
 
 use self::information::Histograms;
 use self::reservoir::Reservoir;
-use super::{
-    BuiltIn, Loaded, Purpose, Start, check_finite, check_not_negative, check_positive, linear,
-    random, take_weights,
-};
+use super::checks::{check_not_negative, check_positive};
+use super::random::{Purpose, random, start_projection};
+use super::weights::{check_finite, function_of, take_weights};
 use crate::kernel::{Panels, add_outer, project_row};
+use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
-use crate::{Batch, Error, Features, HashFunction, Labels, Learner, MAX_BITS, Result, Step};
+use crate::{
+    Batch, Error, Features, HashFunction, HashParts, Labels, Learner, MAX_BITS, Result, Step,
+};
 
 /// The parameters of MIHash.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -260,7 +262,7 @@ impl Learner for MiHash {
     }
 
     fn hash_function(&self) -> HashFunction {
-        linear(self.dim, self.bits, &self.snapshot)
+        function_of(self)
     }
 }
 
@@ -287,7 +289,7 @@ impl BuiltIn for MiHash {
     }
 
     fn start(params: &Params, start: Start) -> Self {
-        let weights = start.projection();
+        let weights = start_projection(&start);
         MiHash {
             params: params.clone(),
             dim: start.dim,
@@ -298,6 +300,10 @@ impl BuiltIn for MiHash {
             reservoir: Reservoir::new(start.dim, start.bits, params.reservoir),
             seen: 0,
         }
+    }
+
+    fn hash_parts(&self) -> Result<HashParts> {
+        Ok(HashParts::linear(self.dim, self.bits, self.snapshot.clone()))
     }
 
     /// The reservoir starts with a tenth of what it holds.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::kernel::{distances, project_row, sigmoid_in_place};
-use crate::learners::Loaded;
+use crate::learner::Loaded;
 use crate::similarity::{LabelSets, running_total, share_a_label};
 use crate::tensors::Tensors;
 use crate::{Features, Labels, MAX_BITS};

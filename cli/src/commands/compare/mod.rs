@@ -113,7 +113,7 @@ enum CenterOn {
 
 pub fn run(args: &Args) -> Result<()> {
     let contenders = Contender::parse_all(&args.methods, args.preset.as_deref(), args.protocol)?;
-    let data = Data::read(&args.data, &args.labels)?;
+    let data = Data::load(&args.data, &args.labels)?;
     let center = match args.center {
         CenterOn::None => Center::None,
         CenterOn::First => Center::First,

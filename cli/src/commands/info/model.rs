@@ -15,7 +15,7 @@ pub fn model(path: &Path, json: bool) -> Result<()> {
     let bytes = size(path)?;
     let function = model.try_hash_function()?;
     let parts = function.parts();
-    let labels: Vec<&str> = model.names().iter().collect();
+    let labels: Vec<&str> = model.label_names().iter().collect();
     let arrays = model.array_sizes();
     let exported = function.to_bytes().len();
     if json {

@@ -143,7 +143,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut reader = Reader::open_all(&args.input.data)?;
     // Counted first where a file does not say: a wrong number of labels should show before the
     // work, and not after it.
-    let total = input::count_rows(&args.input.data, &reader)?;
+    let total = input::count_rows(&args.input.data, &mut reader)?;
     let mut model = match (&args.resume, &args.like) {
         (Some(path), _) => start::resumed(args, Model::load(path)?)?,
         (None, Some(path)) => {
@@ -233,8 +233,8 @@ fn read_labels(
         }
         return Ok(None);
     }
-    let labels = input::labels_for(files, model.names_mut(), data, shape)?;
-    if model.names().is_empty() {
+    let labels = input::labels_for(files, model.label_names_mut(), data, shape)?;
+    if model.label_names().is_empty() {
         bail!("{} has no label for any row", files.join(", "));
     }
     Ok(Some(labels))
@@ -370,7 +370,7 @@ impl Run<'_> {
                 "batches": model.batches(),
                 "seconds": self.learning.as_secs_f64(),
                 "warm": model.is_warm(),
-                "labels": model.names().len(),
+                "labels": model.label_names().len(),
                 "out": name,
             }));
         }
@@ -382,7 +382,7 @@ impl Run<'_> {
                 let most = (0..labels.len()).map(|row| labels.row(row).len()).max().unwrap_or(0);
                 let several =
                     if most > 1 { format!(", up to {most} a row") } else { String::new() };
-                format!(" of {}{several},", plural(model.names().len() as u64, "label"))
+                format!(" of {}{several},", plural(model.label_names().len() as u64, "label"))
             }
         };
         let bits = plural(model.bits() as u64, "bit");

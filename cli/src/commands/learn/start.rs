@@ -54,7 +54,7 @@ pub fn resumed(args: &Args, model: Model) -> Result<Model> {
     if asked != *model.method() {
         bail!("the parameters are not those of the model given, which has them for good");
     }
-    if model.seen() > 0 && model.names().is_empty() && model.method().is_supervised() {
+    if model.seen() > 0 && model.label_names().is_empty() && model.method().is_supervised() {
         bail!(
             "the model given has learned labels without names, as programs that use the library \
              may; its labels cannot be told from those in {}",

@@ -53,7 +53,7 @@ impl Loaded {
         let data = match (dataset.features.as_slice(), folder) {
             ([], _) => {
                 let Digits { features, labels } = digits();
-                Data::new(Digits::DIM, features, LabelList::from_single(labels))?
+                Data::new(Digits::DIM, features, LabelList::single(labels))?
             }
             (_, None) => bail!("no folder for {}", dataset.name),
             (_, Some(folder)) => {
@@ -61,7 +61,7 @@ impl Loaded {
                 let paths = |files: &[String]| -> Vec<String> {
                     files.iter().map(|file| path(file).display().to_string()).collect()
                 };
-                Data::read(&paths(&dataset.features), &paths(&dataset.labels))?
+                Data::load(&paths(&dataset.features), &paths(&dataset.labels))?
             }
         };
         let (center, fingerprint) = (data.mean(), fingerprint(&data));
@@ -249,7 +249,7 @@ fn drawn(model: &Model, database: &Data, stream: Batch<'_>, batch: usize) -> Res
 
 /// What a label is called; its number where it has no name.
 fn name_of(data: &Data, label: u32) -> String {
-    let name = data.names().and_then(|names| names.name(label));
+    let name = data.label_names().and_then(|names| names.name(label));
     name.map_or_else(|| label.to_string(), str::to_owned)
 }
 

@@ -1,6 +1,6 @@
 //! Labels that were read, and are kept.
 
-use crate::Labels;
+use crate::{Labels, Result};
 
 /// The labels of many rows: one each, or a set each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,14 +11,25 @@ pub struct LabelList {
 }
 
 impl LabelList {
-    /// One label per row.
-    pub fn from_single(labels: Vec<u32>) -> LabelList {
-        LabelList { ends: None, values: labels }
+    /// No rows yet: the first ones decide whether rows have one label each, or a set.
+    pub fn new() -> LabelList {
+        LabelList::default()
     }
 
-    /// No rows yet, of a list whose rows have sets of labels.
-    pub fn new_sets() -> LabelList {
-        LabelList { ends: Some(Vec::new()), values: Vec::new() }
+    /// One label per row, as for [`Labels::single`].
+    pub fn single(values: Vec<u32>) -> LabelList {
+        LabelList { ends: None, values }
+    }
+
+    /// A set of labels per row, as for [`Labels::sets`].
+    ///
+    /// # Errors
+    /// When the ends do not ascend or reach beyond `values`.
+    pub fn sets(ends: Vec<usize>, mut values: Vec<u32>) -> Result<LabelList> {
+        Labels::sets(&ends, &values)?;
+        // What no row has must not go to the next one that is added.
+        values.truncate(ends.last().copied().unwrap_or(0));
+        Ok(LabelList { ends: Some(ends), values })
     }
 
     /// The labels as what learns and measures takes them.
@@ -52,9 +63,9 @@ impl LabelList {
     pub fn select(&self, rows: &[usize]) -> LabelList {
         let labels = self.view();
         if self.ends.is_none() {
-            return LabelList::from_single(rows.iter().map(|&row| self.values[row]).collect());
+            return LabelList::single(rows.iter().map(|&row| self.values[row]).collect());
         }
-        let mut selected = LabelList::new_sets();
+        let mut selected = LabelList::new();
         for &row in rows {
             selected.push_row(labels.row(row).iter().copied());
         }
@@ -81,9 +92,7 @@ impl LabelList {
         match labels.as_single() {
             Some(values) if self.ends.is_none() => self.values.extend_from_slice(values),
             _ => {
-                for row in 0..labels.len() {
-                    self.push_row(labels.row(row).iter().copied());
-                }
+                labels.iter().for_each(|labels| self.push_row(labels.iter().copied()));
             }
         }
     }
@@ -105,9 +114,9 @@ impl LabelList {
     }
 
     /// One label per row after all, if every set has exactly one.
-    pub(super) fn simplified(self) -> LabelList {
+    pub(crate) fn simplified(self) -> LabelList {
         let single = self.ends.as_ref().is_some_and(|ends| ends.iter().copied().eq(1..=ends.len()));
-        if single { LabelList::from_single(self.values) } else { self }
+        if single { LabelList::single(self.values) } else { self }
     }
 }
 
@@ -116,36 +125,46 @@ mod tests {
     use super::*;
 
     fn rows(list: &LabelList) -> Vec<&[u32]> {
-        let labels = list.view();
-        (0..labels.len()).map(|row| labels.row(row)).collect()
+        list.view().iter().collect()
     }
 
     #[test]
     fn single_labels_and_sets_mix_to_sets() {
-        let mut list = LabelList::from_single(vec![3, 1]);
-        list.append(&LabelList::from_single(vec![2]));
+        let mut list = LabelList::single(vec![3, 1]);
+        list.append(&LabelList::single(vec![2]));
         assert!(!list.has_sets());
         list.push_set(&[5, 4, 5]);
         list.push_set(&[]);
         assert!(list.has_sets());
         assert_eq!(rows(&list), [&[3][..], &[1], &[2], &[4, 5], &[]]);
-        list.append(&LabelList::from_single(vec![7]));
+        list.append(&LabelList::single(vec![7]));
         assert_eq!(list.len(), 6);
         assert_eq!(rows(&list.select(&[3, 5, 4, 3])), [&[4, 5][..], &[7], &[], &[4, 5]]);
+    }
+
+    #[test]
+    fn sets_are_given_as_for_views_of_them() {
+        let mut list = LabelList::sets(vec![2, 2, 3], vec![7, 4, 7, 9, 9]).unwrap();
+        list.push_set(&[5]);
+        assert_eq!(rows(&list), [&[7, 4][..], &[], &[7], &[5]]);
+        assert_eq!(list.view().iter().len(), list.len());
+        assert_eq!(list.view().slice(1..3).iter().next_back(), Some(&[7][..]));
+        assert!(LabelList::sets(vec![2, 1], vec![7, 4]).is_err());
+        assert!(LabelList::sets(vec![3], vec![7, 4]).is_err());
     }
 
     #[test]
     fn a_list_without_rows_takes_the_kind_of_the_first() {
         let mut list = LabelList::default();
         assert!(list.is_empty());
-        let mut sets = LabelList::new_sets();
+        let mut sets = LabelList::new();
         sets.push_set(&[1]);
         list.append(&sets);
         assert_eq!(list, sets);
-        assert_eq!(sets.clone().simplified(), LabelList::from_single(vec![1]));
+        assert_eq!(sets.clone().simplified(), LabelList::single(vec![1]));
         list.push_set(&[]);
         assert_eq!(list.clone().simplified(), list);
-        let single = LabelList::from_single(vec![1, 2]);
-        assert_eq!(single.select(&[1, 0]), LabelList::from_single(vec![2, 1]));
+        let single = LabelList::single(vec![1, 2]);
+        assert_eq!(single.select(&[1, 0]), LabelList::single(vec![2, 1]));
     }
 }

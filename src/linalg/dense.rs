@@ -1,10 +1,4 @@
-//! The few matrix routines that learners need, over faer. All matrices are row-major slices, all
-//! sums in `f64` unless said.
-//!
-//! Results do not depend on the number of threads: these share out tiles of a fixed size.
-//!
-//! faer panics where it finds no memory. So whatever is larger than what it is computed from is asked
-//! for here first, and fails with [`NoRoom`].
+//! Products, factors and eigenvectors of dense matrices.
 
 use std::ops::AddAssign;
 
@@ -18,12 +12,6 @@ use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 use rayon::prelude::*;
 
 use crate::memory::{NoRoom, expect_room};
-
-mod ridge;
-mod targets;
-
-pub use ridge::Regression;
-pub(crate) use ridge::Ridge;
 
 /// The side of the tiles that threads share out.
 const TILE: usize = 256;
@@ -60,14 +48,14 @@ impl Positive {
 }
 
 impl<T: RealField> Positive<T> {
-    fn solve_in_place(&self, right: MatMut<'_, T>) {
+    pub(super) fn solve_in_place(&self, right: MatMut<'_, T>) {
         solve_in_place(self.0.as_ref(), right, Par::Seq, MemStack::new(&mut []));
     }
 }
 
 /// Factors a matrix, of which the lower triangle matters, where it stands: a copy of it could be
 /// more than there is room for.
-fn cholesky<T: RealField>(mut matrix: Mat<T>) -> Option<Positive<T>> {
+pub(super) fn cholesky<T: RealField>(mut matrix: Mat<T>) -> Option<Positive<T>> {
     let scratch = cholesky_in_place_scratch::<T>(matrix.nrows(), Par::Seq, Default::default());
     let mut scratch = MemBuffer::new(scratch);
     let stack = MemStack::new(&mut scratch);
@@ -149,11 +137,11 @@ pub(crate) fn nearest_rotation(square: &[f64]) -> Option<Vec<f64>> {
     Some(row_major(multiply(svd.U(), svd.V().transpose()).as_ref()).collect())
 }
 
-fn row_major(matrix: MatRef<'_, f64>) -> impl Iterator<Item = f64> {
+pub(super) fn row_major(matrix: MatRef<'_, f64>) -> impl Iterator<Item = f64> {
     (0..matrix.nrows()).flat_map(move |i| (0..matrix.ncols()).map(move |j| matrix[(i, j)]))
 }
 
-fn multiply(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
+pub(super) fn multiply(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
     let mut out = Mat::zeros(a.nrows(), b.ncols());
     tiles(out.as_mut()).into_par_iter().for_each(|(row, column, tile)| {
         let left = a.subrows(row, tile.nrows());
@@ -164,7 +152,7 @@ fn multiply(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
 }
 
 /// The lower triangle of `A A^T + shift I`.
-fn shifted_gram<T: RealField + From<f32> + AddAssign>(
+pub(super) fn shifted_gram<T: RealField + From<f32> + AddAssign>(
     a: MatRef<'_, T>,
     shift: T,
 ) -> Result<Mat<T>, NoRoom> {
@@ -193,13 +181,13 @@ fn shifted_gram<T: RealField + From<f32> + AddAssign>(
 }
 
 /// Solves `A Z = B` from the lower triangle of a positive definite `A`.
-fn solve(matrix: Mat<f64>, mut right: Mat<f64>) -> Option<Mat<f64>> {
+pub(super) fn solve(matrix: Mat<f64>, mut right: Mat<f64>) -> Option<Mat<f64>> {
     cholesky(matrix)?.solve_in_place(right.as_mut());
     Some(right)
 }
 
 /// A matrix of zeros, if there is room for it.
-fn zeros<T: RealField>(rows: usize, columns: usize) -> Result<Mat<T>, NoRoom> {
+pub(super) fn zeros<T: RealField>(rows: usize, columns: usize) -> Result<Mat<T>, NoRoom> {
     let mut matrix = Mat::new();
     let room = matrix.try_reserve(rows, columns);
     room.map_err(|_| {
@@ -211,7 +199,7 @@ fn zeros<T: RealField>(rows: usize, columns: usize) -> Result<Mat<T>, NoRoom> {
 }
 
 /// Cuts a matrix into tiles, each with the row and column at which it begins.
-fn tiles<T>(matrix: MatMut<'_, T>) -> Vec<(usize, usize, MatMut<'_, T>)> {
+pub(super) fn tiles<T>(matrix: MatMut<'_, T>) -> Vec<(usize, usize, MatMut<'_, T>)> {
     let mut tiles = Vec::new();
     let (rows, columns) = (matrix.nrows(), matrix.ncols());
     let mut below = matrix;

@@ -1,0 +1,42 @@
+//! From what a user wrote to what a file holds: the formats meet here.
+
+use super::content::{Content, Purpose};
+use super::format::Format;
+use super::input::Input;
+use super::spec::Spec;
+use super::text::Table;
+use super::{idx, mat, npy, npz, vecs};
+use crate::{Error, Result};
+
+/// Opens what `spec` names.
+pub(super) fn open(spec: &str, purpose: Purpose) -> Result<Content> {
+    let Spec { path, name } = Spec::parse(spec)?;
+    let input = Input::open(&path)?;
+    let format = Format::of(&input)?;
+    if let (Format::Npy | Format::Idx | Format::Vecs(_), Some(name)) = (format, &name) {
+        let problem = format!("holds one array, so there is no {name:?} to pick from it");
+        return Err(Error::malformed(&path, problem));
+    }
+    match format {
+        Format::Npy => npy::open(input),
+        Format::Npz => npz::open(input, name.as_deref()),
+        Format::Mat => mat::open(input, name.as_deref(), purpose).map(Content::Array),
+        Format::Idx => idx::open(input).map(Content::Array),
+        Format::Vecs(kind) => vecs::open(input, kind).map(Content::Array),
+        Format::Text => Ok(Content::Text(input, name)),
+    }
+}
+
+/// The fields of the first line of a table, be it a header or not, for messages that name columns;
+/// `None` for files that are no text.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn first_line(spec: &str) -> Result<Option<Vec<String>>> {
+    match open(spec, Purpose::Labels)? {
+        Content::Text(input, _) => {
+            Ok(Some(Table::open(input, None, Purpose::Labels)?.first_line().to_vec()))
+        }
+        _ => Ok(None),
+    }
+}
