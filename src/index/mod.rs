@@ -79,7 +79,7 @@ pub struct Index {
 /// Its size, and not its items.
 impl fmt::Debug for Index {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Index").field(&self.now).finish()
+        self.now.describe(f.debug_struct("Index"))
     }
 }
 
