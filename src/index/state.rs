@@ -169,7 +169,7 @@ impl State {
         let merged = SearchSegment::new(merged(&segments)?);
         // Who searches should not have to build again what was there.
         if last.iter().any(SearchSegment::has_structure) {
-            merged.build_structure(self.kernel)?;
+            merged.build_structure_beside(self.kernel)?;
         }
         self.segments.truncate(keep);
         self.segments.push(merged);
@@ -204,7 +204,7 @@ impl State {
     pub(super) fn replace(&mut self, segment: Segment) -> Result<()> {
         let replacement = SearchSegment::new(segment);
         if self.segments.iter().any(SearchSegment::has_structure) {
-            replacement.build_structure(self.kernel)?;
+            replacement.build_structure_beside(self.kernel)?;
         }
         self.segments = vec![replacement];
         Ok(())

@@ -45,6 +45,16 @@ impl SearchSegment {
         self.beside.structure.build(self.columns(), kernel, true).map(drop)
     }
 
+    /// The same on one thread, as a writer does it: those that answer queries have better use for the
+    /// others.
+    pub(in crate::index) fn build_structure_beside(&self, kernel: Kernel) -> Result<()> {
+        match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
+            Ok(pool) => pool.install(|| self.build_structure(kernel)),
+            // No thread can be had; this one can.
+            Err(_) => self.build_structure(kernel),
+        }
+    }
+
     /// The same segment, without what made its searches faster.
     pub(in crate::index) fn without_structure(&self) -> Self {
         SearchSegment::new(self.segment.clone())
