@@ -30,7 +30,7 @@ dispatched! {
 
 dispatched! {
     /// Adds up how many bits of some words are set.
-    ["avx512f,avx512vpopcntdq,popcnt" if Avx512CountBits; "popcnt" if CountBits]
+    ["avx512f,avx512vpopcntdq,popcnt" if Avx512AndCountBits; "popcnt" if CountBits]
     fn count_bits(words: &[u64], sum: &mut usize) {
         *sum += words.iter().map(|word| word.count_ones() as usize).sum::<usize>();
     }

@@ -63,7 +63,9 @@ impl Source<'_> {
             // Tiles begin at multiples of 128 and end with a block.
             let block_end = (start / BLOCK + 1) * BLOCK;
             let end = self.count.min(start + size).min(block_end);
-            if let Slots::From { first, check } = self.slots {
+            if let Slots::From { first, check } = self.slots
+                && start.is_multiple_of(BLOCK)
+            {
                 check(first + start)?;
             }
             let count = end - start;

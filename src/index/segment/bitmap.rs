@@ -13,11 +13,13 @@ pub(in crate::index) fn ones(count: usize) -> Bitmap {
 }
 
 /// Whether the bit of an item is set.
+#[inline]
 pub(in crate::index) fn is_set(bitmap: &[u64], item: usize) -> bool {
     bitmap[item / 64] >> (item % 64) & 1 == 1
 }
 
 /// The items whose bits are set, ascending.
+#[inline]
 pub(in crate::index) fn set_bits(bitmap: &[u64]) -> impl Iterator<Item = usize> + '_ {
     bitmap.iter().enumerate().flat_map(|(at, &word)| {
         let without_lowest = |&word: &u64| Some(word & (word - 1)).filter(|&left| left != 0);
