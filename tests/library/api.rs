@@ -1,7 +1,7 @@
 //! What the public types are good for: threads, paths of any kind, printing.
 
 use hashbrook::dataset::Reader;
-use hashbrook::eval::{Evaluation, Measures};
+use hashbrook::eval::{Evaluation, Metric};
 use hashbrook::{
     Batch, Center, Codes, Error, Features, FileKind, Filter, HashFunction, HashParts, Hit, Hits,
     Index, Item, Kernel, LabelList, LabelNames, Labels, Lift, Mean, Method, Model, Scale, Setup,
@@ -32,8 +32,8 @@ fn everything_can_be_sent_to_and_shared_by_threads() {
     both::<Labels<'_>>();
     both::<Lift>();
     both::<Mean>();
-    both::<Measures>();
     both::<Method>();
+    both::<Metric>();
     both::<Model>();
     both::<Setup>();
     both::<Spread>();
@@ -89,8 +89,8 @@ fn everything_is_printed_and_results_are_serialised() {
         })
     );
     assert_eq!(
-        serde_json::to_value(Measures::new(&[5], &[], &[2])).unwrap(),
-        json!({ "tops": [5], "precision_at": [], "radii": [2], "ndcg_at": [100] })
+        serde_json::to_value([Metric::Map, Metric::PrecisionWithin(2)]).unwrap(),
+        json!(["mAP", "precision_radius_2"])
     );
     assert_eq!(serde_json::to_value(Kernel::Portable).unwrap(), json!("portable"));
     assert_eq!(serde_json::to_value(Lift::Identity).unwrap(), json!("identity"));
