@@ -14,8 +14,6 @@ use std::time::{Duration, Instant};
 
 use codes::clustered;
 use hashbrook::{Codes, Filter, Index, Kernel, Labels, hamming};
-use rand::rngs::ChaCha8Rng;
-use rand::{RngExt, SeedableRng};
 
 fn main() {
     let wanted: Vec<String> =

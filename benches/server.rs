@@ -35,7 +35,8 @@ fn main() {
     }
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let benches: [(&str, fn(&Path)); 2] = [("memory", memory), ("readers", readers)];
+    type Bench = (&'static str, fn(&Path));
+    let benches: [Bench; 2] = [("memory", memory), ("readers", readers)];
     let folder = tempfile::tempdir().expect("a folder");
     for (name, bench) in benches {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {

@@ -10,7 +10,7 @@ use crate::{Batch, Codes, Error, Features, HashFunction, HashParts, Labels, Resu
 /// Learns a hash function from a stream, batch by batch.
 ///
 /// Methods of one's own implement this; those that come with the library are chosen by
-/// [`Method`] and run in a [`Model`].
+/// [`Method`](crate::Method) and run in a [`Model`](crate::Model).
 pub trait Learner: Send + Sync {
     /// Updates the learner with the next batch of the stream. A batch that fails leaves the
     /// learner as it was.

@@ -159,6 +159,36 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Searching while the index changes
+//!
+//! An [`Index`] writes. A [`Snapshot`] of it reads, in any thread, for as long as it is held; neither waits
+//! for the other. A server publishes one after each change:
+//!
+//! ```
+//! use std::sync::RwLock;
+//!
+//! use hashbrook::{Codes, Index};
+//!
+//! let mut index = Index::of_codes(8)?;
+//! let latest = RwLock::new(index.snapshot());
+//! std::thread::scope(|scope| {
+//!     scope.spawn(|| {
+//!         // Whoever answers queries takes the latest and lets go of the lock at once.
+//!         let snapshot = latest.read().expect("no writer panics").clone();
+//!         let query = Codes::from_bytes(8, &[0b0011])?;
+//!         snapshot.search_codes(&query, 10)
+//!     });
+//!     index.add_codes(&[1], &Codes::from_bytes(8, &[0b0001])?, None)?;
+//!     *latest.write().expect("no reader panics") = index.snapshot();
+//!     Ok::<(), hashbrook::Error>(())
+//! })?;
+//! # Ok::<(), hashbrook::Error>(())
+//! ```
+//!
+//! [`Index::edit`] does the same to a file, where a change is on the disk when the call returns; another
+//! process that has [opened](Index::open) it [follows](Index::refresh). [`IndexBuilder`] makes files of more
+//! items than fit in memory, and [`Error::kind`] tells a server what to answer when something fails.
+//!
 //! # Learning in parts, and forgetting
 //!
 //! [`brook`] keeps what it learns as exact sums. So models that learned parts of a stream can be

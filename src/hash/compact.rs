@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::lift::{LiftScratch, check_gamma};
+use super::rows::{LiftScratch, ROWS_AT_ONCE, check_gamma};
 use crate::kernel::{
     LARGEST, LARGEST_BYTE, Panels, Similarities, WholePanels, nearest, round_row, squared_norm,
     whole_similarities,
@@ -220,7 +220,7 @@ impl CompactPanels {
         let count = rows.len() / dim;
         let reduced = self.projection.apply(rows, dim, floats);
         whole_rows.clear();
-        let mut steps = [0.0; super::ROWS_AT_ONCE];
+        let mut steps = [0.0; ROWS_AT_ONCE];
         debug_assert!(count <= steps.len());
         for (row, step) in reduced.chunks_exact(self.depth).zip(&mut steps) {
             *step = round_row(row, whole_rows);

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::ROWS_AT_ONCE;
 use super::compact::{Compact, CompactPanels, UNIT};
+use super::rows::{LiftScratch, ROWS_AT_ONCE, check_gamma};
 use crate::kernel::{Panels, exp_in_place, squared_norm};
 use crate::tensors::Tensors;
 use crate::{Error, Features, Result};
@@ -85,13 +85,6 @@ impl Lift {
     }
 }
 
-pub(super) fn check_gamma(gamma: f32) -> Result<()> {
-    match gamma.is_finite() && gamma > 0.0 {
-        true => Ok(()),
-        false => Err(Error::parameter("gamma", "finite and above 0", gamma)),
-    }
-}
-
 /// A lift, ready for matrix products.
 #[derive(Clone, Debug)]
 pub(crate) enum Packed {
@@ -105,16 +98,6 @@ pub(crate) enum Lifted<'a> {
     Floats(&'a [f32]),
     /// In units of 1/2048.
     Whole(&'a [i16]),
-}
-
-/// Buffers that are used again from one handful of rows to the next.
-#[derive(Default)]
-pub(crate) struct LiftScratch {
-    pub(super) floats: Vec<f32>,
-    pub(super) products: Vec<f32>,
-    pub(super) rows: Vec<i16>,
-    pub(super) whole: Vec<i16>,
-    pub(super) words: Vec<i32>,
 }
 
 impl Packed {

@@ -4,6 +4,7 @@ mod compact;
 mod file;
 mod grown;
 mod lift;
+mod rows;
 
 use std::sync::Arc;
 
@@ -13,13 +14,11 @@ pub use self::compact::Compact;
 use self::compact::WholeWeights;
 pub use self::lift::Lift;
 pub(crate) use self::lift::Lifter;
-use self::lift::{LiftScratch, Lifted, Packed, lift_rows};
+use self::lift::{Lifted, Packed, lift_rows};
+use self::rows::{LiftScratch, ROWS_AT_ONCE};
 use crate::codes::{Codes, check_bits};
 use crate::kernel::{LANES, Panels, prepare};
 use crate::{Error, Features, LabelNames, Result};
-
-/// How many rows are taken through all stages together, so that they stay in the cache.
-const ROWS_AT_ONCE: usize = 48;
 
 /// A frozen hash function: bit `r` of `x` is `[w_r . phi(x) + v_r . x + b_r > 0]`, most often with
 /// `v = 0`.

@@ -79,7 +79,7 @@ pub struct Index {
 /// Its size, and not its items.
 impl fmt::Debug for Index {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Index").field(&self.now).finish()
+        self.now.describe(f.debug_struct("Index"))
     }
 }
 
@@ -127,7 +127,7 @@ impl Index {
     /// needs files that are replaced and never changed in place, as this library does it. Of other
     /// programs, `mv` does no harm; but `cp other.index this.index` writes over the bytes that are
     /// mapped. A search that finds its file cut short or written over fails with
-    /// [`Error::NotAsOpened`]. If that happens in the midst of a search, or the disk fails, the
+    /// [`Error::NotAsOpened`](crate::Error::NotAsOpened). If that happens in the midst of a search, or the disk fails, the
     /// operating system ends the process by a bus error (`SIGBUS`). Bytes that are changed in the
     /// midst of the file, after they were first looked at, are seen by [`verify`](Snapshot::verify)
     /// alone. Where any of this cannot be ruled out, [`load`](Index::load) the file.
@@ -153,7 +153,7 @@ impl Index {
     ///
     /// # Errors
     /// As for [`open`](Index::open), when another process writes it, and where the file system cannot
-    /// keep other processes from writing it ([`Error::CannotLock`]).
+    /// keep other processes from writing it ([`Error::CannotLock`](crate::Error::CannotLock)).
     pub fn edit(path: impl AsRef<Path>) -> Result<Self> {
         Index::opened(path.as_ref(), Access::Edit(Locking::Required))
     }

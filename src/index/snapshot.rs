@@ -45,8 +45,14 @@ pub struct Snapshot {
 /// Its size, and not its items.
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot")
-            .field("items", &self.len())
+        self.describe(f.debug_struct("Snapshot"))
+    }
+}
+
+impl Snapshot {
+    /// Its size, as a text for developers.
+    pub(super) fn describe(&self, mut text: fmt::DebugStruct<'_, '_>) -> fmt::Result {
+        text.field("items", &self.len())
             .field("bits", &self.bits())
             .field("dim", &self.function().map(HashFunction::dim))
             .field("labels", &self.label_names().len())

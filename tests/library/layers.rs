@@ -10,18 +10,7 @@ use std::path::Path;
 use source::{Module, Written, is_relative, modules};
 
 /// Imports that would close a circle, and why they may: (file, file that it imports, reason).
-const EXCEPTIONS: &[(&str, &str, &str)] = &[
-    ("hash/compact.rs", "hash/lift.rs", "the scratch memory and the check of gamma are there"),
-    ("hash/compact.rs", "hash/mod.rs", "ROWS_AT_ONCE is there"),
-    ("hash/lift.rs", "hash/mod.rs", "ROWS_AT_ONCE is there"),
-    ("index/search/structure.rs", "index/search/query.rs", "Goal is there"),
-    ("kernel/narrow/x86.rs", "kernel/narrow/mod.rs", "tiles and lanes are there"),
-    ("kernel/scan/blocks.rs", "kernel/scan/mod.rs", "Run and hit are there"),
-    ("kernel/scan/neon.rs", "kernel/scan/mod.rs", "Run is there"),
-    ("kernel/scan/x86.rs", "kernel/scan/mod.rs", "Run is there"),
-    ("kernel/whole/mod.rs", "kernel/mod.rs", "LARGEST is taken from above, and is in gram.rs"),
-    ("kernel/whole/x86.rs", "kernel/whole/mod.rs", "tiles are there"),
-];
+const EXCEPTIONS: &[(&str, &str, &str)] = &[];
 
 /// Who imports whom: files by their paths in `src/`.
 type Graph = BTreeMap<String, BTreeSet<String>>;

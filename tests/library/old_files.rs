@@ -199,7 +199,7 @@ fn models_of_every_version_give_their_codes_and_learn_on() {
 #[test]
 fn functions_of_every_version_give_their_codes() {
     for (version, name, label_bits) in
-        [(2, "brook-scaled", 16), (3, "brook-detail", 12), (3, "brook-compact", 12)]
+        [(2, "brook-scaled", 16), (3, "brook-detail", 14), (3, "brook-compact", 14)]
     {
         let path = folder(version).join(name).with_extension("function");
         let function = HashFunction::load(path).unwrap();

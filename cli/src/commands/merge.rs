@@ -62,8 +62,11 @@ pub fn run(args: &Args) -> Result<()> {
     }
     // What `learn` noted of the first one's data is not true of the whole.
     model.notes_mut().clear();
+    // Solved for here, and not by each who encodes with the file.
+    let solved = model.try_hash_function();
     model.save(target.path())?;
     target.finish()?;
+    solved?;
     let out = target.name();
     if args.json {
         return console::line(json!({

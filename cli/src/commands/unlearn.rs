@@ -71,8 +71,11 @@ pub fn run(args: &Args) -> Result<()> {
     input::check_labels_of_all(files, &labels, data, (rows, model.dim()))?;
     // Where `learn` stopped in its data no longer says what the model has learned.
     model.notes_mut().clear();
+    // Solved for here, and not by each who encodes with the file.
+    let solved = model.try_hash_function();
     model.save(target.path())?;
     target.finish()?;
+    solved?;
     let (out, time) = (target.name(), unlearning);
     if args.json {
         return console::line(json!({

@@ -108,7 +108,7 @@ impl Centres {
     pub(in crate::index) fn sort(
         &self,
         kernel: Kernel,
-        codes: &mut Vec<u64>,
+        codes: &mut [u64],
     ) -> (Vec<u32>, Vec<usize>) {
         let width = self.layout.code_words();
         let count = codes.len() / width;

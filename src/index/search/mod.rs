@@ -2,6 +2,7 @@
 
 mod cache;
 mod filter;
+mod goal;
 mod hits;
 mod pruned;
 mod query;
@@ -13,9 +14,10 @@ mod structure;
 use rayon::prelude::*;
 
 pub use self::filter::Filter;
+pub(super) use self::goal::Goal;
 pub use self::hits::{Hit, Hits};
+pub(super) use self::query::Search;
 use self::query::SegmentQueries;
-pub(super) use self::query::{Goal, Search};
 pub(super) use self::segment::SearchSegment;
 use self::selection::Selection;
 use super::segment::Segment;
@@ -75,16 +77,16 @@ impl Search<'_> {
             }
             let limits = found.iter().map(|found| self.limit(found)).collect();
             let chunk_left = chunk.to_vec();
-            let mut asked =
+            let mut segment_queries =
                 SegmentQueries { codes, chunk: chunk_left, limits, searched, selection };
-            for (query, hits) in self.pruned(&mut asked, threads)? {
+            for (query, hits) in self.pruned(&mut segment_queries, threads)? {
                 self.take(segment, &hits, &mut found[query - chunk[0]])?;
             }
-            if asked.chunk.is_empty() {
+            if segment_queries.chunk.is_empty() {
                 continue;
             }
-            for hits in self.by_scan(&asked, threads)? {
-                for (&query, hits) in asked.chunk.iter().zip(hits) {
+            for hits in self.by_scan(&segment_queries, threads)? {
+                for (&query, hits) in segment_queries.chunk.iter().zip(hits) {
                     self.take(segment, &hits, &mut found[query - chunk[0]])?;
                 }
             }

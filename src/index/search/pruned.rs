@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::query::{GUESSED, Goal, Search, SegmentQueries};
+use super::goal::Goal;
+use super::query::{GUESSED, Search, SegmentQueries};
 use super::selection::Selection;
 use super::structure::SearchStructure;
 use crate::Result;
@@ -17,7 +18,7 @@ const PART: usize = 2;
 
 /// A search by clusters.
 struct ByClusters<'a> {
-    asked: &'a SegmentQueries<'a>,
+    segment_queries: &'a SegmentQueries<'a>,
     clusters: &'a Clusters,
     /// Bitmaps of codes that may be found, in the order of clusters.
     masks: &'a [&'a [u64]],
@@ -30,12 +31,12 @@ impl Search<'_> {
     /// are still to be asked stay.
     pub(super) fn pruned(
         &self,
-        asked: &mut SegmentQueries<'_>,
+        segment_queries: &mut SegmentQueries<'_>,
         threads: usize,
     ) -> Result<Vec<(usize, Vec<u64>)>> {
-        let (segment, many) = (&asked.searched.segment, asked.chunk.len());
-        let (columns, lazy) = (segment.columns(), asked.searched.structure());
-        if !self.structures || matches!(asked.selection, Selection::Gathered(_)) {
+        let (segment, many) = (&segment_queries.searched.segment, segment_queries.chunk.len());
+        let (columns, lazy) = (segment.columns(), segment_queries.searched.structure());
+        if !self.structures || matches!(segment_queries.selection, Selection::Gathered(_)) {
             return Ok(Vec::new());
         }
         let work = (columns.len() * many) as u64;
@@ -45,7 +46,7 @@ impl Search<'_> {
         let mut live = None;
         let mut masks: Vec<&[u64]> = Vec::new();
         if let SearchStructure::Clusters(clusters) = structure {
-            if let Selection::Masked(some) = asked.selection {
+            if let Selection::Masked(some) = segment_queries.selection {
                 match some.in_order(clusters, many) {
                     Some(bits) => masks.push(bits),
                     None => return Ok(Vec::new()),
@@ -60,14 +61,14 @@ impl Search<'_> {
             let mut limit = limit;
             let hits = match structure {
                 SearchStructure::Clusters(clusters) => {
-                    let search = ByClusters { asked, clusters, masks: &masks, most };
+                    let search = ByClusters { segment_queries, clusters, masks: &masks, most };
                     self.by_clusters(&search, query, &mut limit)?
                 }
-                SearchStructure::Tree(tree) => self.by_tree(asked, tree, query),
+                SearchStructure::Tree(tree) => self.by_tree(segment_queries, tree, query),
             };
             Ok((query, limit, hits))
         };
-        let queries = (&asked.chunk, &asked.limits);
+        let queries = (&segment_queries.chunk, &segment_queries.limits);
         let answers: Vec<(usize, u32, Option<Vec<u64>>)> = match threads {
             1 => queries.0.iter().zip(queries.1).map(one).collect::<Result<_>>()?,
             _ => queries.into_par_iter().map(one).collect::<Result<_>>()?,
@@ -79,12 +80,18 @@ impl Search<'_> {
                 None => left.push((query, limit)),
             }
         }
-        (asked.chunk, asked.limits) = left.into_iter().unzip();
+        (segment_queries.chunk, segment_queries.limits) = left.into_iter().unzip();
         Ok(found)
     }
 
-    fn by_tree(&self, asked: &SegmentQueries<'_>, tree: &Tree, query: usize) -> Option<Vec<u64>> {
-        let (codes, segment, selection) = (asked.codes, asked.segment(), asked.selection);
+    fn by_tree(
+        &self,
+        segment_queries: &SegmentQueries<'_>,
+        tree: &Tree,
+        query: usize,
+    ) -> Option<Vec<u64>> {
+        let (codes, segment, selection) =
+            (segment_queries.codes, segment_queries.segment(), segment_queries.selection);
         let Goal::Within(radius) = self.goal else { return None };
         if !tree.pay(radius) {
             return None;
@@ -109,8 +116,9 @@ impl Search<'_> {
         query: usize,
         limit: &mut u32,
     ) -> Result<Option<Vec<u64>>> {
-        let &ByClusters { asked, clusters, masks, most } = search;
-        let (kernel, codes, live) = (self.kernel, asked.codes, asked.segment().live());
+        let &ByClusters { segment_queries, clusters, masks, most } = search;
+        let (kernel, codes, live) =
+            (self.kernel, segment_queries.codes, segment_queries.segment().live());
         let code = codes.code(query);
         let scan = |cluster: usize, top: &mut TopK, guess: bool| {
             let queries = Queries { kernel, codes, chunk: &[query], guess };
@@ -128,7 +136,7 @@ impl Search<'_> {
             }
             return Ok(Some(top.finish()));
         };
-        let filtered = !matches!(asked.selection, Selection::All);
+        let filtered = !matches!(segment_queries.selection, Selection::All);
         if !clusters.pay(k, filtered) {
             return Ok(None);
         }

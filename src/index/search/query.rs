@@ -1,6 +1,7 @@
 //! What is asked of an index, and of one of its segments.
 
 use super::filter::Filter;
+use super::goal::Goal;
 use super::hits::Hit;
 use super::segment::SearchSegment;
 use super::selection::Selection;
@@ -9,15 +10,6 @@ use crate::index::scan::TopK;
 use crate::index::segment::Segment;
 use crate::kernel::Kernel;
 use crate::similarity::LabelSets;
-
-/// What is asked for.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::index) enum Goal {
-    /// The `k` nearest.
-    Nearest(usize),
-    /// All up to a distance, which is included.
-    Within(u32),
-}
 
 /// A search, to be run over segments.
 pub(in crate::index) struct Search<'a> {

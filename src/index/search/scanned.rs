@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::query::{GUESSED, Goal, Search, SegmentQueries};
+use super::goal::Goal;
+use super::query::{GUESSED, Search, SegmentQueries};
 use super::selection::Selection;
 use crate::Result;
 use crate::index::scan::{Queries, Slots, Source, TopK};
@@ -14,16 +15,16 @@ impl Search<'_> {
     /// What queries find by a scan, for each part of the segment that a thread took.
     pub(super) fn by_scan(
         &self,
-        asked: &SegmentQueries<'_>,
+        segment_queries: &SegmentQueries<'_>,
         threads: usize,
     ) -> Result<Vec<Vec<Vec<u64>>>> {
-        let (segment, columns) = (asked.segment(), asked.searched.columns());
+        let (segment, columns) = (segment_queries.segment(), segment_queries.searched.columns());
         let layout = columns.layout();
-        if let Selection::Gathered(gathered) = asked.selection {
-            return Ok(vec![self.scan(&gathered.source(layout, segment.live()), asked)?]);
+        if let Selection::Gathered(gathered) = segment_queries.selection {
+            return Ok(vec![self.scan(&gathered.source(layout, segment.live()), segment_queries)?]);
         }
         let mut masks: Vec<&[u64]> = segment.live().into_iter().collect();
-        if let Selection::Masked(masked) = asked.selection {
+        if let Selection::Masked(masked) = segment_queries.selection {
             masks.push(masked.by_slot());
         }
         let check = |slot: usize| columns.check(Kind::Codes, slot);
@@ -35,7 +36,7 @@ impl Search<'_> {
                 slots: Slots::From { first: range.start, check: &check },
                 masks: masks.iter().map(|mask| &mask[range.start / 64..]).collect(),
             };
-            self.scan(&source, asked)
+            self.scan(&source, segment_queries)
         };
         // A part ends with a block, so that no two threads compare the same checksum.
         let step = columns.len().div_ceil(threads).next_multiple_of(BLOCK);
@@ -49,15 +50,20 @@ impl Search<'_> {
         }
     }
 
-    fn scan(&self, source: &Source<'_>, asked: &SegmentQueries<'_>) -> Result<Vec<Vec<u64>>> {
-        let mut tops: Vec<TopK> = asked.limits.iter().map(|&limit| self.top(limit)).collect();
+    fn scan(
+        &self,
+        source: &Source<'_>,
+        segment_queries: &SegmentQueries<'_>,
+    ) -> Result<Vec<Vec<u64>>> {
+        let mut tops: Vec<TopK> =
+            segment_queries.limits.iter().map(|&limit| self.top(limit)).collect();
         let guess = matches!(self.goal, Goal::Nearest(GUESSED..));
-        let (kernel, codes) = (self.kernel, asked.codes);
-        source.scan(&Queries { kernel, codes, chunk: &asked.chunk, guess }, &mut tops)?;
+        let (kernel, codes) = (self.kernel, segment_queries.codes);
+        source.scan(&Queries { kernel, codes, chunk: &segment_queries.chunk, guess }, &mut tops)?;
         // Where near codes stand together in a corner a guess can be wrong.
         for (at, top) in tops.iter_mut().enumerate().filter(|(_, top)| top.failed()) {
-            *top = self.top(asked.limits[at]);
-            let chunk = &asked.chunk[at..=at];
+            *top = self.top(segment_queries.limits[at]);
+            let chunk = &segment_queries.chunk[at..=at];
             let queries = Queries { kernel, codes, chunk, guess: false };
             source.scan(&queries, std::slice::from_mut(top))?;
         }

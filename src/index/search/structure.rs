@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::query::Goal;
+use super::goal::Goal;
 use crate::index::clusters::{Centres, Clusters};
 use crate::index::segment::{Bitmap, Columns, Kind, Segment};
 use crate::index::tree::Tree;

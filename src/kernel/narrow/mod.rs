@@ -3,20 +3,16 @@
 //! A general product wants the rows converted beforehand, and many columns. These read the rows as
 //! they are. Every sum is made of the same chains of fused multiply-adds, whatever the instruction set.
 
+mod tile;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use self::tile::{LANES, Portable, SIDE, Strided, Tile};
 use super::instructions::Instructions;
-
-/// How many numbers of a row are multiplied side by side.
-const LANES: usize = 8;
-
-type Lanes = [f64; LANES];
 
 /// How many columns are computed together, and how many rows, or pieces of a row, with them: as many
 /// sums as there are registers for.
 const COLUMNS: usize = 5;
-const SIDE: usize = 4;
 
 /// `X W` into `out`, row after row: for `X` of rows of `dim` numbers, and `W` given by its columns.
 pub(crate) fn times_columns(rows: &[f32], dim: usize, columns: &[f64], out: &mut [f64]) {
@@ -169,77 +165,6 @@ fn outer_tile<T: Tile, const S: usize, const C: usize>(
         let out = &mut out[place.at..place.at + place.width];
         out.copy_from_slice(&sums.as_flattened()[..place.width]);
     }
-}
-
-/// Rows that begin `stride` numbers after each other, and rows of values `count` after each other.
-#[derive(Clone, Copy)]
-struct Strided<'a> {
-    rows: &'a [f32],
-    stride: usize,
-    values: &'a [f64],
-    count: usize,
-}
-
-/// The innermost loops.
-trait Tile {
-    /// The inner product of each row with each column, all of one length: a sum for each lane, these
-    /// one after the other, then what is left of the length.
-    fn inner<const C: usize>(rows: [&[f32]; SIDE], columns: [&[f64]; C]) -> [[f64; C]; SIDE];
-
-    /// `sums[c] += values[c] row`, row after row.
-    fn outer<const S: usize, const C: usize>(factors: Strided<'_>, sums: &mut [[Lanes; S]; C]);
-}
-
-/// Plain Rust, which the compiler turns into the vector instructions of its target.
-struct Portable;
-
-impl Tile for Portable {
-    #[inline(always)]
-    fn inner<const C: usize>(rows: [&[f32]; SIDE], columns: [&[f64]; C]) -> [[f64; C]; SIDE] {
-        // One row at a time, for there are few registers.
-        rows.map(|row| {
-            let (chunks, rest) = row.as_chunks::<LANES>();
-            let columns = columns.map(|column| column.as_chunks::<LANES>());
-            let column_chunks = columns.map(|(column, _)| &column[..chunks.len()]);
-            let mut sums = [[0.0; LANES]; C];
-            for (k, chunk) in chunks.iter().enumerate() {
-                let x = chunk.map(f64::from);
-                for c in 0..C {
-                    for lane in 0..LANES {
-                        let sum = &mut sums[c][lane];
-                        *sum = x[lane].mul_add(column_chunks[c][k][lane], *sum);
-                    }
-                }
-            }
-            std::array::from_fn(|c| finish(&sums[c], rest, columns[c].1))
-        })
-    }
-
-    #[inline(always)]
-    fn outer<const S: usize, const C: usize>(factors: Strided<'_>, sums: &mut [[Lanes; S]; C]) {
-        let Strided { rows, stride, values, count } = factors;
-        for s in 0..S {
-            let mut local: [Lanes; C] = std::array::from_fn(|c| sums[c][s]);
-            for (row, values) in rows.chunks(stride).zip(values.chunks(count)) {
-                let x: Lanes = std::array::from_fn(|lane| f64::from(row[s * LANES + lane]));
-                for (sums, &value) in local.iter_mut().zip(&values[..C]) {
-                    for (sum, x) in sums.iter_mut().zip(x) {
-                        *sum = value.mul_add(x, *sum);
-                    }
-                }
-            }
-            for c in 0..C {
-                sums[c][s] = local[c];
-            }
-        }
-    }
-}
-
-/// Adds up the lanes, and what they left over.
-#[inline(always)]
-fn finish(lanes: &Lanes, row: &[f32], column: &[f64]) -> f64 {
-    let sum = lanes.iter().fold(0.0, |sum, lane| sum + lane);
-    row.iter().zip(column).fold(sum, |sum, (x, w)| f64::from(*x).mul_add(*w, sum))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{LANES, Lanes, Portable, SIDE, Strided, Tile, finish};
+use super::tile::{LANES, Lanes, Portable, SIDE, Strided, Tile, finish};
 
 /// The portable loops, compiled for AVX2.
 pub(super) struct Avx2;

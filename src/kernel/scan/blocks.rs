@@ -1,7 +1,7 @@
 //! The scan of blocks of codes, whatever the instructions.
 
-use super::layout::GROUP;
-use super::{Layout, Run, hit};
+use super::layout::{GROUP, Layout};
+use super::run::{Run, hit};
 
 /// A group of codes at once.
 ///

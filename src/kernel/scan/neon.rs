@@ -3,7 +3,8 @@
 use std::arch::aarch64::*;
 
 use super::blocks::{Lanes, append, scan};
-use super::{Layout, Run};
+use super::layout::Layout;
+use super::run::Run;
 
 pub(super) unsafe fn scan_neon(
     layout: Layout,

@@ -3,7 +3,8 @@
 use std::arch::x86_64::*;
 
 use super::blocks::{Lanes, append, scan};
-use super::{Layout, Run};
+use super::layout::Layout;
+use super::run::Run;
 
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
 pub(super) unsafe fn scan_avx512(

@@ -4,19 +4,16 @@
 //! ones. Sums of at most [`PART`] products are exact in an `i32`; parts are added up in `f32`, in
 //! order. So a result does not depend on the instruction set, nor on how the numbers are packed.
 
+mod tile;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use self::tile::{LANES, PortablePairs, PortableQuads, Tile, Words};
+use super::gram;
 use super::instructions::Instructions;
 
-/// How many columns are computed side by side.
-const LANES: usize = 16;
-
-/// One word of each of some columns.
-type Words = [i32; LANES];
-
 /// The largest number, by size, that rows and panels may hold.
-const LARGEST: i16 = super::LARGEST;
+const LARGEST: i16 = gram::LARGEST;
 
 /// The largest number, by size, of what may be packed as bytes.
 pub(crate) const LARGEST_BYTE: i16 = 127;
@@ -258,53 +255,6 @@ impl Part<'_> {
         }
     }
 }
-
-/// The innermost loops: `sums[r][v] += rows[r] * panels[v]`, all slices of one length.
-trait Tile {
-    fn multiply_add<const R: usize, const V: usize>(
-        rows: [&[i32]; R],
-        panels: [&[Words]; V],
-        sums: &mut [[Words; V]; R],
-    );
-}
-
-/// Defines the plain loops for the products of two words.
-macro_rules! portable {
-    ($name:ident, $product:expr) => {
-        struct $name;
-
-        impl Tile for $name {
-            #[inline(always)]
-            fn multiply_add<const R: usize, const V: usize>(
-                rows: [&[i32]; R],
-                panels: [&[Words]; V],
-                sums: &mut [[Words; V]; R],
-            ) {
-                let depth = panels[0].len();
-                let rows = rows.map(|row| &row[..depth]);
-                let panels = panels.map(|panel| &panel[..depth]);
-                for k in 0..depth {
-                    for r in 0..R {
-                        for v in 0..V {
-                            for lane in 0..LANES {
-                                sums[r][v][lane] += $product(rows[r][k], panels[v][k][lane]);
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    };
-}
-
-portable!(PortablePairs, |left: i32, right: i32| {
-    i32::from(left as i16) * i32::from(right as i16) + (left >> 16) * (right >> 16)
-});
-// Only ever used to check the kernel that has an instruction for it.
-portable!(PortableQuads, |left: i32, right: i32| {
-    let pairs = left.to_le_bytes().into_iter().zip(right.to_le_bytes());
-    pairs.map(|(left, right)| i32::from(left) * i32::from(right as i8)).sum::<i32>()
-});
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{LANES, Tile, Words};
+use super::tile::{LANES, Tile, Words};
 
 /// Defines the loops for one of the instructions that multiply, add and accumulate.
 macro_rules! vnni {
