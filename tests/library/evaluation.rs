@@ -111,6 +111,10 @@ fn the_conventions_hold_on_a_small_case() {
         assert_eq!(got.get(metric), expected, "{metric}");
     }
     assert!(got.get(Metric::PrecisionAt(3)).is_nan(), "not asked for");
+    let (far, radius) = (Codes::from_bytes(8, &[0b1111_0000]).unwrap(), Metric::PrecisionWithin(2));
+    let (wanted, labels) = (Labels::single(&[7]), Labels::single(&labels));
+    let got = evaluate(&far, wanted, &database, labels, &[radius]).unwrap();
+    assert_eq!(got.get(radius), 0.0, "nothing lies there: not left out of the mean");
 }
 
 /// Gains are shared labels; the best order is that of the whole database.
