@@ -19,7 +19,7 @@ use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{BlockStructure, matmul as triangular_matmul};
 use faer::linalg::solvers::Solve;
 use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
-use hashbrook::eval::{Measures, evaluate};
+use hashbrook::eval::{Metric, evaluate};
 use hashbrook::learners::bsodh::Params;
 use hashbrook::{
     Batch, Center, Codes, Compact, Features, HashFunction, HashParts, Labels, Learner, Lift,
@@ -448,26 +448,25 @@ fn evaluation() {
     let (database, labels) = draw(69_000);
     let (queries, wanted) = draw(1_000);
     let (labels, wanted) = (Labels::single(&labels), Labels::single(&wanted));
-    let measures = Measures::default();
-    let fast = || evaluate(&queries, wanted, &database, labels, &measures).expect("fits");
+    let metrics = Metric::DEFAULT;
+    let fast = || evaluate(&queries, wanted, &database, labels, metrics).expect("fits");
     let all_threads = rayon::ThreadPoolBuilder::new().build().expect("threads");
     let mut times = [const { Vec::new() }; 4];
     let mut results = Vec::new();
     for _ in 0..3 {
-        times[0].push(time(|| results.push(fast().map)));
-        times[1].push(time(|| results.push(all_threads.install(fast).map)));
+        times[0].push(time(|| results.push(fast().get(Metric::Map))));
+        times[1].push(time(|| results.push(all_threads.install(fast).get(Metric::Map))));
         times[2].push(time(|| {
             let packed =
                 |l: &Codes, i: usize, r: &Codes, j: usize| hamming(l.code(i), r.code(j)) as usize;
             let twin =
-                twin::ranking::evaluate(packed, &queries, wanted, &database, labels, &measures);
-            results.push(twin.map);
+                twin::ranking::evaluate(packed, &queries, wanted, &database, labels, metrics);
+            results.push(twin.values[0].1);
         }));
         times[3].push(time(|| {
             let bits = twin::ranking::differing_bits;
-            let twin =
-                twin::ranking::evaluate(bits, &queries, wanted, &database, labels, &measures);
-            results.push(twin.map);
+            let twin = twin::ranking::evaluate(bits, &queries, wanted, &database, labels, metrics);
+            results.push(twin.values[0].1);
         }));
     }
     assert!(results.iter().all(|map| (map - results[0]).abs() < 1e-9), "{results:?}");

@@ -13,7 +13,7 @@
 use std::fmt::Write;
 
 use hashbrook::dataset::Data;
-use hashbrook::eval::{Measures, evaluate};
+use hashbrook::eval::{Metric, evaluate};
 use hashbrook::{Batch, Features, Labels, Method, Setup};
 
 const STEP: usize = 1000;
@@ -55,12 +55,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     let function = model.hash_function();
                     let asked = asked.batch()?;
                     let codes = |batch: Batch<'_>| function.encode(batch.features());
-                    let measures = Measures::new(&[], &[], &[]);
                     let (labels, query_labels) = (half.labels(), asked.labels());
                     let (labels, query_labels) = labels.zip(query_labels).ok_or("labelled")?;
-                    let found =
-                        evaluate(&codes(asked)?, query_labels, &codes(half)?, labels, &measures)?;
-                    curve.push(found.map);
+                    let (queries, database) = (codes(asked)?, codes(half)?);
+                    let map = [Metric::Map];
+                    let found = evaluate(&queries, query_labels, &database, labels, &map)?;
+                    curve.push(found.get(Metric::Map));
                 }
             }
             let numbers: Vec<String> = curve.iter().map(|map| format!("{map:.3}")).collect();

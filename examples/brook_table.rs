@@ -17,7 +17,7 @@ mod sets;
 use std::path::Path;
 
 use hashbrook::dataset::Data;
-use hashbrook::eval::Measures;
+use hashbrook::eval::Metric;
 use hashbrook::protocol::Experiment;
 use hashbrook::{Batch, Center, Features, Mean, Method, Setup};
 
@@ -181,17 +181,18 @@ impl Given<'_> {
         let mut setup = Setup::default();
         setup.center = Center::Given(self.center.clone());
         let mut model = method.start_with(self.center.len(), bits, self.seed, setup)?;
+        let metrics = [Metric::Map, Metric::MapAt(1000), Metric::PrecisionWithin(2)];
         let experiment = Experiment {
             stream: self.database.slice(0..self.set.rows),
             database: self.database,
             queries: self.queries,
             batch: self.set.batch,
             every: None,
-            measures: Measures::new(&[1000], &[], &[2]),
+            metrics: &metrics,
         };
         let end = experiment.run(&mut model, |_| {})?.pop().ok_or("no rows")?;
-        let found = end.evaluation;
-        Ok([found.map, found.map_at[0].1, found.precision_radius[0].1, end.learning.as_secs_f64()])
+        let [map, top, radius] = metrics.map(|metric| end.evaluation.get(metric));
+        Ok([map, top, radius, end.learning.as_secs_f64()])
     }
 }
 

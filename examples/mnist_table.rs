@@ -11,7 +11,7 @@
 //! independent implementations of the methods in another language, on 1 to 3 seeds.
 
 use hashbrook::dataset::Data;
-use hashbrook::eval::Measures;
+use hashbrook::eval::Metric;
 use hashbrook::protocol::Experiment;
 use hashbrook::{Center, Method, Setup};
 
@@ -81,10 +81,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     queries: queries.batch(),
                     batch: 2_000,
                     every: None,
-                    measures: Measures::new(&[], &[], &[2]),
+                    metrics: &[Metric::Map],
                 };
                 for end in experiment.run(&mut model, |_| {})? {
-                    measured[at] += end.evaluation.map / seeds as f64;
+                    measured[at] += end.evaluation.get(Metric::Map) / seeds as f64;
                     seconds[at] += end.learning.as_secs_f64() / seeds as f64;
                 }
             }

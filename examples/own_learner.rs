@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use hashbrook::check::{Subject, check_learner};
 use hashbrook::dataset::{Data, Digits, LabelList, digits};
-use hashbrook::eval::Measures;
+use hashbrook::eval::Metric;
 use hashbrook::protocol::Experiment;
 use hashbrook::{Batch, Error, HashFunction, HashParts, Learner, Method, Result, Step};
 use rand::rngs::ChaCha8Rng;
@@ -94,12 +94,13 @@ fn main() -> Result<()> {
         queries: queries.batch(),
         batch: 200,
         every: None,
-        measures: Measures::default(),
+        metrics: &[Metric::Map],
     };
     let mut map = BTreeMap::new();
     let mut measure = |name: &str, learner: &mut dyn Learner| -> Result<()> {
         let checkpoints = experiment.run(learner, |_| {})?;
-        map.extend(checkpoints.last().map(|last| (name.to_owned(), last.evaluation.map)));
+        let last = checkpoints.last().map(|last| last.evaluation.get(Metric::Map));
+        map.extend(last.map(|map| (name.to_owned(), map)));
         Ok(())
     };
     measure("class means", &mut start(Digits::DIM, 32, 1)?)?;

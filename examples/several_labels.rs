@@ -22,7 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hashbrook::dataset::Data;
-use hashbrook::eval::Measures;
+use hashbrook::eval::Metric;
 use hashbrook::protocol::{Experiment, Ranked, SeveralLabels, Vectors};
 use hashbrook::{Center, Method, Setup};
 
@@ -126,23 +126,23 @@ impl Drawn<'_> {
             method.set(parameter, value)?;
         }
         let database = self.database.batch();
+        let metrics = [Metric::Map, Metric::NdcgAt(100), Metric::PrecisionWithin(2)];
         let experiment = Experiment {
             stream: database.slice(0..self.set.rows.min(STREAM).min(database.len())),
             database,
             queries: self.queries.batch(),
             batch: self.set.batch,
             every: None,
-            measures: Measures::new(&[], &[], &[2]),
+            metrics: &metrics,
         };
         let (dim, setup) = (self.database.dim(), self.setup.clone());
         let mut model = method.start_with(dim, BITS, self.seed, setup)?;
         let end = experiment.run(&mut model, |_| {})?.pop().ok_or("no rows")?;
-        let found = end.evaluation;
-        let (ndcg, radius) = (found.ndcg_at[0].1, found.precision_radius[0].1);
-        Ok([found.map, ndcg, radius, end.learning.as_secs_f64()])
+        let [map, ndcg, radius] = metrics.map(|metric| end.evaluation.get(metric));
+        Ok([map, ndcg, radius, end.learning.as_secs_f64()])
     }
 
-    /// The same measures of the ranking by the vectors, as all models prepare them.
+    /// The same of the ranking by the vectors, as all models prepare them.
     fn by_cosine(&self) -> Result<Scores, Failure> {
         let (database, queries) = (self.database.batch(), self.queries.batch());
         let lsh = Method::named("lsh")?;
@@ -151,8 +151,10 @@ impl Drawn<'_> {
         let ranked = Ranked::by_cosine(Arc::new(vectors), database, queries);
         let (some, all): (Vec<_>, Vec<_>) =
             ((0..BY_COSINE).collect(), (0..database.len()).collect());
-        let found = ranked.evaluate_part(&some, &all, &Measures::new(&[], &[], &[]))?;
+        let metrics = [Metric::Map, Metric::NdcgAt(100)];
+        let found = ranked.evaluate_part(&some, &all, &metrics)?;
+        let [map, ndcg] = metrics.map(|metric| found.get(metric));
         // A cosine has no radius, and learns nothing.
-        Ok([found.map, found.ndcg_at[0].1, f64::NAN, 0.0])
+        Ok([map, ndcg, f64::NAN, 0.0])
     }
 }

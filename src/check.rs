@@ -37,7 +37,7 @@ mod blobs;
 
 use self::blobs::{BITS, ClassDistances, DIM, blobs, tells_apart};
 use crate::dataset::Data;
-use crate::eval::{Measures, evaluate};
+use crate::eval::{Metric, evaluate};
 use crate::labels::LabelList;
 use crate::{Batch, Features, HashFunction, HashParts, Learner, Result, learners};
 
@@ -413,9 +413,9 @@ fn learns<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
                 queries.batch().labels().expect("labelled"),
                 &encode(&data).map_err(|error| error.to_string())?,
                 data.batch().labels().expect("labelled"),
-                &Measures::default(),
+                &[Metric::Map],
             );
-            found.map(|found| found.map).map_err(|error| error.to_string())
+            found.map(|found| found.get(Metric::Map)).map_err(|error| error.to_string())
         };
         let (mut found, mut random) = (0.0, 0.0);
         for seed in 1..=3 {

@@ -23,7 +23,7 @@
 //!
 //! ```
 //! use hashbrook::dataset::{Digits, digits};
-//! use hashbrook::eval::{Measures, evaluate};
+//! use hashbrook::eval::{Metric, evaluate};
 //! use hashbrook::{Batch, Features, Labels, Method};
 //!
 //! let Digits { features, labels } = digits();
@@ -41,9 +41,10 @@
 //!     queries.labels().unwrap(),
 //!     &function.encode(stream.features())?,
 //!     stream.labels().unwrap(),
-//!     &Measures::default(),
+//!     Metric::DEFAULT,
 //! )?;
-//! assert!(found.map > 0.9, "mAP of {:.3}", found.map);
+//! let map = found.get(Metric::Map);
+//! assert!(map > 0.9, "mAP of {map:.3}");
 //! # Ok::<(), hashbrook::Error>(())
 //! ```
 //!

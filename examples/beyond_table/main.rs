@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hashbrook::dataset::Data;
-use hashbrook::eval::{Dial, Measures};
+use hashbrook::eval::{Dial, Metric};
 use hashbrook::protocol::{Incremental, Ranked, UnseenClasses, Vectors, kept_out, learn_rows};
 use hashbrook::{Batch, Center, HashFunction, Method, Model, Setup};
 
@@ -36,6 +36,9 @@ use crate::sets::{SETS, Set};
 use crate::table::Table;
 
 type Failure = Box<dyn std::error::Error>;
+
+const TOP: Metric = Metric::MapAt(1000);
+const RADIUS: Metric = Metric::PrecisionWithin(2);
 
 fn main() -> Result<(), Failure> {
     let asked = Asked::read()?;
@@ -163,12 +166,12 @@ impl<'a> Given<'a> {
                 let order = Incremental::draw(self.cosine().database_labels()?, self.seed)?;
                 let mut model = self.start(method, self.asked.bits, rows.len())?;
                 let both = (self.database, self.queries);
-                let measures = Measures::new(&[], &[], &[]);
-                let found = order.run(&mut model, both, (rows.len(), self.set.batch), &measures)?;
+                let sizes = (rows.len(), self.set.batch);
+                let found = order.run(&mut model, both, sizes, &[Metric::Map])?;
                 let values = [
-                    ("mAP", found.all.map),
-                    ("first four, then", found.first_then.map),
-                    ("at the end", found.first_at_end.map),
+                    ("mAP", found.all.get(Metric::Map)),
+                    ("first four, then", found.first_then.get(Metric::Map)),
+                    ("at the end", found.first_at_end.get(Metric::Map)),
                 ];
                 table.add(&format!("two classes at a time, {}", method.name()), &values);
             }
@@ -183,27 +186,28 @@ impl<'a> Given<'a> {
         ranked: &Ranked<'_>,
         seconds: Option<f64>,
     ) -> Result<(), Failure> {
-        let found = ranked.evaluate(&Measures::new(&[1000], &[1], &[2]))?;
+        let first = Metric::PrecisionAt(1);
+        let found = ranked.evaluate(&[Metric::Map, TOP, RADIUS, first])?;
         if self.asked.wants("paper") || self.asked.wants("incremental") {
-            let mut values = vec![("mAP", found.map), ("mAP@1000", found.map_at[0].1)];
+            let mut values = vec![("mAP", found.get(Metric::Map)), ("mAP@1000", found.get(TOP))];
             // A cosine has no radius.
             if let Some(seconds) = seconds {
-                values.extend([("P r<=2", found.precision_radius[0].1), ("learn, s", seconds)]);
+                values.extend([("P r<=2", found.get(RADIUS)), ("learn, s", seconds)]);
             }
             table.add(&format!("paper (mixed), {name}"), &values);
         }
         if self.asked.wants("kept-out") && self.set.rows < self.database.len() {
-            let found = kept_out(ranked, self.set.rows, &Measures::new(&[1000], &[], &[]))?;
+            let found = kept_out(ranked, self.set.rows, &[Metric::Map, TOP])?;
             let values = [
-                ("mAP of streamed", found.streamed.map),
-                ("of others", found.others.map),
-                ("@1000 of streamed", found.streamed.map_at[0].1),
-                ("of others @1000", found.others.map_at[0].1),
+                ("mAP of streamed", found.streamed.get(Metric::Map)),
+                ("of others", found.others.get(Metric::Map)),
+                ("@1000 of streamed", found.streamed.get(TOP)),
+                ("of others @1000", found.others.get(TOP)),
             ];
             table.add(&format!("kept out, {name}"), &values);
         }
         if self.asked.wants("neighbours") {
-            let p1 = found.precision_at[0].1;
+            let p1 = found.get(first);
             let found = ranked.neighbours(&self.vectors, &[10, 100, 1000])?;
             let values = [
                 ("R10", found.kept[0].1),
@@ -226,14 +230,14 @@ impl<'a> Given<'a> {
         let labels = self.cosine().database_labels()?;
         let classes = UnseenClasses::draw(labels, self.seed)?;
         let rows = classes.stream(labels, self.set.rows)?;
-        let measures = Measures::new(&[1000], &[], &[]);
+        let metrics = [Metric::Map, TOP];
         let measure = |table: &mut Table, name: &str, ranked: &Ranked<'_>| {
-            let found = classes.measure(ranked, &measures)?;
+            let found = classes.measure(ranked, &metrics)?;
             let values = [
-                ("unseen among all @1000", found.unseen_among_all.map_at[0].1),
-                ("alone @1000", found.unseen_alone.map_at[0].1),
-                ("seen alone mAP", found.seen_alone.map),
-                ("seen among all", found.seen_among_all.map),
+                ("unseen among all @1000", found.unseen_among_all.get(TOP)),
+                ("alone @1000", found.unseen_alone.get(TOP)),
+                ("seen alone mAP", found.seen_alone.get(Metric::Map)),
+                ("seen among all", found.seen_among_all.get(Metric::Map)),
             ];
             table.add(&format!("unseen, {name}"), &values);
             Ok::<_, Failure>(())
@@ -285,7 +289,7 @@ impl<'a> Given<'a> {
         function: &HashFunction,
         ranked: &Ranked<'_>,
     ) -> Result<(), Failure> {
-        let measures = Measures::new(&[1000], &[], &[]);
+        let metrics = [Metric::Map, TOP];
         let seen = classes.rows(ranked.query_labels()?, false)?;
         for (name, label_weight, float) in [
             ("Hamming", 1, false),
@@ -295,12 +299,12 @@ impl<'a> Given<'a> {
         ] {
             let dial = Dial::new(label_weight, 1)?.float_query(float);
             let ranked = ranked.with_dial(function, dial)?;
-            let found = classes.measure(&ranked, &measures)?;
+            let found = classes.measure(&ranked, &metrics)?;
             let kept = ranked.neighbours_of(&seen, &self.vectors, &[1000])?;
             let values = [
-                ("seen alone mAP", found.seen_alone.map),
-                ("seen among all", found.seen_among_all.map),
-                ("unseen among all @1000", found.unseen_among_all.map_at[0].1),
+                ("seen alone mAP", found.seen_alone.get(Metric::Map)),
+                ("seen among all", found.seen_among_all.get(Metric::Map)),
+                ("unseen among all @1000", found.unseen_among_all.get(TOP)),
                 ("R1000 seen", kept.kept[0].1),
             ];
             table.add(&format!("dial, {name}"), &values);

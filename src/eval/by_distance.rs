@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::measures::{Evaluation, Measures, Scores, check, score_head, summary};
-use super::ndcg::Discounts;
+use super::evaluation::{Evaluation, check};
+use super::metric::{Metric, QueryRanking, Scores, Scoring};
 use crate::kernel::distances;
 use crate::similarity::Carriers;
 use crate::{Codes, Labels, MAX_BITS, Result};
@@ -12,33 +12,32 @@ use crate::{Codes, Labels, MAX_BITS, Result};
 /// the queries; the result does not depend on how many threads there are.
 ///
 /// # Errors
-/// When codes and labels do not match, the codes have different lengths, a measure is 0, or there
-/// is nothing to search or to search for.
+/// When codes and labels do not match, the codes have different lengths, a metric looks at the first 0
+/// ranks, or there is nothing to search or to search for.
 pub fn evaluate(
     queries: &Codes,
     query_labels: Labels<'_>,
     database: &Codes,
     database_labels: Labels<'_>,
-    measures: &Measures,
+    metrics: &[Metric],
 ) -> Result<Evaluation> {
     database.expect_bits(queries.bits())?;
-    check((queries.len(), query_labels), (database.len(), database_labels), measures)?;
+    check((queries.len(), query_labels), (database.len(), database_labels))?;
+    let scoring = Scoring::new(metrics, database.len())?;
     let carriers = Carriers::of_rows(database_labels);
-    let discounts = Discounts::new(measures, database.len());
     let scores: Vec<Scores> = (0..queries.len())
         .into_par_iter()
         .map_init(
-            || Ranking::new(database, measures),
+            || Ranking::new(database, scoring.depth()),
             |ranking, query| {
                 let (relevant, gains) = carriers.of_any_counted(query_labels.row(query));
-                let mut scores = ranking.score(queries.code(query), (&relevant, &gains), measures);
-                scores.ndcg_at = discounts.score(&ranking.head, (&relevant, &gains), measures);
-                scores
+                ranking.find(queries.code(query), (&relevant, &gains));
+                scoring.score(ranking, (&relevant, &gains))
             },
         )
         .collect();
 
-    Ok(summary(&scores, database.len(), measures))
+    Ok(Evaluation::of(&scores, database.len(), &scoring))
 }
 
 /// The database is walked in this many parts side by side, so that one item's count need not wait
@@ -67,8 +66,8 @@ struct Ranking<'a> {
 }
 
 impl<'a> Ranking<'a> {
-    fn new(database: &'a Codes, measures: &Measures) -> Self {
-        let head = measures.deepest().min(database.len());
+    /// One whose first `depth` ranks are looked at one by one.
+    fn new(database: &'a Codes, depth: usize) -> Self {
         Ranking {
             database,
             distances: vec![0; database.len()],
@@ -77,21 +76,15 @@ impl<'a> Ranking<'a> {
             within: vec![0; database.bits() + 1],
             relevant_before: vec![0; database.bits() + 2],
             ranked: Vec::new(),
-            head: vec![0; head + 1],
+            head: vec![0; depth + 1],
         }
     }
 
-    /// Without `gains`, every relevant item has the gain 1. nDCG is left to [`Discounts`].
-    fn score(
-        &mut self,
-        query: &[u64],
-        (relevant, gains): (&[u32], &[u32]),
-        measures: &Measures,
-    ) -> Scores {
+    /// Finds the ranking for a query. Without `gains`, every relevant item has the gain 1.
+    fn find(&mut self, query: &[u64], (relevant, gains): (&[u32], &[u32])) {
         distances(query, self.database.words(), &mut self.distances);
         self.rank();
         self.count_relevant(relevant);
-
         self.rank_relevant(relevant);
 
         // Ranks beyond the head fall on its last place, which belongs to none.
@@ -102,23 +95,6 @@ impl<'a> Ranking<'a> {
         } else {
             let ranked = self.ranked.iter().zip(gains);
             ranked.for_each(|((_, rank), gain)| self.head[(*rank as usize).min(beyond)] = *gain);
-        }
-        let sum = sum_of_ratios(&self.ranked);
-        let head = &self.head[..beyond];
-        let (average_at, precision_at) = score_head(head, self.database.len(), measures);
-        let precision_radius = measures.radii.iter().map(|&radius| {
-            let radius = radius.min(self.database.bits());
-            match self.within[radius] {
-                0 => 0.0,
-                items => f64::from(self.relevant_before[radius + 1]) / f64::from(items),
-            }
-        });
-        Scores {
-            average: (!relevant.is_empty()).then(|| sum / relevant.len() as f64),
-            average_at,
-            precision_at,
-            precision_radius: precision_radius.collect(),
-            ndcg_at: Vec::new(),
         }
     }
 
@@ -184,6 +160,21 @@ impl<'a> Ranking<'a> {
                 (found[distance], self.starts[distance][part] + place)
             }));
         }
+    }
+}
+
+impl QueryRanking for Ranking<'_> {
+    fn precision_sum(&self) -> f64 {
+        sum_of_ratios(&self.ranked)
+    }
+
+    fn head(&self) -> &[u32] {
+        &self.head[..self.head.len() - 1]
+    }
+
+    fn within(&self, radius: usize) -> (usize, usize) {
+        let radius = radius.min(self.database.bits());
+        (self.within[radius] as usize, self.relevant_before[radius + 1] as usize)
     }
 }
 

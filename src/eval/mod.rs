@@ -34,19 +34,20 @@
 //!
 //! Distances are small whole numbers, so nothing is sorted: counting how many items lie at each
 //! distance tells where each distance begins in the ranking, and the count that an item finds tells
-//! its place there. All metrics come out of that one walk.
+//! its place there. All metrics come out of that one walk, and [`Metric`] is the list of them.
 
 mod by_distance;
 mod cosine;
 mod dial;
-mod measures;
-mod ndcg;
+mod evaluation;
+mod metric;
 mod neighbours;
 mod scored;
 
 pub use self::by_distance::evaluate;
 pub use self::cosine::Cosine;
 pub use self::dial::{Dial, Dialled, Weighed};
-pub use self::measures::{Evaluation, Measures};
+pub use self::evaluation::Evaluation;
+pub use self::metric::Metric;
 pub use self::neighbours::{Items, Neighbours, neighbours, neighbours_by};
 pub use self::scored::{Scorer, evaluate_scores};

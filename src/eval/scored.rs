@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::measures::{Evaluation, Measures, Scores, check, score_head, summary};
-use super::ndcg::Discounts;
+use super::evaluation::{Evaluation, check};
+use super::metric::{Metric, QueryRanking, Scores, Scoring};
 use crate::similarity::Carriers;
 use crate::{Labels, Result};
 
@@ -30,18 +30,18 @@ pub trait Scorer: Sync {
 /// Precision within a radius is that of the items with a score of at most the radius.
 ///
 /// # Errors
-/// When there are not as many labels as scores, a measure is 0, or there is nothing to search or to
-/// search for.
+/// When there are not as many labels as scores, a metric looks at the first 0 ranks, or there is nothing
+/// to search or to search for.
 pub fn evaluate_scores(
     scorer: &dyn Scorer,
     query_labels: Labels<'_>,
     database_labels: Labels<'_>,
-    measures: &Measures,
+    metrics: &[Metric],
 ) -> Result<Evaluation> {
     let (queries, database) = (scorer.queries(), scorer.database());
-    check((queries, query_labels), (database, database_labels), measures)?;
+    check((queries, query_labels), (database, database_labels))?;
+    let scoring = Scoring::new(metrics, database)?;
     let carriers = Carriers::of_rows(database_labels);
-    let discounts = Discounts::new(measures, database);
     let starts: Vec<usize> = (0..queries).step_by(QUERIES_AT_ONCE).collect();
     let scores: Vec<Vec<Scores>> = starts
         .into_par_iter()
@@ -53,14 +53,15 @@ pub fn evaluate_scores(
                 scorer.score(these.clone(), scores);
                 let score = |(query, scores): (usize, &[f32])| {
                     let (relevant, gains) = carriers.of_any_counted(query_labels.row(query));
-                    order.score(scores, (&relevant, &gains), measures, &discounts)
+                    order.find(scores, (&relevant, &gains), scoring.depth());
+                    scoring.score(order, (&relevant, &gains))
                 };
                 these.zip(scores.chunks_exact(database)).map(score).collect()
             },
         )
         .collect();
     let scores: Vec<Scores> = scores.into_iter().flatten().collect();
-    Ok(summary(&scores, database, measures))
+    Ok(Evaluation::of(&scores, database, &scoring))
 }
 
 /// How many bits of a key are sorted by at a time, and how often.
@@ -74,6 +75,8 @@ pub(super) struct Order {
     spare: Vec<u64>,
     /// What each item gains: 0 if it is not relevant.
     gains: Vec<u32>,
+    /// The gains of the items at the first ranks.
+    head: Vec<u32>,
 }
 
 /// A whole number in the order of the scores. Both zeros are one.
@@ -87,7 +90,8 @@ fn key(score: f32) -> u32 {
 
 impl Order {
     pub(super) fn new(database: usize) -> Order {
-        Order { sorted: vec![0; database], spare: vec![0; database], gains: vec![0; database] }
+        let zeros = || vec![0; database];
+        Order { sorted: zeros(), spare: zeros(), gains: vec![0; database], head: Vec::new() }
     }
 
     /// The place of each item in the ranking by these scores.
@@ -130,38 +134,42 @@ impl Order {
         }
     }
 
-    /// Without `gains`, every relevant item has the gain 1.
-    fn score(
-        &mut self,
-        scores: &[f32],
-        (relevant, gains): (&[u32], &[u32]),
-        measures: &Measures,
-        discounts: &Discounts,
-    ) -> Scores {
+    /// Finds the ranking by these scores, and the gains at its first `depth` ranks. Without `gains`,
+    /// every relevant item has the gain 1.
+    fn find(&mut self, scores: &[f32], (relevant, gains): (&[u32], &[u32]), depth: usize) {
         self.sort(scores);
         self.gains.fill(0);
         let all = gains.iter().copied().chain(std::iter::repeat(1));
         relevant.iter().zip(all).for_each(|(&item, gain)| self.gains[item as usize] = gain);
-        let gain = |item: &u64| self.gains[*item as u32 as usize];
-        let is_relevant = |item: &u64| gain(item) > 0;
+        self.head.clear();
+        let first = self.sorted[..depth].iter();
+        self.head.extend(first.map(|item| self.gains[*item as u32 as usize]));
+    }
+
+    fn is_relevant(&self, item: u64) -> bool {
+        self.gains[item as u32 as usize] > 0
+    }
+}
+
+impl QueryRanking for Order {
+    fn precision_sum(&self) -> f64 {
         let (mut found, mut sum) = (0.0, 0.0);
-        for (rank, _) in self.sorted.iter().enumerate().filter(|(_, item)| is_relevant(item)) {
+        for (rank, _) in self.sorted.iter().enumerate().filter(|(_, item)| self.is_relevant(**item))
+        {
             found += 1.0;
             sum += found / (rank + 1) as f64;
         }
-        let database = self.sorted.len();
-        let head = &self.sorted[..measures.deepest().min(database)];
-        let head: Vec<u32> = head.iter().map(gain).collect();
-        let (average_at, precision_at) = score_head(&head, database, measures);
-        let precision_radius = measures.radii.iter().map(|&radius| {
-            let limit = key(radius as f32);
-            let within = self.sorted.partition_point(|item| (item >> 32) as u32 <= limit);
-            let hits = self.sorted[..within].iter().filter(|item| is_relevant(item)).count();
-            if within == 0 { 0.0 } else { hits as f64 / within as f64 }
-        });
-        let precision_radius = precision_radius.collect();
-        let average = (!relevant.is_empty()).then(|| sum / relevant.len() as f64);
-        let ndcg_at = discounts.score(&head, (relevant, gains), measures);
-        Scores { average, average_at, precision_at, precision_radius, ndcg_at }
+        sum
+    }
+
+    fn head(&self) -> &[u32] {
+        &self.head
+    }
+
+    fn within(&self, radius: usize) -> (usize, usize) {
+        let limit = key(radius as f32);
+        let within = self.sorted.partition_point(|item| (item >> 32) as u32 <= limit);
+        let relevant = self.sorted[..within].iter().filter(|item| self.is_relevant(**item));
+        (within, relevant.count())
     }
 }

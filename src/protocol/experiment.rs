@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::eval::{Evaluation, Measures, evaluate};
+use crate::eval::{Evaluation, Metric, evaluate};
 use crate::{Batch, Error, HashFunction, Learner, Result, Step};
 
 /// What to learn from, and what to measure with.
@@ -23,7 +23,7 @@ pub struct Experiment<'a> {
     /// measured.
     pub every: Option<usize>,
     /// What to measure.
-    pub measures: Measures,
+    pub metrics: &'a [Metric],
 }
 
 /// What was found at one point of the stream.
@@ -89,6 +89,6 @@ impl Experiment<'_> {
         let queries = function.encode(self.queries.features())?;
         let database_labels = self.database.require_labels("evaluation")?;
         let query_labels = self.queries.require_labels("evaluation")?;
-        evaluate(&queries, query_labels, &database, database_labels, &self.measures)
+        evaluate(&queries, query_labels, &database, database_labels, self.metrics)
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::ranked::Ranked;
 use super::rows::{classes, learn_rows, shuffled};
-use crate::eval::{Evaluation, Measures};
+use crate::eval::{Evaluation, Metric};
 use crate::{Batch, Error, Labels, Learner, Result};
 
 const NAME: &str = "streams by class";
@@ -92,7 +92,7 @@ impl Incremental {
         learner: &mut dyn Learner,
         (database, queries): (Batch<'_>, Batch<'_>),
         (rows, batch): (usize, usize),
-        measures: &Measures,
+        metrics: &[Metric],
     ) -> Result<IncrementalFound> {
         let steps = self.steps(database.require_labels(NAME)?, rows)?;
         let first = self.first(queries.require_labels(NAME)?)?;
@@ -103,16 +103,16 @@ impl Incremental {
             learning += learn_rows(learner, database, step, batch)?;
             if (number + 1) * AT_A_TIME == FIRST {
                 let ranked = Ranked::by_codes(&learner.try_hash_function()?, database, queries)?;
-                then = Some(ranked.evaluate_part(&first, &among, measures)?);
+                then = Some(ranked.evaluate_part(&first, &among, metrics)?);
             }
         }
         let clock = Instant::now();
         let function = learner.try_hash_function()?;
         learning += clock.elapsed();
         let ranked = Ranked::by_codes(&function, database, queries)?;
-        let first_at_end = ranked.evaluate_part(&first, &among, measures)?;
+        let first_at_end = ranked.evaluate_part(&first, &among, metrics)?;
         Ok(IncrementalFound {
-            all: ranked.evaluate(measures)?,
+            all: ranked.evaluate(metrics)?,
             first_then: then.unwrap_or_else(|| first_at_end.clone()),
             first_at_end,
             learning,

@@ -1,7 +1,7 @@
 //! Rows that were in the stream, and rows that were not.
 
 use super::ranked::Ranked;
-use crate::eval::{Evaluation, Measures};
+use crate::eval::{Evaluation, Metric};
 use crate::{Error, Result};
 
 /// What [`kept_out`] finds.
@@ -19,14 +19,14 @@ pub struct KeptOutFound {
 ///
 /// # Errors
 /// When one of the two has no rows, or as for [`evaluate`](crate::eval::evaluate).
-pub fn kept_out(ranked: &Ranked<'_>, streamed: usize, measures: &Measures) -> Result<KeptOutFound> {
+pub fn kept_out(ranked: &Ranked<'_>, streamed: usize, metrics: &[Metric]) -> Result<KeptOutFound> {
     let rows = ranked.database_rows();
     if streamed == 0 || streamed >= rows {
         let expected = format!("above 0 and below {rows}, the rows of the database");
         return Err(Error::parameter("streamed rows", expected, streamed));
     }
     let queries: Vec<usize> = (0..ranked.query_rows()).collect();
-    let part = |rows: Vec<usize>| ranked.evaluate_part(&queries, &rows, measures);
+    let part = |rows: Vec<usize>| ranked.evaluate_part(&queries, &rows, metrics);
     Ok(KeptOutFound {
         streamed: part((0..streamed).collect())?,
         others: part((streamed..rows).collect())?,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::rows::select;
 use crate::eval::{
-    Cosine, Dial, Evaluation, Items, Measures, Neighbours, Weighed, evaluate, evaluate_scores,
+    Cosine, Dial, Evaluation, Items, Metric, Neighbours, Weighed, evaluate, evaluate_scores,
     neighbours, neighbours_by,
 };
 use crate::{Batch, Codes, Features, HashFunction, Labels, Result};
@@ -115,18 +115,16 @@ impl<'a> Ranked<'a> {
     ///
     /// # Errors
     /// When there are no labels, or as for [`evaluate`].
-    pub fn evaluate(&self, measures: &Measures) -> Result<Evaluation> {
+    pub fn evaluate(&self, metrics: &[Metric]) -> Result<Evaluation> {
         let (wanted, labels) = (self.query_labels()?, self.database_labels()?);
         match &self.by {
-            By::Codes { database, queries } => {
-                evaluate(queries, wanted, database, labels, measures)
-            }
+            By::Codes { database, queries } => evaluate(queries, wanted, database, labels, metrics),
             By::Dial { database, queries } => {
-                evaluate_scores(&queries.rank(database)?, wanted, labels, measures)
+                evaluate_scores(&queries.rank(database)?, wanted, labels, metrics)
             }
             By::Cosine(vectors) => {
                 let cosine = Cosine::new(vectors.queries()?, vectors.database()?)?;
-                evaluate_scores(&cosine, wanted, labels, measures)
+                evaluate_scores(&cosine, wanted, labels, metrics)
             }
         }
     }
@@ -142,7 +140,7 @@ impl<'a> Ranked<'a> {
         &self,
         queries: &[usize],
         database: &[usize],
-        measures: &Measures,
+        metrics: &[Metric],
     ) -> Result<Evaluation> {
         let wanted = select(self.query_labels()?, queries);
         let labels = select(self.database_labels()?, database);
@@ -150,11 +148,11 @@ impl<'a> Ranked<'a> {
         match &self.by {
             By::Codes { database: codes, queries: asked } => {
                 let (asked, codes) = (asked.select(queries), codes.select(database));
-                evaluate(&asked, wanted, &codes, labels, measures)
+                evaluate(&asked, wanted, &codes, labels, metrics)
             }
             By::Dial { database: codes, queries: asked } => {
                 let (asked, codes) = (asked.select(queries), codes.select(database));
-                evaluate_scores(&asked.rank(&codes)?, wanted, labels, measures)
+                evaluate_scores(&asked.rank(&codes)?, wanted, labels, metrics)
             }
             By::Cosine(vectors) => {
                 let asked = gather(vectors.queries()?, queries);
@@ -167,7 +165,7 @@ impl<'a> Ranked<'a> {
                     part = gather(vectors.database()?, database);
                     Features::new(&part, vectors.dim)?
                 };
-                evaluate_scores(&Cosine::new(asked, found)?, wanted, labels, measures)
+                evaluate_scores(&Cosine::new(asked, found)?, wanted, labels, metrics)
             }
         }
     }

@@ -17,7 +17,7 @@ const SUPERCLASSES: usize = 20;
 ///
 /// What is drawn is learned and measured as any other rows with several labels: an item is relevant
 /// that shares a label with the query, and the gain of
-/// [nDCG](crate::eval::Evaluation::ndcg_at) is the number of labels shared.
+/// [nDCG](crate::eval::Metric::NdcgAt) is the number of labels shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SeveralLabels {

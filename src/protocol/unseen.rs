@@ -3,7 +3,7 @@
 
 use super::ranked::Ranked;
 use super::rows::{classes, shuffled};
-use crate::eval::{Evaluation, Measures};
+use crate::eval::{Evaluation, Metric};
 use crate::{Error, Labels, Result};
 
 const NAME: &str = "unseen classes";
@@ -69,17 +69,17 @@ impl UnseenClasses {
     ///
     /// # Errors
     /// When a row has not one label, or as for [`evaluate`](crate::eval::evaluate).
-    pub fn measure(&self, ranked: &Ranked<'_>, measures: &Measures) -> Result<UnseenFound> {
+    pub fn measure(&self, ranked: &Ranked<'_>, metrics: &[Metric]) -> Result<UnseenFound> {
         let all: Vec<usize> = (0..ranked.database_rows()).collect();
         let unseen = self.rows(ranked.query_labels()?, true)?;
         let seen = self.rows(ranked.query_labels()?, false)?;
         let of_unseen = self.rows(ranked.database_labels()?, true)?;
         let of_seen = self.rows(ranked.database_labels()?, false)?;
         Ok(UnseenFound {
-            unseen_alone: ranked.evaluate_part(&unseen, &of_unseen, measures)?,
-            seen_alone: ranked.evaluate_part(&seen, &of_seen, measures)?,
-            unseen_among_all: ranked.evaluate_part(&unseen, &all, measures)?,
-            seen_among_all: ranked.evaluate_part(&seen, &all, measures)?,
+            unseen_alone: ranked.evaluate_part(&unseen, &of_unseen, metrics)?,
+            seen_alone: ranked.evaluate_part(&seen, &of_seen, metrics)?,
+            unseen_among_all: ranked.evaluate_part(&unseen, &all, metrics)?,
+            seen_among_all: ranked.evaluate_part(&seen, &all, metrics)?,
         })
     }
 

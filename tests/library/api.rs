@@ -1,7 +1,7 @@
 //! What the public types are good for: threads, paths of any kind, printing.
 
 use hashbrook::dataset::Reader;
-use hashbrook::eval::{Evaluation, Measures};
+use hashbrook::eval::{Evaluation, Metric};
 use hashbrook::{
     Batch, Center, Codes, Error, Features, FileKind, Filter, HashFunction, HashParts, Hit, Hits,
     Index, Item, Kernel, LabelList, LabelNames, Labels, Lift, Mean, Method, Model, Scale, Setup,
@@ -32,8 +32,8 @@ fn everything_can_be_sent_to_and_shared_by_threads() {
     both::<Labels<'_>>();
     both::<Lift>();
     both::<Mean>();
-    both::<Measures>();
     both::<Method>();
+    both::<Metric>();
     both::<Model>();
     both::<Setup>();
     both::<Spread>();
@@ -76,6 +76,15 @@ fn everything_is_printed_and_results_are_serialised() {
         json!([[{ "distance": 0, "id": 7 }], [{ "distance": 0, "id": 9 }]])
     );
     assert_eq!(found.row(1)[0], Hit::new(9, 0));
+    let within = |radius| index.within_codes(&codes, radius).unwrap();
+    let mut found = Hits::default();
+    assert_eq!((found.len(), found.is_empty(), found.offsets()), (0, true, &[0][..]));
+    found.append(within(1));
+    found.append(index.filtered(&Filter::all().ids(&[])).within_codes(&codes, 1).unwrap());
+    found.append(within(0));
+    assert_eq!((found.len(), found.offsets()), (6, &[0, 2, 4, 4, 4, 5, 6][..]));
+    let cut = found.offsets().windows(2).map(|ends| &found.all()[ends[0]..ends[1]]);
+    assert!(cut.eq(found.iter()));
     let item = index.get(9).unwrap();
     assert_eq!(serde_json::to_value(item).unwrap(), json!({ "code": [1], "labels": [1] }));
     let mut setup = Setup::default();
@@ -89,8 +98,8 @@ fn everything_is_printed_and_results_are_serialised() {
         })
     );
     assert_eq!(
-        serde_json::to_value(Measures::new(&[5], &[], &[2])).unwrap(),
-        json!({ "tops": [5], "precision_at": [], "radii": [2], "ndcg_at": [100] })
+        serde_json::to_value([Metric::Map, Metric::PrecisionWithin(2)]).unwrap(),
+        json!(["mAP", "precision_radius_2"])
     );
     assert_eq!(serde_json::to_value(Kernel::Portable).unwrap(), json!("portable"));
     assert_eq!(serde_json::to_value(Lift::Identity).unwrap(), json!("identity"));

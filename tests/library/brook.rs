@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use hashbrook::dataset::{Digits, digits};
-use hashbrook::eval::{Measures, evaluate};
+use hashbrook::eval::{Metric, evaluate};
 use hashbrook::{Batch, Center, Error, Features, HashFunction, LabelList, Labels, Method, Model};
 use proptest::prelude::*;
 use rand::rngs::ChaCha8Rng;
@@ -486,9 +486,10 @@ fn several_labels_are_graded_by_what_they_share() {
 
 pub fn map(function: &HashFunction, database: Batch<'_>, queries: Batch<'_>) -> f64 {
     let encode = |batch: Batch<'_>| function.encode(batch.features()).unwrap();
-    let measures = Measures::new(&[], &[], &[]);
+    let metrics = [Metric::Map];
     let (labels, query_labels) = (database.labels().unwrap(), queries.labels().unwrap());
-    evaluate(&encode(queries), query_labels, &encode(database), labels, &measures).unwrap().map
+    let found = evaluate(&encode(queries), query_labels, &encode(database), labels, &metrics);
+    found.unwrap().get(Metric::Map)
 }
 
 #[test]

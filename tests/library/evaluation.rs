@@ -1,13 +1,13 @@
 //! The metrics against their definitions.
 
-use hashbrook::eval::{Evaluation, Items, Measures, evaluate, neighbours};
+use hashbrook::eval::{Evaluation, Items, Metric, evaluate, neighbours};
 use hashbrook::{Codes, Features, LabelList, Labels};
 use proptest::prelude::*;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
 use crate::streams::config;
-use crate::twin::ranking;
+use crate::twin::ranking::{self, Found};
 
 pub fn random(rows: usize, bits: usize, spread: f64, sets: bool, seed: u64) -> (Codes, LabelList) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -29,17 +29,34 @@ pub fn random(rows: usize, bits: usize, spread: f64, sets: bool, seed: u64) -> (
     (codes, labels)
 }
 
-pub fn assert_close(fast: &Evaluation, slow: &Evaluation) {
-    let numbers = |e: &Evaluation| {
-        let lists = [&e.map_at, &e.precision_at, &e.precision_radius, &e.ndcg_at];
-        let mut all: Vec<f64> = lists.iter().flat_map(|l| l.iter().map(|(_, v)| *v)).collect();
-        all.push(e.map);
-        all
-    };
+pub fn assert_close(fast: &Evaluation, slow: impl Into<Found>) {
+    let slow = slow.into();
     assert_eq!((fast.queries, fast.answerable), (slow.queries, slow.answerable));
-    for (f, s) in numbers(fast).iter().zip(numbers(slow)) {
+    assert_eq!(fast.values.len(), slow.values.len());
+    for ((metric, f), (expected, s)) in fast.values.iter().zip(&slow.values) {
+        assert_eq!(metric, expected);
         assert!((f - s).abs() < 1e-12 || (f.is_nan() && s.is_nan()), "{fast:?}\n{slow:?}");
     }
+}
+
+/// mAP, and the others for each of these numbers.
+pub fn metrics(
+    tops: &[usize],
+    precision_at: &[usize],
+    radii: &[usize],
+    ndcg_at: &[usize],
+) -> Vec<Metric> {
+    let of = |metric: fn(usize) -> Metric, numbers: &[usize]| -> Vec<Metric> {
+        numbers.iter().map(|&number| metric(number)).collect()
+    };
+    [
+        vec![Metric::Map],
+        of(Metric::MapAt, tops),
+        of(Metric::PrecisionAt, precision_at),
+        of(Metric::PrecisionWithin, radii),
+        of(Metric::NdcgAt, ndcg_at),
+    ]
+    .concat()
 }
 
 proptest! {
@@ -52,15 +69,21 @@ proptest! {
     ) {
         let (database, labels) = random(rows, bits, spread, sets, seed);
         let (queries, wanted) = random(queries, bits, spread, sets, seed ^ 1);
-        let mut measures =
-            Measures::new(&[1, 7, 100, 100_000], &[1, 3, 50, 100_000], &[0, 1, 2, 40, 5000]);
-        measures.ndcg_at = vec![1, 10, 100, 200_000];
-        let fast =
-            evaluate(&queries, wanted.view(), &database, labels.view(), &measures).unwrap();
-        let slow = ranking::evaluate(
-            ranking::differing_bits, &queries, wanted.view(), &database, labels.view(), &measures,
+        let metrics = metrics(
+            &[1, 7, 100, 100_000], &[1, 3, 50, 100_000], &[0, 1, 2, 40, 5000], &[1, 10, 100, 200_000],
         );
-        assert_close(&fast, &slow);
+        let run = |metrics: &[Metric]| {
+            evaluate(&queries, wanted.view(), &database, labels.view(), metrics).unwrap()
+        };
+        let fast = run(&metrics);
+        let slow = ranking::evaluate(
+            ranking::differing_bits, &queries, wanted.view(), &database, labels.view(), &metrics,
+        );
+        assert_close(&fast, slow);
+        // Each by itself is what it is among the others.
+        for (metric, value) in fast.values {
+            prop_assert_eq!(run(&[metric]).get(metric).to_bits(), value.to_bits(), "{}", metric);
+        }
     }
 }
 
@@ -71,16 +94,27 @@ fn the_conventions_hold_on_a_small_case() {
     let database = Codes::from_bytes(8, &[0b1, 0b0, 0b10, 0b11, 0b100]).unwrap();
     let labels = [7, 8, 8, 7, 7];
     let query = Codes::from_bytes(8, &[0]).unwrap();
-    let measures = Measures::new(&[1, 3], &[2, 9], &[0, 1]);
-    let got = evaluate(&query, Labels::single(&[7]), &database, Labels::single(&labels), &measures)
+    let metrics = metrics(&[1, 3], &[2, 9], &[0, 1], &[]);
+    let got = evaluate(&query, Labels::single(&[7]), &database, Labels::single(&labels), &metrics)
         .unwrap();
     // Relevant rows 0, 4, 3 stand at ranks 2, 4, 5.
     let expected = (1.0 / 2.0 + 2.0 / 4.0 + 3.0 / 5.0) / 3.0;
-    assert!((got.map - expected).abs() < 1e-15);
-    assert!(got.map_at[0].1.is_nan(), "none among the first: left out of the mean");
-    assert_eq!(got.map_at[1], (3, 0.5));
-    assert_eq!(got.precision_at, [(2, 0.5), (9, 3.0 / 5.0)]);
-    assert_eq!(got.precision_radius, [(0, 0.0), (1, 0.5)]);
+    assert!((got.get(Metric::Map) - expected).abs() < 1e-15);
+    assert!(got.get(Metric::MapAt(1)).is_nan(), "none among the first: left out of the mean");
+    for (metric, expected) in [
+        (Metric::MapAt(3), 0.5),
+        (Metric::PrecisionAt(2), 0.5),
+        (Metric::PrecisionAt(9), 3.0 / 5.0),
+        (Metric::PrecisionWithin(0), 0.0),
+        (Metric::PrecisionWithin(1), 0.5),
+    ] {
+        assert_eq!(got.get(metric), expected, "{metric}");
+    }
+    assert!(got.get(Metric::PrecisionAt(3)).is_nan(), "not asked for");
+    let (far, radius) = (Codes::from_bytes(8, &[0b1111_0000]).unwrap(), Metric::PrecisionWithin(2));
+    let (wanted, labels) = (Labels::single(&[7]), Labels::single(&labels));
+    let got = evaluate(&far, wanted, &database, labels, &[radius]).unwrap();
+    assert_eq!(got.get(radius), 0.0, "nothing lies there: not left out of the mean");
 }
 
 /// Gains are shared labels; the best order is that of the whole database.
@@ -92,34 +126,75 @@ fn ndcg_counts_shared_labels_on_a_small_case() {
     let labels = Labels::sets(&[3, 5, 6], &[7, 8, 8, 7, 7, 9]).unwrap();
     // A label that is given twice counts once.
     let wanted = Labels::sets(&[3], &[8, 7, 7]).unwrap();
-    let mut measures = Measures::default();
-    measures.ndcg_at = vec![1, 2, 50];
-    let got = evaluate(&query, wanted, &database, labels, &measures).unwrap().ndcg_at;
+    let metrics = [1, 2, 50].map(Metric::NdcgAt);
+    let got = evaluate(&query, wanted, &database, labels, &metrics).unwrap();
     let second = 1.0 / 3f64.log2();
     let both = (1.0 + 2.0 * second) / (2.0 + second);
-    for ((at, found), (expected_at, expected)) in got.iter().zip([(1, 0.5), (2, both), (50, both)])
-    {
-        assert!(*at == expected_at && (found - expected).abs() < 1e-15, "{got:?}");
+    for (metric, expected) in metrics.into_iter().zip([0.5, both, both]) {
+        assert!((got.get(metric) - expected).abs() < 1e-15, "{got:?}");
     }
 }
 
 #[test]
 fn what_cannot_be_evaluated_is_refused() {
     let codes = |bits, bytes: &[u8]| Codes::from_bytes(bits, bytes).unwrap();
-    let measures = Measures::default();
-    let run = |q: &Codes, ql: &[u32], d: &Codes, dl: &[u32], m: &Measures| {
+    let metrics = Metric::DEFAULT;
+    let run = |q: &Codes, ql: &[u32], d: &Codes, dl: &[u32], m: &[Metric]| {
         evaluate(q, Labels::single(ql), d, Labels::single(dl), m).unwrap_err().to_string()
     };
     let (one, two) = (codes(8, &[1]), codes(8, &[1, 2]));
-    assert!(run(&one, &[1], &codes(7, &[1]), &[1], &measures).contains("7 bits"));
-    assert!(run(&one, &[1], &two, &[1], &measures).contains("1 labels for 2 rows"));
-    assert!(run(&codes(8, &[]), &[], &two, &[1, 2], &measures).contains("queries"));
-    assert!(run(&one, &[1], &codes(8, &[]), &[], &measures).contains("database"));
-    let zero = Measures::new(&[0], &[], &[]);
-    assert!(run(&one, &[1], &two, &[1, 2], &zero).contains("top must be 1 or more"));
-    let mut zero = Measures::default();
-    zero.ndcg_at = vec![0];
-    assert!(run(&one, &[1], &two, &[1, 2], &zero).contains("ndcg_at must be 1 or more"));
+    assert!(run(&one, &[1], &codes(7, &[1]), &[1], metrics).contains("7 bits"));
+    assert!(run(&one, &[1], &two, &[1], metrics).contains("1 labels for 2 rows"));
+    assert!(run(&codes(8, &[]), &[], &two, &[1, 2], metrics).contains("queries"));
+    assert!(run(&one, &[1], &codes(8, &[]), &[], metrics).contains("database"));
+    for zero in [Metric::MapAt(0), Metric::PrecisionAt(0), Metric::NdcgAt(0)] {
+        let error = run(&one, &[1], &two, &[1, 2], &[Metric::Map, zero]);
+        assert_eq!(error, format!("a metric must be of rank 1 or more, not {zero}"));
+    }
+}
+
+/// The names are what programs read: they do not change.
+#[test]
+fn a_metric_is_written_and_read_by_its_name() {
+    let names = [
+        (Metric::Map, "mAP"),
+        (Metric::MapAt(1000), "mAP@1000"),
+        (Metric::PrecisionAt(100), "precision@100"),
+        (Metric::PrecisionWithin(0), "precision_radius_0"),
+        (Metric::NdcgAt(7), "ndcg@7"),
+    ];
+    for (metric, name) in names {
+        assert_eq!(metric.to_string(), name);
+        assert_eq!(name.parse::<Metric>().unwrap(), metric);
+        assert_eq!(serde_json::to_value(metric).unwrap(), name);
+        assert_eq!(serde_json::from_value::<Metric>(name.into()).unwrap(), metric);
+    }
+    for wrong in ["", "map", "mAP@", "mAP@x", "mAP@+5", "mAP@05", "mAP5", "ndcg", "precision@-1"] {
+        let error = wrong.parse::<Metric>().unwrap_err().to_string();
+        let known = "mAP, mAP@N, precision@N, precision_radius_N, ndcg@N";
+        assert_eq!(error, format!("a metric must be one of {known}, not {wrong}"));
+        assert!(serde_json::from_value::<Metric>(wrong.into()).is_err());
+    }
+    let error = "ndcg@0".parse::<Metric>().unwrap_err().to_string();
+    assert!(error.contains("of rank 1 or more, not ndcg@0"), "{error}");
+}
+
+/// A result is one object, whatever was asked for and however often.
+#[test]
+fn an_evaluation_is_serialised_by_the_names_of_its_metrics() {
+    let database = Codes::from_bytes(8, &[0b1, 0b0]).unwrap();
+    let query = Codes::from_bytes(8, &[0]).unwrap();
+    let (first, second) = (Metric::PrecisionAt(1), Metric::MapAt(1));
+    let metrics = [first, second, first, Metric::Map];
+    let labels = Labels::single(&[7, 8]);
+    let found = evaluate(&query, Labels::single(&[7]), &database, labels, &metrics).unwrap();
+    let order: Vec<Metric> = found.values.iter().map(|(metric, _)| *metric).collect();
+    assert_eq!(order, [first, second, Metric::Map]);
+    let text = serde_json::to_string(&found).unwrap();
+    let expected = r#"{"precision@1":0.0,"mAP@1":null,"mAP":0.5,"queries":1,"answerable_queries":1,"database":2}"#;
+    assert_eq!(text, expected);
+    let nothing = evaluate(&query, Labels::single(&[9]), &database, labels, &[]).unwrap();
+    assert_eq!((nothing.queries, nothing.answerable, nothing.values.len()), (1, 0, 0));
 }
 
 /// By sorting everything, in double precision.

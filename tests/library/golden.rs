@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hashbrook::dataset::{Digits, Reader, digits, read_labels};
-use hashbrook::eval::{Measures, evaluate};
+use hashbrook::eval::{Metric, evaluate};
 use hashbrook::{
     Batch, Center, Features, HashFunction, HashParts, LabelNames, Labels, Learner, Method,
 };
@@ -143,21 +143,23 @@ fn the_metrics_match() {
     };
     let (database, queries) = (rows("database_rows"), rows("query_rows"));
     let of = |rows: &[usize]| rows.iter().map(|&row| labels[row]).collect::<Vec<u32>>();
+    let metrics = [
+        ("mAP", Metric::Map),
+        ("mAP_at_100", Metric::MapAt(100)),
+        ("precision_at_10", Metric::PrecisionAt(10)),
+        ("precision_radius_2", Metric::PrecisionWithin(2)),
+        ("precision_radius_0", Metric::PrecisionWithin(0)),
+    ];
     let found = evaluate(
         &codes.select(&queries),
         Labels::single(&of(&queries)),
         &codes.select(&database),
         Labels::single(&of(&database)),
-        &Measures::new(&[100], &[10], &[2, 0]),
+        &metrics.map(|(_, metric)| metric),
     )
     .unwrap();
-    for (name, found) in [
-        ("mAP", found.map),
-        ("mAP_at_100", found.map_at[0].1),
-        ("precision_at_10", found.precision_at[0].1),
-        ("precision_radius_2", found.precision_radius[0].1),
-        ("precision_radius_0", found.precision_radius[1].1),
-    ] {
+    for (name, metric) in metrics {
+        let found = found.get(metric);
         let expected = expected[name].as_f64().unwrap();
         assert!((found - expected).abs() < 1e-9, "{name}: {found}, expected {expected}");
     }

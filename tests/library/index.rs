@@ -276,6 +276,8 @@ fn scattered(count: u64) -> Codes {
 fn compare(index: &Index, model: &Model, queries: &Codes, ks: &[usize], radii: &[u32]) {
     let half: Vec<u64> = model.items.keys().copied().filter(|id| id % 4 < 2).collect();
     let some: Vec<u64> = half.iter().copied().filter(|id| id % 31 == 0).collect();
+    // The same among ids that are nobody's, so far apart that they are kept in another way.
+    let among_others = half.iter().copied().chain((0..10_000).map(|at| u64::MAX - (at << 40)));
     let top = model.items.keys().last().map_or(0, |&last| last as usize / 64 + 1);
     let thirds: Vec<u64> = (0..top).map(|_| 0x9249_2492_4924_9249).collect();
     let in_thirds = |id: u64| thirds[id as usize / 64] >> (id % 64) & 1 == 1;
@@ -285,6 +287,7 @@ fn compare(index: &Index, model: &Model, queries: &Codes, ks: &[usize], radii: &
         (Filter::all().labels(&[2]), Box::new(|_, labels| labels == [2])),
         (Filter::all().labels(&[7]), Box::new(|_, labels| labels == [7])),
         (Filter::all().ids(&half), Box::new(|id, _| id % 4 < 2)),
+        (Filter::all().ids_in(among_others), Box::new(|id, _| id % 4 < 2)),
         (Filter::all().ids(&some), Box::new(|id, _| id % 4 < 2 && id % 31 == 0)),
         (Filter::all().ids(&half).bitmap(&thirds), Box::new(|id, _| id % 4 < 2 && in_thirds(id))),
         (

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hashbrook::eval::{Measures, evaluate};
+use hashbrook::eval::{Metric, evaluate};
 use hashbrook::{
     Batch, Center, Codes, Error, Features, Index, Labels, Method, Model, Scale, Setup, Spread, Step,
 };
@@ -153,10 +153,10 @@ fn columns_of_different_scale_count_alike_if_asked() {
             Labels::single(&labels(queries)),
             &codes(database),
             Labels::single(&labels(database)),
-            &Measures::default(),
+            &[Metric::Map],
         )
         .unwrap()
-        .map
+        .get(Metric::Map)
     };
     let (without, with) = (map(Scale::None), map(Scale::Standard));
     assert!(without < 0.6 && with > 0.95, "{without} {with}");

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use hashbrook::dataset::{Data, digits};
-use hashbrook::eval::{Dial, Measures, evaluate};
+use hashbrook::eval::{Dial, Metric, evaluate};
 use hashbrook::protocol::{
     Incremental, Ranked, SeveralLabels, UnseenClasses, Vectors, kept_out, learn_rows,
 };
@@ -14,7 +14,7 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 
-use crate::evaluation::assert_close;
+use crate::evaluation::{assert_close, metrics};
 
 /// The digits, split: database, queries.
 fn split(seed: u64) -> (Data, Data) {
@@ -38,13 +38,13 @@ fn by_hand(
     function: &HashFunction,
     (queries, asked): (&Data, &[usize]),
     (database, found): (&Data, &[usize]),
-    measures: &Measures,
+    metrics: &[Metric],
 ) -> hashbrook::eval::Evaluation {
     let (queries, database) = (queries.select(asked), database.select(found));
     let codes = |data: &Data| function.encode(data.batch().features()).unwrap();
     let labels = (single(&queries), single(&database));
     let (wanted, labels) = (Labels::single(&labels.0), Labels::single(&labels.1));
-    evaluate(&codes(&queries), wanted, &codes(&database), labels, measures).unwrap()
+    evaluate(&codes(&queries), wanted, &codes(&database), labels, metrics).unwrap()
 }
 
 fn rows_where(labels: &[u32], wanted: impl Fn(u32) -> bool) -> Vec<usize> {
@@ -62,9 +62,9 @@ fn unseen_classes_never_come_and_are_measured_as_they_are_defined() {
     let seen = rows_where(&labels, |label| !unseen.contains(&label));
     assert_eq!(stream, seen[..700]);
     let function = learned("bsodh", &database, &stream);
-    let measures = Measures::new(&[20], &[], &[]);
+    let metrics = [Metric::Map, Metric::MapAt(20), Metric::NdcgAt(100)];
     let ranked = Ranked::by_codes(&function, database.batch(), queries.batch()).unwrap();
-    let found = classes.measure(&ranked, &measures).unwrap();
+    let found = classes.measure(&ranked, &metrics).unwrap();
     let all: Vec<usize> = (0..labels.len()).collect();
     let of_unseen = rows_where(&labels, |label| unseen.contains(&label));
     let ask_unseen = rows_where(&wanted, |label| unseen.contains(&label));
@@ -75,7 +75,7 @@ fn unseen_classes_never_come_and_are_measured_as_they_are_defined() {
         (found.seen_alone, &ask_seen, &seen),
         (found.seen_among_all, &ask_seen, &all),
     ] {
-        assert_eq!(found, by_hand(&function, (&queries, asked), (&database, among), &measures));
+        assert_eq!(found, by_hand(&function, (&queries, asked), (&database, among), &metrics));
     }
     // Other seeds draw others; how many is a quarter.
     let draw = |count: u32, seed: u64| {
@@ -95,16 +95,16 @@ fn rows_kept_out_of_the_stream_are_measured_apart() {
     let (database, queries) = split(1);
     let function = learned("lsh", &database, &[0]);
     let ranked = Ranked::by_codes(&function, database.batch(), queries.batch()).unwrap();
-    let measures = Measures::default();
-    let found = kept_out(&ranked, 600, &measures).unwrap();
+    let metrics = Metric::DEFAULT;
+    let found = kept_out(&ranked, 600, metrics).unwrap();
     let all: Vec<usize> = (0..queries.len()).collect();
     let part = |rows: Range<usize>| {
-        by_hand(&function, (&queries, &all), (&database, &rows.collect::<Vec<_>>()), &measures)
+        by_hand(&function, (&queries, &all), (&database, &rows.collect::<Vec<_>>()), metrics)
     };
     assert_eq!(found.streamed, part(0..600));
     assert_eq!(found.others, part(600..database.len()));
     for rows in [0, database.len(), database.len() + 1] {
-        let error = kept_out(&ranked, rows, &measures).unwrap_err().to_string();
+        let error = kept_out(&ranked, rows, metrics).unwrap_err().to_string();
         assert!(error.contains("streamed rows must be above 0 and below"), "{error}");
     }
 }
@@ -124,10 +124,10 @@ fn classes_come_two_at_a_time() {
         rows.retain(|&row| row < 900);
         assert_eq!(*step, rows);
     }
-    let measures = Measures::new(&[20], &[], &[]);
+    let metrics = [Metric::Map, Metric::MapAt(20), Metric::NdcgAt(100)];
     let mut model = Method::named("bsodh").unwrap().start(64, 16, 1).unwrap();
     let both = (database.batch(), queries.batch());
-    let found = order.run(&mut model, both, (900, 100), &measures).unwrap();
+    let found = order.run(&mut model, both, (900, 100), &metrics).unwrap();
     // The same by hand: the first two steps, then the others.
     let mut model = Method::named("bsodh").unwrap().start(64, 16, 1).unwrap();
     let first = |labels: &[u32]| rows_where(labels, |label| classes[..4].contains(&label));
@@ -138,16 +138,16 @@ fn classes_come_two_at_a_time() {
         });
         if at == 1 {
             let then = model.hash_function();
-            let then = by_hand(&then, (&queries, &asked), (&database, &among), &measures);
+            let then = by_hand(&then, (&queries, &asked), (&database, &among), &metrics);
             assert_eq!(found.first_then, then);
         }
     }
     let end = model.hash_function();
-    let part = by_hand(&end, (&queries, &asked), (&database, &among), &measures);
+    let part = by_hand(&end, (&queries, &asked), (&database, &among), &metrics);
     assert_eq!(found.first_at_end, part);
     let everything = |data: &Data| (0..data.len()).collect::<Vec<_>>();
     let (asked, among) = (everything(&queries), everything(&database));
-    assert_eq!(found.all, by_hand(&end, (&queries, &asked), (&database, &among), &measures));
+    assert_eq!(found.all, by_hand(&end, (&queries, &asked), (&database, &among), &metrics));
     let few = Incremental::draw(Labels::single(&[1, 2, 3, 4]), 1).unwrap_err().to_string();
     assert!(few.contains("classes must be more than 4, not 4"), "{few}");
 }
@@ -172,11 +172,10 @@ fn one_encoding_serves_every_way_of_ranking() {
         model.learn(database).unwrap();
         model.hash_function()
     };
-    let measures = Measures::default();
     let codes = Ranked::by_codes(&function, database, queries).unwrap();
     let dial = codes.with_dial(&function, Dial::new(1, 1).unwrap()).unwrap();
-    let plain = codes.evaluate(&measures).unwrap();
-    assert_close(&plain, &dial.evaluate(&measures).unwrap());
+    let plain = codes.evaluate(Metric::DEFAULT).unwrap();
+    assert_close(&plain, &dial.evaluate(Metric::DEFAULT).unwrap());
     let vectors = Arc::new(Vectors::new(&function, database, queries).unwrap());
     let among = [10, 100];
     let kept = codes.neighbours(&vectors, &among).unwrap();
@@ -189,12 +188,13 @@ fn one_encoding_serves_every_way_of_ranking() {
     let cosine = Ranked::by_cosine(vectors.clone(), database, queries);
     let all = cosine.neighbours(&vectors, &among).unwrap();
     assert_eq!(all.kept, [(10, 1.0), (100, 1.0)]);
-    let found = cosine.evaluate(&measures).unwrap();
-    assert!(found.map > plain.map && found.precision_at[0].1 == all.by_vectors);
+    let found = cosine.evaluate(Metric::DEFAULT).unwrap();
+    assert!(found.get(Metric::Map) > plain.get(Metric::Map));
+    assert_eq!(found.get(Metric::PrecisionAt(1)), all.by_vectors);
     // Weights that are alike change no order.
-    let measures = Measures::new(&[1000], &[1, 100], &[]);
+    let metrics = metrics(&[1000], &[1, 100], &[], &[100]);
     let again = dial.with_dial(&function, Dial::new(5, 5).unwrap()).unwrap();
-    assert_close(&codes.evaluate(&measures).unwrap(), &again.evaluate(&measures).unwrap());
+    assert_close(&codes.evaluate(&metrics).unwrap(), &again.evaluate(&metrics).unwrap());
 }
 
 /// Rows: vectors, and the labels of each.

@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use hashbrook::eval::{
-    Cosine, Dial, Items, Measures, Scorer, evaluate_scores, neighbours, neighbours_by,
+    Cosine, Dial, Items, Metric, Scorer, evaluate_scores, neighbours, neighbours_by,
 };
 use hashbrook::{Batch, Codes, Features, HashFunction, HashParts, Labels};
 use proptest::prelude::*;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-use crate::evaluation::{assert_close, random};
+use crate::evaluation::{assert_close, metrics, random};
 use crate::streams::config;
 use crate::twin::ranking;
 
@@ -70,13 +70,13 @@ proptest! {
             let differs = |bit: &usize| queries.bit(query, *bit) != database.bit(item, *bit);
             (0..bits).filter(differs).map(|bit| weighed.weights(query)[bit] as usize).sum()
         };
-        let measures = Measures::new(&[1, 7, 100_000], &[1, 50], &[0, 1, 2, 40, 5000]);
+        let metrics = metrics(&[1, 7, 100_000], &[1, 50], &[0, 1, 2, 40, 5000], &[100]);
         let ranked = weighed.rank(&database).unwrap();
-        let fast = evaluate_scores(&ranked, wanted.view(), labels.view(), &measures).unwrap();
+        let fast = evaluate_scores(&ranked, wanted.view(), labels.view(), &metrics).unwrap();
         let slow = ranking::evaluate(
-            score, weighed.codes(), wanted.view(), &database, labels.view(), &measures,
+            score, weighed.codes(), wanted.view(), &database, labels.view(), &metrics,
         );
-        assert_close(&fast, &slow);
+        assert_close(&fast, slow);
     }
 
     #[test]
@@ -103,12 +103,12 @@ proptest! {
             };
             scores.iter().filter(|other| before(other)).count()
         };
-        let measures = Measures::new(&[1, 20], &[1, 50], &[]);
-        let fast = evaluate_scores(&table, wanted.view(), labels.view(), &measures).unwrap();
+        let metrics = metrics(&[1, 20], &[1, 50], &[], &[100]);
+        let fast = evaluate_scores(&table, wanted.view(), labels.view(), &metrics).unwrap();
         let slow = ranking::evaluate(
-            place, &queries, wanted.view(), &database, labels.view(), &measures,
+            place, &queries, wanted.view(), &database, labels.view(), &metrics,
         );
-        assert_close(&fast, &slow);
+        assert_close(&fast, slow);
     }
 
     #[test]
@@ -131,13 +131,13 @@ proptest! {
             let product: f32 = asked.row(query).iter().zip(found.row(item)).map(|(a, b)| a * b).sum();
             (DIM as f32 - product) as usize
         };
-        let measures = Measures::new(&[1, 20], &[1, 50], &[]);
+        let metrics = metrics(&[1, 20], &[1, 50], &[], &[100]);
         let cosine = Cosine::new(asked, found).unwrap();
-        let fast = evaluate_scores(&cosine, wanted.view(), labels.view(), &measures).unwrap();
+        let fast = evaluate_scores(&cosine, wanted.view(), labels.view(), &metrics).unwrap();
         let slow = ranking::evaluate(
-            distance, &queries, wanted.view(), &database, labels.view(), &measures,
+            distance, &queries, wanted.view(), &database, labels.view(), &metrics,
         );
-        assert_close(&fast, &slow);
+        assert_close(&fast, slow);
     }
 }
 
@@ -236,17 +236,16 @@ fn what_cannot_be_weighed_or_scored_is_refused() {
     assert!(weighed.rank(&Codes::new(8).unwrap()).is_err());
     let none = Codes::new(9).unwrap();
     let labels = Labels::single(&[1, 2]);
-    let measures = Measures::default();
     let ranked = weighed.rank(&none).unwrap();
     let error = |result: hashbrook::Result<_>| -> String {
         result.map(|_: hashbrook::eval::Evaluation| ()).unwrap_err().to_string()
     };
     assert!(
-        error(evaluate_scores(&ranked, labels, Labels::single(&[]), &measures))
+        error(evaluate_scores(&ranked, labels, Labels::single(&[]), Metric::DEFAULT))
             .contains("database")
     );
     assert!(
-        error(evaluate_scores(&ranked, Labels::single(&[1]), labels, &measures))
+        error(evaluate_scores(&ranked, Labels::single(&[1]), labels, Metric::DEFAULT))
             .contains("1 labels for 2 rows")
     );
     let rows = Batch::new(wild, labels).unwrap();

@@ -2,12 +2,27 @@
 
 use std::collections::HashSet;
 
-use hashbrook::eval::{Evaluation, Measures};
+use hashbrook::eval::{Evaluation, Metric};
 use hashbrook::{Codes, Labels};
 
 /// In how many bits code `i` of the one differs from code `j` of the other.
 pub fn differing_bits(left: &Codes, i: usize, right: &Codes, j: usize) -> usize {
     (0..left.bits()).filter(|&bit| left.bit(i, bit) != right.bit(j, bit)).count()
+}
+
+/// What was measured.
+#[derive(Debug)]
+pub struct Found {
+    pub queries: usize,
+    pub answerable: usize,
+    pub values: Vec<(Metric, f64)>,
+}
+
+impl From<&Evaluation> for Found {
+    fn from(found: &Evaluation) -> Found {
+        let values = found.values.clone();
+        Found { queries: found.queries, answerable: found.answerable, values }
+    }
 }
 
 pub fn evaluate(
@@ -16,13 +31,10 @@ pub fn evaluate(
     query_labels: Labels<'_>,
     database: &Codes,
     database_labels: Labels<'_>,
-    measures: &Measures,
-) -> Evaluation {
-    let mut average = Vec::new();
-    let mut average_at = vec![Vec::new(); measures.tops.len()];
-    let mut precision_at = vec![Vec::new(); measures.precision_at.len()];
-    let mut precision_radius = vec![Vec::new(); measures.radii.len()];
-    let mut ndcg_at = vec![Vec::new(); measures.ndcg_at.len()];
+    metrics: &[Metric],
+) -> Found {
+    let mut answerable = 0;
+    let mut scores = vec![Vec::new(); metrics.len()];
     for query in 0..queries.len() {
         let mut ranking: Vec<(usize, usize)> =
             (0..database.len()).map(|row| (distance(queries, query, database, row), row)).collect();
@@ -32,6 +44,7 @@ pub fn evaluate(
             .iter()
             .map(|(_, row)| database_labels.row(*row).iter().any(|label| wanted.contains(label)))
             .collect();
+        answerable += usize::from(relevant.contains(&true));
 
         let shared = |row: usize| {
             let both = wanted.iter().filter(|label| database_labels.row(row).contains(label));
@@ -40,37 +53,26 @@ pub fn evaluate(
         let gains: Vec<f64> = ranking.iter().map(|(_, row)| shared(*row)).collect();
         let mut best = gains.clone();
         best.sort_by(|a, b| b.total_cmp(a));
-        for (scores, &first) in ndcg_at.iter_mut().zip(&measures.ndcg_at) {
-            if best[0] > 0.0 {
-                scores.push(discounted(&gains, first) / discounted(&best, first));
-            }
-        }
 
-        average.extend(average_precision(&relevant));
-        for (scores, &top) in average_at.iter_mut().zip(&measures.tops) {
-            scores.extend(average_precision(&relevant[..top.min(relevant.len())]));
-        }
-        for (scores, &first) in precision_at.iter_mut().zip(&measures.precision_at) {
-            scores.push(precision(&relevant[..first.min(relevant.len())]));
-        }
-        for (scores, &radius) in precision_radius.iter_mut().zip(&measures.radii) {
-            let within = ranking.iter().filter(|(distance, _)| *distance <= radius).count();
-            scores.push(precision(&relevant[..within]));
+        let first = |r: usize| &relevant[..r.min(relevant.len())];
+        for (scores, metric) in scores.iter_mut().zip(metrics) {
+            scores.extend(match *metric {
+                Metric::Map => average_precision(&relevant),
+                Metric::MapAt(r) => average_precision(first(r)),
+                Metric::PrecisionAt(r) => Some(precision(first(r))),
+                Metric::PrecisionWithin(radius) => {
+                    let within = ranking.iter().filter(|(distance, _)| *distance <= radius);
+                    Some(precision(first(within.count())))
+                }
+                Metric::NdcgAt(r) => {
+                    (best[0] > 0.0).then(|| discounted(&gains, r) / discounted(&best, r))
+                }
+                other => panic!("{other} has no twin yet"),
+            });
         }
     }
-    let means = |names: &[usize], scores: &[Vec<f64>]| {
-        names.iter().zip(scores).map(|(&name, scores)| (name, mean(scores))).collect()
-    };
-    Evaluation {
-        queries: queries.len(),
-        answerable: average.len(),
-        database: database.len(),
-        map: mean(&average),
-        map_at: means(&measures.tops, &average_at),
-        precision_at: means(&measures.precision_at, &precision_at),
-        precision_radius: means(&measures.radii, &precision_radius),
-        ndcg_at: means(&measures.ndcg_at, &ndcg_at),
-    }
+    let values = metrics.iter().zip(&scores).map(|(metric, scores)| (*metric, mean(scores)));
+    Found { queries: queries.len(), answerable, values: values.collect() }
 }
 
 fn discounted(gains: &[f64], first: usize) -> f64 {

@@ -1,6 +1,6 @@
 use anyhow::Result;
 use hashbrook::dataset::{Digits, Split, digits};
-use hashbrook::eval::Measures;
+use hashbrook::eval::Metric;
 use hashbrook::protocol::{Checkpoint, Experiment};
 use hashbrook::{Batch, Codes, Features, HashFunction, Labels, Method, Setup, hamming};
 use serde_json::json;
@@ -34,6 +34,7 @@ const DIM: usize = Digits::DIM;
 const SIDE: usize = 8;
 const BATCH: usize = 200;
 const QUERIES_PER_CLASS: usize = 20;
+const METRICS: [Metric; 3] = [Metric::Map, Metric::PrecisionAt(10), Metric::PrecisionWithin(2)];
 
 pub fn run(args: &Args) -> Result<()> {
     interrupt::nothing_to_save();
@@ -49,7 +50,7 @@ pub fn run(args: &Args) -> Result<()> {
         queries: Batch::new(Features::new(&queries, DIM)?, Labels::single(&query_labels))?,
         batch: BATCH,
         every: Some(1),
-        measures: Measures::new(&[], &[10], &[2]),
+        metrics: &METRICS,
     };
     // The first batch is warm-up enough here.
     let mut setup = Setup::default();
@@ -59,14 +60,14 @@ pub fn run(args: &Args) -> Result<()> {
     if args.json {
         let mut failed = Ok(());
         experiment.run(&mut model, |checkpoint| {
-            let (map, precision, radius) = scores(checkpoint);
-            failed = std::mem::replace(&mut failed, Ok(())).and(console::line(json!({
+            let mut line = json!({
                 "seen": checkpoint.seen,
                 "seconds": checkpoint.learning.as_secs_f64(),
-                "mAP": map,
-                "precision@10": precision,
-                "precision_radius_2": radius,
-            })));
+            });
+            for (metric, value) in &checkpoint.evaluation.values {
+                line[metric.to_string()] = json!(value);
+            }
+            failed = std::mem::replace(&mut failed, Ok(())).and(console::line(line));
         })?;
         return failed;
     }
@@ -122,14 +123,8 @@ fn select(digits: &Digits, rows: &[usize]) -> (Vec<f32>, Vec<u32>) {
     (pixels.copied().collect(), rows.iter().map(|&row| digits.labels[row]).collect())
 }
 
-/// mAP, precision@10 and precision within radius 2.
-fn scores(checkpoint: &Checkpoint) -> (f64, f64, f64) {
-    let found = &checkpoint.evaluation;
-    (found.map, found.precision_at[0].1, found.precision_radius[0].1)
-}
-
 fn table_row(checkpoint: &Checkpoint) -> String {
-    let (map, precision, radius) = scores(checkpoint);
+    let [map, precision, radius] = METRICS.map(|metric| checkpoint.evaluation.get(metric));
     let eighths = (map * 40.0 * 8.0).round() as usize;
     let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
     let bar = "█".repeat(eighths / 8) + part;

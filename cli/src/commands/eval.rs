@@ -2,11 +2,9 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::ArgAction;
-use hashbrook::eval::{
-    Dial, Evaluation, Items, Measures, evaluate, evaluate_scores, neighbours, neighbours_by,
-};
+use hashbrook::eval::{Dial, Items, Metric, evaluate, evaluate_scores, neighbours, neighbours_by};
 use hashbrook::{Batch, Codes, Features, LabelNames};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::args::ModelAndData;
 use crate::{console, input, interrupt};
@@ -89,6 +87,17 @@ impl Args {
         let alike = self.label_weight == 1 && self.detail_weight == 1 && !self.float_query;
         Ok((!alike).then_some(dial))
     }
+
+    fn metrics(&self) -> Vec<Metric> {
+        // Sums of how sure a query is have no radius.
+        let radii = if self.float_query { &[] } else { self.radius.as_slice() };
+        let mut metrics = vec![Metric::Map];
+        metrics.extend(self.top.iter().map(|&r| Metric::MapAt(r)));
+        metrics.extend(self.precision_at.iter().map(|&r| Metric::PrecisionAt(r)));
+        metrics.extend(radii.iter().map(|&radius| Metric::PrecisionWithin(radius)));
+        metrics.extend(self.ndcg_at.iter().map(|&r| Metric::NdcgAt(r)));
+        metrics
+    }
 }
 
 /// What is shown while queries are encoded.
@@ -138,12 +147,10 @@ pub fn run(args: &Args) -> Result<()> {
     let dialled = weighed.as_ref().map(|weighed| weighed.rank(&database)).transpose()?;
     let encoding = start.elapsed();
     let clock = Instant::now();
-    let radii = if args.float_query { &[] } else { args.radius.as_slice() };
-    let mut measures = Measures::new(&args.top, &args.precision_at, radii);
-    measures.ndcg_at = args.ndcg_at.clone();
+    let metrics = args.metrics();
     let found = match &dialled {
-        Some(dialled) => evaluate_scores(dialled, query_labels.view(), labels.view(), &measures)?,
-        None => evaluate(&queries, query_labels.view(), &database, labels.view(), &measures)?,
+        Some(dialled) => evaluate_scores(dialled, query_labels.view(), labels.view(), &metrics)?,
+        None => evaluate(&queries, query_labels.view(), &database, labels.view(), &metrics)?,
     };
     if found.answerable == 0 {
         bail!(
@@ -152,11 +159,11 @@ pub fn run(args: &Args) -> Result<()> {
             args.labels.join(", ")
         );
     }
-    let mut results = results(&found);
+    let mut by_vectors = Vec::new();
     if let Some(among) = &args.neighbours {
         let query_vectors = Features::new(&query_vectors, function.dim())?;
         let vectors = Features::new(&vectors, function.dim())?;
-        let found = match &dialled {
+        let kept = match &dialled {
             Some(dialled) => neighbours_by(
                 dialled,
                 Batch::new(query_vectors, query_labels.view())?,
@@ -169,25 +176,20 @@ pub fn run(args: &Args) -> Result<()> {
                 among,
             )?,
         };
-        results.extend(named("neighbours@", &found.kept));
-        results.extend(named("precision@1_reranked_", &found.reranked));
-        results.push(("precision@1_by_vectors".to_owned(), found.by_vectors));
+        by_vectors.extend(named("neighbours@", &kept.kept));
+        by_vectors.extend(named("precision@1_reranked_", &kept.reranked));
+        by_vectors.push(("precision@1_by_vectors".to_owned(), kept.by_vectors));
     }
     if args.json {
-        let mut object: Map<String, Value> =
-            results.into_iter().map(|(name, value)| (name, json!(value))).collect();
-        for (name, value) in [
-            ("bits", json!(function.bits())),
-            ("queries", json!(found.queries)),
-            ("answerable_queries", json!(found.answerable)),
-            ("database", json!(found.database)),
-            ("encode_seconds", json!(encoding.as_secs_f64())),
-            ("eval_seconds", json!(clock.elapsed().as_secs_f64())),
-            ("seconds", json!(start.elapsed().as_secs_f64())),
-        ] {
-            object.insert(name.to_owned(), value);
+        let mut object = json!(found);
+        for (name, value) in by_vectors {
+            object[name] = json!(value);
         }
-        return console::line(Value::Object(object));
+        object["bits"] = json!(function.bits());
+        object["encode_seconds"] = json!(encoding.as_secs_f64());
+        object["eval_seconds"] = json!(clock.elapsed().as_secs_f64());
+        object["seconds"] = json!(start.elapsed().as_secs_f64());
+        return console::line(object);
     }
     console::line(format_args!(
         "{} against {} of {}, encoded in {}, measured in {}",
@@ -207,21 +209,12 @@ pub fn run(args: &Args) -> Result<()> {
             found.queries
         ));
     }
-    let rows: Vec<_> = results.into_iter().map(|(name, v)| (name, format!("{v:.4}"))).collect();
-    console::pairs(&rows)
+    let by_labels = found.values.iter().map(|(metric, value)| (metric.to_string(), *value));
+    let rows = by_labels.chain(by_vectors).map(|(name, value)| (name, format!("{value:.4}")));
+    console::pairs(&rows.collect::<Vec<_>>())
 }
 
 /// A metric at several places, each by its name.
 fn named(name: &str, list: &[(usize, f64)]) -> Vec<(String, f64)> {
     list.iter().map(|(at, value)| (format!("{name}{at}"), *value)).collect()
-}
-
-/// The metrics by their names.
-fn results(found: &Evaluation) -> Vec<(String, f64)> {
-    let mut results = vec![("mAP".to_owned(), found.map)];
-    results.extend(named("mAP@", &found.map_at));
-    results.extend(named("precision@", &found.precision_at));
-    results.extend(named("precision_radius_", &found.precision_radius));
-    results.extend(named("ndcg@", &found.ndcg_at));
-    results
 }

@@ -160,7 +160,7 @@ fn models_and_vectors_that_do_not_fit() {
         .fails_with(&["query-labels.npy has 200 labels", "db.npy has 1,597 rows"]);
     folder
         .run(&format!("{eval} --data db.npy --labels db-labels.npy --top 0"))
-        .fails_with(&["top must be 1 or more"]);
+        .fails_with(&["a metric must be of rank 1 or more, not mAP@0"]);
     for (option, said) in [
         ("--bits 32", "--bits is 32, but the model given has 16"),
         ("--seed 9", "--seed is 9"),

@@ -20,10 +20,33 @@ impl Hit {
 }
 
 /// What several queries found, each in order of distance and id.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+///
+/// The hits of all queries stand in one list, and [`offsets`](Hits::offsets) cut it, as compressed sparse rows
+/// are cut:
+///
+/// ```
+/// use hashbrook::{Codes, Hit, Index};
+///
+/// let mut index = Index::of_codes(8)?;
+/// index.add_codes(&[7, 8, 9], &Codes::from_bytes(8, &[0b0, 0b1, 0b111])?, None)?;
+/// let found = index.within_codes(&Codes::from_bytes(8, &[0b0, 0b110000, 0b111])?, 1)?;
+/// assert_eq!(found.all(), [Hit::new(7, 0), Hit::new(8, 1), Hit::new(9, 0)]);
+/// assert_eq!(found.offsets(), [0, 2, 2, 3]);
+/// assert_eq!(found.row(0), &found.all()[0..2]);
+/// # Ok::<(), hashbrook::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hits {
-    ends: Vec<usize>,
+    /// One more than queries: where the hits of each begin, and the end.
+    offsets: Vec<usize>,
     hits: Vec<Hit>,
+}
+
+/// Of no queries.
+impl Default for Hits {
+    fn default() -> Self {
+        Hits::with_capacity(0, 0)
+    }
 }
 
 /// As a list of what each query found.
@@ -35,29 +58,31 @@ impl Serialize for Hits {
 
 impl Hits {
     pub(super) fn with_capacity(queries: usize, hits: usize) -> Self {
-        Hits { ends: Vec::with_capacity(queries), hits: Vec::with_capacity(hits) }
+        let mut offsets = Vec::with_capacity(queries + 1);
+        offsets.push(0);
+        Hits { offsets, hits: Vec::with_capacity(hits) }
     }
 
     pub(super) fn push(&mut self, row: Vec<Hit>) {
         self.hits.extend(row);
-        self.ends.push(self.hits.len());
+        self.offsets.push(self.hits.len());
     }
 
     /// Appends what other queries found.
     pub fn append(&mut self, other: Hits) {
         let before = self.hits.len();
-        self.ends.extend(other.ends.iter().map(|end| before + end));
+        self.offsets.extend(other.offsets[1..].iter().map(|end| before + end));
         self.hits.extend(other.hits);
     }
 
     /// The number of queries.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.offsets.len() - 1
     }
 
     /// Whether there were none.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.len() == 0
     }
 
     /// What one query found.
@@ -65,13 +90,18 @@ impl Hits {
     /// # Panics
     /// When there is no such query.
     pub fn row(&self, query: usize) -> &[Hit] {
-        let start = if query == 0 { 0 } else { self.ends[query - 1] };
-        &self.hits[start..self.ends[query]]
+        &self.hits[self.offsets[query]..self.offsets[query + 1]]
     }
 
     /// What each query found.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[Hit]> {
         (0..self.len()).map(|query| self.row(query))
+    }
+
+    /// Where the hits of each query begin and end in [`all`](Hits::all): one number more than there are
+    /// queries, the first of them 0. Query `q` found `all()[offsets()[q]..offsets()[q + 1]]`.
+    pub fn offsets(&self) -> &[usize] {
+        &self.offsets
     }
 
     /// All that was found, query after query.

@@ -4,6 +4,7 @@ mod cache;
 mod filter;
 mod goal;
 mod hits;
+mod id_set;
 mod pruned;
 mod query;
 mod scanned;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use anyhow::{Context, Result};
 use hashbrook::dataset::Data;
+use hashbrook::eval::Metric;
 use hashbrook::protocol::SeveralLabels;
 use hashbrook::{Batch, Labels};
 
@@ -41,6 +42,39 @@ pub struct Column {
     pub name: String,
     pub title: String,
     pub kind: Kind,
+}
+
+impl Column {
+    fn new(name: &str, title: &str, kind: Kind) -> Column {
+        Column { name: name.to_owned(), title: title.to_owned(), kind }
+    }
+
+    fn learn_seconds() -> Column {
+        Column::new("learn_seconds", "learn, s", Kind::Seconds)
+    }
+
+    fn of(metric: Metric) -> Column {
+        let title = match metric {
+            Metric::PrecisionAt(r) => format!("P@{r}"),
+            Metric::PrecisionWithin(radius) => format!("P r<={radius}"),
+            other => other.to_string(),
+        };
+        Column { name: metric.to_string(), title, kind: Kind::Score }
+    }
+
+    /// Metrics of one part of the rows, whose name begins theirs. The first of them has the title.
+    fn of_part(part: &str, title: &str, metrics: &[Metric]) -> Vec<Column> {
+        let column = |(at, &metric): (usize, &Metric)| {
+            let Column { name, title: short, kind } = Column::of(metric);
+            let title = match metric {
+                _ if at == 0 => title.to_owned(),
+                Metric::MapAt(r) => format!("@{r}"),
+                _ => short,
+            };
+            Column { name: format!("{part}_{name}"), title, kind }
+        };
+        metrics.iter().enumerate().map(column).collect()
+    }
 }
 
 impl Protocol {
@@ -90,75 +124,73 @@ impl Protocol {
         })
     }
 
-    /// What is measured, in the order of the table.
+    /// What is measured of every ranking, by labels.
+    pub fn metrics(self, top: usize, ndcg_at: usize) -> Vec<Metric> {
+        let (top, ndcg) = (Metric::MapAt(top), Metric::NdcgAt(ndcg_at));
+        let (precision, radius) = (Metric::PrecisionAt(100), Metric::PrecisionWithin(2));
+        match self {
+            Protocol::Paper => vec![Metric::Map, top, precision, radius, ndcg],
+            Protocol::Unseen => vec![Metric::Map, top],
+            Protocol::KeptOut => vec![Metric::Map, top, precision, radius],
+            Protocol::Neighbours => vec![Metric::PrecisionAt(1)],
+            Protocol::Incremental => vec![Metric::Map],
+            Protocol::Pairs | Protocol::Superclass => vec![Metric::Map, top, ndcg, radius],
+        }
+    }
+
+    /// The columns of the table, in their order.
     pub fn columns(self, top: usize, ndcg_at: usize) -> Vec<Column> {
-        let at = format!("mAP@{top}");
-        let column = |name: &str, title: &str, kind| {
-            let (name, title) =
-                (name.replace("mAP@R", &at), title.replace("@R", &format!("@{top}")));
-            Column { name, title, kind }
-        };
+        let metrics = self.metrics(top, ndcg_at);
+        let mut columns: Vec<Column> = metrics.iter().copied().map(Column::of).collect();
         let scores = |list: &[(&str, &str)]| -> Vec<Column> {
-            list.iter().map(|(name, title)| column(name, title, Kind::Score)).collect()
+            list.iter().map(|(name, title)| Column::new(name, title, Kind::Score)).collect()
         };
-        let seconds = column("learn_seconds", "learn, s", Kind::Seconds);
-        let ndcg = format!("ndcg@{ndcg_at}");
         match self {
             Protocol::Paper => {
-                let mut columns = scores(&[
-                    ("mAP", "mAP"),
-                    ("mAP@R", "mAP@R"),
-                    ("precision@100", "P@100"),
-                    ("precision_radius_2", "P r<=2"),
-                ]);
-                columns.push(column(&ndcg, &ndcg, Kind::Score));
-                columns.push(seconds);
-                columns.push(column("encode_rows_per_second", "encode, rows/s", Kind::Rate));
-                columns.push(column("state_bytes", "state, KiB", Kind::Bytes));
+                columns.push(Column::learn_seconds());
+                columns.push(Column::new("encode_rows_per_second", "encode, rows/s", Kind::Rate));
+                columns.push(Column::new("state_bytes", "state, KiB", Kind::Bytes));
                 columns
             }
-            Protocol::Unseen => scores(&[
-                ("unseen_alone_mAP", "unseen alone"),
-                ("unseen_alone_mAP@R", "@R"),
-                ("unseen_mAP", "unseen in all"),
-                ("unseen_mAP@R", "@R"),
-                ("seen_alone_mAP", "seen alone"),
-                ("seen_mAP", "seen in all"),
-                ("seen_mAP@R", "@R"),
-            ]),
-            Protocol::KeptOut => scores(&[
-                ("streamed_mAP", "streamed mAP"),
-                ("streamed_mAP@R", "@R"),
-                ("streamed_precision@100", "P@100"),
-                ("streamed_precision_radius_2", "P r<=2"),
-                ("others_mAP", "others mAP"),
-                ("others_mAP@R", "@R"),
-                ("others_precision@100", "P@100"),
-                ("others_precision_radius_2", "P r<=2"),
-            ]),
-            Protocol::Neighbours => scores(&[
-                ("neighbours@10", "R10"),
-                ("neighbours@100", "R100"),
-                ("neighbours@1000", "R1000"),
-                ("precision@1", "P@1"),
-                ("precision@1_reranked_1000", "P@1 reranked"),
-                ("precision@1_by_vectors", "P@1 by vectors"),
-            ]),
+            Protocol::Unseen => [
+                Column::of_part("unseen_alone", "unseen alone", &metrics),
+                Column::of_part("unseen", "unseen in all", &metrics),
+                Column::of_part("seen_alone", "seen alone", &[Metric::Map]),
+                Column::of_part("seen", "seen in all", &metrics),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
+            Protocol::KeptOut => {
+                let mut columns = Column::of_part("streamed", "streamed mAP", &metrics);
+                columns.extend(Column::of_part("others", "others mAP", &metrics));
+                columns
+            }
+            Protocol::Neighbours => {
+                let mut kept = scores(&[
+                    ("neighbours@10", "R10"),
+                    ("neighbours@100", "R100"),
+                    ("neighbours@1000", "R1000"),
+                ]);
+                kept.extend(columns);
+                kept.extend(scores(&[
+                    ("precision@1_reranked_1000", "P@1 reranked"),
+                    ("precision@1_by_vectors", "P@1 by vectors"),
+                ]));
+                kept
+            }
             Protocol::Incremental => {
-                let mut columns = scores(&[
-                    ("mixed_mAP", "mixed mAP"),
-                    ("mAP", "mAP"),
+                let mut mixed = scores(&[("mixed_mAP", "mixed mAP")]);
+                mixed.extend(columns);
+                mixed.extend(scores(&[
                     ("first_mAP_then", "first 4, then"),
                     ("first_mAP_at_end", "at the end"),
-                ]);
-                columns.push(seconds);
-                columns
+                ]));
+                mixed.push(Column::learn_seconds());
+                mixed
             }
             Protocol::Pairs | Protocol::Superclass => {
-                let mut columns = scores(&[("mAP", "mAP"), ("mAP@R", "mAP@R")]);
-                columns.push(column(&ndcg, &ndcg, Kind::Score));
-                columns.push(column("precision_radius_2", "P r<=2", Kind::Score));
-                columns.push(seconds);
+                columns.push(Column::learn_seconds());
                 columns
             }
         }

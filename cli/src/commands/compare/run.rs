@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use hashbrook::eval::{Evaluation, Measures};
+use hashbrook::eval::{Evaluation, Metric};
 use hashbrook::protocol::{
     Experiment, Incremental, Ranked, UnseenClasses, Vectors, kept_out, learn_rows,
 };
@@ -45,6 +45,20 @@ impl<'a> Run<'a> {
         Ok(columns.into_iter().map(|column| column.name).zip(values).collect())
     }
 
+    fn metrics(&self) -> Vec<Metric> {
+        self.protocol.metrics(self.top, self.ndcg_at)
+    }
+
+    /// The values of the protocol's metrics, in their order.
+    fn values(&self, found: &Evaluation) -> Vec<Value> {
+        // A cosine has no radius.
+        let known = |metric: &Metric| {
+            !(self.contender.by_vectors && matches!(metric, Metric::PrecisionWithin(_)))
+        };
+        let value = |metric: &Metric| json!(known(metric).then(|| found.get(*metric)));
+        self.metrics().iter().map(value).collect()
+    }
+
     fn rows(&self) -> usize {
         self.rows.min(self.database.len())
     }
@@ -63,15 +77,14 @@ impl<'a> Run<'a> {
     }
 
     fn paper(&self) -> Result<Vec<Value>> {
-        let mut measures = Measures::new(&[self.top], &[100], &[2]);
-        measures.ndcg_at = vec![self.ndcg_at];
+        let metrics = self.metrics();
         let experiment = Experiment {
             stream: self.database.slice(0..self.rows()),
             database: self.database,
             queries: self.queries,
             batch: self.batch(self.rows()),
             every: None,
-            measures,
+            metrics: &metrics,
         };
         let mut model = self.start(self.rows())?;
         let checkpoints = experiment.run(&mut model, |_| {})?;
@@ -80,9 +93,8 @@ impl<'a> Run<'a> {
         let clock = Instant::now();
         function.encode(self.database.features())?;
         let rate = self.database.len() as f64 / clock.elapsed().as_secs_f64();
-        let mut values = scores(&last.evaluation);
+        let mut values = self.values(&last.evaluation);
         values.extend([
-            json!(last.evaluation.ndcg_at[0].1),
             json!(last.learning.as_secs_f64()),
             json!(rate),
             json!(model.to_bytes().len()),
@@ -94,12 +106,14 @@ impl<'a> Run<'a> {
         let labels = labels(self.database)?;
         let classes = UnseenClasses::draw(labels, self.seed)?;
         let Learned { ranked, .. } = self.ranked(&classes.stream(labels, self.rows)?)?;
-        let found = classes.measure(&ranked, &Measures::new(&[self.top], &[], &[]))?;
-        let both = |found: &Evaluation| [json!(found.map), json!(found.map_at[0].1)];
-        let mut values = [both(&found.unseen_alone), both(&found.unseen_among_all)].concat();
-        values.push(json!(found.seen_alone.map));
-        values.extend(both(&found.seen_among_all));
-        Ok(values)
+        let found = classes.measure(&ranked, &self.metrics())?;
+        Ok([
+            self.values(&found.unseen_alone),
+            self.values(&found.unseen_among_all),
+            vec![json!(found.seen_alone.get(Metric::Map))],
+            self.values(&found.seen_among_all),
+        ]
+        .concat())
     }
 
     fn kept_out(&self) -> Result<Vec<Value>> {
@@ -110,61 +124,46 @@ impl<'a> Run<'a> {
             );
         }
         let Learned { ranked, .. } = self.ranked(&(0..self.rows()).collect::<Vec<_>>())?;
-        let measures = Measures::new(&[self.top], &[100], &[2]);
-        let found = kept_out(&ranked, self.rows(), &measures)?;
-        let scores = |found: &Evaluation| {
-            let mut scores = scores(found);
-            if self.contender.by_vectors {
-                // A cosine has no radius.
-                scores[3] = Value::Null;
-            }
-            scores
-        };
-        Ok([scores(&found.streamed), scores(&found.others)].concat())
+        let found = kept_out(&ranked, self.rows(), &self.metrics())?;
+        Ok([self.values(&found.streamed), self.values(&found.others)].concat())
     }
 
     fn neighbours(&self) -> Result<Vec<Value>> {
         let Learned { ranked, vectors, .. } = self.ranked(&(0..self.rows()).collect::<Vec<_>>())?;
-        let first = ranked.evaluate(&Measures::new(&[], &[1], &[]))?.precision_at[0].1;
+        let first = ranked.evaluate(&self.metrics())?;
         let found = ranked.neighbours(&vectors, &[10, 100, 1000])?;
         let mut values: Vec<Value> = found.kept.iter().map(|(_, share)| json!(share)).collect();
-        values.extend([json!(first), json!(found.reranked[2].1), json!(found.by_vectors)]);
+        values.extend(self.values(&first));
+        values.extend([json!(found.reranked[2].1), json!(found.by_vectors)]);
         Ok(values)
     }
 
     fn incremental(&self) -> Result<Vec<Value>> {
         let order = Incremental::draw(labels(self.database)?, self.seed)?;
-        let measures = Measures::new(&[], &[], &[]);
+        let metrics = self.metrics();
         let Learned { ranked, .. } = self.ranked(&(0..self.rows()).collect::<Vec<_>>())?;
-        let mixed = ranked.evaluate(&measures)?.map;
+        let map = |found: &Evaluation| json!(found.get(Metric::Map));
+        let mixed = map(&ranked.evaluate(&metrics)?);
         if self.contender.by_vectors {
             let first = order.first(labels(self.queries)?)?;
             let among = order.first(labels(self.database)?)?;
-            let first = ranked.evaluate_part(&first, &among, &measures)?.map;
-            return Ok(vec![json!(mixed), json!(mixed), json!(first), json!(first), Value::Null]);
+            let first = map(&ranked.evaluate_part(&first, &among, &metrics)?);
+            return Ok(vec![mixed.clone(), mixed, first.clone(), first, Value::Null]);
         }
         let mut model = self.start(self.rows())?;
         let sizes = (self.rows(), self.batch(self.rows()));
-        let found = order.run(&mut model, (self.database, self.queries), sizes, &measures)?;
-        let maps = [mixed, found.all.map, found.first_then.map, found.first_at_end.map];
-        let mut values = maps.map(|map| json!(map)).to_vec();
-        values.push(json!(found.learning.as_secs_f64()));
-        Ok(values)
+        let found = order.run(&mut model, (self.database, self.queries), sizes, &metrics)?;
+        let seconds = json!(found.learning.as_secs_f64());
+        let (then, at_end) = (map(&found.first_then), map(&found.first_at_end));
+        Ok(vec![mixed, map(&found.all), then, at_end, seconds])
     }
 
     /// Of rows that [`Protocol::split`] has drawn.
     fn several_labels(&self) -> Result<Vec<Value>> {
         let Learned { ranked, seconds, .. } = self.ranked(&(0..self.rows()).collect::<Vec<_>>())?;
-        let mut measures = Measures::new(&[self.top], &[], &[2]);
-        measures.ndcg_at = vec![self.ndcg_at];
-        let found = ranked.evaluate(&measures)?;
-        let mut values =
-            vec![json!(found.map), json!(found.map_at[0].1), json!(found.ndcg_at[0].1)];
-        values.extend(match self.contender.by_vectors {
-            // A cosine has no radius, and learns nothing.
-            true => [Value::Null, Value::Null],
-            false => [json!(found.precision_radius[0].1), json!(seconds)],
-        });
+        let mut values = self.values(&ranked.evaluate(&self.metrics())?);
+        // A cosine learns nothing.
+        values.push(json!((!self.contender.by_vectors).then_some(seconds)));
         Ok(values)
     }
 
@@ -197,14 +196,4 @@ struct Learned<'a> {
     vectors: Arc<Vectors>,
     /// How long learning took.
     seconds: f64,
-}
-
-/// The measures of the papers.
-fn scores(found: &Evaluation) -> Vec<Value> {
-    vec![
-        json!(found.map),
-        json!(found.map_at[0].1),
-        json!(found.precision_at[0].1),
-        json!(found.precision_radius[0].1),
-    ]
 }

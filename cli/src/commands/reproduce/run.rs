@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use hashbrook::dataset::{Data, Digits, digits};
-use hashbrook::eval::Measures;
+use hashbrook::eval::Metric;
 use hashbrook::learners::bsodh::dense::DenseBsodh;
 use hashbrook::protocol::{Checkpoint, Experiment, SeveralLabels};
 use hashbrook::{Batch, Center, Codes, Features, LabelList, Method, Model, Setup, hamming};
@@ -19,6 +19,10 @@ use crate::commands::compare::{Contender, Protocol, Run, fingerprint};
 /// How many rows of each class are looked at for [`Classes`], of how many classes at most.
 const ROWS_PER_CLASS: usize = 50;
 const MOST_CLASSES: usize = 10;
+
+/// What a [`Point`] holds besides mAP and precision@R.
+const TOP: Metric = Metric::MapAt(1000);
+const RADIUS: Metric = Metric::PrecisionWithin(2);
 
 /// A data set in memory, with the rows of the cell at hand.
 pub struct Loaded {
@@ -110,14 +114,16 @@ impl Loaded {
         setup.center = Center::Given(self.center.clone());
         setup.warmup = Some(method.warmup().min(rows));
         // The whole curve where curves are drawn.
-        let precision_at = if cell.every.is_some() { (1..=100).collect() } else { vec![100] };
+        let first = if cell.every.is_some() { 1..=100 } else { 100..=100 };
+        let mut metrics = vec![Metric::Map, TOP, RADIUS];
+        metrics.extend(first.map(Metric::PrecisionAt));
         let experiment = Experiment {
             stream: database.batch().slice(0..rows),
             database: database.batch(),
             queries: queries.batch(),
             batch: cell.batch,
             every: cell.every,
-            measures: Measures::new(&[1000], &precision_at, &[2]),
+            metrics: &metrics,
         };
         let started = method.start_with(database.dim(), cell.bits, cell.seed, setup);
         let outcome = started.and_then(|mut model| {
@@ -166,13 +172,17 @@ fn beyond(
 
 fn point(checkpoint: &Checkpoint) -> Point {
     let found = &checkpoint.evaluation;
+    let precision_at = |(metric, value): &(Metric, f64)| match metric {
+        Metric::PrecisionAt(r) => Some((*r, *value)),
+        _ => None,
+    };
     Point {
         seen: checkpoint.seen,
         seconds: checkpoint.learning.as_secs_f64(),
-        map: found.map,
-        map_top: found.map_at[0].1,
-        radius: found.precision_radius[0].1,
-        precision_at: found.precision_at.clone(),
+        map: found.get(Metric::Map),
+        map_top: found.get(TOP),
+        radius: found.get(RADIUS),
+        precision_at: found.values.iter().filter_map(precision_at).collect(),
         iterations: checkpoint.step.changed_bits.len(),
         changed_bits: checkpoint.step.changed_bits.clone(),
     }
