@@ -255,8 +255,8 @@ proptest! {
     }
 }
 
-/// Codes in balls around a few, those of one ball together, so that no part is like the whole.
-fn balls(bits: usize, count: usize, classes: usize, seed: u64) -> Codes {
+/// Codes in clusters around a few, those of one cluster together, so that no part is like the whole.
+fn clusters(bits: usize, count: usize, classes: usize, seed: u64) -> Codes {
     let mut codes = Codes::new(bits).unwrap();
     for at in 0..count {
         let class = at * (classes + 2) / count % classes;
@@ -330,10 +330,13 @@ fn large_indexes_find_the_same_by_every_way() {
             33..=128 => 70_000,
             _ => 20_000,
         };
-        let codes =
-            if classes == 0 { scattered(count) } else { balls(bits, count as usize, classes, 2) };
+        let codes = if classes == 0 {
+            scattered(count)
+        } else {
+            clusters(bits, count as usize, classes, 2)
+        };
         let mut index = Index::of_codes(bits).unwrap();
-        // Ids with gaps; labels that cut across the balls, one of which few have.
+        // Ids with gaps; labels that cut across the clusters, one of which few have.
         let ids: Vec<u64> = (0..count).map(|at| 3 * at + at % 2).collect();
         let label = |at: u64| if at % 50 == 9 { 7 } else { at as u32 % 7 };
         let labels: Vec<u32> = (0..count).map(label).collect();
@@ -367,8 +370,8 @@ fn large_indexes_find_the_same_by_every_way() {
         }
         index.set_kernel(Kernel::available()[0]);
         compare(&index, &model, &queries.select(&[3]), &[5000, 200_000], &[bits as u32 / 2]);
-        // More items, and a whole ball that is gone.
-        let more = balls(bits, 3000, classes.max(1), 77);
+        // More items, and a whole cluster that is gone.
+        let more = clusters(bits, 3000, classes.max(1), 77);
         let ids: Vec<u64> = (0..3000).map(|at| 3 * at + 2).collect();
         index.add_codes(&ids, &more, None).unwrap();
         ids.iter().zip(more.iter()).for_each(|(&id, code)| {
@@ -438,7 +441,7 @@ proptest! {
 fn many_items_on_many_threads() {
     // Several checksums, several parts for threads, and searches by threads that do not wait for the
     // one that builds the structure.
-    let codes = balls(64, 150_000, 3, 5);
+    let codes = clusters(64, 150_000, 3, 5);
     let ids: Vec<u64> = (0..150_000).collect();
     let mut index = Index::of_codes(64).unwrap();
     index.add_codes(&ids, &codes, None).unwrap();
