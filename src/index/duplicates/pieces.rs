@@ -39,7 +39,8 @@ pub(super) fn join(codes: &[u64], bits: usize, radius: u32) -> Option<Vec<Vec<u3
             keys.par_sort_unstable();
             let runs = || keys.par_chunk_by(|left, right| left.0 == right.0);
             compared += runs().map(|run| (run.len() as u64).pow(2)).sum::<u64>();
-            if compared > FEW * count as u64 {
+            // Slices are alike, so that the first tells what all of them would take.
+            if compared * slices > FEW * count as u64 * (slice + 1) {
                 return None;
             }
             runs().for_each(|run| {
