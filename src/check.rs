@@ -71,6 +71,7 @@ impl<'a, L: Learner> Subject<'a, L> {
 
 /// What became of one check.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Outcome {
     /// It holds.
     Passed,

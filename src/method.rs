@@ -340,7 +340,7 @@ impl Method {
     }
 
     /// The method and all its parameters as one flat JSON table.
-    pub fn table(&self) -> serde_json::Map<String, Value> {
+    pub(crate) fn table(&self) -> serde_json::Map<String, Value> {
         match serde_json::to_value(self) {
             Ok(Value::Object(table)) => table,
             // A struct of numbers and names always serialises to a table.

@@ -11,6 +11,7 @@ use crate::{Batch, Error, Features, Mean, Result, Spread};
 /// What vectors are centred on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Center {
     /// Nothing is subtracted.
     None,

@@ -28,6 +28,7 @@ pub struct Experiment<'a> {
 
 /// What was found at one point of the stream.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Checkpoint {
     /// Rows learned so far.
     pub seen: usize,

@@ -24,6 +24,7 @@ pub struct Incremental {
 
 /// What [`Incremental::run`] finds.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct IncrementalFound {
     /// Queries of all classes, at the end.
     pub all: Evaluation,

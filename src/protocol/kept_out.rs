@@ -6,6 +6,7 @@ use crate::{Error, Result};
 
 /// What [`kept_out`] finds.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct KeptOutFound {
     /// Of the rows of the database that were in the stream.
     pub streamed: Evaluation,

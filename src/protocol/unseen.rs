@@ -22,6 +22,7 @@ pub struct UnseenClasses {
 
 /// What [`UnseenClasses::measure`] finds.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct UnseenFound {
     /// Queries of unseen classes, in a database of those alone.
     pub unseen_alone: Evaluation,

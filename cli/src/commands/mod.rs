@@ -25,3 +25,12 @@ pub fn completions(args: &Completions) -> anyhow::Result<()> {
     std::io::Write::write_all(&mut std::io::stdout(), &script)?;
     Ok(())
 }
+
+/// A method and all its parameters, as one flat table.
+pub fn parameters_of(method: &hashbrook::Method) -> serde_json::Map<String, serde_json::Value> {
+    match serde_json::to_value(method) {
+        Ok(serde_json::Value::Object(table)) => table,
+        // A struct of numbers and names always serialises to a table.
+        _ => serde_json::Map::new(),
+    }
+}

@@ -49,6 +49,7 @@ pub struct Params {
 /// What vectors are mapped by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum LiftBy {
     /// Nothing: codes are linear in the vectors.
     None,
@@ -59,6 +60,7 @@ pub enum LiftBy {
 /// How exactly similarity to anchors is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Precision {
     /// `compact` where it saves much: from 131,072 products of a vector with the anchors on.
     #[default]
@@ -74,6 +76,7 @@ pub enum Precision {
 /// What the search for codes starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum StartFrom {
     /// The seed. The function depends on what was learned, and on nothing else: not on its order,
     /// nor on how it was cut into batches.

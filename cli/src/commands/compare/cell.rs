@@ -131,7 +131,7 @@ impl<'a> Cell<'a> {
             super::CenterOn::All => "all",
         };
         let mut settings = json!({
-            "method": contender.method.table(),
+            "method": crate::commands::parameters_of(&contender.method),
             "bits": bits,
             "seed": seed,
             "data": fingerprint,

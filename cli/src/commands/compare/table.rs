@@ -56,7 +56,8 @@ fn print_json(cells: &[Cell<'_>], found: &[Found]) -> Result<()> {
         let mut object = Map::new();
         object.insert("method".to_owned(), json!(group.cell.contender.name));
         let codes = !group.cell.contender.by_vectors;
-        let parameters = codes.then(|| group.cell.contender.method.table());
+        let parameters =
+            codes.then(|| crate::commands::parameters_of(&group.cell.contender.method));
         object.insert("parameters".to_owned(), json!(parameters));
         object.insert("bits".to_owned(), json!(codes.then_some(group.cell.bits)));
         object.insert("seeds".to_owned(), json!(group.found.len()));

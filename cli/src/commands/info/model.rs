@@ -73,7 +73,10 @@ pub fn model(path: &Path, json: bool) -> Result<()> {
 }
 
 fn parameters(model: &Model) -> Vec<(String, Value)> {
-    model.method().table().into_iter().filter(|(name, _)| name != "method").collect()
+    crate::commands::parameters_of(model.method())
+        .into_iter()
+        .filter(|(name, _)| name != "method")
+        .collect()
 }
 
 fn state(model: &Model) -> String {

@@ -151,7 +151,7 @@ impl Cell {
             every: experiment.every,
             tsne: experiment.tsne,
             protocol,
-            parameters: contender.method.table(),
+            parameters: crate::commands::parameters_of(&contender.method),
         })
     }
 
