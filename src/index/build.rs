@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::file::{self, Locking, Run};
 use super::search::SearchSegment;
-use super::state::{NewItems, State};
+use super::segment::NewItems;
+use super::state::State;
 use crate::codes::check_bits;
 use crate::kernel::Layout;
 use crate::{Codes, Error, Features, HashFunction, LabelNames, Labels, Result};

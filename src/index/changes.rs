@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Index;
 use super::file::Contents;
-use super::segment::{Builder, Item, Segment};
-use super::state::{NewItems, State};
+use super::segment::{Builder, Item, NewItems, Segment};
+use super::state::State;
 use crate::kernel::Layout;
 use crate::{Codes, Error, Features, HashFunction, LabelNames, Labels, Result};
 

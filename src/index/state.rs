@@ -5,10 +5,10 @@ use std::io;
 use std::sync::Arc;
 
 use super::search::SearchSegment;
-use super::segment::{Builder, Item, Segment, each_in_order, merged};
+use super::segment::{Builder, Item, NewItems, Segment, each_in_order, merged};
 use crate::kernel::{Kernel, Layout};
 use crate::similarity::LabelSets;
-use crate::{Codes, Error, HashFunction, LabelNames, Labels, Result};
+use crate::{Error, HashFunction, LabelNames, Result};
 
 /// What an index holds at one moment. A clone costs a few counters for each segment: all that is
 /// large is shared.
@@ -26,33 +26,6 @@ pub(super) struct State {
     pub(super) structures: bool,
     /// Bytes of changes in the file that are not yet compacted.
     pub(super) log_bytes: u64,
-}
-
-/// Items to be put in.
-#[derive(Clone, Copy)]
-pub(super) struct NewItems<'a> {
-    pub(super) ids: &'a [u64],
-    pub(super) codes: &'a Codes,
-    pub(super) labels: Option<Labels<'a>>,
-}
-
-impl NewItems<'_> {
-    /// Their order by id, each of which must be given once.
-    pub(super) fn order(&self) -> Result<Vec<usize>> {
-        let (ids, items) = (self.ids, self.codes.len());
-        if ids.len() != items {
-            return Err(Error::IdCount { ids: ids.len(), items });
-        }
-        let mut order: Vec<usize> = (0..ids.len()).collect();
-        if !ids.is_sorted_by(|left, right| left < right) {
-            order.sort_unstable_by_key(|&at| ids[at]);
-            let twice = order.windows(2).find(|pair| ids[pair[0]] == ids[pair[1]]);
-            if let Some(pair) = twice {
-                return Err(Error::IdTwice(ids[pair[0]]));
-            }
-        }
-        Ok(order)
-    }
 }
 
 impl State {
@@ -121,15 +94,11 @@ impl State {
 
     /// Fails if items cannot be put in; else their order by id.
     pub(super) fn check(&self, items: NewItems<'_>) -> Result<Vec<usize>> {
-        let NewItems { ids, codes, labels } = items;
-        codes.expect_bits(self.layout.bits())?;
-        if let Some(labels) = labels.filter(|labels| labels.len() != codes.len()) {
-            return Err(Error::LabelCount { rows: codes.len(), labels: labels.len() });
-        }
+        items.check(self.layout)?;
         let segments = self.segments.iter();
         let slots: usize = segments.map(|searched| searched.segment.columns().len()).sum();
-        if slots + ids.len() > u32::MAX as usize {
-            return Err(Error::TooManyItems(slots + ids.len()));
+        if slots + items.ids.len() > u32::MAX as usize {
+            return Err(Error::TooManyItems(slots + items.ids.len()));
         }
         items.order()
     }
@@ -142,8 +111,7 @@ impl State {
         let mut builder = Builder::new(self.layout, order.len());
         for &at in order {
             let label_set = items.labels.map_or(0, |labels| self.number_of_set(labels.row(at)));
-            let (id, code) = (items.ids[at], items.codes.code(at));
-            builder.push(Item { id, code, label_set: label_set as u32 });
+            builder.push(items.item(at, label_set as u32));
         }
         self.segments.push(SearchSegment::new(Segment::new(builder.finish())));
         self.merge_last()

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::header::number;
-use crate::index::state::{NewItems, State};
+use crate::index::segment::NewItems;
+use crate::index::state::State;
 use crate::{Codes, LabelNames, Labels, Result};
 
 /// A change, as it stands in a record.

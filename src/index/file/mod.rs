@@ -33,8 +33,8 @@ use self::log::{Log, Position};
 pub(super) use self::opened::Opened;
 pub(super) use self::read::{Access, OpenFor, open};
 pub(super) use self::write::{Contents, Run, write};
-use super::segment::Segment;
-use super::state::{NewItems, State};
+use super::segment::{NewItems, Segment};
+use super::state::State;
 use crate::file::is_at;
 use crate::{LabelNames, Result};
 

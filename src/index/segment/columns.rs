@@ -2,7 +2,7 @@
 //!
 //! This file is the one description of them. What builds, merges, writes, maps and checks
 //! columns goes over [`Kind::ALL`]; a new kind of column is a variant, its size and name, a field
-//! of [`Columns`] and [`Builder`], and a field of [`Item`].
+//! of [`Columns`] and [`Builder`], and a field of [`Item`] and [`NewItems`].
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::kernel::{Column, Layout, Lines, Mapped};
-use crate::{Error, Result};
+use crate::{Codes, Error, Labels, Result};
 
 /// Items whose checksum is taken together.
 pub(in crate::index) const BLOCK: usize = 1 << 16;
@@ -57,6 +57,50 @@ pub(in crate::index) struct Item<'a> {
     pub(in crate::index) id: u64,
     pub(in crate::index) code: &'a [u64],
     pub(in crate::index) label_set: u32,
+}
+
+/// Items to be put in.
+#[derive(Clone, Copy)]
+pub(in crate::index) struct NewItems<'a> {
+    pub(in crate::index) ids: &'a [u64],
+    pub(in crate::index) codes: &'a Codes,
+    pub(in crate::index) labels: Option<Labels<'a>>,
+}
+
+impl NewItems<'_> {
+    /// Their order by id, each of which must be given once.
+    pub(in crate::index) fn order(&self) -> Result<Vec<usize>> {
+        let (ids, items) = (self.ids, self.codes.len());
+        if ids.len() != items {
+            return Err(Error::IdCount { ids: ids.len(), items });
+        }
+        let mut order: Vec<usize> = (0..ids.len()).collect();
+        if !ids.is_sorted_by(|left, right| left < right) {
+            order.sort_unstable_by_key(|&at| ids[at]);
+            let twice = order.windows(2).find(|pair| ids[pair[0]] == ids[pair[1]]);
+            if let Some(pair) = twice {
+                return Err(Error::IdTwice(ids[pair[0]]));
+            }
+        }
+        Ok(order)
+    }
+
+    /// Fails if they do not fit each other, or codes of this layout.
+    pub(in crate::index) fn check(&self, layout: Layout) -> Result<()> {
+        self.codes.expect_bits(layout.bits())?;
+        let rows = self.codes.len();
+        match self.labels {
+            Some(labels) if labels.len() != rows => {
+                Err(Error::LabelCount { rows, labels: labels.len() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// One of them, whose labels are set number `label_set`.
+    pub(in crate::index) fn item(&self, at: usize, label_set: u32) -> Item<'_> {
+        Item { id: self.ids[at], code: self.codes.code(at), label_set }
+    }
 }
 
 /// Items by ascending id, which never change. Where an item stands is its slot; slots are in the
