@@ -23,6 +23,7 @@ pub(crate) struct Mapped {
     map: Arc<Mmap>,
     /// Where in the file they are.
     bytes: Range<u64>,
+    is_copy: bool,
 }
 
 impl Mapped {
@@ -36,7 +37,7 @@ impl Mapped {
         // not shortened. Of other programs it cannot be helped, as with every mapped file. An
         // index looks at its file before and after it reads what is mapped, to tell.
         let map = unsafe { options.offset(bytes.start).len(len).map(file) }?;
-        Ok(Mapped { map: Arc::new(map), bytes })
+        Ok(Mapped { map: Arc::new(map), bytes, is_copy: false })
     }
 
     /// The same bytes of the same file, in a mapping of their own.
@@ -44,13 +45,13 @@ impl Mapped {
         Mapped::map(file, self.bytes.clone())
     }
 
-    /// Takes some bytes out of memory; they are read from the file again when they are next looked at.
+    /// Takes some bytes out of memory, unless they are a copy; they are read from the file again when they are next looked at.
     /// So what goes through a whole file once does not fill the memory with it.
     fn release(&self, bytes: Range<usize>) {
         #[cfg(unix)]
-        if !bytes.is_empty() {
+        if !bytes.is_empty() && !self.is_copy {
             let advice = memmap2::UncheckedAdvice::DontNeed;
-            // SAFETY: the mapping is of a file and read-only, so that its bytes come back as they were.
+            // SAFETY: the mapping is one of a file, and read-only: its bytes come back as they were.
             let advised =
                 unsafe { self.map.unchecked_advise_range(advice, bytes.start, bytes.len()) };
             // It is no more than advice.
@@ -65,7 +66,7 @@ impl Mapped {
         let mut copy = MmapMut::map_anon(length(&bytes)?)?;
         file.seek(SeekFrom::Start(bytes.start))?;
         file.read_exact(&mut copy)?;
-        Ok(Mapped { map: Arc::new(copy.make_read_only()?), bytes })
+        Ok(Mapped { map: Arc::new(copy.make_read_only()?), bytes, is_copy: true })
     }
 }
 
