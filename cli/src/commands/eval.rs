@@ -159,7 +159,8 @@ pub fn run(args: &Args) -> Result<()> {
             args.labels.join(", ")
         );
     }
-    let mut by_vectors = Vec::new();
+    let by_labels = found.values.iter().map(|(metric, value)| (metric.to_string(), *value));
+    let mut results: Vec<(String, f64)> = by_labels.collect();
     if let Some(among) = &args.neighbours {
         let query_vectors = Features::new(&query_vectors, function.dim())?;
         let vectors = Features::new(&vectors, function.dim())?;
@@ -176,16 +177,19 @@ pub fn run(args: &Args) -> Result<()> {
                 among,
             )?,
         };
-        by_vectors.extend(named("neighbours@", &kept.kept));
-        by_vectors.extend(named("precision@1_reranked_", &kept.reranked));
-        by_vectors.push(("precision@1_by_vectors".to_owned(), kept.by_vectors));
+        results.extend(named("neighbours@", &kept.kept));
+        results.extend(named("precision@1_reranked_", &kept.reranked));
+        results.push(("precision@1_by_vectors".to_owned(), kept.by_vectors));
     }
     if args.json {
-        let mut object = json!(found);
-        for (name, value) in by_vectors {
+        let mut object = json!({});
+        for (name, value) in results {
             object[name] = json!(value);
         }
         object["bits"] = json!(function.bits());
+        object["queries"] = json!(found.queries);
+        object["answerable_queries"] = json!(found.answerable);
+        object["database"] = json!(found.database);
         object["encode_seconds"] = json!(encoding.as_secs_f64());
         object["eval_seconds"] = json!(clock.elapsed().as_secs_f64());
         object["seconds"] = json!(start.elapsed().as_secs_f64());
@@ -209,9 +213,8 @@ pub fn run(args: &Args) -> Result<()> {
             found.queries
         ));
     }
-    let by_labels = found.values.iter().map(|(metric, value)| (metric.to_string(), *value));
-    let rows = by_labels.chain(by_vectors).map(|(name, value)| (name, format!("{value:.4}")));
-    console::pairs(&rows.collect::<Vec<_>>())
+    let rows: Vec<_> = results.into_iter().map(|(name, v)| (name, format!("{v:.4}"))).collect();
+    console::pairs(&rows)
 }
 
 /// A metric at several places, each by its name.
