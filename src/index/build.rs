@@ -14,6 +14,10 @@ use crate::{Codes, Error, Features, HashFunction, LabelNames, Labels, Result};
 /// Memory that a builder uses unless told otherwise.
 const MEMORY: usize = 64 << 20;
 
+/// Runs that are put aside before they are merged into one: each is an open file, and a block of it
+/// is in memory while it is merged.
+const RUNS: usize = 32;
+
 /// Makes an index file of items that need not fit in memory.
 ///
 /// Items may come in any order and in any number of batches. Those that are more than the
@@ -95,11 +99,12 @@ impl IndexBuilder {
         self.state.names = Arc::new(names);
     }
 
-    /// Adds items. An id that was given in another batch is an error of [`finish`](IndexBuilder::finish).
+    /// Adds items. An id that was given in another batch is found when they meet, here or in
+    /// [`finish`](IndexBuilder::finish).
     ///
     /// # Errors
     /// When an id is given twice, there are not as many ids or labels as vectors, these have another
-    /// dimension, or what is put aside cannot be written.
+    /// dimension, or what is put aside cannot be written. These items are then not added.
     pub fn add(
         &mut self,
         ids: &[u64],
@@ -122,27 +127,30 @@ impl IndexBuilder {
     ) -> Result<()> {
         let items = NewItems { ids, codes, labels };
         let order = self.state.check(items)?;
-        self.state.put(items, &order)?;
-        // Putting segments together takes their memory once more.
-        if 2 * self.in_memory().map(|segment| segment.segment.columns().memory()).sum::<usize>()
-            > self.memory
-        {
-            self.put_aside()?;
+        // Before they are added, so that they are not if that fails. Merging segments takes their
+        // memory once more.
+        let in_memory = self.state.segments[self.runs.len()..].iter();
+        let held: usize = in_memory.map(|held| held.segment.columns().memory()).sum();
+        if held > 0 && 2 * (held + size_of_val(ids) + size_of_val(codes.words())) > self.memory {
+            if self.runs.len() == RUNS {
+                self.put_aside(0)?;
+            } else {
+                self.put_aside(self.runs.len())?;
+            }
         }
-        Ok(())
+        self.state.put(items, &order)
     }
 
-    fn in_memory(&self) -> impl Iterator<Item = &SearchSegment> {
-        self.state.segments[self.runs.len()..].iter()
-    }
-
-    /// Writes what is in memory to a file of its own.
-    fn put_aside(&mut self) -> Result<()> {
+    /// Writes all segments from this one on to a file of its own: those in memory, or all.
+    fn put_aside(&mut self, first: usize) -> Result<()> {
         let mut state = self.state.clone();
-        state.segments.drain(..self.runs.len());
+        state.segments.drain(..first);
+        // It is in the file that is made, and need not be in each run.
+        state.function = None;
         let (run, segment) = Run::write(&state, &self.path)?;
-        self.state.segments.truncate(self.runs.len());
+        self.state.segments.truncate(first);
         self.state.segments.push(SearchSegment::new(segment));
+        self.runs.truncate(first);
         self.runs.push(run);
         Ok(())
     }

@@ -78,7 +78,7 @@ impl Index {
         })
     }
 
-    /// Removes items; how many were there.
+    /// Removes items, and returns how many were there.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -103,7 +103,7 @@ impl Index {
         })
     }
 
-    /// Makes one part of all, without what was removed. The file is written anew, a block of items at a
+    /// Merges all segments into one and drops removed items. The file is written anew, a block of items at a
     /// time, and takes the place of the old one at once.
     ///
     /// # Errors
@@ -195,7 +195,8 @@ impl Index {
         let (layout, function) = (contents.layout, contents.function.cloned());
         self.change(|state| {
             (state.layout, state.function) = (layout, function);
-            state.replace(segment)
+            state.replace(segment);
+            Ok(())
         })
     }
 

@@ -175,7 +175,7 @@ impl Index {
     }
 
     /// Follows the writer of a file that was [opened](Index::open) for reading: from now on the index has
-    /// what is in the file now. Whether there was anything new. Snapshots that were taken before stay
+    /// what is in the file now. Returns whether anything was new. Snapshots that were taken before stay
     /// as they are.
     ///
     /// Only new changes are read. If the file was compacted or renewed, another stands in its place, and

@@ -224,7 +224,8 @@ impl Snapshot {
         })
     }
 
-    /// Checks everything that an opened file holds, and not only what is looked at.
+    /// Reads all items of an opened file and checks them, and not only what is looked at; what else a file
+    /// holds was checked when it was opened.
     ///
     /// # Errors
     /// When something is damaged.
@@ -331,7 +332,7 @@ impl Snapshot {
         self.filtered(&Filter::all()).within_codes(codes, radius)
     }
 
-    /// The same items as if only those were there that the filter lets through.
+    /// A view in which searches find only items that pass the filter.
     pub fn filtered<'a>(&'a self, filter: &'a Filter) -> Filtered<'a> {
         Filtered { snapshot: self, filter }
     }

@@ -135,9 +135,10 @@ impl State {
         let last = &self.segments[keep..];
         let segments: Vec<&Segment> = last.iter().map(|searched| &searched.segment).collect();
         let merged = SearchSegment::new(merged(&segments)?);
-        // Who searches should not have to build again what was there.
+        // Whoever searches should not have to build clusters again.
         if last.iter().any(SearchSegment::has_structure) {
-            merged.build_structure_beside(self.kernel)?;
+            // Searches can go without it.
+            let _ = merged.build_structure_beside(self.kernel);
         }
         self.segments.truncate(keep);
         self.segments.push(merged);
@@ -145,7 +146,7 @@ impl State {
     }
 
     /// The number of a label set, which is added if it is new. Snapshots share the sets, so they are
-    /// copied only then.
+    /// copied only then, or if the labels do not ascend.
     fn number_of_set(&mut self, labels: &[u32]) -> usize {
         match self.sets.find(labels) {
             Some(number) => number,
@@ -168,13 +169,13 @@ impl State {
         Ok(removed)
     }
 
-    /// Puts one segment in the place of all, with a search structure if any had one.
-    pub(super) fn replace(&mut self, segment: Segment) -> Result<()> {
-        let replacement = SearchSegment::new(segment);
-        if self.segments.iter().any(SearchSegment::has_structure) {
-            replacement.build_structure_beside(self.kernel)?;
+    /// Puts one segment in the place of all, with clusters to search by if any had a search structure.
+    pub(super) fn replace(&mut self, segment: Segment) {
+        let had_structure = self.segments.iter().any(SearchSegment::has_structure);
+        self.segments = vec![SearchSegment::new(segment)];
+        if had_structure {
+            // Searches go without it, and tell what is damaged.
+            let _ = self.segments[0].build_structure_beside(self.kernel);
         }
-        self.segments = vec![replacement];
-        Ok(())
     }
 }

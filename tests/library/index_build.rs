@@ -71,3 +71,23 @@ fn a_file_that_cannot_be_built_leaves_what_stood_there() {
     assert!(IndexBuilder::of_codes(folder.path().join("no/folder.index"), 64).is_err());
     assert!(IndexBuilder::of_codes(&path, 0).is_err());
 }
+
+#[test]
+fn any_number_of_runs_becomes_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.index");
+    let mut builder = IndexBuilder::of_codes(&path, 64).unwrap().memory(0);
+    let batches = 150u64;
+    for batch in 0..batches {
+        // Each batch is spread over the whole range of ids.
+        let ids: Vec<u64> = (0..20).map(|at| at * batches + batch).collect();
+        builder.add_codes(&ids, &codes(64, &ids), None).unwrap();
+        let files = std::fs::read_dir(folder.path()).unwrap().count();
+        assert!(files <= 34, "{files} files after {batch} batches");
+    }
+    builder.finish().unwrap();
+    let index = Index::open(&path).unwrap();
+    index.verify().unwrap();
+    assert_eq!(index.ids().unwrap(), (0..20 * batches).collect::<Vec<u64>>());
+    assert_eq!(index.get(777).unwrap().unwrap().code, codes(64, &[777]).code(0));
+}

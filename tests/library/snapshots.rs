@@ -206,7 +206,8 @@ fn a_reader_follows_the_writer_of_its_file() {
     writer.set_label_names(names).unwrap();
     assert!(reader.refresh().unwrap() && !reader.refresh().unwrap());
     assert_eq!(reader.label_names(), writer.label_names());
-    assert!(reader.remove(&[1]).is_err() || !model.contains_key(&1), "it is still a reader");
+    assert!(reader.remove(&[u64::MAX]).is_err(), "it is still a reader, also of nothing to remove");
+    assert_eq!(reader.statistics().log_bytes, writer.statistics().log_bytes);
     assert!(!writer.refresh().unwrap(), "a writer has nobody to follow");
     // A file that is gone, or no index any more, leaves the reader as it was.
     let before = reader.ids().unwrap();
@@ -216,4 +217,23 @@ fn a_reader_follows_the_writer_of_its_file() {
     std::fs::write(&path, b"not an index").unwrap();
     assert!(reader.refresh().is_err());
     assert_eq!(reader.ids().unwrap(), before);
+}
+
+#[test]
+fn a_snapshot_does_not_keep_others_from_writing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.index");
+    Index::new(function()).save(&path).unwrap();
+    let (mut rng, mut model) = (ChaCha8Rng::seed_from_u64(6), Model::new());
+    let mut kept = Vec::new();
+    for _ in 0..20 {
+        let mut writer = Index::edit(&path).unwrap();
+        (0..5).for_each(|_| change(&mut writer, &mut model, &mut rng));
+        assert!(matches!(Index::edit(&path), Err(hashbrook::Error::InUse(_))), "one writer");
+        kept.push((writer.snapshot(), Arc::new(model.clone())));
+    }
+    kept.iter().for_each(|moment| check(moment, &mut rng, 2));
+    // Not even from replacing the file.
+    kept[3].0.save(&path).unwrap();
+    assert_eq!(Index::open(&path).unwrap().len(), kept[3].1.len());
 }

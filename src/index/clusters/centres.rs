@@ -10,7 +10,7 @@ use crate::kernel::{Kernel, Layout, Lines, Run, parts};
 const SAMPLE: usize = 1 << 14;
 
 /// Codes of these that are looked at to see whether the clusters are apart.
-const ASKED: usize = 1 << 8;
+const PROBES: usize = 1 << 8;
 
 /// Codes given to a thread at a time.
 const CHUNK: usize = 1 << 14;
@@ -76,7 +76,7 @@ impl Centres {
         count: usize,
         get: impl Fn(usize, &mut [u64]) + Sync,
     ) -> Vec<u32> {
-        let run = Run { words: &self.words, count: self.count, first: 0, chosen: None };
+        let run = Run { words: &self.words, count: self.count, first: 0, mask: None };
         let nearest = |hits: &mut Vec<u64>, code: &[u64]| {
             hits.clear();
             kernel.scan(self.layout, code, run, self.apart, hits);
@@ -158,8 +158,8 @@ fn permute(codes: &mut [u64], width: usize, before: &[u32]) {
 /// on average.
 fn are_apart(layout: Layout, centres: &[Vec<u64>], sample: &[u64]) -> bool {
     let width = layout.code_words();
-    let step = (sample.len() / width).div_ceil(ASKED).max(1);
-    let (mut asked, mut apart) = (0, 0);
+    let step = (sample.len() / width).div_ceil(PROBES).max(1);
+    let (mut probed, mut apart) = (0, 0);
     for code in sample.chunks_exact(width).step_by(step) {
         let (mut own, mut next) = (u32::MAX, u32::MAX);
         for centre in centres {
@@ -167,10 +167,10 @@ fn are_apart(layout: Layout, centres: &[Vec<u64>], sample: &[u64]) -> bool {
             next = next.min(own.max(distance));
             own = own.min(distance);
         }
-        asked += layout.bits();
+        probed += layout.bits();
         apart += (next - own) as usize;
     }
-    16 * apart >= asked
+    16 * apart >= probed
 }
 
 #[cfg(test)]

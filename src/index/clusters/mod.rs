@@ -131,7 +131,7 @@ impl Clusters {
     }
 
     fn centres(&self) -> Run<'_> {
-        Run { words: &self.centres, count: self.clusters.len(), first: 0, chosen: None }
+        Run { words: &self.centres, count: self.clusters.len(), first: 0, mask: None }
     }
 
     /// The cluster whose centre is nearest.

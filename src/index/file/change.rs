@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::header::number;
 use crate::index::segment::NewItems;
 use crate::index::state::State;
-use crate::{Codes, LabelNames, Labels, Result};
+use crate::{Codes, Error, LabelNames, Labels, Result};
 
 /// A change, as it stands in a record.
 pub(super) enum Change {
@@ -48,10 +48,11 @@ impl Change {
         numbers.iter().chain(ids).flat_map(|number| number.to_le_bytes()).collect()
     }
 
-    pub(super) fn encode_names(names: &LabelNames) -> Vec<u8> {
-        let mut bytes = NAMES.to_le_bytes().to_vec();
-        bytes.extend(serde_json::to_vec(names).unwrap_or_default());
-        bytes
+    pub(super) fn encode_names(names: &LabelNames) -> Result<Vec<u8>> {
+        let names = serde_json::to_vec(names).map_err(|problem| {
+            Error::parameter("names of labels", "such as JSON can hold", problem)
+        })?;
+        Ok(NAMES.to_le_bytes().into_iter().chain(names).collect())
     }
 
     /// Reads a change, whose checksum matches.

@@ -54,10 +54,16 @@ impl Log {
         self.file.check_header()
     }
 
-    pub(super) fn append(&mut self, change: &[u8]) -> Result<()> {
-        if self.in_doubt {
-            return Err(Error::InDoubt(self.path().to_path_buf()));
+    /// Fails if it is not known whether the last change counts.
+    pub(super) fn check_no_doubt(&self) -> Result<()> {
+        match self.in_doubt {
+            true => Err(Error::InDoubt(self.path().to_path_buf())),
+            false => Ok(()),
         }
+    }
+
+    pub(super) fn append(&mut self, change: &[u8]) -> Result<()> {
+        self.check_no_doubt()?;
         self.check_to_write()?;
         let last = self.position.last + 1;
         let record = record(last, change);
@@ -81,6 +87,14 @@ impl Log {
             file.sync_data()
         };
         write().map_err(Error::io(&self.file.path))
+    }
+}
+
+/// Snapshots share the open file, and must not keep others from writing it once the writer is gone.
+impl Drop for Log {
+    fn drop(&mut self) {
+        // Where it cannot be unlocked it was never locked.
+        let _ = self.file.file.unlock();
     }
 }
 

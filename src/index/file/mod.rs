@@ -52,27 +52,37 @@ impl OpenFor {
     /// Bytes of changes that are not yet compacted.
     pub(super) fn log_bytes(&self) -> u64 {
         match self {
+            OpenFor::Nothing => 0,
+            OpenFor::Reading(reader) => reader.log_bytes(),
             OpenFor::Changes(log) => log.bytes(),
-            _ => 0,
         }
     }
 
     pub(super) fn put(&mut self, items: NewItems<'_>) -> Result<()> {
         if items.ids.is_empty() {
-            return Ok(());
+            return self.check_writable();
         }
         self.append(|| Change::encode_put(items))
     }
 
     pub(super) fn remove(&mut self, ids: &[u64]) -> Result<()> {
         if ids.is_empty() {
-            return Ok(());
+            return self.check_writable();
         }
         self.append(|| Change::encode_remove(ids))
     }
 
     pub(super) fn name(&mut self, names: &LabelNames) -> Result<()> {
-        self.append(|| Change::encode_names(names))
+        let change = Change::encode_names(names)?;
+        self.append(|| change)
+    }
+
+    /// Fails if the file was opened for reading.
+    fn check_writable(&self) -> Result<()> {
+        match self {
+            OpenFor::Reading(reader) => Err(reader.file.read_only()),
+            _ => Ok(()),
+        }
     }
 
     fn append(&mut self, change: impl FnOnce() -> Vec<u8>) -> Result<()> {
@@ -83,7 +93,7 @@ impl OpenFor {
         }
     }
 
-    /// Writes the file anew, in the place of the old one: with one segment, as which it is mapped.
+    /// Writes a new file with one segment, renames it over the old one, and returns that segment, mapped;
     /// `None` where there is no file.
     pub(super) fn rewrite(&mut self, contents: &Contents<'_>) -> Result<Option<Segment>> {
         let log = match self {
@@ -91,6 +101,7 @@ impl OpenFor {
             OpenFor::Reading(reader) => return Err(reader.file.read_only()),
             OpenFor::Changes(log) => log,
         };
+        log.check_no_doubt()?;
         let (last, locking, path) = (log.position.last + 1, log.locking, log.path());
         let (mut target, header) = write::prepare(contents, last, path)?;
         lock::lock(target.file(), path, locking)?;

@@ -24,7 +24,7 @@ use crate::{Error, Result};
 pub(in crate::index) enum Access {
     /// To search in it where it is.
     Map,
-    /// To search in a copy, of which the file knows nothing.
+    /// To search in a copy in memory; the file is closed.
     Load,
     Edit(Locking),
 }
@@ -78,7 +78,12 @@ pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, Open
             state.log_bytes = 0;
             OpenFor::Nothing
         }
-        Access::Map => OpenFor::Reading(Reader { file: opened(path), start, position }),
+        Access::Map => {
+            // A reader follows the name that it was given, wherever that leads, and whatever the
+            // working directory becomes.
+            let path = std::path::absolute(path).map_err(Error::io(path))?;
+            OpenFor::Reading(Reader { file: opened(&path), start, position })
+        }
         Access::Edit(locking) => {
             // By its real name: a link to it should go on to be one.
             let path = fs::canonicalize(path).map_err(Error::io(path))?;
@@ -96,8 +101,8 @@ pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, Open
     Ok((state, open_for))
 }
 
-/// The first pages. They are read and not mapped, since commit marks change. What they speak of is in
-/// the file before they do.
+/// The first pages. They are read and not mapped, since commit marks change. A record is in the
+/// file before the mark that counts it.
 fn read_head(mut file: &File, path: &Path) -> Result<Vec<u8>> {
     use std::io::Seek;
     let mut head = Vec::new();
@@ -183,6 +188,10 @@ pub(super) fn written(file: &File, header: Header, path: &Path) -> Result<Segmen
 }
 
 impl Reader {
+    pub(super) fn log_bytes(&self) -> u64 {
+        self.position.end - self.start
+    }
+
     /// What a writer has changed since: the state of now, unless there is nothing new.
     pub(super) fn refreshed(&mut self, state: &State) -> Result<Option<State>> {
         let Opened { path, file, .. } = &*self.file;
@@ -197,7 +206,7 @@ impl Reader {
         }
         self.position = position;
         self.file.grown(position.end);
-        next.log_bytes = position.end - self.start;
+        next.log_bytes = self.log_bytes();
         Ok(Some(next))
     }
 }

@@ -70,29 +70,29 @@ impl Source<'_> {
             }
             let count = end - start;
             let words = &self.words[layout.words(start)..];
-            let mut run = Run { words, count, first: start as u32, chosen: None };
+            let mut run = Run { words, count, first: start as u32, mask: None };
             let mut left = count;
             if let [first, rest @ ..] = &self.masks[..] {
                 let words = start / 64..end.div_ceil(64);
-                let mut chosen = &first[words.clone()];
+                let mut mask = &first[words.clone()];
                 if !rest.is_empty() {
                     bits.clear();
-                    bits.extend_from_slice(chosen);
+                    bits.extend_from_slice(mask);
                     for map in rest {
                         let map = &map[words.clone()];
                         bits.iter_mut().zip(map).for_each(|(bits, map)| *bits &= map);
                     }
-                    chosen = &bits;
+                    mask = &bits;
                 }
                 left = 0;
-                count_bits(chosen, &mut left);
-                run.chosen = (left < count).then_some(chosen);
+                count_bits(mask, &mut left);
+                run.mask = (left < count).then_some(mask);
             }
             // Few codes are moved together if that takes less than to scan them where they are.
             let moved = left * (MOVE + many) < many * count;
             if moved {
                 compact.fill(layout, run);
-                run = Run { words: &compact.words, count: left, first: 0, chosen: None };
+                run = Run { words: &compact.words, count: left, first: 0, mask: None };
             }
             for (top, &query) in tops.iter_mut().zip(queries.chunk).filter(|_| left > 0) {
                 let (code, before) = (queries.codes.code(query), top.hits.len());
@@ -150,7 +150,7 @@ impl Compact {
         self.words.clear();
         let mut code = [0; crate::MAX_BITS / 64];
         let code = &mut code[..layout.code_words()];
-        for number in set_bits(run.chosen.unwrap_or_default()) {
+        for number in set_bits(run.mask.unwrap_or_default()) {
             layout.get(run.words, number, code);
             let place = self.numbers.len();
             self.words.resize(layout.words(place + 1));

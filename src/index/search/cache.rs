@@ -1,4 +1,4 @@
-//! What filters by label let through, kept for further queries.
+//! A cache of selections by label sets.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::selection::Selection;
 use crate::Result;
 
-/// What filters by label let through, kept for the next that ask for the same.
+/// A cache of selections by label sets, for queries with the same filter.
 #[derive(Default)]
 pub(super) struct SelectionCache(Mutex<Entries>);
 
@@ -22,7 +22,7 @@ const CACHE_PART: usize = 4;
 /// ...and how many bytes in any case.
 const CACHE_AT_LEAST: usize = 1 << 20;
 
-/// Bytes that it takes to keep anything.
+/// Bytes of an entry itself.
 const ENTRY: usize = 128;
 
 impl SelectionCache {

@@ -27,8 +27,8 @@ struct ByClusters<'a> {
 }
 
 impl Search<'_> {
-    /// What queries find by the structure of a segment, if it has one and that is faster. Those that
-    /// are still to be asked stay.
+    /// What queries find by the structure of a segment, if it has one and that is faster. Queries
+    /// that it did not answer stay in `chunk`, for the scan.
     pub(super) fn pruned(
         &self,
         segment_queries: &mut SegmentQueries<'_>,

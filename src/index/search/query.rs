@@ -43,8 +43,8 @@ impl SegmentQueries<'_> {
 }
 
 impl Search<'_> {
-    /// The distance from which on nothing more is wanted for a query, given its hits so far. An item
-    /// as far as the k-th may have a smaller id, so it is still wanted.
+    /// Codes at this distance or beyond cannot be among the results, given the hits so far. A tie with
+    /// the k-th may have a smaller id, so ties stay below it.
     pub(super) fn limit(&self, found: &[Hit]) -> u32 {
         let all = self.bits as u32 + 1;
         match self.goal {

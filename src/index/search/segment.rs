@@ -13,18 +13,18 @@ use crate::{Kernel, Result};
 #[derive(Clone)]
 pub(in crate::index) struct SearchSegment {
     pub(in crate::index) segment: Segment,
-    beside: Arc<Beside>,
+    aids: Arc<SearchAids>,
 }
 
 #[derive(Default)]
-struct Beside {
+struct SearchAids {
     structure: LazyStructure,
     selections: SelectionCache,
 }
 
 impl SearchSegment {
     pub(in crate::index) fn new(segment: Segment) -> Self {
-        SearchSegment { segment, beside: Arc::default() }
+        SearchSegment { segment, aids: Arc::default() }
     }
 
     pub(super) fn columns(&self) -> &Columns {
@@ -32,17 +32,17 @@ impl SearchSegment {
     }
 
     pub(super) fn structure(&self) -> &LazyStructure {
-        &self.beside.structure
+        &self.aids.structure
     }
 
     /// Whether its search structure is built.
     pub(in crate::index) fn has_structure(&self) -> bool {
-        self.beside.structure.is_built()
+        self.aids.structure.is_built()
     }
 
     /// Builds the search structure now, where the codes lie in clusters.
     pub(in crate::index) fn build_structure(&self, kernel: Kernel) -> Result<()> {
-        self.beside.structure.build(self.columns(), kernel, true).map(drop)
+        self.aids.structure.build(self.columns(), kernel, true).map(drop)
     }
 
     /// The same on one thread, as a writer does it: those that answer queries have better use for the
@@ -62,14 +62,14 @@ impl SearchSegment {
 
     /// Bytes beyond those of the columns.
     pub(in crate::index) fn extra_memory(&self) -> usize {
-        let beside = self.beside.structure.memory() + self.beside.selections.memory();
+        let beside = self.aids.structure.memory() + self.aids.selections.memory();
         self.segment.extra_memory() + beside
     }
 
     /// The items whose label set is one of these, which ascend.
     pub(super) fn of_sets(&self, sets: &[u32]) -> Result<Selection> {
         let columns = self.columns();
-        self.beside.selections.get(sets, columns.memory(), || {
+        self.aids.selections.get(sets, columns.memory(), || {
             let Some(labels) = columns.label_sets()? else {
                 let all = sets.contains(&0);
                 return Ok(if all {

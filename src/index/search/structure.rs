@@ -132,8 +132,8 @@ impl LazyStructure {
         built.map(|_| None)
     }
 
-    /// Which items are there, in the order of clusters, if many have been removed; some that it has
-    /// may have been removed since.
+    /// A bitmap in the order of clusters that has every item that is there, if many have been removed; it
+    /// may also have items that were removed later.
     ///
     /// Snapshots of different age ask for it. Items are only ever removed, so a bitmap of an older
     /// moment has all that a later one has, and one of a later moment is of no use for an older.

@@ -7,7 +7,7 @@ use super::columns::{BLOCK, Builder, Item};
 use super::live::Segment;
 use crate::Result;
 
-/// One segment of what is there of some, which have no id in common.
+/// Merges the items that are there of segments that share no id.
 pub(in crate::index) fn merged(segments: &[&Segment]) -> Result<Segment> {
     let Some(first) = segments.first() else { unreachable!("of at least one segment") };
     let room = segments.iter().map(|segment| segment.len()).sum();

@@ -2,9 +2,9 @@
 //!
 //! Codes are split by the bit that parts them most evenly, again and again, down to buckets of some
 //! hundred. Every node rules out queries in two ways. It knows the bits in which all codes below it
-//! agree: who differs in more of them than the radius cannot find anything there. And it knows a
-//! code in their centre, and how near and how far from it they are: who is farther from the centre
-//! than the farthest of them by more than the radius, or nearer than the nearest, cannot either.
+//! agree: a query that differs in more of these bits than the radius finds nothing below it. And it knows a
+//! code in their centre, and how near to it the nearest and how far the farthest is: a query that is farther
+//! than the farthest by more than the radius, or nearer than the nearest by more, finds nothing either.
 //! The first is good for random codes, where it is the bits that were split by; the second for those
 //! that supervised hashing makes, where each class is a cluster and whole clusters fall away at once.
 
@@ -42,7 +42,7 @@ pub(super) struct Node {
     /// How many codes are below it, and the number of the first.
     pub(super) count: u32,
     pub(super) start: u32,
-    /// Whether there are none below.
+    /// Whether no nodes are below it.
     pub(super) is_bucket: bool,
     /// How near to the centre the nearest is, and how far the farthest.
     nearest: u16,
@@ -184,23 +184,23 @@ impl Tree {
             words: &self.words[self.layout.words(first)..],
             count: numbers.end - first,
             first: first as u32,
-            chosen: None,
+            mask: None,
         }
     }
 
-    /// Calls with the numbers of all codes that a code may have something within the radius among;
-    /// how many nodes were asked for that.
+    /// Calls with each range of codes that the bounds do not rule out, and returns how many nodes were
+    /// visited.
     fn visit(&self, code: &[u64], radius: u32, mut call: impl FnMut(Range<usize>)) -> u64 {
-        let (mut at, mut found, mut asked) = (0, 0..0, 0);
+        let (mut at, mut found, mut visited) = (0, 0..0, 0);
         while at < self.nodes.len() {
-            asked += 1;
+            visited += 1;
             let node = self.nodes[at];
             if self.bound(at, code) > radius {
                 at = node.skip as usize;
                 continue;
             }
             if node.is_bucket {
-                // Tree that follow one another are looked at together.
+                // Buckets that follow one another are scanned together.
                 let numbers = node.numbers();
                 if numbers.start != found.end {
                     call(found);
@@ -211,7 +211,7 @@ impl Tree {
             at += 1;
         }
         call(found);
-        asked
+        visited
     }
 
     /// Appends all codes up to a distance, which is included; in no order.

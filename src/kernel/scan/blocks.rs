@@ -101,8 +101,8 @@ unsafe fn emit<L: Lanes, const WORDS: usize>(
         let found = distances::<L, WORDS>(query, run, group);
         let mut near = L::below(found, bound);
         let code = group * L::CODES;
-        if let Some(chosen) = run.chosen {
-            near &= (chosen[code / 64] >> (code % 64)) as u32;
+        if let Some(mask) = run.mask {
+            near &= (mask[code / 64] >> (code % 64)) as u32;
         }
         let left = run.count - code;
         if left < L::CODES {
@@ -161,8 +161,8 @@ unsafe fn scan_words<L: Lanes, const WORDS: usize>(
     unsafe {
         let bound = L::all(limit);
         for block in 0..blocks {
-            if let Some(chosen) = run.chosen
-                && chosen[block * BLOCK / 64..][..BLOCK / 64].iter().all(|&word| word == 0)
+            if let Some(mask) = run.mask
+                && mask[block * BLOCK / 64..][..BLOCK / 64].iter().all(|&word| word == 0)
             {
                 continue;
             }

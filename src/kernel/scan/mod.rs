@@ -71,7 +71,7 @@ impl Kernel {
     ) {
         assert_eq!(query.len(), layout.code_words());
         assert!(run.words.len() >= layout.words(run.count));
-        assert!(run.chosen.is_none_or(|chosen| chosen.len() * 64 >= run.count));
+        assert!(run.mask.is_none_or(|mask| mask.len() * 64 >= run.count));
         // All distances are below this one.
         let limit = limit.min(layout.bits() as u32 + 1);
         // That the machine has the instructions is asked again, as a caller may name any kernel.
@@ -149,22 +149,22 @@ mod tests {
                 layout.get(&words, at, &mut out);
                 prop_assert_eq!(&out, codes.code(at));
             }
-            let mut chosen = vec![u64::MAX; count.div_ceil(64)];
+            let mut mask = vec![u64::MAX; count.div_ceil(64)];
             if some {
                 let pick = |at: usize| seed.rotate_left(at as u32 % 61) ^ at as u64;
-                chosen = (0..chosen.len()).map(|at| if at % 3 == 0 { 0 } else { pick(at) }).collect();
+                mask = (0..mask.len()).map(|at| if at % 3 == 0 { 0 } else { pick(at) }).collect();
             }
             let mut expected = Vec::new();
             for at in 0..count {
                 let distance = hamming(query, codes.code(at));
-                if distance < limit && chosen[at / 64] >> (at % 64) & 1 == 1 {
+                if distance < limit && mask[at / 64] >> (at % 64) & 1 == 1 {
                     expected.push(hit(distance, 7 + at as u32));
                 }
             }
             for kernel in Kernel::available() {
                 let mut hits = Vec::new();
-                let chosen = some.then_some(&chosen[..]);
-                let run = Run { words: &words, count, first: 7, chosen };
+                let mask = some.then_some(&mask[..]);
+                let run = Run { words: &words, count, first: 7, mask };
                 kernel.scan(layout, query, run, limit, &mut hits);
                 prop_assert_eq!(&hits, &expected, "{:?}", kernel);
             }

@@ -7,7 +7,7 @@ pub(crate) struct Run<'a> {
     pub(crate) count: usize,
     pub(crate) first: u32,
     /// A bit for each code, if not all of them are to be looked at.
-    pub(crate) chosen: Option<&'a [u64]>,
+    pub(crate) mask: Option<&'a [u64]>,
 }
 
 /// A code that is near: its distance above its number, so that hits sort by both.
