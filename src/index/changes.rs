@@ -110,10 +110,13 @@ impl Index {
     /// When the file cannot be written; it is then as it was.
     pub fn compact(&mut self) -> Result<()> {
         let now = self.now.clone();
-        now.reading_once(|state| {
-            let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| state.each_in_order(call);
-            self.replace(Contents::of(state, &each)?)
-        })
+        let once = now.to_read_once()?;
+        let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| {
+            now.reading(|_| once.each_in_order(call))
+        };
+        // What others do to the old file is of no matter once the new one stands.
+        let contents = now.reading(|_| Contents::of(&once, &each))?;
+        self.replace(contents)
     }
 
     /// Encodes all items anew, under a newer function: `ids` and `features` are those of all items

@@ -267,10 +267,16 @@ impl Snapshot {
 
     /// Like [`reading`](Snapshot::reading), of all items in order: what was read of a file does not stay
     /// in memory.
-    pub(super) fn reading_once<T>(&self, read: impl FnOnce(&State) -> Result<T>) -> Result<T> {
+    fn reading_once<T>(&self, read: impl FnOnce(&State) -> Result<T>) -> Result<T> {
+        let once = self.to_read_once()?;
+        self.reading(|_| read(&once))
+    }
+
+    /// What it holds, to be read once and in order, by [`reading`](Snapshot::reading).
+    pub(super) fn to_read_once(&self) -> Result<State> {
         match &self.file {
-            None => read(&self.state),
-            Some(file) => file.reading(|| read(&file.to_read_once(&self.state)?)),
+            None => Ok(State::clone(&self.state)),
+            Some(file) => file.to_read_once(&self.state),
         }
     }
 
