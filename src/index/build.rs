@@ -51,10 +51,8 @@ impl IndexBuilder {
     /// # Errors
     /// When no file can be written there.
     pub fn new(path: impl AsRef<Path>, function: HashFunction) -> Result<Self> {
-        let (layout, names) = (Layout::new(function.bits()), function.label_names().clone());
-        let mut state = State::empty(layout, Some(function));
-        state.names = Arc::new(names);
-        IndexBuilder::of(path.as_ref(), state)
+        let layout = Layout::new(function.bits());
+        IndexBuilder::of(path.as_ref(), State::empty(layout, Some(function)))
     }
 
     /// A file for codes of a length, from 1 to [`MAX_BITS`](crate::MAX_BITS).
@@ -132,11 +130,7 @@ impl IndexBuilder {
         let in_memory = self.state.segments[self.runs.len()..].iter();
         let held: usize = in_memory.map(|held| held.segment.columns().memory()).sum();
         if held > 0 && 2 * (held + size_of_val(ids) + size_of_val(codes.words())) > self.memory {
-            if self.runs.len() == RUNS {
-                self.put_aside(0)?;
-            } else {
-                self.put_aside(self.runs.len())?;
-            }
+            self.put_aside(if self.runs.len() < RUNS { self.runs.len() } else { 0 })?;
         }
         self.state.put(items, &order)
     }

@@ -96,10 +96,8 @@ impl Index {
     /// An index in memory for vectors, which are encoded by this function. Its labels are called what
     /// the function's are, until [told otherwise](Index::set_label_names).
     pub fn new(function: HashFunction) -> Self {
-        let (layout, names) = (Layout::new(function.bits()), function.label_names().clone());
-        let mut state = State::empty(layout, Some(function));
-        state.names = Arc::new(names);
-        Index::of(state, OpenFor::Nothing)
+        let layout = Layout::new(function.bits());
+        Index::of(State::empty(layout, Some(function)), OpenFor::Nothing)
     }
 
     /// An index in memory for codes of a length, from 1 to [`MAX_BITS`](crate::MAX_BITS).

@@ -29,14 +29,16 @@ pub(super) struct State {
 }
 
 impl State {
+    /// Without items, for codes of any origin, or for those of a function, whose labels it names.
     pub(super) fn empty(layout: Layout, function: Option<HashFunction>) -> Self {
+        let names = function.as_ref().map(|function| function.label_names().clone());
         let mut sets = LabelSets::default();
         sets.number(&[]);
         State {
             layout,
             function,
             sets: Arc::new(sets),
-            names: Arc::default(),
+            names: Arc::new(names.unwrap_or_default()),
             segments: Vec::new(),
             kernel: Kernel::available()[0],
             structures: true,

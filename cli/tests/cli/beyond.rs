@@ -128,7 +128,7 @@ fn several_labels_are_drawn_from_the_whole_data() {
     for (protocol, made) in [("pairs", 898), ("superclass", 1797)] {
         let few = format!("{compare} --protocol {protocol} --queries-per-class 180");
         folder.run(&few).fails_with(&[
-            &format!("{protocol}: queries of each class 180, classes 10"),
+            &format!("1800 queries for {protocol}, 180 for each of 10 classes"),
             &format!("queries must be above 0 and below {made}, which is what 1797 rows give"),
         ]);
     }

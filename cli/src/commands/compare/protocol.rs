@@ -120,7 +120,8 @@ impl Protocol {
         let classes: HashSet<u32> = (0..all.len()).flat_map(|row| all.row(row)).copied().collect();
         let in_all = queries.saturating_mul(classes.len());
         several.draw(data.batch(), in_all, seed).with_context(|| {
-            format!("{}: queries of each class {queries}, classes {}", self.name(), classes.len())
+            let (name, classes) = (self.name(), classes.len());
+            format!("{in_all} queries for {name}, {queries} for each of {classes} classes")
         })
     }
 
