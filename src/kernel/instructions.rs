@@ -8,6 +8,8 @@ pub(super) enum Feature {
     CountBits,
     /// `avx2`
     Avx2,
+    /// `avx2`, `popcnt`
+    Avx2AndCountBits,
     /// `avx2`, `fma`
     Avx2Fused,
     /// `avx512f`
@@ -35,6 +37,7 @@ impl Feature {
         match self {
             Feature::CountBits => is_x86_feature_detected!("popcnt"),
             Feature::Avx2 => is_x86_feature_detected!("avx2"),
+            Feature::Avx2AndCountBits => Feature::Avx2.is_there() && Feature::CountBits.is_there(),
             Feature::Avx2Fused => Feature::Avx2.is_there() && is_x86_feature_detected!("fma"),
             Feature::Avx512 => avx512(),
             Feature::Avx512Words => {

@@ -7,7 +7,7 @@ pub(crate) struct Layout {
 }
 
 /// Words to a group, per word of a code.
-pub(super) const GROUP: usize = 8;
+pub(in crate::kernel) const GROUP: usize = 8;
 
 impl Layout {
     pub(crate) fn new(bits: usize) -> Self {
@@ -18,7 +18,7 @@ impl Layout {
         self.bits
     }
 
-    pub(super) fn is_narrow(self) -> bool {
+    pub(in crate::kernel) fn is_narrow(self) -> bool {
         self.bits <= 32
     }
 

@@ -18,6 +18,7 @@ mod x86;
 
 use serde::{Deserialize, Serialize};
 
+pub(super) use self::layout::GROUP;
 pub(crate) use self::layout::Layout;
 pub(crate) use self::run::{Run, hit, parts};
 #[cfg(target_arch = "x86_64")]
