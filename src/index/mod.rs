@@ -5,6 +5,7 @@
 //! and `clusters` (what can be ruled out), `scan` (tiles of codes against queries), `segment` (columns).
 //! `file` keeps what `state` holds.
 
+mod buckets;
 mod build;
 mod changes;
 mod clusters;

@@ -353,7 +353,7 @@ impl Snapshot {
     pub fn build_search_structures(&self) -> Result<()> {
         self.reading(|state| {
             let segments = state.segments.iter().filter(|_| state.structures);
-            segments.into_iter().try_for_each(|segment| segment.build_structure(state.kernel))
+            segments.into_iter().try_for_each(|segment| segment.build_structure())
         })
     }
 

@@ -140,7 +140,7 @@ impl State {
         // Whoever searches should not have to build clusters again.
         if last.iter().any(SearchSegment::has_structure) {
             // Searches can go without it.
-            let _ = merged.build_structure_beside(self.kernel);
+            let _ = merged.build_structure_beside();
         }
         self.segments.truncate(keep);
         self.segments.push(merged);
@@ -177,7 +177,7 @@ impl State {
         self.segments = vec![SearchSegment::new(segment)];
         if had_structure {
             // Searches go without it, and tell what is damaged.
-            let _ = self.segments[0].build_structure_beside(self.kernel);
+            let _ = self.segments[0].build_structure_beside();
         }
     }
 }

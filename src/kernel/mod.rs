@@ -57,7 +57,7 @@ mod whole;
 pub(crate) use distance::{count_bits, distances};
 pub(crate) use exponential::{exp_in_place, sigmoid_in_place};
 pub(crate) use gram::{Gram, LARGEST};
-pub(crate) use map::{Column, Lines, Mapped, bytes_of};
+pub(crate) use map::{Column, Lines, Mapped, bytes_of, halves, prefetch};
 pub(crate) use narrow::{add_transposed_times, times_columns};
 pub(crate) use product::{LANES, Panels};
 pub(crate) use rows::{add_outer, prepare, project_row, row_products, squared_norm};

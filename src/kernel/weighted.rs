@@ -15,6 +15,8 @@ pub(crate) struct Weights {
     shifts: Vec<u32>,
     planes: Vec<u64>,
     largest: u32,
+    least: u32,
+    most: u32,
 }
 
 impl Weights {
@@ -33,12 +35,24 @@ impl Weights {
             }
         }
         let largest = weights.iter().fold(0u32, |sum, &weight| sum.saturating_add(weight));
-        Weights { words, shifts, planes, largest }
+        let least = weights.iter().copied().min().unwrap_or(0);
+        let most = weights.iter().copied().max().unwrap_or(0);
+        Weights { words, shifts, planes, largest, least, most }
     }
 
     /// What a code weighs that differs in all bits: the largest distance.
     pub(crate) fn largest(&self) -> u32 {
         self.largest
+    }
+
+    /// What a bit weighs at least.
+    pub(crate) fn least(&self) -> u32 {
+        self.least
+    }
+
+    /// What a bit weighs at most.
+    pub(crate) fn most(&self) -> u32 {
+        self.most
     }
 
     /// What the bits that are set weigh together.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::cache::SelectionCache;
 use super::selection::Selection;
 use super::structure::LazyStructure;
+use crate::Result;
 use crate::index::segment::{Columns, Segment};
-use crate::{Kernel, Result};
 
 /// A segment, and beside it what makes searches of its columns faster. That is shared by all clones,
 /// since the columns are.
@@ -37,21 +37,21 @@ impl SearchSegment {
 
     /// Whether its search structure is built.
     pub(in crate::index) fn has_structure(&self) -> bool {
-        self.aids.structure.is_built()
+        self.aids.structure.built().is_some()
     }
 
-    /// Builds the search structure now, where the codes lie in clusters.
-    pub(in crate::index) fn build_structure(&self, kernel: Kernel) -> Result<()> {
-        self.aids.structure.build(self.columns(), kernel, true).map(drop)
+    /// Builds the search structure now.
+    pub(in crate::index) fn build_structure(&self) -> Result<()> {
+        self.aids.structure.build(self.columns()).map(drop)
     }
 
     /// The same on one thread, as a writer does it: those that answer queries have better use for the
     /// others.
-    pub(in crate::index) fn build_structure_beside(&self, kernel: Kernel) -> Result<()> {
+    pub(in crate::index) fn build_structure_beside(&self) -> Result<()> {
         match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
-            Ok(pool) => pool.install(|| self.build_structure(kernel)),
+            Ok(pool) => pool.install(|| self.build_structure()),
             // No thread can be had; this one can.
-            Err(_) => self.build_structure(kernel),
+            Err(_) => self.build_structure(),
         }
     }
 
