@@ -190,7 +190,7 @@ fn damage_is_an_error_and_never_a_wrong_answer() {
         let mut bytes = bytes.clone();
         // Some in the header and in the two places, where everything hangs on.
         let (start, end) = match number % 6 {
-            0 => (0, 160),
+            0 => (0, 216),
             1 => (4096, 4120),
             2 => (8192, 8216),
             _ => (0, bytes.len()),

@@ -128,11 +128,12 @@ impl Writer<'_> {
             labelled: u64::from(labelled),
             text: text_at,
             function: function_at,
-            columns,
+            columns: [columns[0], columns[1], columns[2], [0, 0]],
             sums: sums_at,
             checksum: u64::from(checksum.finalize()),
             log,
             first: last,
+            ..Header::default()
         };
         self.file.set_len(log).map_err(Error::io(self.path))?;
         for mark in MARKS {
