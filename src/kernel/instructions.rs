@@ -10,6 +10,8 @@ pub(super) enum Feature {
     Avx2,
     /// `avx2`, `fma`
     Avx2Fused,
+    /// `avx2`, `f16c`
+    Avx2Halves,
     /// `avx512f`
     Avx512,
     /// `avx512f`, `avx512bw`, `avx512vl`
@@ -36,6 +38,7 @@ impl Feature {
             Feature::CountBits => is_x86_feature_detected!("popcnt"),
             Feature::Avx2 => is_x86_feature_detected!("avx2"),
             Feature::Avx2Fused => Feature::Avx2.is_there() && is_x86_feature_detected!("fma"),
+            Feature::Avx2Halves => Feature::Avx2.is_there() && is_x86_feature_detected!("f16c"),
             Feature::Avx512 => avx512(),
             Feature::Avx512Words => {
                 let words = is_x86_feature_detected!("avx512bw");

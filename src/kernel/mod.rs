@@ -51,6 +51,7 @@ mod product;
 mod rows;
 mod scan;
 mod similarity;
+mod vectors;
 mod whole;
 
 pub(crate) use distance::{count_bits, distances};
@@ -63,4 +64,6 @@ pub(crate) use rows::{add_outer, prepare, project_row, row_products, squared_nor
 pub use scan::Kernel;
 pub(crate) use scan::{Layout, Run, hit, parts};
 pub(crate) use similarity::{Similarities, nearest, round_row, whole_similarities};
+pub use vectors::VectorFormat;
+pub(crate) use vectors::{VectorQuery, VectorRows};
 pub(crate) use whole::{LARGEST_BYTE, WholePanels};
