@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use crate::index::segment::checksum_matches;
+use crate::kernel::VectorRows;
 use crate::tensors::INDEX_MAGIC as MAGIC;
-use crate::{Error, Result};
+use crate::{Error, Result, VectorFormat};
 
 const VERSION: u32 = 3;
 pub(super) const PAGE: usize = 4096;
@@ -129,6 +130,29 @@ impl Header {
         }
         Ok(header)
     }
+}
+
+/// How the header has the rows of vectors.
+pub(super) fn vector_numbers(rows: VectorRows) -> [u64; 3] {
+    let format = match rows.format {
+        VectorFormat::F16 => 1,
+        VectorFormat::I8 => 2,
+    };
+    [format, rows.dim as u64, u64::from(rows.lengths)]
+}
+
+/// The rows of vectors that the header has; `None` if no file of ours could have these numbers.
+pub(super) fn vector_rows(numbers: [u64; 3]) -> Option<Option<VectorRows>> {
+    let format = match numbers {
+        [0, 0, 0] => return Some(None),
+        [1, ..] => VectorFormat::F16,
+        [2, ..] => VectorFormat::I8,
+        _ => return None,
+    };
+    // As many as a vector could have, so that the bytes of a row are a number.
+    let dim = usize::try_from(numbers[1]).ok().filter(|dim| (1..=1 << 28).contains(dim))?;
+    let lengths = [false, true].get(usize::try_from(numbers[2]).ok()?)?;
+    Some(Some(VectorRows { format, dim, lengths: *lengths }))
 }
 
 /// Eight bytes as a number; zero beyond the end.
