@@ -257,8 +257,10 @@ pub use batch::{Batch, Features, Labels};
 pub use codes::{Codes, MAX_BITS, hamming};
 pub use error::{Error, ErrorKind, Result};
 pub use hash::{Compact, HashFunction, HashParts, Lift};
-pub use index::{Filter, Filtered, Hit, Hits, Index, IndexBuilder, Item, Snapshot, Statistics};
-pub use kernel::Kernel;
+pub use index::{
+    Filter, Hit, Hits, Index, IndexBuilder, Item, Ranked, Reranked, Snapshot, Statistics, View,
+};
+pub use kernel::{Kernel, VectorFormat};
 pub use labels::{LabelList, LabelNames};
 pub use learner::{Learner, Step};
 pub use mean::{Mean, Spread};

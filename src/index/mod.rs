@@ -11,12 +11,14 @@ mod changes;
 mod clusters;
 mod duplicates;
 mod file;
+mod renew;
 mod scan;
 mod search;
 mod segment;
 mod snapshot;
 mod state;
 mod tree;
+mod view;
 
 use std::fmt;
 use std::ops::Deref;
@@ -25,12 +27,13 @@ use std::sync::Arc;
 
 pub use self::build::IndexBuilder;
 use self::file::{Access, Locking, OpenFor};
-pub use self::search::{Filter, Hit, Hits};
-pub use self::snapshot::{Filtered, Item, Snapshot, Statistics};
+pub use self::search::{Filter, Hit, Hits, Ranked};
+pub use self::snapshot::{Item, Snapshot, Statistics};
 use self::state::State;
+pub use self::view::{Reranked, View};
 use crate::codes::check_bits;
 use crate::kernel::Layout;
-use crate::{HashFunction, Kernel, Result};
+use crate::{HashFunction, Kernel, Result, VectorFormat};
 
 /// Items found by how near their codes are to a query's: exact, complete, and in a fixed order.
 ///
@@ -98,7 +101,27 @@ impl Index {
     /// the function's are, until [told otherwise](Index::set_label_names).
     pub fn new(function: HashFunction) -> Self {
         let layout = Layout::new(function.bits());
-        Index::of(State::empty(layout, Some(function)), OpenFor::Nothing)
+        Index::of(State::empty(layout, Some(function), None), OpenFor::Nothing)
+    }
+
+    /// An index in memory that keeps the vectors of its items beside their codes, as the function
+    /// [prepares](HashFunction::prepared) them: to [rank](Snapshot::rerank) by them what the codes find,
+    /// and to [encode](Index::renew_kept) them anew under a newer function.
+    ///
+    /// ```
+    /// use hashbrook::{Features, HashFunction, HashParts, Index, VectorFormat};
+    ///
+    /// let parts = HashParts::linear(2, 3, vec![1.0, -1.0, 0.5, 0.0, 2.0, 0.5]);
+    /// let mut index = Index::with_vectors(HashFunction::new(parts)?, VectorFormat::F16);
+    /// index.add(&[1, 2], Features::new(&[1.0, 0.5, 1.0, 0.8], 2)?, None)?;
+    /// let found = index.rerank(1000).search(Features::new(&[10.0, 8.0], 2)?, 1)?;
+    /// assert_eq!(found.row(0)[0].id, 2);
+    /// assert!(found.row(0)[0].cosine > 0.999);
+    /// # Ok::<(), hashbrook::Error>(())
+    /// ```
+    pub fn with_vectors(function: HashFunction, format: VectorFormat) -> Self {
+        let (layout, rows) = (Layout::new(function.bits()), function.vector_rows(format));
+        Index::of(State::empty(layout, Some(function), Some(rows)), OpenFor::Nothing)
     }
 
     /// An index in memory for codes of a length, from 1 to [`MAX_BITS`](crate::MAX_BITS).
@@ -107,7 +130,7 @@ impl Index {
     /// When `bits` is not in that range.
     pub fn of_codes(bits: usize) -> Result<Self> {
         check_bits(bits)?;
-        Ok(Index::of(State::empty(Layout::new(bits), None), OpenFor::Nothing))
+        Ok(Index::of(State::empty(Layout::new(bits), None, None), OpenFor::Nothing))
     }
 
     fn of(state: State, file: OpenFor) -> Self {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use super::duplicates;
 use super::file::{self, Locking, Opened};
-use super::search::{Filter, Goal, Hits, Search};
+use super::search::{Filter, Hits};
 use super::segment::BLOCK;
 use super::state::State;
-use crate::{Codes, Error, Features, HashFunction, LabelNames, Result};
+use super::view::{Reranked, View};
+use crate::{Codes, Error, Features, HashFunction, LabelNames, Result, VectorFormat};
 
 /// What an [`Index`](crate::Index) holds at one moment: searched, looked up and saved like the index
 /// itself, which gives it all these methods.
@@ -81,8 +82,10 @@ pub struct Statistics {
     pub removed: usize,
     /// Parts that a search goes through.
     pub segments: usize,
-    /// Bytes of ids, codes and labels, in memory or mapped.
+    /// Bytes of ids, codes, labels and vectors, in memory or mapped.
     pub item_bytes: usize,
+    /// Those of vectors among them, if they are kept.
+    pub vector_bytes: usize,
     /// Bytes on top of that: bitmaps of removed items, selections of filters, search structures, spare
     /// room.
     pub extra_bytes: usize,
@@ -100,6 +103,11 @@ impl Snapshot {
     /// The function that makes its codes, if it has one.
     pub fn function(&self) -> Option<&HashFunction> {
         self.state.function.as_ref()
+    }
+
+    /// How it keeps the vectors of its items, if it does.
+    pub fn vector_format(&self) -> Option<VectorFormat> {
+        self.state.vectors.map(|rows| rows.format)
     }
 
     /// How many items there are.
@@ -125,7 +133,11 @@ impl Snapshot {
             items: self.len(),
             removed: sum(|searched| searched.segment.removed()),
             segments: segments.len(),
-            item_bytes: sum(|searched| searched.segment.columns().memory()),
+            item_bytes: sum(|searched| {
+                let columns = searched.segment.columns();
+                columns.memory() + columns.vector_memory()
+            }),
+            vector_bytes: sum(|searched| searched.segment.columns().vector_memory()),
             extra_bytes: sum(|searched| searched.extra_memory()),
             log_bytes: self.state.log_bytes,
         }
@@ -167,6 +179,22 @@ impl Snapshot {
             state.segments[place.0].segment.columns().code(place.1, &mut code)?;
             let labels = labels_of_set(state, state.label_set(place)?).to_vec();
             Ok(Some(Item { code, labels }))
+        })
+    }
+
+    /// The vector of an item, as it is kept: [prepared](HashFunction::prepared), and rounded. `None` if the
+    /// item is not there, or the index keeps no vectors.
+    ///
+    /// # Errors
+    /// When the file it is in is damaged.
+    pub fn vector(&self, id: u64) -> Result<Option<Vec<f32>>> {
+        self.reading(|state| {
+            let (Some(rows), Some(place)) = (state.vectors, state.find(id)?) else {
+                return Ok(None);
+            };
+            let mut vector = vec![0.0; rows.dim];
+            rows.decode(state.segments[place.0].segment.columns().vector(place.1)?, &mut vector);
+            Ok(Some(vector))
         })
     }
 
@@ -311,7 +339,7 @@ impl Snapshot {
     /// When `k` is 0, the vectors have another dimension, or the file is damaged or was changed by
     /// another program ([`Error::NotAsOpened`]).
     pub fn search(&self, features: Features<'_>, k: usize) -> Result<Hits> {
-        self.filtered(&Filter::all()).search(features, k)
+        self.view().search(features, k)
     }
 
     /// Like [`search`](Snapshot::search), for codes.
@@ -319,7 +347,7 @@ impl Snapshot {
     /// # Errors
     /// As for [`search`](Snapshot::search).
     pub fn search_codes(&self, codes: &Codes, k: usize) -> Result<Hits> {
-        self.filtered(&Filter::all()).search_codes(codes, k)
+        self.view().search_codes(codes, k)
     }
 
     /// All items up to a distance from each vector, which is included.
@@ -327,7 +355,7 @@ impl Snapshot {
     /// # Errors
     /// When the vectors have another dimension, or the file is damaged.
     pub fn within(&self, features: Features<'_>, radius: u32) -> Result<Hits> {
-        self.filtered(&Filter::all()).within(features, radius)
+        self.view().within(features, radius)
     }
 
     /// Like [`within`](Snapshot::within), for codes.
@@ -335,12 +363,23 @@ impl Snapshot {
     /// # Errors
     /// As for [`within`](Snapshot::within).
     pub fn within_codes(&self, codes: &Codes, radius: u32) -> Result<Hits> {
-        self.filtered(&Filter::all()).within_codes(codes, radius)
+        self.view().within_codes(codes, radius)
     }
 
     /// A view in which searches find only items that pass the filter.
-    pub fn filtered<'a>(&'a self, filter: &'a Filter) -> Filtered<'a> {
-        Filtered { snapshot: self, filter }
+    pub fn filtered<'a>(&'a self, filter: &'a Filter) -> View<'a> {
+        self.view().filtered(filter)
+    }
+
+    /// A view in which the first `candidates` that the codes find are put in order of the cosines of
+    /// their vectors, which the index must [keep](crate::Index::with_vectors).
+    pub fn rerank(&self, candidates: usize) -> Reranked<'_> {
+        self.view().rerank(candidates)
+    }
+
+    /// All of it.
+    fn view(&self) -> View<'_> {
+        View::new(&self.state, self.file.as_deref())
     }
 
     /// Builds now what makes searches faster (see
@@ -410,59 +449,4 @@ fn all_codes(state: &State) -> Result<(Vec<u64>, FirstSlots)> {
         first += segment.len();
     }
     Ok((codes, first_slots))
-}
-
-/// A snapshot of which a search sees a part; see [`Snapshot::filtered`].
-#[derive(Clone, Copy)]
-pub struct Filtered<'a> {
-    snapshot: &'a Snapshot,
-    filter: &'a Filter,
-}
-
-impl Filtered<'_> {
-    /// As [`Snapshot::search`].
-    ///
-    /// # Errors
-    /// As for [`Snapshot::search`].
-    pub fn search(&self, features: Features<'_>, k: usize) -> Result<Hits> {
-        self.search_codes(&self.snapshot.encode(features)?, k)
-    }
-
-    /// As [`Snapshot::search_codes`].
-    ///
-    /// # Errors
-    /// As for [`Snapshot::search`].
-    pub fn search_codes(&self, codes: &Codes, k: usize) -> Result<Hits> {
-        if k == 0 {
-            return Err(Error::parameter("k", "1 or more", 0));
-        }
-        self.run(codes, Goal::Nearest(k))
-    }
-
-    /// As [`Snapshot::within`].
-    ///
-    /// # Errors
-    /// As for [`Snapshot::within`].
-    pub fn within(&self, features: Features<'_>, radius: u32) -> Result<Hits> {
-        self.within_codes(&self.snapshot.encode(features)?, radius)
-    }
-
-    /// As [`Snapshot::within_codes`].
-    ///
-    /// # Errors
-    /// As for [`Snapshot::within`].
-    pub fn within_codes(&self, codes: &Codes, radius: u32) -> Result<Hits> {
-        self.run(codes, Goal::Within(radius))
-    }
-
-    fn run(&self, codes: &Codes, goal: Goal) -> Result<Hits> {
-        let bits = self.snapshot.bits();
-        codes.expect_bits(bits)?;
-        self.snapshot.reading(|state| {
-            let State { segments, sets, kernel, structures, .. } = state;
-            let (kernel, structures) = (*kernel, *structures);
-            Search { segments, sets, filter: self.filter, kernel, goal, bits, structures }
-                .run(codes)
-        })
-    }
 }

@@ -13,6 +13,8 @@ use memmap2::{Mmap, MmapMut, MmapOptions};
 /// Every pattern of its bits is a value, and it has no bytes that are not its own.
 pub(crate) unsafe trait Plain: Copy {}
 // SAFETY: whole numbers without padding; all bits are values.
+unsafe impl Plain for u8 {}
+// SAFETY: as above.
 unsafe impl Plain for u32 {}
 // SAFETY: as above.
 unsafe impl Plain for u64 {}
@@ -116,6 +118,13 @@ impl Lines {
     /// Gives back the memory that it does not need.
     pub(crate) fn shrink(&mut self) {
         self.0.shrink_to_fit();
+    }
+
+    /// The words as bytes.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        let words: &mut [u64] = self;
+        // SAFETY: words have no bytes that are not their own, and any bytes are words.
+        unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
     }
 
     /// How many words there is room for.

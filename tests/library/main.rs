@@ -30,3 +30,4 @@ mod protocols;
 mod scores;
 mod snapshots;
 mod streams;
+mod vectors;

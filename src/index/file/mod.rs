@@ -137,7 +137,7 @@ mod tests {
     fn changes_of_unknown_kinds_are_those_of_a_newer_version() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.index");
-        for (change, newer) in [(&[4, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3][..], true), (&[4, 0], false)] {
+        for (change, newer) in [(&[5, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3][..], true), (&[5, 0], false)] {
             Index::of_codes(8).unwrap().save(&path).unwrap();
             let (_, opened) = open(&path, Access::Edit(Locking::Required)).unwrap();
             let OpenFor::Changes(mut log) = opened else { panic!("it was opened for changes") };
@@ -148,7 +148,7 @@ mod tests {
                 let error = refused.map(drop).unwrap_err();
                 match newer {
                     true => {
-                        assert!(matches!(error, Error::NewerChange { kind: 4, .. }), "{error}");
+                        assert!(matches!(error, Error::NewerChange { kind: 5, .. }), "{error}");
                         assert!(error.to_string().contains("newer"), "{error}");
                     }
                     false => assert!(matches!(error, Error::Damaged { .. }), "{error}"),

@@ -4,15 +4,14 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use super::header::{HEAD, Header};
+use super::header::{HEAD, Header, vector_numbers};
 use super::lock::{self, Locking};
 use super::log::{MARKS, Position, mark_bytes};
 use super::read::written;
 use super::text::Text;
 use crate::file::{AtomicFile, destination, is_at};
-use crate::index::segment::{BLOCK, Builder, Item, Kind, Segment};
+use crate::index::segment::{BLOCK, Builder, Item, Kind, Segment, Shape};
 use crate::index::state::State;
-use crate::kernel::Layout;
 use crate::{Error, HashFunction, Result};
 
 /// Sections begin at multiples of this.
@@ -23,9 +22,8 @@ pub(in crate::index) struct Contents<'a> {
     /// The names and sets of labels.
     pub(in crate::index) state: &'a State,
     pub(in crate::index) function: Option<&'a HashFunction>,
-    pub(in crate::index) layout: Layout,
+    pub(in crate::index) shape: Shape,
     pub(in crate::index) count: usize,
-    pub(in crate::index) labelled: bool,
     /// Calls with all items, in ascending order of ids.
     pub(in crate::index) each: &'a EachItem<'a>,
 }
@@ -37,9 +35,8 @@ pub(in crate::index) type EachItem<'a> =
 impl<'a> Contents<'a> {
     /// All that a state has, where `each` calls with its items.
     pub(in crate::index) fn of(state: &'a State, each: &'a EachItem<'a>) -> Result<Self> {
-        let (function, layout) = (state.function.as_ref(), state.layout);
-        let (count, labelled) = (state.len(), state.is_labelled()?);
-        Ok(Contents { state, function, layout, count, labelled, each })
+        let (function, count, shape) = (state.function.as_ref(), state.len(), state.shape()?);
+        Ok(Contents { state, function, shape, count, each })
     }
 }
 
@@ -100,8 +97,7 @@ impl Writer<'_> {
         function: &[u8],
         last: u64,
     ) -> Result<Header> {
-        let Contents { layout, count, labelled, .. } = *contents;
-        let blocks = count.div_ceil(BLOCK);
+        let Contents { shape, count, .. } = *contents;
         // All lengths are known, so every section has its place before anything is written.
         let mut end = HEAD as u64;
         let mut section = |len: usize| {
@@ -110,11 +106,9 @@ impl Writer<'_> {
             [start, len as u64]
         };
         let (text_at, function_at) = (section(text.len()), section(function.len()));
-        let columns = Kind::ALL.map(|kind| {
-            let there = kind != Kind::Labels || labelled;
-            section(if there { kind.size(layout, count) } else { 0 })
-        });
-        let sums_at = section(4 * blocks * Kind::of(labelled).count());
+        let columns = Kind::ALL.map(|kind| section(kind.size(shape, count)));
+        let blocks: usize = Kind::of(shape).map(|kind| count.div_ceil(kind.block())).sum();
+        let sums_at = section(4 * blocks);
         let log = section(0)[0];
         self.at(text_at[0], text)?;
         self.at(function_at[0], function)?;
@@ -123,9 +117,9 @@ impl Writer<'_> {
         let mut checksum = crc32fast::Hasher::new();
         [text, function, &sums].iter().for_each(|section| checksum.update(section));
         let header = Header {
-            bits: layout.bits() as u64,
+            bits: shape.layout.bits() as u64,
             count: count as u64,
-            labelled: u64::from(labelled),
+            labelled: u64::from(shape.labelled),
             text: text_at,
             function: function_at,
             columns,
@@ -133,6 +127,8 @@ impl Writer<'_> {
             checksum: u64::from(checksum.finalize()),
             log,
             first: last,
+            structure: [0, 0],
+            vectors: shape.vectors.map_or([0; 3], vector_numbers),
         };
         self.file.set_len(log).map_err(Error::io(self.path))?;
         for mark in MARKS {
@@ -144,16 +140,18 @@ impl Writer<'_> {
 
     /// Writes all items into the columns that begin at these places; the checksums of their blocks,
     /// column after column.
-    fn columns(&mut self, contents: &Contents<'_>, columns: [[u64; 2]; 3]) -> Result<Vec<u8>> {
-        let Contents { layout, count, labelled, each, .. } = *contents;
-        let kinds: Vec<Kind> = Kind::of(labelled).collect();
+    fn columns(&mut self, contents: &Contents<'_>, columns: [[u64; 2]; 4]) -> Result<Vec<u8>> {
+        let Contents { shape, count, each, .. } = *contents;
+        let kinds: Vec<Kind> = Kind::of(shape).collect();
         let mut sums: Vec<Vec<u8>> = vec![Vec::new(); kinds.len()];
         let mut places = columns.map(|[start, _]| start);
-        let mut block = Builder::new(layout, BLOCK.min(count));
+        let mut block = Builder::new(shape.layout, shape.vectors, BLOCK.min(count));
         let mut flush = |block: &mut Builder| -> Result<()> {
             for (&kind, sums) in kinds.iter().zip(&mut sums) {
                 let bytes = block.bytes(kind);
-                sums.extend(crc32fast::hash(bytes).to_le_bytes());
+                for bytes in bytes.chunks(kind.size(shape, kind.block()).max(1)) {
+                    sums.extend(crc32fast::hash(bytes).to_le_bytes());
+                }
                 self.at(places[kind as usize], bytes)?;
                 places[kind as usize] += bytes.len() as u64;
             }

@@ -1,5 +1,7 @@
 //! What searches find.
 
+use std::cmp::Ordering;
+
 use serde::{Serialize, Serializer};
 
 /// An item that was found.
@@ -19,7 +21,32 @@ impl Hit {
     }
 }
 
-/// What several queries found, each in order of distance and id.
+/// An item that was found by its code and ranked by its vector.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Ranked {
+    /// Whose it is.
+    pub id: u64,
+    /// The cosine of its vector and the query, from -1 to 1.
+    pub cosine: f32,
+    /// In how many bits its code differs from the query's.
+    pub distance: u32,
+}
+
+impl Ranked {
+    /// An item with a cosine and a distance.
+    pub fn new(id: u64, cosine: f32, distance: u32) -> Ranked {
+        Ranked { id, cosine, distance }
+    }
+
+    /// The largest cosine first, and then the smallest id.
+    pub(super) fn order(one: &Ranked, other: &Ranked) -> Ordering {
+        other.cosine.total_cmp(&one.cosine).then(one.id.cmp(&other.id))
+    }
+}
+
+/// What several queries found, each in order of distance and id; [`Ranked`] hits in order of cosine and
+/// id.
 ///
 /// The hits of all queries stand in one list, and [`offsets`](Hits::offsets) cut it, as compressed sparse rows
 /// are cut:
@@ -36,40 +63,40 @@ impl Hit {
 /// # Ok::<(), hashbrook::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hits {
+pub struct Hits<H = Hit> {
     /// One more than queries: where the hits of each begin, and the end.
     offsets: Vec<usize>,
-    hits: Vec<Hit>,
+    hits: Vec<H>,
 }
 
 /// Of no queries.
-impl Default for Hits {
+impl<H> Default for Hits<H> {
     fn default() -> Self {
         Hits::with_capacity(0, 0)
     }
 }
 
 /// As a list of what each query found.
-impl Serialize for Hits {
+impl<H: Serialize> Serialize for Hits<H> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
     }
 }
 
-impl Hits {
+impl<H> Hits<H> {
     pub(super) fn with_capacity(queries: usize, hits: usize) -> Self {
         let mut offsets = Vec::with_capacity(queries + 1);
         offsets.push(0);
         Hits { offsets, hits: Vec::with_capacity(hits) }
     }
 
-    pub(super) fn push(&mut self, row: Vec<Hit>) {
+    pub(super) fn push(&mut self, row: Vec<H>) {
         self.hits.extend(row);
         self.offsets.push(self.hits.len());
     }
 
     /// Appends what other queries found.
-    pub fn append(&mut self, other: Hits) {
+    pub fn append(&mut self, other: Hits<H>) {
         let before = self.hits.len();
         self.offsets.extend(other.offsets[1..].iter().map(|end| before + end));
         self.hits.extend(other.hits);
@@ -89,12 +116,12 @@ impl Hits {
     ///
     /// # Panics
     /// When there is no such query.
-    pub fn row(&self, query: usize) -> &[Hit] {
+    pub fn row(&self, query: usize) -> &[H] {
         &self.hits[self.offsets[query]..self.offsets[query + 1]]
     }
 
     /// What each query found.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[Hit]> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[H]> {
         (0..self.len()).map(|query| self.row(query))
     }
 
@@ -105,7 +132,7 @@ impl Hits {
     }
 
     /// All that was found, query after query.
-    pub fn all(&self) -> &[Hit] {
+    pub fn all(&self) -> &[H] {
         &self.hits
     }
 }

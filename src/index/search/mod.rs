@@ -2,11 +2,13 @@
 
 mod cache;
 mod filter;
+mod found;
 mod goal;
 mod hits;
 mod id_set;
 mod pruned;
 mod query;
+mod rerank;
 mod scanned;
 mod segment;
 mod selection;
@@ -15,8 +17,9 @@ mod structure;
 use rayon::prelude::*;
 
 pub use self::filter::Filter;
+use self::found::Found;
 pub(super) use self::goal::Goal;
-pub use self::hits::{Hit, Hits};
+pub use self::hits::{Hit, Hits, Ranked};
 pub(super) use self::query::Search;
 use self::query::SegmentQueries;
 pub(super) use self::segment::SearchSegment;
@@ -33,26 +36,36 @@ const WORTH_A_THREAD: usize = 1 << 19;
 
 impl Search<'_> {
     pub(super) fn run(&self, queries: &Codes) -> Result<Hits> {
-        let select = |segment| self.filter.select(segment, self.sets);
+        self.run_by(queries, |_, found| Ok(found))
+    }
+
+    /// What becomes of that which each query finds, by a function of the query and of it.
+    fn run_by<F: Found, T: Copy + Send>(
+        &self,
+        queries: &Codes,
+        each: impl Fn(usize, Vec<F>) -> Result<Vec<T>> + Sync,
+    ) -> Result<Hits<T>> {
+        let select = |segment| match self.filter {
+            None => Ok(Selection::All),
+            Some(filter) => filter.select(segment, self.sets),
+        };
         let selections: Vec<Selection> = self.segments.iter().map(select).collect::<Result<_>>()?;
         let slots: usize = self.segments.iter().map(|searched| searched.columns().len()).sum();
         let work = slots * queries.words_per_code() * queries.len();
         let threads = if work < WORTH_A_THREAD { 1 } else { rayon::current_num_threads() };
         let all: Vec<usize> = (0..queries.len()).collect();
-        let found: Vec<Vec<Vec<Hit>>> = if threads == 1 {
-            all.chunks(QUERIES)
-                .map(|chunk| self.chunk(queries, chunk, &selections, 1))
-                .collect::<Result<_>>()?
+        let of_chunk = |chunk: &[usize], threads: usize| {
+            let found = self.chunk(queries, chunk, &selections, threads)?;
+            chunk.iter().zip(found).map(|(&query, found)| each(query, found)).collect()
+        };
+        let found: Vec<Vec<Vec<T>>> = if threads == 1 {
+            all.chunks(QUERIES).map(|chunk| of_chunk(chunk, 1)).collect::<Result<_>>()?
         } else if queries.len() >= 4 * threads {
             // Small chunks, so that no thread waits long for the last.
             let size = queries.len().div_ceil(4 * threads).clamp(1, QUERIES);
-            all.par_chunks(size)
-                .map(|chunk| self.chunk(queries, chunk, &selections, 1))
-                .collect::<Result<_>>()?
+            all.par_chunks(size).map(|chunk| of_chunk(chunk, 1)).collect::<Result<_>>()?
         } else {
-            all.chunks(QUERIES)
-                .map(|chunk| self.chunk(queries, chunk, &selections, threads))
-                .collect::<Result<_>>()?
+            all.chunks(QUERIES).map(|chunk| of_chunk(chunk, threads)).collect::<Result<_>>()?
         };
         let total = found.iter().flatten().map(Vec::len).sum();
         let mut hits = Hits::with_capacity(queries.len(), total);
@@ -63,17 +76,17 @@ impl Search<'_> {
     }
 
     /// Some of the queries, over all segments, each cut for so many threads.
-    fn chunk(
+    fn chunk<F: Found>(
         &self,
         codes: &Codes,
         chunk: &[usize],
         selections: &[Selection],
         threads: usize,
-    ) -> Result<Vec<Vec<Hit>>> {
-        let mut found: Vec<Vec<Hit>> = vec![Vec::new(); chunk.len()];
-        for (searched, selection) in self.segments.iter().zip(selections) {
-            let segment = &searched.segment;
-            if segment.len() == 0 {
+    ) -> Result<Vec<Vec<F>>> {
+        let mut found: Vec<Vec<F>> = vec![Vec::new(); chunk.len()];
+        for (number, (searched, selection)) in self.segments.iter().zip(selections).enumerate() {
+            let segment = (number, &searched.segment);
+            if segment.1.len() == 0 {
                 continue;
             }
             let limits = found.iter().map(|found| self.limit(found)).collect();
@@ -96,12 +109,17 @@ impl Search<'_> {
     }
 
     /// Adds what was found in a segment, in order of distance and slot.
-    fn take(&self, segment: &Segment, hits: &[u64], found: &mut Vec<Hit>) -> Result<()> {
+    fn take<F: Found>(
+        &self,
+        (number, segment): (usize, &Segment),
+        hits: &[u64],
+        found: &mut Vec<F>,
+    ) -> Result<()> {
         let first = found.is_empty();
         found.reserve_exact(hits.len());
         for &hit in hits {
             let (distance, slot) = parts(hit);
-            found.push(Hit { distance, id: segment.columns().id(slot as usize)? });
+            found.push(F::new(distance, segment.columns().id(slot as usize)?, number, slot));
         }
         if !first {
             found.sort_unstable();

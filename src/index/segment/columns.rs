@@ -9,11 +9,16 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::kernel::{Column, Layout, Lines, Mapped};
+use crate::kernel::{Column, Layout, Lines, Mapped, VectorRows};
 use crate::{Codes, Error, Labels, Result};
 
-/// Items whose checksum is taken together.
+/// Items that are written together. Their checksum is taken together, too, but for vectors.
 pub(in crate::index) const BLOCK: usize = 1 << 16;
+
+/// Items whose vectors have a checksum together: few, since they are large, and a search looks at some
+/// here and there.
+const VECTORS_BLOCK: usize = 1 << 8;
+const _: () = assert!(BLOCK.is_multiple_of(VECTORS_BLOCK));
 
 /// The kinds of columns, in the order in which files have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,10 +27,21 @@ pub(in crate::index) enum Kind {
     Codes,
     /// The number of each item's label set. A segment without it has no labels.
     Labels,
+    /// The vectors, prepared, where the index keeps them.
+    Vectors,
+}
+
+/// What the items of an index have beside ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::index) struct Shape {
+    pub(in crate::index) layout: Layout,
+    pub(in crate::index) labelled: bool,
+    pub(in crate::index) vectors: Option<VectorRows>,
 }
 
 impl Kind {
-    pub(in crate::index) const ALL: [Kind; 3] = [Kind::Ids, Kind::Codes, Kind::Labels];
+    pub(in crate::index) const ALL: [Kind; 4] =
+        [Kind::Ids, Kind::Codes, Kind::Labels, Kind::Vectors];
 
     /// What it is called in messages.
     fn name(self) -> &'static str {
@@ -33,21 +49,33 @@ impl Kind {
             Kind::Ids => "ids",
             Kind::Codes => "codes",
             Kind::Labels => "labels",
+            Kind::Vectors => "vectors",
         }
     }
 
-    /// The bytes of so many items.
-    pub(in crate::index) fn size(self, layout: Layout, items: usize) -> usize {
+    /// The bytes of so many items; 0 where there is no such column.
+    pub(in crate::index) fn size(self, shape: Shape, items: usize) -> usize {
         match self {
             Kind::Ids => 8 * items,
-            Kind::Codes => 8 * layout.words(items),
-            Kind::Labels => 4 * items,
+            Kind::Codes => 8 * shape.layout.words(items),
+            Kind::Labels if shape.labelled => 4 * items,
+            Kind::Vectors => shape.vectors.map_or(0, |rows| rows.bytes() * items),
+            Kind::Labels => 0,
         }
+    }
+
+    /// How many items have a checksum together.
+    pub(in crate::index) fn block(self) -> usize {
+        if self == Kind::Vectors { VECTORS_BLOCK } else { BLOCK }
     }
 
     /// The kinds of columns that a segment has.
-    pub(in crate::index) fn of(labelled: bool) -> impl Iterator<Item = Kind> {
-        Kind::ALL.into_iter().filter(move |&kind| kind != Kind::Labels || labelled)
+    pub(in crate::index) fn of(shape: Shape) -> impl Iterator<Item = Kind> {
+        Kind::ALL.into_iter().filter(move |&kind| match kind {
+            Kind::Labels => shape.labelled,
+            Kind::Vectors => shape.vectors.is_some(),
+            _ => true,
+        })
     }
 }
 
@@ -57,6 +85,8 @@ pub(in crate::index) struct Item<'a> {
     pub(in crate::index) id: u64,
     pub(in crate::index) code: &'a [u64],
     pub(in crate::index) label_set: u32,
+    /// The bytes of its vector; none if the index keeps none.
+    pub(in crate::index) vector: &'a [u8],
 }
 
 /// Items to be put in.
@@ -65,6 +95,8 @@ pub(in crate::index) struct NewItems<'a> {
     pub(in crate::index) ids: &'a [u64],
     pub(in crate::index) codes: &'a Codes,
     pub(in crate::index) labels: Option<Labels<'a>>,
+    /// The bytes of their vectors, row after row, where the index keeps them.
+    pub(in crate::index) vectors: Option<(VectorRows, &'a [u8])>,
 }
 
 impl NewItems<'_> {
@@ -85,10 +117,21 @@ impl NewItems<'_> {
         Ok(order)
     }
 
-    /// Fails if they do not fit each other, or codes of this layout.
-    pub(in crate::index) fn check(&self, layout: Layout) -> Result<()> {
+    /// Fails if they do not fit each other, or what an index holds: codes of this layout, and vectors
+    /// in these rows if any.
+    pub(in crate::index) fn check(
+        &self,
+        layout: Layout,
+        vectors: Option<VectorRows>,
+    ) -> Result<()> {
         self.codes.expect_bits(layout.bits())?;
         let rows = self.codes.len();
+        let whole = |(given, bytes): (VectorRows, &[u8])| {
+            Some(given) == vectors && bytes.len() == rows * given.bytes()
+        };
+        if !self.vectors.map_or(vectors.is_none(), whole) {
+            return Err(Error::VectorsMissing);
+        }
         match self.labels {
             Some(labels) if labels.len() != rows => {
                 Err(Error::LabelCount { rows, labels: labels.len() })
@@ -97,9 +140,19 @@ impl NewItems<'_> {
         }
     }
 
+    /// Their bytes, without labels.
+    pub(in crate::index) fn bytes(&self) -> usize {
+        let vectors = self.vectors.map_or(0, |(_, bytes)| bytes.len());
+        size_of_val(self.ids) + size_of_val(self.codes.words()) + vectors
+    }
+
     /// One of them, whose labels are set number `label_set`.
     pub(in crate::index) fn item(&self, at: usize, label_set: u32) -> Item<'_> {
-        Item { id: self.ids[at], code: self.codes.code(at), label_set }
+        let vector = self.vectors.map_or(&[][..], |(rows, bytes)| {
+            let size = rows.bytes();
+            &bytes[at * size..(at + 1) * size]
+        });
+        Item { id: self.ids[at], code: self.codes.code(at), label_set, vector }
     }
 }
 
@@ -110,11 +163,35 @@ pub(in crate::index) struct Columns {
     ids: Column<u64>,
     codes: Column<u64>,
     labels: Option<Column<u32>>,
+    vectors: Option<Vectors>,
     /// The first id, if all others follow it without a gap.
     counted_from: OnceLock<Option<u64>>,
     checksums: Option<Checksums>,
     /// Whether it is read once, in order of slots, and what was read can leave the memory.
     read_once: bool,
+}
+
+/// The vectors of all items.
+pub(in crate::index) struct Vectors {
+    pub(in crate::index) rows: VectorRows,
+    bytes: Column<u8>,
+}
+
+impl Vectors {
+    fn mapped(rows: VectorRows, bytes: &Mapped, start: usize, count: usize) -> Option<Self> {
+        let bytes = Column::mapped(bytes, start, count.checked_mul(rows.bytes())?)?;
+        Some(Vectors { rows, bytes })
+    }
+
+    /// Row after row; not checked.
+    pub(in crate::index) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn row(&self, slot: usize) -> &[u8] {
+        let size = self.rows.bytes();
+        &self.bytes[slot * size..(slot + 1) * size]
+    }
 }
 
 /// The checksums of a file's columns, each compared when an item of its block is first read.
@@ -146,16 +223,22 @@ pub(in crate::index) struct Builder {
     codes: Lines,
     labels: Vec<u32>,
     labelled: bool,
+    rows: Option<VectorRows>,
+    /// In lines of the cache, so that a search looks at few of them for a row.
+    vectors: Lines,
 }
 
 impl Builder {
-    pub(in crate::index) fn new(layout: Layout, room: usize) -> Self {
+    pub(in crate::index) fn new(layout: Layout, rows: Option<VectorRows>, room: usize) -> Self {
+        let vector_bytes = rows.map_or(0, |rows| rows.bytes() * room);
         Builder {
             layout,
             ids: Vec::with_capacity(room),
             codes: Lines::with_capacity(layout.words(room)),
             labels: Vec::new(),
             labelled: false,
+            rows,
+            vectors: Lines::with_capacity(vector_bytes.div_ceil(8)),
         }
     }
 
@@ -175,6 +258,11 @@ impl Builder {
         if self.labelled {
             self.labels.push(item.label_set);
         }
+        if let Some(rows) = self.rows {
+            let size = rows.bytes();
+            self.vectors.resize(((at + 1) * size).div_ceil(8));
+            self.vectors.bytes_mut()[at * size..(at + 1) * size].copy_from_slice(item.vector);
+        }
     }
 
     /// The bytes of a column, as they stand in a file.
@@ -186,6 +274,10 @@ impl Builder {
                 self.labels.resize(self.ids.len(), 0);
                 crate::kernel::bytes_of(&self.labels)
             }
+            Kind::Vectors => {
+                let size = self.rows.map_or(0, VectorRows::bytes);
+                &self.vectors.bytes_mut()[..size * self.ids.len()]
+            }
         }
     }
 
@@ -195,12 +287,15 @@ impl Builder {
         self.codes.clear();
         self.labels.clear();
         self.labelled = false;
+        self.vectors.clear();
     }
 
     pub(in crate::index) fn finish(self) -> Columns {
         let labels = self.labelled.then_some(Column::Owned(self.labels));
         let (ids, codes) = (Column::Owned(self.ids), Column::Lines(self.codes));
-        Columns::new(self.layout, ids, codes, labels, None)
+        let bytes = Column::Lines(self.vectors);
+        let vectors = self.rows.map(|rows| Vectors { rows, bytes });
+        Columns::new(self.layout, ids, codes, labels, vectors, None)
     }
 }
 
@@ -210,32 +305,36 @@ impl Columns {
         ids: Column<u64>,
         codes: Column<u64>,
         labels: Option<Column<u32>>,
+        vectors: Option<Vectors>,
         checksums: Option<Checksums>,
     ) -> Self {
         let counted_from = OnceLock::new();
-        Columns { layout, ids, codes, labels, counted_from, checksums, read_once: false }
+        Columns { layout, ids, codes, labels, vectors, counted_from, checksums, read_once: false }
     }
 
     /// The columns of a file, with where each begins in the mapped bytes and how long it is; `None` if
     /// one is not as long as `count` items need, or not within what is mapped.
     pub(in crate::index) fn mapped(
-        layout: Layout,
+        shape: Shape,
         count: usize,
         bytes: &Mapped,
         section: impl Fn(Kind) -> Option<(usize, usize)>,
-        labelled: bool,
         checksums: Checksums,
     ) -> Option<Self> {
         let place = |kind: Kind| {
-            section(kind).filter(|&(_, len)| len == kind.size(layout, count)).map(|place| place.0)
+            section(kind).filter(|&(_, len)| len == kind.size(shape, count)).map(|place| place.0)
         };
         let ids = Column::mapped(bytes, place(Kind::Ids)?, count)?;
-        let codes = Column::mapped(bytes, place(Kind::Codes)?, layout.words(count))?;
-        let labels = match labelled {
+        let codes = Column::mapped(bytes, place(Kind::Codes)?, shape.layout.words(count))?;
+        let labels = match shape.labelled {
             true => Some(Column::mapped(bytes, place(Kind::Labels)?, count)?),
             false => None,
         };
-        Some(Columns::new(layout, ids, codes, labels, Some(checksums)))
+        let vectors = match shape.vectors {
+            Some(rows) => Some(Vectors::mapped(rows, bytes, place(Kind::Vectors)?, count)?),
+            None => None,
+        };
+        Some(Columns::new(shape.layout, ids, codes, labels, vectors, Some(checksums)))
     }
 
     /// The same columns of the same file, to be read once, in order of slots: they do not stay in
@@ -247,10 +346,14 @@ impl Columns {
         let bytes = &bytes.again(file)?;
         let (ids, codes) = (self.ids.within(bytes), self.codes.within(bytes));
         let labels = self.labels.as_ref().and_then(|labels| labels.within(bytes));
+        let within = |vectors: &Vectors| {
+            Some(Vectors { rows: vectors.rows, bytes: vectors.bytes.within(bytes)? })
+        };
+        let vectors = self.vectors.as_ref().and_then(within);
         let checksums = Checksums::new(checksums.path.clone(), checksums.sums.clone());
         Ok(ids.zip(codes).map(|(ids, codes)| Columns {
             read_once: true,
-            ..Columns::new(self.layout, ids, codes, labels, Some(checksums))
+            ..Columns::new(self.layout, ids, codes, labels, vectors, Some(checksums))
         }))
     }
 
@@ -260,6 +363,9 @@ impl Columns {
             self.ids.release(slot);
             self.codes.release(self.layout.words(slot));
             self.labels.iter().for_each(|labels| labels.release(slot));
+            if let Some(Vectors { rows, bytes }) = &self.vectors {
+                bytes.release(rows.bytes() * slot);
+            }
         }
     }
 
@@ -289,8 +395,22 @@ impl Columns {
         Ok(self.labels.as_deref())
     }
 
-    pub(in crate::index) fn is_labelled(&self) -> bool {
-        self.labels.is_some()
+    /// What its items have.
+    pub(in crate::index) fn shape(&self) -> Shape {
+        let vectors = self.vectors.as_ref().map(|vectors| vectors.rows);
+        Shape { layout: self.layout, labelled: self.labels.is_some(), vectors }
+    }
+
+    /// The vectors of all items, if they are kept; none of them checked.
+    pub(in crate::index) fn vectors(&self) -> Option<&Vectors> {
+        self.vectors.as_ref()
+    }
+
+    /// The bytes of an item's vector; none if vectors are not kept.
+    pub(in crate::index) fn vector(&self, slot: usize) -> Result<&[u8]> {
+        let Some(vectors) = &self.vectors else { return Ok(&[]) };
+        self.check(Kind::Vectors, slot)?;
+        Ok(vectors.row(slot))
     }
 
     /// The bytes of a column, as they stand in a file.
@@ -299,25 +419,35 @@ impl Columns {
             Kind::Ids => self.ids.bytes(),
             Kind::Codes => self.codes.bytes(),
             Kind::Labels => self.labels.as_ref().map_or(&[], Column::bytes),
+            Kind::Vectors => self.vectors.as_ref().map_or(&[], |vectors| vectors.bytes.bytes()),
         }
     }
 
-    /// The bytes that all columns take.
+    /// The bytes that all columns take but that of vectors, which searches by code do not read.
     pub(in crate::index) fn memory(&self) -> usize {
-        Kind::ALL.into_iter().map(|kind| self.bytes(kind).len()).sum()
+        let all = Kind::ALL.into_iter().filter(|&kind| kind != Kind::Vectors);
+        all.map(|kind| self.bytes(kind).len()).sum()
+    }
+
+    /// The bytes that vectors take.
+    pub(in crate::index) fn vector_memory(&self) -> usize {
+        self.bytes(Kind::Vectors).len()
     }
 
     /// Bytes that were allocated and are not used.
     pub(in crate::index) fn spare(&self) -> usize {
-        self.ids.spare() + self.codes.spare() + self.labels.as_ref().map_or(0, Column::spare)
+        let optional = self.labels.as_ref().map_or(0, Column::spare)
+            + self.vectors.as_ref().map_or(0, |vectors| vectors.bytes.spare());
+        self.ids.spare() + self.codes.spare() + optional
     }
 
     /// Fails if what a column says of an item cannot be trusted.
     pub(in crate::index) fn check(&self, kind: Kind, slot: usize) -> Result<()> {
         let Some(checksums) = &self.checksums else { return Ok(()) };
-        let compared = &checksums.compared[kind as usize][slot / BLOCK];
+        let block = slot / kind.block();
+        let compared = &checksums.compared[kind as usize][block];
         if !compared.load(Ordering::Relaxed) {
-            self.compare(checksums, kind, slot / BLOCK)?;
+            self.compare(checksums, kind, block)?;
             compared.store(true, Ordering::Relaxed);
         }
         Ok(())
@@ -325,19 +455,20 @@ impl Columns {
 
     /// Fails if any item of a column cannot be trusted.
     pub(in crate::index) fn check_column(&self, kind: Kind) -> Result<()> {
-        (0..self.len()).step_by(BLOCK).try_for_each(|slot| self.check(kind, slot))
+        (0..self.len()).step_by(kind.block()).try_for_each(|slot| self.check(kind, slot))
     }
 
     /// Compares the checksum of a block with what is there now.
     fn compare(&self, checksums: &Checksums, kind: Kind, block: usize) -> Result<()> {
-        let (bytes, size) = (self.bytes(kind), kind.size(self.layout, BLOCK));
+        let (bytes, items) = (self.bytes(kind), kind.block());
+        let size = kind.size(self.shape(), items);
         let start = (block * size).min(bytes.len());
         let found = crc32fast::hash(&bytes[start..bytes.len().min(start + size)]);
         let stored = checksums.sums[kind as usize][block];
         if checksum_matches(stored, found) {
             return Ok(());
         }
-        let (first, last) = (block * BLOCK, ((block + 1) * BLOCK).min(self.len()) - 1);
+        let (first, last) = (block * items, ((block + 1) * items).min(self.len()) - 1);
         let what = kind.name();
         Err(Error::damaged(
             &checksums.path,
@@ -351,8 +482,8 @@ impl Columns {
     /// Compares all checksums, also those that matched before.
     pub(in crate::index) fn compare_all(&self) -> Result<()> {
         let Some(checksums) = &self.checksums else { return Ok(()) };
-        for block in 0..self.len().div_ceil(BLOCK) {
-            for kind in Kind::of(self.is_labelled()) {
+        for kind in Kind::of(self.shape()) {
+            for block in 0..self.len().div_ceil(kind.block()) {
                 self.compare(checksums, kind, block)?;
             }
         }
@@ -408,6 +539,11 @@ impl Columns {
             }
             if self.label_set(slot)? as usize >= label_sets {
                 return Err(Error::damaged(path, "it has labels that it does not name"));
+            }
+            if let Some(vectors) = &self.vectors
+                && !vectors.rows.is_finite(vectors.row(slot))
+            {
+                return Err(Error::damaged(path, "it has vectors that are not finite"));
             }
         }
         Ok(())

@@ -11,7 +11,8 @@ use crate::Result;
 pub(in crate::index) fn merged(segments: &[&Segment]) -> Result<Segment> {
     let Some(first) = segments.first() else { unreachable!("of at least one segment") };
     let room = segments.iter().map(|segment| segment.len()).sum();
-    let mut builder = Builder::new(first.columns().layout(), room);
+    let shape = first.columns().shape();
+    let mut builder = Builder::new(shape.layout, shape.vectors, room);
     each_in_order(segments, |item| {
         builder.push(item);
         Ok(())
@@ -38,7 +39,8 @@ pub(in crate::index) fn each_in_order(
         let Reverse((id, number, slot)) = *top;
         let columns = segments[number].columns();
         columns.code(slot, &mut code)?;
-        call(Item { id, code: &code, label_set: columns.label_set(slot)? })?;
+        let (label_set, vector) = (columns.label_set(slot)?, columns.vector(slot)?);
+        call(Item { id, code: &code, label_set, vector })?;
         match slots[number].next() {
             Some(next_slot) => {
                 if next_slot / BLOCK != slot / BLOCK {
