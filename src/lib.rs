@@ -258,7 +258,7 @@ pub use codes::{Codes, MAX_BITS, hamming};
 pub use error::{Error, ErrorKind, Result};
 pub use hash::dial::{Dial, Weighed};
 pub use hash::{Compact, HashFunction, HashParts, Lift};
-pub use index::{Filter, Filtered, Hit, Hits, Index, IndexBuilder, Item, Snapshot, Statistics};
+pub use index::{Filter, Hit, Hits, Index, IndexBuilder, Item, Snapshot, Statistics, View};
 pub use kernel::Kernel;
 pub use labels::{LabelList, LabelNames};
 pub use learner::{Learner, Step};

@@ -1,7 +1,7 @@
 //! [`Index`]: exact search by Hamming distance.
 //!
 //! An index writes, a [`Snapshot`] reads. The way of a query goes down through the folders, and no
-//! import goes back up: `snapshot`, `search` (what is asked, segment by segment), `duplicates`, `tree`
+//! import goes back up: `view`, `snapshot`, `search` (what is asked, segment by segment), `duplicates`, `tree`
 //! and `clusters` (what can be ruled out), `scan` (tiles of codes against queries), `segment` (columns).
 //! `file` keeps what `state` holds.
 
@@ -16,6 +16,7 @@ mod segment;
 mod snapshot;
 mod state;
 mod tree;
+mod view;
 
 use std::fmt;
 use std::ops::Deref;
@@ -25,8 +26,9 @@ use std::sync::Arc;
 pub use self::build::IndexBuilder;
 use self::file::{Access, Locking, OpenFor};
 pub use self::search::{Filter, Hit, Hits};
-pub use self::snapshot::{Filtered, Item, Snapshot, Statistics};
+pub use self::snapshot::{Item, Snapshot, Statistics};
 use self::state::State;
+pub use self::view::View;
 use crate::codes::check_bits;
 use crate::kernel::Layout;
 use crate::{HashFunction, Kernel, Result};

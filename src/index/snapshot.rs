@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::duplicates;
 use super::file::{self, Locking, Opened};
-use super::search::{Filter, Goal, Hits, Search};
 use super::segment::BLOCK;
 use super::state::State;
 use crate::{Codes, Error, Features, HashFunction, LabelNames, Result};
@@ -295,7 +294,7 @@ fn labels_of_set(state: &State, set: u32) -> &[u32] {
     if set < state.sets.len() { state.sets.labels(set) } else { &[] }
 }
 
-/// Searches.
+/// Codes, and what makes searches faster.
 impl Snapshot {
     /// The codes of vectors under its function.
     ///
@@ -303,44 +302,6 @@ impl Snapshot {
     /// When it has none, or the vectors have another dimension.
     pub fn encode(&self, features: Features<'_>) -> Result<Codes> {
         self.function().ok_or(Error::NoFunction)?.encode(features)
-    }
-
-    /// The `k` nearest items to each vector; all of them if there are fewer.
-    ///
-    /// # Errors
-    /// When `k` is 0, the vectors have another dimension, or the file is damaged or was changed by
-    /// another program ([`Error::NotAsOpened`]).
-    pub fn search(&self, features: Features<'_>, k: usize) -> Result<Hits> {
-        self.filtered(&Filter::all()).search(features, k)
-    }
-
-    /// Like [`search`](Snapshot::search), for codes.
-    ///
-    /// # Errors
-    /// As for [`search`](Snapshot::search).
-    pub fn search_codes(&self, codes: &Codes, k: usize) -> Result<Hits> {
-        self.filtered(&Filter::all()).search_codes(codes, k)
-    }
-
-    /// All items up to a distance from each vector, which is included.
-    ///
-    /// # Errors
-    /// When the vectors have another dimension, or the file is damaged.
-    pub fn within(&self, features: Features<'_>, radius: u32) -> Result<Hits> {
-        self.filtered(&Filter::all()).within(features, radius)
-    }
-
-    /// Like [`within`](Snapshot::within), for codes.
-    ///
-    /// # Errors
-    /// As for [`within`](Snapshot::within).
-    pub fn within_codes(&self, codes: &Codes, radius: u32) -> Result<Hits> {
-        self.filtered(&Filter::all()).within_codes(codes, radius)
-    }
-
-    /// A view in which searches find only items that pass the filter.
-    pub fn filtered<'a>(&'a self, filter: &'a Filter) -> Filtered<'a> {
-        Filtered { snapshot: self, filter }
     }
 
     /// Builds now what makes searches faster (see
@@ -410,59 +371,4 @@ fn all_codes(state: &State) -> Result<(Vec<u64>, FirstSlots)> {
         first += segment.len();
     }
     Ok((codes, first_slots))
-}
-
-/// A snapshot of which a search sees a part; see [`Snapshot::filtered`].
-#[derive(Clone, Copy)]
-pub struct Filtered<'a> {
-    snapshot: &'a Snapshot,
-    filter: &'a Filter,
-}
-
-impl Filtered<'_> {
-    /// As [`Snapshot::search`].
-    ///
-    /// # Errors
-    /// As for [`Snapshot::search`].
-    pub fn search(&self, features: Features<'_>, k: usize) -> Result<Hits> {
-        self.search_codes(&self.snapshot.encode(features)?, k)
-    }
-
-    /// As [`Snapshot::search_codes`].
-    ///
-    /// # Errors
-    /// As for [`Snapshot::search`].
-    pub fn search_codes(&self, codes: &Codes, k: usize) -> Result<Hits> {
-        if k == 0 {
-            return Err(Error::parameter("k", "1 or more", 0));
-        }
-        self.run(codes, Goal::Nearest(k))
-    }
-
-    /// As [`Snapshot::within`].
-    ///
-    /// # Errors
-    /// As for [`Snapshot::within`].
-    pub fn within(&self, features: Features<'_>, radius: u32) -> Result<Hits> {
-        self.within_codes(&self.snapshot.encode(features)?, radius)
-    }
-
-    /// As [`Snapshot::within_codes`].
-    ///
-    /// # Errors
-    /// As for [`Snapshot::within`].
-    pub fn within_codes(&self, codes: &Codes, radius: u32) -> Result<Hits> {
-        self.run(codes, Goal::Within(radius))
-    }
-
-    fn run(&self, codes: &Codes, goal: Goal) -> Result<Hits> {
-        let bits = self.snapshot.bits();
-        codes.expect_bits(bits)?;
-        self.snapshot.reading(|state| {
-            let State { segments, sets, kernel, structures, .. } = state;
-            let (kernel, structures) = (*kernel, *structures);
-            Search { segments, sets, filter: self.filter, kernel, goal, bits, structures }
-                .run(codes)
-        })
-    }
 }

@@ -6,7 +6,8 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct Hit {
-    /// In how many bits its code differs from the query's.
+    /// In how many bits its code differs from the query's; searched with a [`Dial`](crate::Dial), what
+    /// these bits weigh.
     pub distance: u32,
     /// Whose it is.
     pub id: u64,
@@ -66,6 +67,11 @@ impl Hits {
     pub(super) fn push(&mut self, row: Vec<Hit>) {
         self.hits.extend(row);
         self.offsets.push(self.hits.len());
+    }
+
+    /// Makes all distances so many times as large.
+    pub(super) fn multiply(&mut self, factor: u32) {
+        self.hits.iter_mut().for_each(|hit| hit.distance *= factor);
     }
 
     /// Appends what other queries found.

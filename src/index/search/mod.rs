@@ -11,6 +11,7 @@ mod scanned;
 mod segment;
 mod selection;
 mod structure;
+mod weighing;
 
 use rayon::prelude::*;
 
@@ -21,6 +22,7 @@ pub(super) use self::query::Search;
 use self::query::SegmentQueries;
 pub(super) use self::segment::SearchSegment;
 use self::selection::Selection;
+pub(super) use self::weighing::Weighing;
 use super::segment::Segment;
 use crate::kernel::parts;
 use crate::{Codes, Result};
@@ -76,7 +78,8 @@ impl Search<'_> {
             if segment.len() == 0 {
                 continue;
             }
-            let limits = found.iter().map(|found| self.limit(found)).collect();
+            let limits =
+                chunk.iter().zip(&found).map(|(&query, found)| self.limit(query, found)).collect();
             let chunk_left = chunk.to_vec();
             let mut segment_queries =
                 SegmentQueries { codes, chunk: chunk_left, limits, searched, selection };

@@ -34,6 +34,10 @@ impl Search<'_> {
         segment_queries: &mut SegmentQueries<'_>,
         threads: usize,
     ) -> Result<Vec<(usize, Vec<u64>)>> {
+        // Structures rule out codes by distances in which all bits count the same.
+        if !self.weights.is_empty() {
+            return Ok(Vec::new());
+        }
         let (segment, many) = (&segment_queries.searched.segment, segment_queries.chunk.len());
         let (columns, lazy) = (segment.columns(), segment_queries.searched.structure());
         if !self.structures || matches!(segment_queries.selection, Selection::Gathered(_)) {
@@ -121,7 +125,7 @@ impl Search<'_> {
             (self.kernel, segment_queries.codes, segment_queries.segment().live());
         let code = codes.code(query);
         let scan = |cluster: usize, top: &mut TopK, guess: bool| {
-            let queries = Queries { kernel, codes, chunk: &[query], guess };
+            let queries = Queries { kernel, codes, weights: self.weights, chunk: &[query], guess };
             clusters.source(cluster, masks, live).scan(&queries, std::slice::from_mut(top))
         };
         let mut top = self.top(*limit);
