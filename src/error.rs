@@ -259,6 +259,17 @@ pub enum Error {
         differs: &'static str,
     },
 
+    /// A dial weighs label bits and detail bits differently, where nothing tells which are which.
+    #[error(
+        "the index holds codes without the function that made them, so nothing tells label bits from \
+         detail bits; without it a dial takes two weights that are equal"
+    )]
+    NoLabelBits,
+
+    /// A float query was asked of codes.
+    #[error("a float query weighs bits by what vectors project to, so it takes vectors, not codes")]
+    FloatQueryOfCodes,
+
     /// A renewal does not bring the vectors of just the items that are there.
     #[error("the vectors to renew are not those of the index: {problem}; nothing was changed")]
     NotRenewed {
@@ -440,6 +451,8 @@ impl Error {
             | Error::VectorsMissing
             | Error::VectorsNotKept { .. }
             | Error::OtherPreparation { .. }
+            | Error::NoLabelBits
+            | Error::FloatQueryOfCodes
             | Error::NotRenewed { .. }
             | Error::ReadOnly(_)
             | Error::ClassTooSmall { .. }

@@ -256,6 +256,7 @@ mod tensors;
 pub use batch::{Batch, Features, Labels};
 pub use codes::{Codes, MAX_BITS, hamming};
 pub use error::{Error, ErrorKind, Result};
+pub use hash::dial::{Dial, Weighed};
 pub use hash::{Compact, HashFunction, HashParts, Lift};
 pub use index::{
     Filter, Hit, Hits, Index, IndexBuilder, Item, Ranked, Reranked, Snapshot, Statistics, View,

@@ -46,8 +46,9 @@ mod scored;
 
 pub use self::by_distance::evaluate;
 pub use self::cosine::Cosine;
-pub use self::dial::{Dial, Dialled, Weighed};
+pub use self::dial::Dialled;
 pub use self::evaluation::Evaluation;
 pub use self::metric::Metric;
 pub use self::neighbours::{Items, Neighbours, neighbours, neighbours_by};
 pub use self::scored::{Scorer, evaluate_scores};
+pub use crate::hash::dial::{Dial, Weighed};

@@ -91,11 +91,10 @@ pub fn neighbours_by(
     }
     let labels = (queries.require_labels("evaluation")?, database.require_labels("evaluation")?);
     let ranks = |these: Range<usize>| {
-        let mut order = Order::new(scorer.database());
-        let mut scores = vec![0.0; these.len() * scorer.database()];
-        scorer.score(these, &mut scores);
-        let rows = scores.chunks_exact(scorer.database());
-        rows.map(|scores| order.ranks(scores)).collect()
+        let mut order = Order::new(scorer);
+        let mut keys = vec![0; these.len() * scorer.database()];
+        scorer.keys(these, &mut keys);
+        keys.chunks_exact(scorer.database()).map(|keys| order.ranks(keys)).collect()
     };
     measure((queries.features(), labels.0), (database.features(), labels.1), among, &ranks)
 }

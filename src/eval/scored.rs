@@ -24,6 +24,20 @@ pub trait Scorer: Sync {
     /// Writes the scores of some queries into `out`: those of all items for the first of them, then
     /// for the next.
     fn score(&self, queries: Range<usize>, out: &mut [f32]);
+
+    /// Writes whole numbers in the order of the scores, laid out as these are; the ranking is made of
+    /// them. Provided; a scorer whose scores are whole numbers that `f32` does not hold has its own.
+    fn keys(&self, queries: Range<usize>, out: &mut [u32]) {
+        let mut scores = vec![0.0; out.len()];
+        self.score(queries, &mut scores);
+        out.iter_mut().zip(scores).for_each(|(out, score)| *out = key(score));
+    }
+
+    /// The largest of these numbers that a score of at most so much has. Provided, as
+    /// [`keys`](Scorer::keys) is.
+    fn key_within(&self, radius: usize) -> u32 {
+        key(radius as f32)
+    }
 }
 
 /// [`evaluate`](super::evaluate) of a ranking by scores: the smallest first, by position among equals.
@@ -46,17 +60,17 @@ pub fn evaluate_scores(
     let scores: Vec<Vec<Scores>> = starts
         .into_par_iter()
         .map_init(
-            || (Order::new(database), vec![0.0; QUERIES_AT_ONCE * database]),
-            |(order, scores), start| {
+            || (Order::new(scorer), vec![0; QUERIES_AT_ONCE * database]),
+            |(order, keys), start| {
                 let these = start..queries.min(start + QUERIES_AT_ONCE);
-                let scores = &mut scores[..these.len() * database];
-                scorer.score(these.clone(), scores);
-                let score = |(query, scores): (usize, &[f32])| {
+                let keys = &mut keys[..these.len() * database];
+                scorer.keys(these.clone(), keys);
+                let score = |(query, keys): (usize, &[u32])| {
                     let (relevant, gains) = carriers.of_any_counted(query_labels.row(query));
-                    order.find(scores, (&relevant, &gains), scoring.depth());
+                    order.find(keys, (&relevant, &gains), scoring.depth());
                     scoring.score(order, (&relevant, &gains))
                 };
-                these.zip(scores.chunks_exact(database)).map(score).collect()
+                these.zip(keys.chunks_exact(database)).map(score).collect()
             },
         )
         .collect();
@@ -69,7 +83,8 @@ const DIGIT: u32 = 11;
 const DIGITS: usize = u32::BITS.div_ceil(DIGIT) as usize;
 
 /// The order of a database by scores, for one query at a time: a stable radix sort.
-pub(super) struct Order {
+pub(super) struct Order<'a> {
+    scorer: &'a dyn Scorer,
     /// Keys above positions, in order once sorted.
     sorted: Vec<u64>,
     spare: Vec<u64>,
@@ -88,29 +103,31 @@ fn key(score: f32) -> u32 {
     if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
 }
 
-impl Order {
-    pub(super) fn new(database: usize) -> Order {
+impl<'a> Order<'a> {
+    pub(super) fn new(scorer: &'a dyn Scorer) -> Order<'a> {
+        let database = scorer.database();
         let zeros = || vec![0; database];
-        Order { sorted: zeros(), spare: zeros(), gains: vec![0; database], head: Vec::new() }
+        let (sorted, spare, gains) = (zeros(), zeros(), vec![0; database]);
+        Order { scorer, sorted, spare, gains, head: Vec::new() }
     }
 
-    /// The place of each item in the ranking by these scores.
-    pub(super) fn ranks(&mut self, scores: &[f32]) -> Vec<u32> {
-        self.sort(scores);
-        let mut ranks = vec![0; scores.len()];
+    /// The place of each item in the ranking by these keys.
+    pub(super) fn ranks(&mut self, keys: &[u32]) -> Vec<u32> {
+        self.sort(keys);
+        let mut ranks = vec![0; keys.len()];
         for (rank, &item) in self.sorted.iter().enumerate() {
             ranks[item as u32 as usize] = rank as u32;
         }
         ranks
     }
 
-    fn sort(&mut self, scores: &[f32]) {
+    fn sort(&mut self, keys: &[u32]) {
         let digit = |item: u64, pass: usize| {
             (item >> (32 + DIGIT * pass as u32)) as usize & ((1 << DIGIT) - 1)
         };
         let mut counts = vec![[0u32; 1 << DIGIT]; DIGITS];
-        for (at, (item, &score)) in self.sorted.iter_mut().zip(scores).enumerate() {
-            *item = u64::from(key(score)) << 32 | at as u64;
+        for (at, (item, &key)) in self.sorted.iter_mut().zip(keys).enumerate() {
+            *item = u64::from(key) << 32 | at as u64;
             counts
                 .iter_mut()
                 .enumerate()
@@ -118,7 +135,7 @@ impl Order {
         }
         for (pass, counts) in counts.iter_mut().enumerate() {
             // Small whole numbers have all their low digits in common.
-            if counts.iter().any(|&count| count as usize == scores.len()) {
+            if counts.iter().any(|&count| count as usize == keys.len()) {
                 continue;
             }
             let mut next = 0;
@@ -134,10 +151,10 @@ impl Order {
         }
     }
 
-    /// Finds the ranking by these scores, and the gains at its first `depth` ranks. Without `gains`,
+    /// Finds the ranking by these keys, and the gains at its first `depth` ranks. Without `gains`,
     /// every relevant item has the gain 1.
-    fn find(&mut self, scores: &[f32], (relevant, gains): (&[u32], &[u32]), depth: usize) {
-        self.sort(scores);
+    fn find(&mut self, keys: &[u32], (relevant, gains): (&[u32], &[u32]), depth: usize) {
+        self.sort(keys);
         self.gains.fill(0);
         let all = gains.iter().copied().chain(std::iter::repeat(1));
         relevant.iter().zip(all).for_each(|(&item, gain)| self.gains[item as usize] = gain);
@@ -151,7 +168,7 @@ impl Order {
     }
 }
 
-impl QueryRanking for Order {
+impl QueryRanking for Order<'_> {
     fn precision_sum(&self) -> f64 {
         let (mut found, mut sum) = (0.0, 0.0);
         for (rank, _) in self.sorted.iter().enumerate().filter(|(_, item)| self.is_relevant(**item))
@@ -167,7 +184,7 @@ impl QueryRanking for Order {
     }
 
     fn within(&self, radius: usize) -> (usize, usize) {
-        let limit = key(radius as f32);
+        let limit = self.scorer.key_within(radius);
         let within = self.sorted.partition_point(|item| (item >> 32) as u32 <= limit);
         let relevant = self.sorted[..within].iter().filter(|item| self.is_relevant(**item));
         (within, relevant.count())

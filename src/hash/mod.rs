@@ -1,6 +1,7 @@
 //! [`HashFunction`]: from a vector to its code.
 
 mod compact;
+pub(crate) mod dial;
 mod file;
 mod grown;
 mod lift;

@@ -1,7 +1,7 @@
 //! [`Index`]: exact search by Hamming distance.
 //!
 //! An index writes, a [`Snapshot`] reads. The way of a query goes down through the folders, and no
-//! import goes back up: `snapshot`, `search` (what is asked, segment by segment), `duplicates`, `tree`
+//! import goes back up: `view`, `snapshot`, `search` (what is asked, segment by segment), `duplicates`, `tree`
 //! and `clusters` (what can be ruled out), `scan` (tiles of codes against queries), `segment` (columns).
 //! `file` keeps what `state` holds.
 

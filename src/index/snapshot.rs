@@ -10,7 +10,7 @@ use super::search::{Filter, Hits};
 use super::segment::BLOCK;
 use super::state::State;
 use super::view::{Reranked, View};
-use crate::{Codes, Error, Features, HashFunction, LabelNames, Result, VectorFormat};
+use crate::{Codes, Dial, Error, Features, HashFunction, LabelNames, Result, VectorFormat};
 
 /// What an [`Index`](crate::Index) holds at one moment: searched, looked up and saved like the index
 /// itself, which gives it all these methods.
@@ -323,7 +323,7 @@ fn labels_of_set(state: &State, set: u32) -> &[u32] {
     if set < state.sets.len() { state.sets.labels(set) } else { &[] }
 }
 
-/// Searches.
+/// Codes, and what makes searches faster.
 impl Snapshot {
     /// The codes of vectors under its function.
     ///
@@ -375,6 +375,11 @@ impl Snapshot {
     /// their vectors, which the index must [keep](crate::Index::with_vectors).
     pub fn rerank(&self, candidates: usize) -> Reranked<'_> {
         self.view().rerank(candidates)
+    }
+
+    /// A view in which searches weigh label bits and detail bits; see [`View::dial`].
+    pub fn dial(&self, dial: Dial) -> View<'_> {
+        self.view().dial(dial)
     }
 
     /// All of it.

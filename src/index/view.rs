@@ -1,10 +1,10 @@
 //! Searches of what an index holds at one moment: of all items or some, by codes or ranked again.
 
 use super::file::Opened;
-use super::search::{Filter, Goal, Hits, Ranked, Search};
+use super::search::{Filter, Goal, HasDistance, Hits, Ranked, Search, Weighing};
 use super::state::State;
 use crate::kernel::VectorQuery;
-use crate::{Codes, Error, Features, Result};
+use crate::{Codes, Dial, Error, Features, Result, Weighed};
 
 /// A way to look at a [`Snapshot`](crate::Snapshot): at all items, or only at those that pass a filter.
 ///
@@ -33,11 +33,12 @@ pub struct View<'a> {
     /// The file that parts of the state are mapped from.
     file: Option<&'a Opened>,
     filter: Option<&'a Filter>,
+    dial: Option<Dial>,
 }
 
 impl<'a> View<'a> {
     pub(super) fn new(state: &'a State, file: Option<&'a Opened>) -> Self {
-        View { state, file, filter: None }
+        View { state, file, filter: None, dial: None }
     }
 
     /// The same, of items that pass a filter, which takes the place of another.
@@ -53,21 +54,60 @@ impl<'a> View<'a> {
         Reranked { view: self, candidates }
     }
 
+    /// The same view, in which distances are sums of weights: of the label bits and detail bits that
+    /// differ, and of how sure a float query is of them. Results are as exact and complete, in order of
+    /// distance and id, and radii are such sums, too: with a float query in steps of
+    /// `1 /` [`Dial::UNIT`].
+    ///
+    /// ```
+    /// use hashbrook::{Dial, Features, HashFunction, HashParts, Hit, Index};
+    ///
+    /// // The sign of the first number is a label bit, the signs of the others are detail bits.
+    /// let mut parts = HashParts::linear(3, 3, vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+    /// parts.label_bits = 1;
+    /// let mut index = Index::new(HashFunction::new(parts)?);
+    /// let rows = [-1.0, 1.0, 1.0, 1.0, -1.0, -1.0];
+    /// index.add(&[7, 8], Features::new(&rows, 3)?, None)?;
+    ///
+    /// let query = Features::new(&[0.5, 1.0, 1.0], 3)?;
+    /// assert_eq!(index.search(query, 2)?.row(0), [Hit::new(7, 1), Hit::new(8, 2)]);
+    /// let kinds_first = Dial::new(4, 1)?;
+    /// assert_eq!(index.dial(kinds_first).search(query, 2)?.row(0), [Hit::new(8, 2), Hit::new(7, 4)]);
+    ///
+    /// // The query is unsure of its label: 4 x 0.5^2 of a bit, and twice tanh 1 of one.
+    /// let found = index.dial(kinds_first.float_query(true)).search(query, 2)?;
+    /// assert_eq!(found.row(0), [Hit::new(7, 64), Hit::new(8, 98)]);
+    /// # Ok::<(), hashbrook::Error>(())
+    /// ```
+    #[must_use]
+    pub fn dial(self, dial: Dial) -> Self {
+        View { dial: Some(dial), ..self }
+    }
+
     /// As [`Snapshot::search`](crate::Snapshot::search).
     ///
     /// # Errors
     /// As for [`Snapshot::search`](crate::Snapshot::search).
     pub fn search(&self, features: Features<'_>, k: usize) -> Result<Hits> {
-        self.search_codes(&self.encode(features)?, k)
+        self.of_features(features, nearest(k)?)
     }
 
     /// As [`Snapshot::search_codes`](crate::Snapshot::search_codes).
     ///
     /// # Errors
-    /// As for [`Snapshot::search`](crate::Snapshot::search).
+    /// As for [`Snapshot::search`](crate::Snapshot::search); with a dial, also when it has a float query,
+    /// which takes vectors, or when the index has no function that tells label bits from detail bits.
     pub fn search_codes(&self, codes: &Codes, k: usize) -> Result<Hits> {
-        check_positive("k", k)?;
-        self.run(codes, Goal::Nearest(k), |search| search.run(codes))
+        self.of_codes(codes, nearest(k)?)
+    }
+
+    /// The `k` nearest items to queries that a dial has [weighed](Dial::weigh): once, for any number of
+    /// searches. A dial of the view has nothing to do with them.
+    ///
+    /// # Errors
+    /// When `k` is 0, the codes have another length, or the file is damaged.
+    pub fn search_weighed(&self, queries: &Weighed, k: usize) -> Result<Hits> {
+        self.hits(queries.codes(), &Weighing::new(queries), nearest(k)?)
     }
 
     /// As [`Snapshot::within`](crate::Snapshot::within).
@@ -75,36 +115,85 @@ impl<'a> View<'a> {
     /// # Errors
     /// As for [`Snapshot::within`](crate::Snapshot::within).
     pub fn within(&self, features: Features<'_>, radius: u32) -> Result<Hits> {
-        self.within_codes(&self.encode(features)?, radius)
+        self.of_features(features, Goal::Within(radius))
     }
 
     /// As [`Snapshot::within_codes`](crate::Snapshot::within_codes).
     ///
     /// # Errors
-    /// As for [`Snapshot::within`](crate::Snapshot::within).
+    /// As for [`search_codes`](View::search_codes).
     pub fn within_codes(&self, codes: &Codes, radius: u32) -> Result<Hits> {
-        self.run(codes, Goal::Within(radius), |search| search.run(codes))
+        self.of_codes(codes, Goal::Within(radius))
     }
 
-    fn encode(&self, features: Features<'_>) -> Result<Codes> {
-        self.state.function.as_ref().ok_or(Error::NoFunction)?.encode(features)
+    /// All items up to a distance from queries that a dial has [weighed](Dial::weigh).
+    ///
+    /// # Errors
+    /// As for [`search_weighed`](View::search_weighed).
+    pub fn within_weighed(&self, queries: &Weighed, radius: u32) -> Result<Hits> {
+        self.hits(queries.codes(), &Weighing::new(queries), Goal::Within(radius))
     }
 
-    fn run<T>(
-        &self,
-        codes: &Codes,
-        goal: Goal,
-        run: impl FnOnce(&Search<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let State { segments, sets, kernel, structures, layout, .. } = self.state;
-        let (kernel, structures, bits) = (*kernel, *structures, layout.bits());
-        codes.expect_bits(bits)?;
-        let search = Search { segments, sets, filter: self.filter, kernel, goal, bits, structures };
-        match self.file {
-            None => run(&search),
-            Some(file) => file.reading(|| run(&search)),
+    fn of_features(&self, features: Features<'_>, goal: Goal) -> Result<Hits> {
+        let (codes, weighing) = self.encode(features)?;
+        self.hits(&codes, &weighing, goal)
+    }
+
+    fn of_codes(&self, codes: &Codes, goal: Goal) -> Result<Hits> {
+        let weighing = match self.dial {
+            None => Weighing::plain(),
+            Some(dial) => Weighing::new(&dial.weigh_codes(self.state.function.as_ref(), codes)?),
+        };
+        self.hits(codes, &weighing, goal)
+    }
+
+    /// The codes of vectors, and what their bits weigh.
+    fn encode(&self, features: Features<'_>) -> Result<(Codes, Weighing)> {
+        let function = self.state.function.as_ref().ok_or(Error::NoFunction)?;
+        match self.dial {
+            None => Ok((function.encode(features)?, Weighing::plain())),
+            Some(dial) => {
+                let weighed = dial.weigh(function, features)?;
+                let weighing = Weighing::new(&weighed);
+                Ok((weighed.into_codes(), weighing))
+            }
         }
     }
+
+    fn hits(&self, codes: &Codes, weighing: &Weighing, goal: Goal) -> Result<Hits> {
+        self.run(codes, weighing, goal, |search| search.run(codes))
+    }
+
+    fn run<H: HasDistance>(
+        &self,
+        codes: &Codes,
+        weighing: &Weighing,
+        goal: Goal,
+        run: impl FnOnce(&Search<'_>) -> Result<Hits<H>>,
+    ) -> Result<Hits<H>> {
+        let State { segments, sets, kernel, structures, layout, .. } = self.state;
+        codes.expect_bits(layout.bits())?;
+        let search = Search {
+            segments,
+            sets,
+            filter: self.filter,
+            kernel: *kernel,
+            goal: weighing.divided(goal),
+            bits: layout.bits(),
+            weights: weighing.weights(),
+            structures: *structures,
+        };
+        let found = match self.file {
+            None => run(&search),
+            Some(file) => file.reading(|| run(&search)),
+        };
+        Ok(weighing.multiplied(found?))
+    }
+}
+
+/// So many of the nearest, which makes sense of one or more.
+fn nearest(k: usize) -> Result<Goal> {
+    check_positive("k", k).map(|()| Goal::Nearest(k))
 }
 
 fn check_positive(name: &'static str, number: usize) -> Result<()> {
@@ -157,10 +246,11 @@ impl Reranked<'_> {
         if state.vectors.is_none() {
             return Err(Error::VectorsNotKept { wanted: "to rank by" });
         }
-        let codes = function.encode(features)?;
+        let (codes, weighing) = self.view.encode(features)?;
         let prepared = function.prepared(features)?;
         let queries: Vec<VectorQuery> =
             prepared.chunks_exact(function.dim()).map(VectorQuery::new).collect();
-        self.view.run(&codes, goal, |search| search.rerank(&codes, &queries, candidates, k))
+        self.view
+            .run(&codes, &weighing, goal, |search| search.rerank(&codes, &queries, candidates, k))
     }
 }

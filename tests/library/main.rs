@@ -20,6 +20,7 @@ mod golden;
 mod hashing;
 mod index;
 mod index_build;
+mod index_dial;
 mod index_files;
 mod layers;
 mod memory;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use hashbrook::eval::{
     Cosine, Dial, Items, Metric, Scorer, evaluate_scores, neighbours, neighbours_by,
 };
-use hashbrook::{Batch, Codes, Features, HashFunction, HashParts, Labels};
+use hashbrook::{Batch, Codes, Error, Features, HashFunction, HashParts, Labels};
 use proptest::prelude::*;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -34,7 +34,9 @@ proptest! {
     #[test]
     fn a_dial_adds_up_the_weights_of_bits_that_differ(
         rows in 1..200usize, bits in 1..150usize, share in 0.0..=1.0f64,
-        label in 0..9u32, detail in 1..9u32, float: bool, sets: bool, seed: u64,
+        // Also beyond what `f32` holds.
+        (label, detail) in prop_oneof![(0..9u32, 1..9u32), (9_000..=10_000u32, 1..9u32)],
+        float: bool, sets: bool, seed: u64,
     ) {
         let label_bits = (bits as f64 * share) as usize;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -49,28 +51,23 @@ proptest! {
         prop_assert_eq!(weighed.codes(), &function.encode(asked).unwrap());
         let projections = function.project(asked).unwrap();
         for query in 0..40 {
-            // In the proportions of the definition, as closely as whole numbers allow.
+            // By the definition, in steps of the unit.
             let sure = |bit: usize| match (float, f64::from(projections[query * bits + bit])) {
                 (false, _) => 1.0,
-                (true, f) if bit < label_bits => f * f,
-                (true, f) => f.tanh().abs(),
+                (true, f) if bit < label_bits => (f * f).min(4.0) * 64.0,
+                (true, f) => f.tanh().abs() * 64.0,
             };
             let weight = |bit: usize| f64::from(if bit < label_bits { label } else { detail });
-            let exact: Vec<f64> = (0..bits).map(|bit| weight(bit) * sure(bit)).collect();
-            let largest = exact.iter().copied().fold(0.0, f64::max);
-            let weights = weighed.weights(query);
-            let most = weights.iter().copied().fold(0.0, f32::max);
-            for (weight, exact) in weights.iter().zip(exact) {
-                prop_assert_eq!(weight.fract(), 0.0);
-                let close = f64::from(*weight) * largest - exact * f64::from(most);
-                prop_assert!(close.abs() <= 2.0 * largest, "{} {}", weight, exact);
+            for (bit, found) in weighed.weights(query).iter().enumerate() {
+                let exact = weight(bit) * sure(bit);
+                prop_assert!((f64::from(*found) - exact).abs() <= 0.5, "{} {}", found, exact);
             }
         }
         let score = |queries: &Codes, query: usize, database: &Codes, item: usize| {
             let differs = |bit: &usize| queries.bit(query, *bit) != database.bit(item, *bit);
             (0..bits).filter(differs).map(|bit| weighed.weights(query)[bit] as usize).sum()
         };
-        let metrics = metrics(&[1, 7, 100_000], &[1, 50], &[0, 1, 2, 40, 5000], &[100]);
+        let metrics = metrics(&[1, 7, 100_000], &[1, 50], &[0, 1, 2, 40, 5000, 17_000_001], &[100]);
         let ranked = weighed.rank(&database).unwrap();
         let fast = evaluate_scores(&ranked, wanted.view(), labels.view(), &metrics).unwrap();
         let slow = ranking::evaluate(
@@ -232,7 +229,18 @@ fn what_cannot_be_weighed_or_scored_is_refused() {
     let wild = [[f32::MAX; DIM], [0.0; DIM]].concat();
     let wild = Features::new(&wild, DIM).unwrap();
     let weighed = dial.weigh(&function, wild).unwrap();
-    assert!((0..2).all(|query| weighed.weights(query).iter().all(|weight| weight.is_finite())));
+    // As sure as can be of all bits, and of none.
+    assert!(weighed.weights(0).iter().all(|&weight| weight == 2 * 4 * 64 || weight == 64));
+    assert!(weighed.weights(1).iter().all(|&weight| weight == 0));
+    let codes = function.encode(wild).unwrap();
+    assert!(matches!(dial.weigh_codes(Some(&function), &codes), Err(Error::FloatQueryOfCodes)));
+    let dial = dial.float_query(false);
+    assert!(matches!(dial.weigh_codes(None, &codes), Err(Error::NoLabelBits)));
+    assert!(dial.weigh_codes(Some(&function), &Codes::new(8).unwrap()).is_err());
+    let of_codes = dial.weigh_codes(Some(&function), &codes).unwrap();
+    assert_eq!(of_codes.weights(1), dial.weigh(&function, wild).unwrap().weights(1));
+    let alike = Dial::new(3, 3).unwrap().weigh_codes(None, &codes).unwrap();
+    assert_eq!(alike.weights(0), [3; 9]);
     assert!(weighed.rank(&Codes::new(8).unwrap()).is_err());
     let none = Codes::new(9).unwrap();
     let labels = Labels::single(&[1, 2]);

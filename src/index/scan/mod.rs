@@ -6,7 +6,7 @@ mod top_k;
 pub(super) use self::sample::Sample;
 pub(super) use self::top_k::TopK;
 use super::segment::{BLOCK, is_set, set_bits};
-use crate::kernel::{Kernel, Layout, Lines, Run, count_bits, hit, parts};
+use crate::kernel::{Comparison, Kernel, Layout, Lines, Run, Weights, count_bits, hit, parts};
 use crate::{Codes, Result};
 
 /// Codes to be scanned. The place of a code among them is its number.
@@ -33,10 +33,37 @@ pub(super) enum Slots<'a> {
 pub(super) struct Queries<'a> {
     pub(super) kernel: Kernel,
     pub(super) codes: &'a Codes,
+    /// What bits weigh, of each of the codes, or of all if there is one; without any, each bit 1.
+    pub(super) weights: &'a [Weights],
     /// Which of them.
     pub(super) chunk: &'a [usize],
     /// Whether the distance of the k-th is guessed while codes are still to come.
     pub(super) guess: bool,
+}
+
+impl<'a> Queries<'a> {
+    /// What the bits of a query weigh, if not all the same.
+    pub(super) fn weights_of(&self, query: usize) -> Option<&'a Weights> {
+        weights_of(self.weights, query)
+    }
+
+    /// Appends the codes that are nearer to a query than a limit.
+    fn compare(&self, layout: Layout, query: usize, run: Run<'_>, top: &mut TopK) {
+        let (code, limit) = (self.codes.code(query), top.limit());
+        match self.weights_of(query) {
+            None => self.kernel.scan(layout, code, run, limit, &mut top.hits),
+            weights => {
+                let comparison =
+                    Comparison { layout, query: code, run, known: None, weights, limit };
+                self.kernel.compare(comparison, &mut top.hits);
+            }
+        }
+    }
+}
+
+/// The weights of a query, of those of all.
+pub(super) fn weights_of(weights: &[Weights], query: usize) -> Option<&Weights> {
+    if weights.len() > 1 { weights.get(query) } else { weights.first() }
 }
 
 /// Bytes of codes that stay in the innermost cache while all queries go over them.
@@ -95,8 +122,8 @@ impl Source<'_> {
                 run = Run { words: &compact.words, count: left, first: 0, mask: None };
             }
             for (top, &query) in tops.iter_mut().zip(queries.chunk).filter(|_| left > 0) {
-                let (code, before) = (queries.codes.code(query), top.hits.len());
-                queries.kernel.scan(layout, code, run, top.limit(), &mut top.hits);
+                let before = top.hits.len();
+                queries.compare(layout, query, run, top);
                 if moved {
                     renumber(&mut top.hits[before..], |number| compact.numbers[number]);
                 }

@@ -1,4 +1,5 @@
-//! The nearest codes of a scan, kept by counting: distances are small numbers.
+//! The nearest codes of a scan. Distances that are small numbers are counted; among large ones, of bits
+//! with weights, the nearest are selected.
 
 use crate::kernel::parts;
 
@@ -7,36 +8,44 @@ pub(in crate::index) struct TopK {
     k: usize,
     /// Nothing at this distance or beyond is wanted any more.
     limit: u32,
-    /// Hits in order of their slots; some may have fallen behind.
+    /// Hits; some may have fallen behind.
     pub(in crate::index) hits: Vec<u64>,
-    /// How many of them are settled, that is, counted.
+    /// How many of them are settled, that is, taken into account.
     settled: usize,
+    guessed: bool,
+    /// Whether hits come in order of their slots.
+    ordered: bool,
+    /// How many there are of each distance, if these are small.
+    counts: Option<Counts>,
+}
+
+/// Hits by distance, which stay in order of their slots.
+struct Counts {
     counts: Vec<u32>,
     /// The largest distance among the `k` nearest, plus one, and how many hits are below it.
     edge: u32,
     below: usize,
-    guessed: bool,
-    /// Whether hits come in order of their slots.
-    ordered: bool,
 }
 
 /// Hits beyond `k` that may be held before those that fell behind are dropped.
 const SPARE: usize = 2048;
 
+/// Distances up to this one are counted. Codes without weights have no others; counts of many more would
+/// not stay in the cache.
+const COUNTED: u32 = 2048;
+
 impl TopK {
     /// For the `k` nearest of those below `limit`.
     pub(in crate::index) fn nearest(k: usize, limit: u32) -> Self {
-        let counts = vec![0; limit as usize];
+        let counts = || Counts { counts: vec![0; limit as usize], edge: limit, below: 0 };
         TopK {
             k,
             limit,
             hits: Vec::new(),
             settled: 0,
-            counts,
-            edge: limit,
-            below: 0,
             guessed: false,
             ordered: true,
+            counts: (limit <= COUNTED).then(counts),
         }
     }
 
@@ -49,7 +58,10 @@ impl TopK {
     /// farthest, all are wanted.
     pub(in crate::index) fn start_anew(&mut self) {
         self.ordered = false;
-        self.limit = self.edge;
+        match &self.counts {
+            Some(counts) => self.limit = counts.edge,
+            None => self.select(),
+        }
     }
 
     pub(in crate::index) fn limit(&self) -> u32 {
@@ -62,12 +74,25 @@ impl TopK {
     pub(in crate::index) fn guess(&mut self, seen: usize, all: usize) {
         let expected = self.k as f64 * seen as f64 / all as f64;
         let enough = 1.1 * expected + 3.0 * expected.sqrt() + 3.0;
+        let Some(Counts { counts, edge, below }) = &mut self.counts else {
+            let enough = enough.ceil() as usize;
+            if enough <= self.hits.len() {
+                let (_, &mut farthest, _) = self.hits.select_nth_unstable(enough - 1);
+                let limit = parts(farthest).0 + 1;
+                // Where the nearest are selected already, nothing as far as the farthest is wanted.
+                if limit <= self.limit {
+                    self.hits.retain(|&hit| parts(hit).0 < limit);
+                    (self.settled, self.limit, self.guessed) = (self.hits.len(), limit, true);
+                }
+            }
+            return;
+        };
         let mut nearer = 0;
-        for (distance, &count) in (0..self.limit).zip(&self.counts) {
+        for (distance, &count) in (0..self.limit).zip(&*counts) {
             nearer += count as usize;
             if nearer as f64 >= enough {
                 self.limit = distance + 1;
-                (self.edge, self.below, self.guessed) = (self.limit, nearer, true);
+                (*edge, *below, self.guessed) = (self.limit, nearer, true);
                 return;
             }
         }
@@ -75,7 +100,8 @@ impl TopK {
 
     /// Whether a guess was wrong, and something may be missing.
     pub(in crate::index) fn failed(&self) -> bool {
-        self.guessed && self.below < self.k
+        let found = self.counts.as_ref().map_or(self.hits.len(), |counts| counts.below);
+        self.guessed && found < self.k
     }
 
     /// Takes note of the hits that came since.
@@ -86,29 +112,47 @@ impl TopK {
         if self.settled == self.hits.len() {
             return;
         }
+        let Some(Counts { counts, edge, below }) = &mut self.counts else {
+            // To select is work for all that are held, so it waits for a part of as many.
+            let enough = if self.settled < self.k { self.k } else { self.k + self.k / 8 };
+            if self.hits.len() >= enough {
+                self.select();
+            }
+            self.settled = self.hits.len();
+            return;
+        };
         for &hit in &self.hits[self.settled..] {
             let distance = parts(hit).0;
-            self.counts[distance as usize] += 1;
-            self.below += usize::from(distance < self.edge);
+            counts[distance as usize] += 1;
+            *below += usize::from(distance < *edge);
         }
         self.settled = self.hits.len();
-        if self.below < self.k {
+        if *below < self.k {
             return;
         }
-        while self.edge > 0 {
-            let farthest = self.counts[self.edge as usize - 1] as usize;
-            if self.below - farthest < self.k {
+        while *edge > 0 {
+            let farthest = counts[*edge as usize - 1] as usize;
+            if *below - farthest < self.k {
                 break;
             }
-            self.below -= farthest;
-            self.edge -= 1;
+            *below -= farthest;
+            *edge -= 1;
         }
-        self.limit = self.edge.saturating_sub(u32::from(self.ordered));
+        self.limit = edge.saturating_sub(u32::from(self.ordered));
         if self.hits.len() > 2 * self.k + SPARE {
-            let edge = self.edge;
-            self.hits.retain(|&hit| parts(hit).0 < edge);
+            self.hits.retain(|&hit| parts(hit).0 < *edge);
             self.settled = self.hits.len();
         }
+    }
+
+    /// Keeps the `k` nearest, if there are as many, in any order.
+    fn select(&mut self) {
+        if self.hits.len() >= self.k {
+            let (_, &mut farthest, _) = self.hits.select_nth_unstable(self.k - 1);
+            self.hits.truncate(self.k);
+            self.limit = parts(farthest).0 + u32::from(!self.ordered);
+        }
+        self.settled = self.hits.len();
     }
 
     /// Drops those of the last hits, from a place on, whose number is not to be kept. They must not
@@ -125,11 +169,16 @@ impl TopK {
     /// What was found, nearest first and then by slot.
     pub(in crate::index) fn finish(mut self) -> Vec<u64> {
         self.settle();
+        let Some(Counts { counts, edge, .. }) = self.counts.take() else {
+            self.select();
+            self.hits.sort_unstable();
+            return self.hits;
+        };
         // A place for each distance: counting sorts, and keeps the order of slots.
-        let edge = self.edge as usize;
+        let edge = edge as usize;
         let mut places = Vec::with_capacity(edge);
         let mut total = 0usize;
-        for &count in &self.counts[..edge] {
+        for &count in &counts[..edge] {
             places.push(total);
             total += count as usize;
         }
@@ -159,25 +208,48 @@ mod tests {
         #[test]
         fn it_is_what_sorting_finds(
             distances in prop::collection::vec(0..40u32, 0..6000),
+            // Counted, and selected.
+            step in prop_oneof![Just(1u32), Just(60), Just(90_000_000)],
             k in 1..1500usize,
             chunk in 1..700usize,
+            guess: bool,
+            anew: bool,
         ) {
-            let all: Vec<u64> = (0..).zip(&distances).map(|(at, &d)| hit(d, at)).collect();
-            let mut top = TopK::nearest(k, 41);
-            for chunk in all.chunks(chunk) {
-                let limit = top.limit();
-                top.hits.extend(chunk.iter().filter(|&&hit| parts(hit).0 < limit));
-                top.settle();
+            let hit = |(at, &distance): (u32, &u32)| hit(distance * step, at);
+            let all: Vec<u64> = (0..).zip(&distances).map(hit).collect();
+            // First those with even slots, and then others, which may stand before them.
+            let (first, last): (Vec<u64>, Vec<u64>) =
+                all.iter().partition(|&&hit| !anew || parts(hit).1 % 2 == 0);
+            let mut top = TopK::nearest(k, 40 * step + 1);
+            let mut seen = 0;
+            for part in [first, last] {
+                for chunk in part.chunks(chunk) {
+                    let limit = top.limit();
+                    top.hits.extend(chunk.iter().filter(|&&hit| parts(hit).0 < limit));
+                    top.settle();
+                    seen += chunk.len();
+                    if guess && seen < all.len() {
+                        top.guess(seen, all.len());
+                    }
+                }
+                top.start_anew();
             }
             let mut expected = all;
             expected.sort_unstable();
-            let within: Vec<u64> =
-                expected.iter().copied().filter(|&hit| parts(hit).0 < 9).collect();
-            expected.truncate(k);
-            prop_assert_eq!(top.finish(), expected);
-            let mut all = TopK::all(9);
-            all.hits = (0..).zip(&distances).filter(|(_, d)| **d < 9).map(|(at, &d)| hit(d, at)).collect();
-            prop_assert_eq!(all.finish(), within);
+            let limit = 8 * step + 1;
+            let within = |hits: &[u64]| -> Vec<u64> {
+                hits.iter().copied().filter(|&hit| parts(hit).0 < limit).collect()
+            };
+            let nearest = &expected[..k.min(expected.len())];
+            // A guess may be wrong, and is then known to be.
+            if !top.failed() {
+                prop_assert_eq!(&top.finish(), nearest);
+            } else {
+                prop_assert!(guess);
+            }
+            let mut all = TopK::all(limit);
+            all.hits = (0..).zip(&distances).map(hit).filter(|&hit| parts(hit).0 < limit).collect();
+            prop_assert_eq!(all.finish(), within(&expected));
         }
     }
 }

@@ -38,8 +38,8 @@ enum Condition {
 
 impl Filter {
     /// All items.
-    pub fn all() -> Self {
-        Filter::default()
+    pub const fn all() -> Self {
+        Filter { conditions: Vec::new() }
     }
 
     /// Items with at least one of these labels.

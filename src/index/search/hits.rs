@@ -8,7 +8,8 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct Hit {
-    /// In how many bits its code differs from the query's.
+    /// In how many bits its code differs from the query's; searched with a [`Dial`](crate::Dial), what
+    /// these bits weigh.
     pub distance: u32,
     /// Whose it is.
     pub id: u64,
@@ -83,11 +84,65 @@ impl<H: Serialize> Serialize for Hits<H> {
     }
 }
 
+/// What was found at a distance.
+pub(in crate::index) trait HasDistance {
+    fn distance_mut(&mut self) -> &mut u32;
+}
+
+impl HasDistance for Hit {
+    fn distance_mut(&mut self) -> &mut u32 {
+        &mut self.distance
+    }
+}
+
+impl HasDistance for Ranked {
+    fn distance_mut(&mut self) -> &mut u32 {
+        &mut self.distance
+    }
+}
+
+impl<H: HasDistance> Hits<H> {
+    /// Makes all distances so many times as large.
+    pub(super) fn multiply(&mut self, factor: u32) {
+        self.hits.iter_mut().for_each(|hit| *hit.distance_mut() *= factor);
+    }
+}
+
 impl<H> Hits<H> {
     pub(super) fn with_capacity(queries: usize, hits: usize) -> Self {
         let mut offsets = Vec::with_capacity(queries + 1);
         offsets.push(0);
         Hits { offsets, hits: Vec::with_capacity(hits) }
+    }
+
+    /// Appends a row, written to the end of all hits.
+    pub(super) fn write_row<E>(
+        &mut self,
+        write: impl FnOnce(&mut Vec<H>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let written = write(&mut self.hits);
+        self.offsets.push(self.hits.len());
+        written
+    }
+
+    /// Puts hits into rows that are empty: into those of these numbers, which ascend.
+    pub(super) fn fill_rows(&mut self, rows: Vec<(usize, Vec<H>)>)
+    where
+        H: Copy,
+    {
+        let Some(&(first, _)) = rows.first() else { return };
+        let tail = self.hits.split_off(self.offsets[first]);
+        let (before, mut start) = (self.hits.len(), 0);
+        let mut rows = rows.into_iter().peekable();
+        for row in first..self.len() {
+            let end = self.offsets[row + 1] - before;
+            match rows.next_if(|&(number, _)| number == row) {
+                Some((_, hits)) => self.hits.extend(hits),
+                None => self.hits.extend_from_slice(&tail[start..end]),
+            }
+            start = end;
+            self.offsets[row + 1] = self.hits.len();
+        }
     }
 
     pub(super) fn push(&mut self, row: Vec<H>) {

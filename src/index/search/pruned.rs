@@ -7,6 +7,7 @@ use super::query::{Search, SegmentQueries};
 use super::selection::Selection;
 use crate::Result;
 use crate::index::buckets::{Asked, Scratch};
+use crate::index::scan::weights_of;
 
 /// What part of the codes a search by the structure may look at; beyond it, the scan is faster. Many
 /// queries share what it reads, so then it is much faster.
@@ -17,62 +18,74 @@ const PART_OF_MANY: usize = 10;
 const MANY: usize = 16;
 
 impl Search<'_> {
-    /// What queries find by the structure of a segment, if it has one and that is faster. Queries
-    /// that it did not answer stay in `chunk`, for the scan.
+    /// Calls with what queries find by the structure of a segment, if it has one and that is faster.
+    /// Queries that it did not answer stay in `chunk`, for the scan.
     pub(super) fn pruned(
         &self,
         segment_queries: &mut SegmentQueries<'_>,
         threads: usize,
-    ) -> Result<Vec<(usize, Vec<u64>)>> {
+        mut call: impl FnMut(usize, &[u64]) -> Result<()>,
+    ) -> Result<()> {
         let (segment, many) = (&segment_queries.searched.segment, segment_queries.chunk.len());
         let (columns, lazy) = (segment.columns(), segment_queries.searched.structure());
         if !self.structures || matches!(segment_queries.selection, Selection::Gathered(_)) {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let work = (columns.len() * many) as u64;
-        let Some(buckets) = lazy.get(columns, work)? else { return Ok(Vec::new()) };
+        let Some(buckets) = lazy.get(columns, work)? else { return Ok(()) };
         let mut masks: Vec<&[u64]> = segment.live().into_iter().collect();
         if let Selection::Masked(by_slot) = segment_queries.selection {
             masks.push(by_slot);
         }
         let filtered = !matches!(segment_queries.selection, Selection::All);
-        let tries = lazy.tries(self.goal, filtered);
+        let tries = lazy.tries(self.goal, filtered, !self.weights.is_empty());
         // A scan of few queries is shared by the threads.
         let part = if many < MANY { PART.max(threads) } else { PART_OF_MANY };
         let most = columns.len() / part;
-        let one = |scratch: &mut Scratch, (&query, &limit): (&usize, &u32)| {
+        let k = match self.goal {
+            Goal::Nearest(k) => Some(k),
+            Goal::Within(_) => None,
+        };
+        // Whether it was answered, and if not, what the limit has fallen to.
+        let one = |scratch: &mut Scratch, query: usize, limit: u32, found: &mut Vec<u64>| {
+            found.clear();
             if !tries.pay() {
-                return Ok((query, limit, None));
+                return Ok(Err(limit));
             }
-            let k = match self.goal {
-                Goal::Nearest(k) => Some(k),
-                Goal::Within(_) => None,
-            };
-            let code = segment_queries.codes.code(query);
+            let (code, weights) =
+                (segment_queries.codes.code(query), weights_of(self.weights, query));
             let (kernel, masks) = (self.kernel, &masks[..]);
-            let mut asked = Asked { kernel, code, weights: None, k, limit, masks, most };
-            let mut hits = Vec::new();
-            let answered = buckets.search(&mut asked, scratch, &mut hits)?;
+            let mut asked = Asked { kernel, code, weights, k, limit, masks, most };
+            let answered = buckets.search(&mut asked, scratch, found)?;
             tries.note(answered.is_none());
-            Ok((query, asked.limit, answered.map(|()| hits)))
+            Ok(answered.ok_or(asked.limit))
         };
         let queries = (&segment_queries.chunk, &segment_queries.limits);
-        let answers: Vec<(usize, u32, Option<Vec<u64>>)> = match threads {
-            1 => {
-                let mut scratch = Scratch::default();
-                let queries = queries.0.iter().zip(queries.1);
-                queries.map(|query| one(&mut scratch, query)).collect::<Result<_>>()?
+        let mut left = Vec::new();
+        if threads == 1 {
+            let (mut scratch, mut found) = (Scratch::default(), Vec::new());
+            for (&query, &limit) in queries.0.iter().zip(queries.1) {
+                match one(&mut scratch, query, limit, &mut found)? {
+                    Ok(()) => call(query, &found)?,
+                    Err(limit) => left.push((query, limit)),
+                }
             }
-            _ => queries.into_par_iter().map_init(Scratch::default, one).collect::<Result<_>>()?,
-        };
-        let (mut found, mut left) = (Vec::with_capacity(many), Vec::new());
-        for (query, limit, hits) in answers {
-            match hits {
-                Some(hits) => found.push((query, hits)),
-                None => left.push((query, limit)),
+        } else {
+            let answers: Vec<_> = queries
+                .into_par_iter()
+                .map_init(Scratch::default, |scratch, (&query, &limit)| {
+                    let mut found = Vec::new();
+                    Ok((query, one(scratch, query, limit, &mut found)?.map(|()| found)))
+                })
+                .collect::<Result<_>>()?;
+            for (query, answer) in answers {
+                match answer {
+                    Ok(found) => call(query, &found)?,
+                    Err(limit) => left.push((query, limit)),
+                }
             }
         }
         (segment_queries.chunk, segment_queries.limits) = left.into_iter().unzip();
-        Ok(found)
+        Ok(())
     }
 }

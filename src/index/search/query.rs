@@ -6,9 +6,9 @@ use super::goal::Goal;
 use super::segment::SearchSegment;
 use super::selection::Selection;
 use crate::Codes;
-use crate::index::scan::TopK;
+use crate::index::scan::{TopK, weights_of};
 use crate::index::segment::Segment;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Weights};
 use crate::similarity::LabelSets;
 
 /// A search, to be run over segments.
@@ -20,6 +20,8 @@ pub(in crate::index) struct Search<'a> {
     pub(in crate::index) kernel: Kernel,
     pub(in crate::index) goal: Goal,
     pub(in crate::index) bits: usize,
+    /// What bits weigh, of each query, or of all if there is one; without any, each bit 1.
+    pub(in crate::index) weights: &'a [Weights],
     /// Whether search structures may be built and used.
     pub(in crate::index) structures: bool,
 }
@@ -44,10 +46,11 @@ impl SegmentQueries<'_> {
 }
 
 impl Search<'_> {
-    /// Codes at this distance or beyond cannot be among the results, given the hits so far. A tie with
-    /// the k-th may have a smaller id, so ties stay below it.
-    pub(super) fn limit<F: Found>(&self, found: &[F]) -> u32 {
-        let all = self.bits as u32 + 1;
+    /// Codes at this distance or beyond cannot be among the results of a query, given its hits so far.
+    /// A tie with the k-th may have a smaller id, so ties stay below it.
+    pub(super) fn limit<F: Found>(&self, query: usize, found: &[F]) -> u32 {
+        let largest = weights_of(self.weights, query).map(Weights::largest);
+        let all = largest.unwrap_or(self.bits as u32).saturating_add(1);
         match self.goal {
             Goal::Within(radius) => radius.saturating_add(1).min(all),
             Goal::Nearest(k) => found.get(k - 1).map_or(all, |last| last.distance() + 1),

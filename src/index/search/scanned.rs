@@ -58,13 +58,14 @@ impl Search<'_> {
         let mut tops: Vec<TopK> =
             segment_queries.limits.iter().map(|&limit| self.top(limit)).collect();
         let guess = matches!(self.goal, Goal::Nearest(GUESSED..));
-        let (kernel, codes) = (self.kernel, segment_queries.codes);
-        source.scan(&Queries { kernel, codes, chunk: &segment_queries.chunk, guess }, &mut tops)?;
+        let (kernel, codes, weights) = (self.kernel, segment_queries.codes, self.weights);
+        let chunk = &segment_queries.chunk;
+        source.scan(&Queries { kernel, codes, weights, chunk, guess }, &mut tops)?;
         // Where near codes stand together in a corner a guess can be wrong.
         for (at, top) in tops.iter_mut().enumerate().filter(|(_, top)| top.failed()) {
             *top = self.top(segment_queries.limits[at]);
             let chunk = &segment_queries.chunk[at..=at];
-            let queries = Queries { kernel, codes, chunk, guess: false };
+            let queries = Queries { kernel, codes, weights, chunk, guess: false };
             source.scan(&queries, std::slice::from_mut(top))?;
         }
         Ok(tops.into_iter().map(TopK::finish).collect())

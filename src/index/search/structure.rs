@@ -22,7 +22,8 @@ pub(super) struct LazyStructure {
     building: AtomicBool,
     /// How many codes were scanned for lack of it.
     scanned: AtomicU64,
-    tries: [[Tries; CLASSES]; 2],
+    /// Without filters and with them; without weights and with them.
+    tries: [[[Tries; CLASSES]; 2]; 2],
 }
 
 impl LazyStructure {
@@ -69,17 +70,20 @@ impl LazyStructure {
     }
 
     /// How such searches went so far.
-    pub(super) fn tries(&self, goal: Goal, filtered: bool) -> &Tries {
+    pub(super) fn tries(&self, goal: Goal, filtered: bool, weighted: bool) -> &Tries {
         let class = match goal {
             Goal::Nearest(k) => (k.ilog2() as usize).min(CLASSES / 2 - 1),
-            Goal::Within(radius) => CLASSES / 2 + (radius as usize).min(CLASSES / 2 - 1),
+            Goal::Within(radius) => {
+                CLASSES / 2
+                    + radius.checked_ilog2().map_or(0, |log| 1 + log as usize).min(CLASSES / 2 - 1)
+            }
         };
-        &self.tries[usize::from(filtered)][class]
+        &self.tries[usize::from(weighted)][usize::from(filtered)][class]
     }
 }
 
 /// Searches that are told apart when it is judged whether the structure pays: for the nearest by the
-/// logarithm of their number, and within a radius.
+/// logarithm of their number, and within a radius by that of it.
 const CLASSES: usize = 32;
 
 /// How many searches were made by the structure, how many of them in vain, and how many not by it for

@@ -20,6 +20,9 @@ pub(in crate::index) const BLOCK: usize = 1 << 16;
 const VECTORS_BLOCK: usize = 1 << 8;
 const _: () = assert!(BLOCK.is_multiple_of(VECTORS_BLOCK));
 
+/// So many ids are looked up together, and not each with a look at the checksum of its block.
+const MANY_IDS: usize = 1 << 12;
+
 /// The kinds of columns, in the order in which files have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::index) enum Kind {
@@ -497,13 +500,43 @@ impl Columns {
         }
         self.check(Kind::Ids, slot)?;
         if self.counted_from.get().is_none() {
-            self.check(Kind::Ids, 0)?;
-            self.check(Kind::Ids, self.len() - 1)?;
-            let (first, last) = (self.ids[0], self.ids[self.len() - 1]);
-            let counted = last.wrapping_sub(first) == self.len() as u64 - 1;
-            self.counted_from.get_or_init(|| counted.then_some(first));
+            self.counted_from()?;
         }
         Ok(self.ids[slot])
+    }
+
+    /// The first id, if all others follow it without a gap.
+    fn counted_from(&self) -> Result<Option<u64>> {
+        if let Some(known) = self.counted_from.get() {
+            return Ok(*known);
+        }
+        self.check(Kind::Ids, 0)?;
+        self.check(Kind::Ids, self.len() - 1)?;
+        let (first, last) = (self.ids[0], self.ids[self.len() - 1]);
+        let counted = last.wrapping_sub(first) == self.len() as u64 - 1;
+        Ok(*self.counted_from.get_or_init(|| counted.then_some(first)))
+    }
+
+    /// Calls with each of the slots, beside its id.
+    pub(in crate::index) fn each_id(
+        &self,
+        slots: impl ExactSizeIterator<Item = u32>,
+        mut call: impl FnMut(u32, u64),
+    ) -> Result<()> {
+        if slots.len() == 0 {
+            return Ok(());
+        }
+        if let Some(first) = self.counted_from()? {
+            slots.for_each(|slot| call(slot, first.wrapping_add(u64::from(slot))));
+        } else if slots.len() > MANY_IDS {
+            self.check_column(Kind::Ids)?;
+            slots.for_each(|slot| call(slot, self.ids[slot as usize]));
+        } else {
+            for slot in slots {
+                call(slot, self.id(slot as usize)?);
+            }
+        }
+        Ok(())
     }
 
     /// The number of an item's label set.
