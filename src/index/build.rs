@@ -91,6 +91,14 @@ impl IndexBuilder {
         self
     }
 
+    /// Whether the file gets a search structure, with which searches need not look at all codes: so it is
+    /// unless told otherwise. It takes up to as much room again as ids and codes do.
+    #[must_use]
+    pub fn search_structure(mut self, wanted: bool) -> Self {
+        self.state.structures = wanted;
+        self
+    }
+
     /// How many items were added.
     pub fn len(&self) -> usize {
         self.state.len()
@@ -158,7 +166,7 @@ impl IndexBuilder {
         let mut state = self.state.clone();
         state.segments.drain(..first);
         // It is in the file that is made, and need not be in each run.
-        state.function = None;
+        (state.function, state.structures) = (None, false);
         let (run, segment) = Run::write(&state, &self.path)?;
         self.state.segments.truncate(first);
         self.state.segments.push(SearchSegment::new(segment));

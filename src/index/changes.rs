@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Index;
 use super::file::Contents;
+use super::search::SearchSegment;
 use super::segment::{Builder, Item, NewItems, Segment, Shape};
 use super::state::State;
 use crate::{Codes, Error, Features, LabelNames, Labels, Result};
@@ -139,7 +140,7 @@ impl Index {
                     builder.push(item);
                     Ok(())
                 })?;
-                Segment::new(builder.finish())
+                SearchSegment::new(Segment::new(builder.finish()))
             }
         };
         let (Shape { layout, vectors, .. }, function) =

@@ -8,7 +8,6 @@
 mod buckets;
 mod build;
 mod changes;
-mod clusters;
 mod duplicates;
 mod file;
 mod renew;
@@ -17,7 +16,6 @@ mod search;
 mod segment;
 mod snapshot;
 mod state;
-mod tree;
 mod view;
 
 use std::fmt;
@@ -217,19 +215,28 @@ impl Index {
         Arc::make_mut(&mut self.now.state).kernel = kernel;
     }
 
-    /// Whether searches may build a search structure in memory that makes further ones faster: the codes
-    /// once more, in an order that lets a query pass most of them over, and 4 bytes an item (8 while
-    /// it is built). They do unless told otherwise, once so many have come (about a thousand
-    /// queries) that they have taken longer than building it. What they find is the same. If it is
-    /// no longer allowed, what there is of it is dropped.
+    /// Whether searches may use search structures, and build them where there are none: the distinct codes
+    /// once more, in an order that lets a query pass most of them over. They do unless told
+    /// otherwise; what they find is the same. If it is no longer allowed, what there is in memory is dropped, and files are
+    /// written without.
     ///
-    /// Codes of supervised hashing lie in clusters, one for each class: a query looks into its own and
-    /// few others, whatever it asks for. For scattered codes it helps within a small radius.
+    /// A file has the search structure of its items from the start, so a fresh process uses it at once;
+    /// [`compact`](Index::compact) makes it anew of all items. Items in memory get one once so many searches
+    /// have come (about two thousand queries) that they have taken longer than building it, or when
+    /// [`build_search_structures`](Snapshot::build_search_structures) is called, or [in the
+    /// background](Index::build_in_background).
     pub fn allow_search_structures(&mut self, allow: bool) {
         let state = Arc::make_mut(&mut self.now.state);
         state.structures = allow;
         if !allow {
             state.segments.iter_mut().for_each(|segment| *segment = segment.without_structure());
         }
+    }
+
+    /// Whether the search structures of items that are added are built on a thread of their own, as soon as
+    /// there are enough of them, so that neither searches nor the writer wait for them. Not unless told
+    /// so: it is for a writer that stays.
+    pub fn build_in_background(&mut self, background: bool) {
+        Arc::make_mut(&mut self.now.state).background = background;
     }
 }

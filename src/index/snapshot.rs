@@ -86,8 +86,9 @@ pub struct Statistics {
     pub item_bytes: usize,
     /// Those of vectors among them, if they are kept.
     pub vector_bytes: usize,
-    /// Bytes on top of that: bitmaps of removed items, selections of filters, search structures, spare
-    /// room.
+    /// Bytes of search structures, in memory or mapped.
+    pub structure_bytes: usize,
+    /// Bytes on top of that: bitmaps of removed items, selections of filters, spare room.
     pub extra_bytes: usize,
     /// Bytes of changes in the file that are not yet compacted.
     pub log_bytes: u64,
@@ -138,6 +139,7 @@ impl Snapshot {
                 columns.memory() + columns.vector_memory()
             }),
             vector_bytes: sum(|searched| searched.segment.columns().vector_memory()),
+            structure_bytes: sum(|searched| searched.structure_bytes()),
             extra_bytes: sum(|searched| searched.extra_memory()),
             log_bytes: self.state.log_bytes,
         }
@@ -265,6 +267,7 @@ impl Snapshot {
                 if let Some(path) = columns.path() {
                     columns.compare_all()?;
                     columns.check_meaning(path, state.sets.len())?;
+                    searched.verify_structure()?;
                 }
             }
             Ok(())
@@ -387,10 +390,9 @@ impl Snapshot {
         View::new(&self.state, self.file.as_deref())
     }
 
-    /// Builds now what makes searches faster (see
-    /// [`Index::allow_search_structures`](crate::Index::allow_search_structures)), where the codes lie
-    /// in clusters, so that no query has to wait for it. Whatever puts its items together anew, such
-    /// as [`Index::compact`](crate::Index::compact), builds it again.
+    /// Builds the search structures now that items in memory lack (see
+    /// [`Index::allow_search_structures`](crate::Index::allow_search_structures)), so that no query has to
+    /// wait for them. What is put together of items that had one gets one, too.
     ///
     /// # Errors
     /// When the file is damaged.

@@ -26,6 +26,8 @@ pub(super) struct State {
     pub(super) kernel: Kernel,
     /// Whether search structures may be built and used.
     pub(super) structures: bool,
+    /// Whether those of new segments are built in the background.
+    pub(super) background: bool,
     /// Bytes of changes in the file that are not yet compacted.
     pub(super) log_bytes: u64,
 }
@@ -84,6 +86,7 @@ impl State {
             segments: Vec::new(),
             kernel: Kernel::available()[0],
             structures: true,
+            background: false,
             log_bytes: 0,
         }
     }
@@ -185,11 +188,7 @@ impl State {
         let last = &self.segments[keep..];
         let segments: Vec<&Segment> = last.iter().map(|searched| &searched.segment).collect();
         let merged = SearchSegment::new(merged(&segments)?);
-        // Whoever searches should not have to build clusters again.
-        if last.iter().any(SearchSegment::has_structure) {
-            // Searches can go without it.
-            let _ = merged.build_structure_beside();
-        }
+        self.build_structure(&merged, last.iter().any(SearchSegment::has_structure));
         self.segments.truncate(keep);
         self.segments.push(merged);
         Ok(())
@@ -219,13 +218,24 @@ impl State {
         Ok(removed)
     }
 
-    /// Puts one segment in the place of all, with clusters to search by if any had a search structure.
-    pub(super) fn replace(&mut self, segment: Segment) {
+    /// Puts one segment in the place of all.
+    pub(super) fn replace(&mut self, segment: SearchSegment) {
         let had_structure = self.segments.iter().any(SearchSegment::has_structure);
-        self.segments = vec![SearchSegment::new(segment)];
-        if had_structure {
+        self.build_structure(&segment, had_structure);
+        self.segments = vec![segment];
+    }
+
+    /// Builds the search structure of new segment: in the background if that is wanted, at once if those
+    /// had one that it takes the place of, so that whoever searches need not.
+    fn build_structure(&self, segment: &SearchSegment, had_structure: bool) {
+        if !self.structures || segment.has_structure() {
+            return;
+        }
+        if self.background {
+            segment.build_structure_in_background();
+        } else if had_structure {
             // Searches go without it, and tell what is damaged.
-            let _ = self.segments[0].build_structure_beside();
+            let _ = segment.build_structure_beside();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Searches of what an index holds at one moment: of all items or some, by codes or ranked again.
 
 use super::file::Opened;
-use super::search::{Filter, Goal, HasDistance, Hits, Ranked, Search, Weighing};
+use super::search::{Filter, Goal, Hits, Ranked, Search, Weighing};
 use super::state::State;
 use crate::kernel::VectorQuery;
 use crate::{Codes, Dial, Error, Features, Result, Weighed};
@@ -161,14 +161,15 @@ impl<'a> View<'a> {
     }
 
     fn hits(&self, codes: &Codes, weighing: &Weighing, goal: Goal) -> Result<Hits> {
-        self.run(codes, weighing, goal, |search| search.run(codes))
+        self.run(codes, weighing, goal, |hit| &mut hit.distance, |search| search.run(codes))
     }
 
-    fn run<H: HasDistance>(
+    fn run<H>(
         &self,
         codes: &Codes,
         weighing: &Weighing,
         goal: Goal,
+        distance: fn(&mut H) -> &mut u32,
         run: impl FnOnce(&Search<'_>) -> Result<Hits<H>>,
     ) -> Result<Hits<H>> {
         let State { segments, sets, kernel, structures, layout, .. } = self.state;
@@ -187,7 +188,7 @@ impl<'a> View<'a> {
             None => run(&search),
             Some(file) => file.reading(|| run(&search)),
         };
-        Ok(weighing.multiplied(found?))
+        Ok(weighing.multiplied(found?, distance))
     }
 }
 
@@ -250,7 +251,9 @@ impl Reranked<'_> {
         let prepared = function.prepared(features)?;
         let queries: Vec<VectorQuery> =
             prepared.chunks_exact(function.dim()).map(VectorQuery::new).collect();
-        self.view
-            .run(&codes, &weighing, goal, |search| search.rerank(&codes, &queries, candidates, k))
+        let distance: fn(&mut Ranked) -> &mut u32 = |hit| &mut hit.distance;
+        self.view.run(&codes, &weighing, goal, distance, |search| {
+            search.rerank(&codes, &queries, candidates, k)
+        })
     }
 }

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::block::{Contents, Ends, Outline, Shape};
+use super::branches::{Branch, Buckets};
 use super::split::{bit_to_split, has_bit, part};
-use super::{Branch, Buckets};
 use crate::Result;
 use crate::index::segment::{BLOCK, Columns, Kind};
 use crate::kernel::{Column, Layout, Lines, bytes_of};
@@ -18,12 +18,21 @@ const BRANCH: usize = 1 << 13;
 /// Codes looked at to cut all of them into parts.
 const SAMPLE: usize = 1 << 14;
 
-/// Items that are to be put into buckets together, roughly: it takes some 32 bytes of memory for each,
-/// with codes of 64 bits. The codes are read once for each such part.
-const TOGETHER: usize = 1 << 21;
+/// Items that are put into buckets together, roughly, or this part of all: it takes some forty bytes of
+/// memory for each, with codes of 64 bits. All codes are read once for each such part.
+const TOGETHER: usize = 1 << 20;
+const TOGETHER_PART: usize = 16;
 
 /// Items in a part, roughly, of which several are worked on side by side.
 const PART: usize = 1 << 18;
+
+/// Codes of fewer words are scanned in no time.
+const LEAST_WORDS: usize = 1 << 14;
+
+/// Whether codes are enough for buckets to pay, and not more than they can number.
+pub(in crate::index) fn are_worth_it(columns: &Columns) -> bool {
+    columns.code_words().len() >= LEAST_WORDS && columns.len() <= i32::MAX as usize
+}
 
 /// Puts the codes of a segment into buckets, in memory.
 ///
@@ -52,12 +61,11 @@ pub(in crate::index) fn build_to(
     mut write: impl FnMut(&[u64]) -> Result<()>,
 ) -> Result<Buckets> {
     let (layout, count) = (columns.layout(), columns.len());
-    columns.check_column(Kind::Codes)?;
     let parts = Parts::of(columns);
     let mut buckets = Buckets::empty(layout, count);
     let (mut start, mut first) = (0, 0u32);
-    for together in parts.together() {
-        let collected = parts.collect(columns, &together);
+    for together in parts.together(count) {
+        let collected = parts.collect(columns, &together)?;
         // In the order of parts, whatever the number of threads.
         let done: Vec<Vec<Made>> = collected.into_par_iter().map(|part| part.branches()).collect();
         for made in done.into_iter().flatten() {
@@ -109,18 +117,23 @@ impl Parts {
         let step = count.div_ceil(SAMPLE).max(1);
         let mut sample = vec![0; count.div_ceil(step) * width];
         let places = sample.chunks_exact_mut(width);
-        (0..count).step_by(step).zip(places).for_each(|(at, code)| layout.get(codes, at, code));
+        for (at, code) in (0..count).step_by(step).zip(places) {
+            layout.get(codes, at, code);
+            columns.have_read(at / BLOCK * BLOCK);
+        }
+        columns.have_read(count);
         let mut sizes = Vec::new();
         let root = Cut::of(&mut sample, width, PART.div_ceil(step), step, &mut sizes);
         Parts { root, sizes }
     }
 
     /// The parts that are worked on together: ranges of them.
-    fn together(&self) -> Vec<std::ops::Range<usize>> {
+    fn together(&self, count: usize) -> Vec<std::ops::Range<usize>> {
+        let most = TOGETHER.max(count / TOGETHER_PART);
         let mut ranges = Vec::new();
         let (mut start, mut items) = (0, 0);
         for (part, size) in self.sizes.iter().enumerate() {
-            if items + size > TOGETHER && part > start {
+            if items + size > most && part > start {
                 ranges.push(start..part);
                 (start, items) = (part, 0);
             }
@@ -141,7 +154,7 @@ impl Parts {
     }
 
     /// The codes and slots of some parts.
-    fn collect(&self, columns: &Columns, parts: &std::ops::Range<usize>) -> Vec<Part> {
+    fn collect(&self, columns: &Columns, parts: &std::ops::Range<usize>) -> Result<Vec<Part>> {
         let layout = columns.layout();
         let empty = |part: usize| Part::with_capacity(layout, self.sizes[part]);
         let mut collected: Vec<Part> = parts.clone().map(empty).collect();
@@ -149,6 +162,7 @@ impl Parts {
         for slot in 0..columns.len() {
             if slot.is_multiple_of(BLOCK) {
                 columns.have_read(slot);
+                columns.check(Kind::Codes, slot)?;
             }
             layout.get(columns.code_words(), slot, &mut code);
             let part = self.part_of(&code);
@@ -158,7 +172,8 @@ impl Parts {
                 part.slots.push(slot as u32);
             }
         }
-        collected
+        columns.have_read(columns.len());
+        Ok(collected)
     }
 }
 

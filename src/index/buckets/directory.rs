@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use super::block::{Outline, Shape};
-use super::{Branch, Buckets, Checked};
+use super::branches::{Branch, Buckets, Checked};
 use crate::index::segment::checksum_matches;
 use crate::kernel::{Column, Layout, Mapped, bytes_of};
 use crate::{Error, Result};

@@ -1,7 +1,7 @@
 //! The distance of the k-th nearest item, as far as it is known.
 
+use super::asked::Asked;
 use super::block::Block;
-use super::query::Asked;
 use crate::kernel::parts;
 
 /// Distances that are counted apart; larger ones are counted together with their neighbours.

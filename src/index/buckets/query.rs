@@ -1,37 +1,13 @@
 //! A query, from branch to branch and from bucket to bucket.
 
-use super::Buckets;
+use super::asked::Asked;
 use super::block::Block;
+use super::branches::Buckets;
 use super::nearest::Nearest;
 use super::slots::Sorter;
 use super::split::EXCEPTIONS;
-use crate::index::segment::is_set;
-use crate::kernel::{Comparison, Kernel, Run, Weights, hit, parts, prefetch};
+use crate::kernel::{Comparison, Run, Weights, hit, parts, prefetch};
 use crate::{Result, hamming};
-
-/// What is asked of buckets.
-#[derive(Clone, Copy)]
-pub(in crate::index) struct Asked<'a> {
-    pub(in crate::index) kernel: Kernel,
-    pub(in crate::index) code: &'a [u64],
-    /// What each bit weighs; 1 if nothing is said.
-    pub(in crate::index) weights: Option<&'a Weights>,
-    /// How many of the nearest; all below the limit if not said.
-    pub(in crate::index) k: Option<usize>,
-    /// Distances from this on are not wanted.
-    pub(in crate::index) limit: u32,
-    /// Bitmaps of slots: items may be found that have a bit in each.
-    pub(in crate::index) masks: &'a [&'a [u64]],
-    /// What it may cost, in codes scanned; beyond it, nothing is found.
-    pub(in crate::index) most: usize,
-}
-
-impl Asked<'_> {
-    /// Whether an item may be found.
-    pub(super) fn lets_through(&self, slot: u32) -> bool {
-        self.masks.iter().all(|mask| is_set(mask, slot as usize))
-    }
-}
 
 /// What it takes to look into a bucket, in codes scanned.
 const BUCKET_COST: usize = 96;

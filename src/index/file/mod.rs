@@ -3,7 +3,7 @@
 //! ```text
 //! page 0    magic, version, checksum; where the sections are
 //! pages 1-2 two commit marks that say in turn how far the log counts, each on a page of its own
-//! sections  text (JSON), function (safetensors), the columns, their checksums
+//! sections  text (JSON), function (safetensors), the columns, their checksums, the search structure
 //! log       records, each a change that is applied wholly or not at all
 //! ```
 //!
@@ -33,7 +33,8 @@ use self::log::{Log, Position};
 pub(super) use self::opened::Opened;
 pub(super) use self::read::{Access, OpenFor, open};
 pub(super) use self::write::{Contents, Run, write};
-use super::segment::{NewItems, Segment};
+use super::search::SearchSegment;
+use super::segment::NewItems;
 use super::state::State;
 use crate::file::is_at;
 use crate::{LabelNames, Result};
@@ -95,7 +96,7 @@ impl OpenFor {
 
     /// Writes a new file with one segment, renames it over the old one, and returns that segment, mapped;
     /// `None` where there is no file.
-    pub(super) fn rewrite(&mut self, contents: &Contents<'_>) -> Result<Option<Segment>> {
+    pub(super) fn rewrite(&mut self, contents: &Contents<'_>) -> Result<Option<SearchSegment>> {
         let log = match self {
             OpenFor::Nothing => return Ok(None),
             OpenFor::Reading(reader) => return Err(reader.file.read_only()),

@@ -13,6 +13,7 @@ use super::opened::Opened;
 use super::text::Text;
 use crate::codes::check_bits;
 use crate::file::remove_leftovers;
+use crate::index::buckets::Buckets;
 use crate::index::search::SearchSegment;
 use crate::index::segment::{Builder, Checksums, Columns, Kind, Segment, Shape, checksum_matches};
 use crate::index::state::State;
@@ -156,9 +157,29 @@ fn read_sections(bytes: &Mapped, header: Header, path: &Path) -> Result<State> {
         let columns = columns.ok_or_else(|| {
             wrong("is damaged: its columns are not as long as they should be".to_owned())
         })?;
-        state.segments.push(SearchSegment::new(Segment::new(columns)));
+        state.segments.push(with_structure(bytes, header, Segment::new(columns), path)?);
     }
     Ok(state)
+}
+
+/// A segment with the search structure that the file has of it, if it has one.
+fn with_structure(
+    bytes: &Mapped,
+    header: Header,
+    segment: Segment,
+    path: &Path,
+) -> Result<SearchSegment> {
+    if header.structure == [0, 0] {
+        return Ok(SearchSegment::new(segment));
+    }
+    let wrong = || Error::damaged(path, "is cut short: its search structure is not all there");
+    let section = within(header.structure).ok_or_else(wrong)?;
+    let columns = segment.columns();
+    let buckets = Buckets::mapped(columns.layout(), columns.len(), bytes, section, path)?;
+    Ok(match buckets {
+        Some(buckets) => SearchSegment::with_structure(segment, buckets),
+        None => SearchSegment::new(segment),
+    })
 }
 
 /// Where a section begins in the mapped bytes, and its length.
@@ -193,18 +214,19 @@ fn shape(header: &Header) -> Option<Shape> {
     Some(Shape { layout, labelled, vectors: vector_rows(header.vectors)? })
 }
 
-/// The columns of a file that was just written, as a segment.
-pub(super) fn written(file: &File, header: Header, path: &Path) -> Result<Segment> {
+/// What a file holds that was just written.
+pub(super) fn written(file: &File, header: Header, path: &Path) -> Result<SearchSegment> {
     if header.count == 0 {
         let (layout, vectors) = (Layout::new(header.bits as usize), vector_rows(header.vectors));
-        return Ok(Segment::new(Builder::new(layout, vectors.flatten(), 0).finish()));
+        let nothing = Builder::new(layout, vectors.flatten(), 0).finish();
+        return Ok(SearchSegment::new(Segment::new(nothing)));
     }
     let bytes = Mapped::map(file, HEAD as u64..header.log).map_err(Error::io(path))?;
     let [start, len] = header.sums.map(|number| number as usize);
     let sums = bytes.get(start - HEAD..start - HEAD + len);
     let columns = sums.and_then(|sums| columns(&bytes, header, sums, path));
     let columns = columns.ok_or_else(|| Error::damaged(path, "was not written as it should be"))?;
-    Ok(Segment::new(columns))
+    with_structure(&bytes, header, Segment::new(columns), path)
 }
 
 impl Reader {

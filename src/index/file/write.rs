@@ -10,8 +10,10 @@ use super::log::{MARKS, Position, mark_bytes};
 use super::read::written;
 use super::text::Text;
 use crate::file::{AtomicFile, destination, is_at};
+use crate::index::buckets::{are_worth_it, build_to};
 use crate::index::segment::{BLOCK, Builder, Item, Kind, Segment, Shape};
 use crate::index::state::State;
+use crate::kernel::bytes_of;
 use crate::{Error, HashFunction, Result};
 
 /// Sections begin at multiples of this.
@@ -78,7 +80,7 @@ impl Run {
     pub(in crate::index) fn write(state: &State, path: &Path) -> Result<(Run, Segment)> {
         let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| state.each_in_order(call);
         let (mut file, header) = prepare(&Contents::of(state, &each)?, 0, path)?;
-        let segment = written(file.file(), header, path)?;
+        let segment = written(file.file(), header, path)?.segment;
         let segment = segment.to_read_once(file.file()).map_err(Error::io(path))?;
         Ok((Run { _file: file }, segment))
     }
@@ -116,7 +118,7 @@ impl Writer<'_> {
         self.at(sums_at[0], &sums)?;
         let mut checksum = crc32fast::Hasher::new();
         [text, function, &sums].iter().for_each(|section| checksum.update(section));
-        let header = Header {
+        let mut header = Header {
             bits: shape.layout.bits() as u64,
             count: count as u64,
             labelled: u64::from(shape.labelled),
@@ -131,11 +133,36 @@ impl Writer<'_> {
             vectors: shape.vectors.map_or([0; 3], vector_numbers),
         };
         self.file.set_len(log).map_err(Error::io(self.path))?;
+        if contents.state.structures {
+            self.structure(&mut header)?;
+        }
         for mark in MARKS {
-            self.at(mark as u64, &mark_bytes(Position { last, end: log }))?;
+            self.at(mark as u64, &mark_bytes(Position { last, end: header.log }))?;
         }
         self.at(0, &header.to_bytes())?;
         Ok(header)
+    }
+
+    /// Writes a search structure of the codes that were just written, where the log would begin, unless
+    /// they are few.
+    fn structure(&mut self, header: &mut Header) -> Result<()> {
+        let segment = written(self.file, *header, self.path)?.segment;
+        let segment = segment.to_read_once(self.file).map_err(Error::io(self.path))?;
+        if !are_worth_it(segment.columns()) {
+            return Ok(());
+        }
+        let start = header.log;
+        let mut end = start;
+        let mut append = |words: &[u64]| {
+            let place = end;
+            end += size_of_val(words) as u64;
+            self.at(place, bytes_of(words))
+        };
+        let buckets = build_to(segment.columns(), &mut append)?;
+        append(&buckets.directory())?;
+        header.structure = [start, end - start];
+        header.log = end.next_multiple_of(ALIGNED);
+        self.file.set_len(header.log).map_err(Error::io(self.path))
     }
 
     /// Writes all items into the columns that begin at these places; the checksums of their blocks,

@@ -84,35 +84,16 @@ impl<H: Serialize> Serialize for Hits<H> {
     }
 }
 
-/// What was found at a distance.
-pub(in crate::index) trait HasDistance {
-    fn distance_mut(&mut self) -> &mut u32;
-}
-
-impl HasDistance for Hit {
-    fn distance_mut(&mut self) -> &mut u32 {
-        &mut self.distance
-    }
-}
-
-impl HasDistance for Ranked {
-    fn distance_mut(&mut self) -> &mut u32 {
-        &mut self.distance
-    }
-}
-
-impl<H: HasDistance> Hits<H> {
-    /// Makes all distances so many times as large.
-    pub(super) fn multiply(&mut self, factor: u32) {
-        self.hits.iter_mut().for_each(|hit| *hit.distance_mut() *= factor);
-    }
-}
-
 impl<H> Hits<H> {
     pub(super) fn with_capacity(queries: usize, hits: usize) -> Self {
         let mut offsets = Vec::with_capacity(queries + 1);
         offsets.push(0);
         Hits { offsets, hits: Vec::with_capacity(hits) }
+    }
+
+    /// All hits, to be changed.
+    pub(super) fn all_mut(&mut self) -> &mut [H] {
+        &mut self.hits
     }
 
     /// Appends a row, written to the end of all hits.

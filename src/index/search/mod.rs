@@ -20,7 +20,6 @@ use rayon::prelude::*;
 pub use self::filter::Filter;
 use self::found::Found;
 pub(super) use self::goal::Goal;
-pub(super) use self::hits::HasDistance;
 pub use self::hits::{Hit, Hits, Ranked};
 pub(super) use self::query::Search;
 use self::query::SegmentQueries;

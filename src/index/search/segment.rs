@@ -6,6 +6,7 @@ use super::cache::SelectionCache;
 use super::selection::Selection;
 use super::structure::LazyStructure;
 use crate::Result;
+use crate::index::buckets::Buckets;
 use crate::index::segment::{Columns, Segment};
 
 /// A segment, and beside it what makes searches of its columns faster. That is shared by all clones,
@@ -25,6 +26,12 @@ struct SearchAids {
 impl SearchSegment {
     pub(in crate::index) fn new(segment: Segment) -> Self {
         SearchSegment { segment, aids: Arc::default() }
+    }
+
+    /// A segment with the search structure that its file has.
+    pub(in crate::index) fn with_structure(segment: Segment, buckets: Buckets) -> Self {
+        let structure = LazyStructure::of(buckets);
+        SearchSegment { segment, aids: Arc::new(SearchAids { structure, ..Default::default() }) }
     }
 
     pub(super) fn columns(&self) -> &Columns {
@@ -55,15 +62,33 @@ impl SearchSegment {
         }
     }
 
+    /// The same on a thread of its own, while searches go on without.
+    pub(in crate::index) fn build_structure_in_background(&self) {
+        let (segment, name) = (self.clone(), "search structure".to_owned());
+        // Searches can go without it, so nobody asks how it went, or whether there was a thread to be had.
+        let _ = std::thread::Builder::new().name(name).spawn(move || {
+            let _ = segment.build_structure_beside();
+        });
+    }
+
+    /// Reads the search structure and compares it with the codes, if it has one.
+    pub(in crate::index) fn verify_structure(&self) -> Result<()> {
+        self.aids.structure.built().map_or(Ok(()), |built| built.verify(self.columns()))
+    }
+
+    /// The bytes of its search structure, in memory or mapped.
+    pub(in crate::index) fn structure_bytes(&self) -> usize {
+        self.aids.structure.bytes()
+    }
+
     /// The same segment, without what made its searches faster.
     pub(in crate::index) fn without_structure(&self) -> Self {
         SearchSegment::new(self.segment.clone())
     }
 
-    /// Bytes beyond those of the columns.
+    /// Bytes beyond those of the columns and of the search structure.
     pub(in crate::index) fn extra_memory(&self) -> usize {
-        let beside = self.aids.structure.memory() + self.aids.selections.memory();
-        self.segment.extra_memory() + beside
+        self.segment.extra_memory() + self.aids.selections.memory()
     }
 
     /// The items whose label set is one of these, which ascend.

@@ -5,11 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::goal::Goal;
 use crate::Result;
-use crate::index::buckets::{Buckets, build};
+use crate::index::buckets::{Buckets, are_worth_it, build};
 use crate::index::segment::Columns;
-
-/// Segments with fewer words of codes are scanned in no time.
-const LEAST_WORDS: usize = 1 << 14;
 
 /// What it takes to build, in comparisons per code.
 const COST: u64 = 1 << 11;
@@ -51,8 +48,7 @@ impl LazyStructure {
     /// Builds it now, unless there are too few codes. One thread builds, and nobody waits for it: the
     /// threads that it wants to use may be busy here.
     pub(super) fn build(&self, columns: &Columns) -> Result<Option<&Buckets>> {
-        let few = columns.code_words().len() < LEAST_WORDS;
-        if few || self.building.swap(true, Ordering::Relaxed) {
+        if !are_worth_it(columns) || self.building.swap(true, Ordering::Relaxed) {
             return Ok(self.built.get());
         }
         match build(columns) {
@@ -65,8 +61,9 @@ impl LazyStructure {
         }
     }
 
-    pub(super) fn memory(&self) -> usize {
-        self.built.get().map_or(0, Buckets::memory)
+    /// The bytes of all of it, in memory or mapped.
+    pub(super) fn bytes(&self) -> usize {
+        self.built.get().map_or(0, |built| built.memory() + built.block_bytes())
     }
 
     /// How such searches went so far.

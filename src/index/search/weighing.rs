@@ -1,7 +1,7 @@
 //! What the bits of queries weigh in a search.
 
 use super::goal::Goal;
-use super::hits::{HasDistance, Hits};
+use super::hits::Hits;
 use crate::Weighed;
 use crate::kernel::Weights;
 
@@ -50,9 +50,13 @@ impl Weighing {
     }
 
     /// Hits with their distances as they were asked for.
-    pub(in crate::index) fn multiplied<H: HasDistance>(&self, mut hits: Hits<H>) -> Hits<H> {
+    pub(in crate::index) fn multiplied<H>(
+        &self,
+        mut hits: Hits<H>,
+        distance: fn(&mut H) -> &mut u32,
+    ) -> Hits<H> {
         if self.divisor > 1 {
-            hits.multiply(self.divisor);
+            hits.all_mut().iter_mut().for_each(|hit| *distance(hit) *= self.divisor);
         }
         hits
     }
