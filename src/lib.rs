@@ -258,7 +258,7 @@ pub use codes::{Codes, MAX_BITS, hamming};
 pub use error::{Error, ErrorKind, Result};
 pub use hash::{Compact, HashFunction, HashParts, Lift};
 pub use index::{
-    Filter, Hit, Hits, Index, IndexBuilder, Item, Ranked, Reranked, Snapshot, Statistics, View,
+    Filter, Hit, Hits, Index, IndexBuilder, Item, RankedHit, Reranked, Snapshot, Statistics, View,
 };
 pub use kernel::{Kernel, VectorFormat};
 pub use labels::{LabelList, LabelNames};

@@ -1,7 +1,7 @@
 //! Searches of what an index holds at one moment: of all items or some, by codes or ranked again.
 
 use super::file::Opened;
-use super::search::{Filter, Goal, Hits, Ranked, Search};
+use super::search::{Filter, Goal, Hits, RankedHit, Search};
 use super::state::State;
 use crate::kernel::VectorQuery;
 use crate::{Codes, Error, Features, Result};
@@ -130,7 +130,7 @@ impl Reranked<'_> {
     /// # Errors
     /// As for [`Snapshot::search`](crate::Snapshot::search), when candidates are 0, and when the index
     /// keeps no vectors ([`Error::VectorsNotKept`]).
-    pub fn search(&self, features: Features<'_>, k: usize) -> Result<Hits<Ranked>> {
+    pub fn search(&self, features: Features<'_>, k: usize) -> Result<Hits<RankedHit>> {
         check_positive("k", k)?;
         self.run(features, Goal::Nearest(self.candidates.max(k)), self.candidates.max(k), k)
     }
@@ -140,7 +140,7 @@ impl Reranked<'_> {
     ///
     /// # Errors
     /// As for [`search`](Reranked::search).
-    pub fn within(&self, features: Features<'_>, radius: u32) -> Result<Hits<Ranked>> {
+    pub fn within(&self, features: Features<'_>, radius: u32) -> Result<Hits<RankedHit>> {
         self.run(features, Goal::Within(radius), self.candidates, usize::MAX)
     }
 
@@ -150,7 +150,7 @@ impl Reranked<'_> {
         goal: Goal,
         candidates: usize,
         k: usize,
-    ) -> Result<Hits<Ranked>> {
+    ) -> Result<Hits<RankedHit>> {
         check_positive("rerank", self.candidates)?;
         let state = self.view.state;
         let function = state.function.as_ref().ok_or(Error::NoFunction)?;
