@@ -8,6 +8,7 @@
 #![allow(missing_docs)]
 
 mod codes;
+mod rerank;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use hashbrook::{Codes, Filter, Index, Kernel, Labels, hamming};
 fn main() {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let benches: [(&str, fn()); 9] = [
+    let benches: [(&str, fn()); 10] = [
         ("ceilings", ceilings),
         ("search", search),
         ("share", share),
@@ -28,6 +29,7 @@ fn main() {
         ("filters", filters),
         ("files", files),
         ("duplicates", duplicates),
+        ("rerank", rerank::rerank),
     ];
     for (name, bench) in benches {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {

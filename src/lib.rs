@@ -259,7 +259,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use hash::dial::{Dial, Weighed};
 pub use hash::{Compact, HashFunction, HashParts, Lift};
 pub use index::{
-    Filter, Hit, Hits, Index, IndexBuilder, Item, Ranked, Reranked, Snapshot, Statistics, View,
+    Filter, Hit, Hits, Index, IndexBuilder, Item, RankedHit, Reranked, Snapshot, Statistics, View,
 };
 pub use kernel::{Kernel, VectorFormat};
 pub use labels::{LabelList, LabelNames};

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 pub use self::build::IndexBuilder;
 use self::file::{Access, Locking, OpenFor};
-pub use self::search::{Filter, Hit, Hits, Ranked};
+pub use self::search::{Filter, Hit, Hits, RankedHit};
 pub use self::snapshot::{Item, Snapshot, Statistics};
 use self::state::State;
 pub use self::view::{Reranked, View};

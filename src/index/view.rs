@@ -1,7 +1,7 @@
 //! Searches of what an index holds at one moment: of all items or some, by codes or ranked again.
 
 use super::file::Opened;
-use super::search::{Filter, Goal, Hits, Ranked, Search, Weighing};
+use super::search::{Filter, Goal, Hits, RankedHit, Search, Weighing};
 use super::state::State;
 use crate::kernel::VectorQuery;
 use crate::{Codes, Dial, Error, Features, Result, Weighed};
@@ -220,7 +220,7 @@ impl Reranked<'_> {
     /// # Errors
     /// As for [`Snapshot::search`](crate::Snapshot::search), when candidates are 0, and when the index
     /// keeps no vectors ([`Error::VectorsNotKept`]).
-    pub fn search(&self, features: Features<'_>, k: usize) -> Result<Hits<Ranked>> {
+    pub fn search(&self, features: Features<'_>, k: usize) -> Result<Hits<RankedHit>> {
         check_positive("k", k)?;
         self.run(features, Goal::Nearest(self.candidates.max(k)), self.candidates.max(k), k)
     }
@@ -230,7 +230,7 @@ impl Reranked<'_> {
     ///
     /// # Errors
     /// As for [`search`](Reranked::search).
-    pub fn within(&self, features: Features<'_>, radius: u32) -> Result<Hits<Ranked>> {
+    pub fn within(&self, features: Features<'_>, radius: u32) -> Result<Hits<RankedHit>> {
         self.run(features, Goal::Within(radius), self.candidates, usize::MAX)
     }
 
@@ -240,7 +240,7 @@ impl Reranked<'_> {
         goal: Goal,
         candidates: usize,
         k: usize,
-    ) -> Result<Hits<Ranked>> {
+    ) -> Result<Hits<RankedHit>> {
         check_positive("rerank", self.candidates)?;
         let state = self.view.state;
         let function = state.function.as_ref().ok_or(Error::NoFunction)?;
@@ -251,7 +251,7 @@ impl Reranked<'_> {
         let prepared = function.prepared(features)?;
         let queries: Vec<VectorQuery> =
             prepared.chunks_exact(function.dim()).map(VectorQuery::new).collect();
-        let distance: fn(&mut Ranked) -> &mut u32 = |hit| &mut hit.distance;
+        let distance: fn(&mut RankedHit) -> &mut u32 = |hit| &mut hit.distance;
         self.view.run(&codes, &weighing, goal, distance, |search| {
             search.rerank(&codes, &queries, candidates, k)
         })

@@ -52,8 +52,11 @@ fn empty(vectors: bool) -> Index {
     }
 }
 
+/// An item: id, code, labels, vector.
+type Whole = (u64, Vec<u64>, Vec<u32>, Option<Vec<f32>>);
+
 /// Everything in an index.
-fn all(index: &Index) -> Vec<(u64, Vec<u64>, Vec<u32>, Option<Vec<f32>>)> {
+fn all(index: &Index) -> Vec<Whole> {
     let ids = index.ids().unwrap();
     let item = |id: u64| {
         let item = index.get(id).unwrap().unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hashbrook::{
     Codes, Error, Features, Filter, HashFunction, HashParts, Hits, Index, IndexBuilder, Labels,
-    Ranked, Snapshot, VectorFormat, hamming,
+    RankedHit, Snapshot, VectorFormat, hamming,
 };
 use proptest::prelude::*;
 
@@ -76,7 +76,7 @@ const CLOSE: f64 = 3e-4;
 
 /// Compares one row with what sorting everything gives: candidates by (distance, id), then cosines.
 fn check_row(
-    found: &[Ranked],
+    found: &[RankedHit],
     (code, query): (&[u64], &[f32]),
     items: &BTreeMap<u64, &Kept>,
     (candidates, k, radius): (usize, usize, u32),
@@ -87,7 +87,7 @@ fn check_row(
     sorted.sort_unstable();
     sorted.truncate(candidates);
     assert_eq!(found.len(), k.min(sorted.len()));
-    let in_order = |pair: &[Ranked]| {
+    let in_order = |pair: &[RankedHit]| {
         let [one, other] = pair else { unreachable!("of two") };
         one.cosine > other.cosine || (one.cosine == other.cosine && one.id < other.id)
     };
@@ -105,7 +105,11 @@ fn check_row(
 }
 
 /// Compares all sorts of searches with the model, which knows vectors as they were given.
-fn check(index: &Snapshot, model: &BTreeMap<u64, (Vec<f32>, u32)>, seed: u64) -> Vec<Hits<Ranked>> {
+fn check(
+    index: &Snapshot,
+    model: &BTreeMap<u64, (Vec<f32>, u32)>,
+    seed: u64,
+) -> Vec<Hits<RankedHit>> {
     let function = index.function().unwrap();
     let mut kept = BTreeMap::new();
     for (&id, (vector, label)) in model {

@@ -25,7 +25,7 @@ impl Hit {
 /// An item that was found by its code and ranked by its vector.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Ranked {
+pub struct RankedHit {
     /// Whose it is.
     pub id: u64,
     /// The cosine of its vector and the query, from -1 to 1.
@@ -34,19 +34,19 @@ pub struct Ranked {
     pub distance: u32,
 }
 
-impl Ranked {
+impl RankedHit {
     /// An item with a cosine and a distance.
-    pub fn new(id: u64, cosine: f32, distance: u32) -> Ranked {
-        Ranked { id, cosine, distance }
+    pub fn new(id: u64, cosine: f32, distance: u32) -> RankedHit {
+        RankedHit { id, cosine, distance }
     }
 
     /// The largest cosine first, and then the smallest id.
-    pub(super) fn order(one: &Ranked, other: &Ranked) -> Ordering {
+    pub(super) fn order(one: &RankedHit, other: &RankedHit) -> Ordering {
         other.cosine.total_cmp(&one.cosine).then(one.id.cmp(&other.id))
     }
 }
 
-/// What several queries found, each in order of distance and id; [`Ranked`] hits in order of cosine and
+/// What several queries found, each in order of distance and id; [`RankedHit`] hits in order of cosine and
 /// id.
 ///
 /// The hits of all queries stand in one list, and [`offsets`](Hits::offsets) cut it, as compressed sparse rows

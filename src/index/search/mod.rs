@@ -20,7 +20,7 @@ use rayon::prelude::*;
 pub use self::filter::Filter;
 use self::found::Found;
 pub(super) use self::goal::Goal;
-pub use self::hits::{Hit, Hits, Ranked};
+pub use self::hits::{Hit, Hits, RankedHit};
 pub(super) use self::query::Search;
 use self::query::SegmentQueries;
 pub(super) use self::segment::SearchSegment;

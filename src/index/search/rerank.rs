@@ -1,7 +1,7 @@
 //! What codes find, ranked again by the vectors.
 
 use super::found::Found;
-use super::hits::{Hits, Ranked};
+use super::hits::{Hits, RankedHit};
 use super::query::Search;
 use crate::index::segment::Kind;
 use crate::kernel::VectorQuery;
@@ -34,7 +34,7 @@ impl Search<'_> {
         queries: &[VectorQuery],
         candidates: usize,
         k: usize,
-    ) -> Result<Hits<Ranked>> {
+    ) -> Result<Hits<RankedHit>> {
         self.run_by(codes, |query, mut found: Vec<Candidate>| {
             found.truncate(candidates);
             self.rank(&queries[query], found, k)
@@ -46,7 +46,7 @@ impl Search<'_> {
         query: &VectorQuery,
         mut found: Vec<Candidate>,
         k: usize,
-    ) -> Result<Vec<Ranked>> {
+    ) -> Result<Vec<RankedHit>> {
         // In order of slots, so that pages of a file, and lines of memory, are gone through once. They
         // come in runs of ascending slots, one for each distance, which a stable sort makes use of.
         found.sort_by_key(|candidate| (candidate.segment, candidate.slot));
@@ -63,18 +63,18 @@ impl Search<'_> {
             }
             start = end;
         }
-        let ranked = |(candidate, cosine): (&Candidate, f32)| Ranked {
+        let ranked = |(candidate, cosine): (&Candidate, f32)| RankedHit {
             id: candidate.id,
             // One zero: -0 would come after 0.
             cosine: cosine + 0.0,
             distance: candidate.distance,
         };
-        let mut ranked: Vec<Ranked> = found.iter().zip(cosines).map(ranked).collect();
+        let mut ranked: Vec<RankedHit> = found.iter().zip(cosines).map(ranked).collect();
         if k < ranked.len() {
-            ranked.select_nth_unstable_by(k, Ranked::order);
+            ranked.select_nth_unstable_by(k, RankedHit::order);
             ranked.truncate(k);
         }
-        ranked.sort_unstable_by(Ranked::order);
+        ranked.sort_unstable_by(RankedHit::order);
         Ok(ranked)
     }
 }

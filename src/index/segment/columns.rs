@@ -1,163 +1,18 @@
 //! The columns of a segment: what each item has, in memory or in a mapped file.
 //!
-//! This file is the one description of them. What builds, merges, writes, maps and checks
-//! columns goes over [`Kind::ALL`]; a new kind of column is a variant, its size and name, a field
-//! of [`Columns`] and [`Builder`], and a field of [`Item`] and [`NewItems`].
+//! What builds, merges, writes, maps and checks columns goes over [`Kind::ALL`] (`kind.rs`).
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::kernel::{Column, Layout, Lines, Mapped, VectorRows};
-use crate::{Codes, Error, Labels, Result};
-
-/// Items that are written together. Their checksum is taken together, too, but for vectors.
-pub(in crate::index) const BLOCK: usize = 1 << 16;
-
-/// Items whose vectors have a checksum together: few, since they are large, and a search looks at some
-/// here and there.
-const VECTORS_BLOCK: usize = 1 << 8;
-const _: () = assert!(BLOCK.is_multiple_of(VECTORS_BLOCK));
+use super::kind::{Kind, Shape};
+use crate::kernel::{Column, Layout, Mapped, VectorRows};
+use crate::{Error, Result};
 
 /// So many ids are looked up together, and not each with a look at the checksum of its block.
 const MANY_IDS: usize = 1 << 12;
-
-/// The kinds of columns, in the order in which files have them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::index) enum Kind {
-    Ids,
-    Codes,
-    /// The number of each item's label set. A segment without it has no labels.
-    Labels,
-    /// The vectors, prepared, where the index keeps them.
-    Vectors,
-}
-
-/// What the items of an index have beside ids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::index) struct Shape {
-    pub(in crate::index) layout: Layout,
-    pub(in crate::index) labelled: bool,
-    pub(in crate::index) vectors: Option<VectorRows>,
-}
-
-impl Kind {
-    pub(in crate::index) const ALL: [Kind; 4] =
-        [Kind::Ids, Kind::Codes, Kind::Labels, Kind::Vectors];
-
-    /// What it is called in messages.
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Ids => "ids",
-            Kind::Codes => "codes",
-            Kind::Labels => "labels",
-            Kind::Vectors => "vectors",
-        }
-    }
-
-    /// The bytes of so many items; 0 where there is no such column.
-    pub(in crate::index) fn size(self, shape: Shape, items: usize) -> usize {
-        match self {
-            Kind::Ids => 8 * items,
-            Kind::Codes => 8 * shape.layout.words(items),
-            Kind::Labels if shape.labelled => 4 * items,
-            Kind::Vectors => shape.vectors.map_or(0, |rows| rows.bytes() * items),
-            Kind::Labels => 0,
-        }
-    }
-
-    /// How many items have a checksum together.
-    pub(in crate::index) fn block(self) -> usize {
-        if self == Kind::Vectors { VECTORS_BLOCK } else { BLOCK }
-    }
-
-    /// The kinds of columns that a segment has.
-    pub(in crate::index) fn of(shape: Shape) -> impl Iterator<Item = Kind> {
-        Kind::ALL.into_iter().filter(move |&kind| match kind {
-            Kind::Labels => shape.labelled,
-            Kind::Vectors => shape.vectors.is_some(),
-            _ => true,
-        })
-    }
-}
-
-/// One item, as the columns have it.
-#[derive(Clone, Copy)]
-pub(in crate::index) struct Item<'a> {
-    pub(in crate::index) id: u64,
-    pub(in crate::index) code: &'a [u64],
-    pub(in crate::index) label_set: u32,
-    /// The bytes of its vector; none if the index keeps none.
-    pub(in crate::index) vector: &'a [u8],
-}
-
-/// Items to be put in.
-#[derive(Clone, Copy)]
-pub(in crate::index) struct NewItems<'a> {
-    pub(in crate::index) ids: &'a [u64],
-    pub(in crate::index) codes: &'a Codes,
-    pub(in crate::index) labels: Option<Labels<'a>>,
-    /// The bytes of their vectors, row after row, where the index keeps them.
-    pub(in crate::index) vectors: Option<(VectorRows, &'a [u8])>,
-}
-
-impl NewItems<'_> {
-    /// Their order by id, each of which must be given once.
-    pub(in crate::index) fn order(&self) -> Result<Vec<usize>> {
-        let (ids, items) = (self.ids, self.codes.len());
-        if ids.len() != items {
-            return Err(Error::IdCount { ids: ids.len(), items });
-        }
-        let mut order: Vec<usize> = (0..ids.len()).collect();
-        if !ids.is_sorted_by(|left, right| left < right) {
-            order.sort_unstable_by_key(|&at| ids[at]);
-            let twice = order.windows(2).find(|pair| ids[pair[0]] == ids[pair[1]]);
-            if let Some(pair) = twice {
-                return Err(Error::IdTwice(ids[pair[0]]));
-            }
-        }
-        Ok(order)
-    }
-
-    /// Fails if they do not fit each other, or what an index holds: codes of this layout, and vectors
-    /// in these rows if any.
-    pub(in crate::index) fn check(
-        &self,
-        layout: Layout,
-        vectors: Option<VectorRows>,
-    ) -> Result<()> {
-        self.codes.expect_bits(layout.bits())?;
-        let rows = self.codes.len();
-        let whole = |(given, bytes): (VectorRows, &[u8])| {
-            Some(given) == vectors && bytes.len() == rows * given.bytes()
-        };
-        if !self.vectors.map_or(vectors.is_none(), whole) {
-            return Err(Error::VectorsMissing);
-        }
-        match self.labels {
-            Some(labels) if labels.len() != rows => {
-                Err(Error::LabelCount { rows, labels: labels.len() })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Their bytes, without labels.
-    pub(in crate::index) fn bytes(&self) -> usize {
-        let vectors = self.vectors.map_or(0, |(_, bytes)| bytes.len());
-        size_of_val(self.ids) + size_of_val(self.codes.words()) + vectors
-    }
-
-    /// One of them, whose labels are set number `label_set`.
-    pub(in crate::index) fn item(&self, at: usize, label_set: u32) -> Item<'_> {
-        let vector = self.vectors.map_or(&[][..], |(rows, bytes)| {
-            let size = rows.bytes();
-            &bytes[at * size..(at + 1) * size]
-        });
-        Item { id: self.ids[at], code: self.codes.code(at), label_set, vector }
-    }
-}
 
 /// Items by ascending id, which never change. Where an item stands is its slot; slots are in the
 /// order of ids, so whatever comes in order of slots is in order of ids.
@@ -177,7 +32,7 @@ pub(in crate::index) struct Columns {
 /// The vectors of all items.
 pub(in crate::index) struct Vectors {
     pub(in crate::index) rows: VectorRows,
-    bytes: Column<u8>,
+    pub(super) bytes: Column<u8>,
 }
 
 impl Vectors {
@@ -219,91 +74,8 @@ pub(in crate::index) fn checksum_matches(stored: u32, found: u32) -> bool {
     stored == found || cfg!(fuzzing)
 }
 
-/// Items being put together, in ascending order of ids.
-pub(in crate::index) struct Builder {
-    layout: Layout,
-    ids: Vec<u64>,
-    codes: Lines,
-    labels: Vec<u32>,
-    labelled: bool,
-    rows: Option<VectorRows>,
-    /// In lines of the cache, so that a search looks at few of them for a row.
-    vectors: Lines,
-}
-
-impl Builder {
-    pub(in crate::index) fn new(layout: Layout, rows: Option<VectorRows>, room: usize) -> Self {
-        let vector_bytes = rows.map_or(0, |rows| rows.bytes() * room);
-        Builder {
-            layout,
-            ids: Vec::with_capacity(room),
-            codes: Lines::with_capacity(layout.words(room)),
-            labels: Vec::new(),
-            labelled: false,
-            rows,
-            vectors: Lines::with_capacity(vector_bytes.div_ceil(8)),
-        }
-    }
-
-    pub(in crate::index) fn len(&self) -> usize {
-        self.ids.len()
-    }
-
-    pub(in crate::index) fn push(&mut self, item: Item<'_>) {
-        let at = self.ids.len();
-        self.ids.push(item.id);
-        self.codes.resize(self.layout.words(at + 1));
-        self.layout.put(&mut self.codes, at, item.code);
-        if item.label_set != 0 && !self.labelled {
-            self.labelled = true;
-            self.labels.resize(at, 0);
-        }
-        if self.labelled {
-            self.labels.push(item.label_set);
-        }
-        if let Some(rows) = self.rows {
-            let size = rows.bytes();
-            self.vectors.resize(((at + 1) * size).div_ceil(8));
-            self.vectors.bytes_mut()[at * size..(at + 1) * size].copy_from_slice(item.vector);
-        }
-    }
-
-    /// The bytes of a column, as they stand in a file.
-    pub(in crate::index) fn bytes(&mut self, kind: Kind) -> &[u8] {
-        match kind {
-            Kind::Ids => crate::kernel::bytes_of(&self.ids),
-            Kind::Codes => crate::kernel::bytes_of::<u64>(&self.codes),
-            Kind::Labels => {
-                self.labels.resize(self.ids.len(), 0);
-                crate::kernel::bytes_of(&self.labels)
-            }
-            Kind::Vectors => {
-                let size = self.rows.map_or(0, VectorRows::bytes);
-                &self.vectors.bytes_mut()[..size * self.ids.len()]
-            }
-        }
-    }
-
-    /// Begins anew, with the memory it has.
-    pub(in crate::index) fn clear(&mut self) {
-        self.ids.clear();
-        self.codes.clear();
-        self.labels.clear();
-        self.labelled = false;
-        self.vectors.clear();
-    }
-
-    pub(in crate::index) fn finish(self) -> Columns {
-        let labels = self.labelled.then_some(Column::Owned(self.labels));
-        let (ids, codes) = (Column::Owned(self.ids), Column::Lines(self.codes));
-        let bytes = Column::Lines(self.vectors);
-        let vectors = self.rows.map(|rows| Vectors { rows, bytes });
-        Columns::new(self.layout, ids, codes, labels, vectors, None)
-    }
-}
-
 impl Columns {
-    fn new(
+    pub(super) fn new(
         layout: Layout,
         ids: Column<u64>,
         codes: Column<u64>,

@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::columns::{BLOCK, Builder, Item};
+use super::builder::Builder;
+use super::item::Item;
+use super::kind::BLOCK;
 use super::live::Segment;
 use crate::Result;
 

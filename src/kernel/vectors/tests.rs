@@ -1,4 +1,6 @@
+use super::rows::direction;
 use super::*;
+use crate::kernel::squared_norm;
 
 fn vectors(dim: usize, count: usize, scale: f32) -> Vec<f32> {
     let value = |at: usize| ((at * at % 1013) as f32 * 0.37 + at as f32).sin() * scale;
@@ -30,7 +32,7 @@ fn cosines_are_those_of_the_vectors_by_every_instruction_set() {
             if !rows.lengths {
                 let mut unit = Vec::new();
                 for vector in given.chunks_exact_mut(dim) {
-                    direction(&vector.to_vec(), &mut unit);
+                    direction(vector, &mut unit);
                     vector.copy_from_slice(&unit);
                 }
             }

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::super::instructions::Feature;
-use super::{Given, LANES, VectorFormat};
+use super::rows::{Given, LANES, VectorFormat};
 
 /// How many rows ahead memory is asked for: rows of a large column are rarely in a cache.
 const AHEAD: usize = 8;
