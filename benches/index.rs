@@ -8,6 +8,9 @@
 #![allow(missing_docs)]
 
 mod codes;
+#[path = "../tests/data/mod.rs"]
+mod data;
+mod dial;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -18,7 +21,7 @@ use hashbrook::{Codes, Filter, Index, Kernel, Labels, hamming};
 fn main() {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let benches: [(&str, fn()); 9] = [
+    let benches: [(&str, fn()); 10] = [
         ("ceilings", ceilings),
         ("search", search),
         ("share", share),
@@ -26,6 +29,7 @@ fn main() {
         ("threads", threads),
         ("single", single),
         ("filters", filters),
+        ("dial", dial::dial),
         ("files", files),
         ("duplicates", duplicates),
     ];
