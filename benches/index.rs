@@ -8,6 +8,9 @@
 #![allow(missing_docs)]
 
 mod codes;
+#[path = "../tests/data/mod.rs"]
+mod data;
+mod dial;
 mod rerank;
 
 use std::hint::black_box;
@@ -27,6 +30,7 @@ fn main() {
         ("threads", threads),
         ("single", single),
         ("filters", filters),
+        ("dial", dial::dial),
         ("files", files),
         ("duplicates", duplicates),
         ("rerank", rerank::rerank),

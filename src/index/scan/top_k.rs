@@ -197,26 +197,19 @@ mod tests {
             k in 1..1500usize,
             chunk in 1..700usize,
             guess: bool,
-            anew: bool,
         ) {
             let hit = |(at, &distance): (u32, &u32)| hit(distance * step, at);
             let all: Vec<u64> = (0..).zip(&distances).map(hit).collect();
-            // First those with even slots, and then others, which may stand before them.
-            let (first, last): (Vec<u64>, Vec<u64>) =
-                all.iter().partition(|&&hit| !anew || parts(hit).1 % 2 == 0);
             let mut top = TopK::nearest(k, 40 * step + 1);
             let mut seen = 0;
-            for part in [first, last] {
-                for chunk in part.chunks(chunk) {
-                    let limit = top.limit();
-                    top.hits.extend(chunk.iter().filter(|&&hit| parts(hit).0 < limit));
-                    top.settle();
-                    seen += chunk.len();
-                    if guess && seen < all.len() {
-                        top.guess(seen, all.len());
-                    }
+            for chunk in all.chunks(chunk) {
+                let limit = top.limit();
+                top.hits.extend(chunk.iter().filter(|&&hit| parts(hit).0 < limit));
+                top.settle();
+                seen += chunk.len();
+                if guess && seen < all.len() {
+                    top.guess(seen, all.len());
                 }
-                top.start_anew();
             }
             let mut expected = all;
             expected.sort_unstable();
