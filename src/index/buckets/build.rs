@@ -9,22 +9,22 @@ use crate::Result;
 use crate::index::segment::{BLOCK, Columns, Kind};
 use crate::kernel::{Column, Layout, Lines, bytes_of};
 
-/// Distinct codes in a bucket, at most.
-const BUCKET: usize = 128;
+/// Distinct codes in a bucket, at most. Less of everything is tested, so that there is more of it.
+const BUCKET: usize = if cfg!(test) { 8 } else { 128 };
 
 /// Distinct codes in a branch, at most.
-const BRANCH: usize = 1 << 13;
+const BRANCH: usize = if cfg!(test) { 64 } else { 1 << 13 };
 
 /// Codes looked at to cut all of them into parts.
 const SAMPLE: usize = 1 << 14;
 
 /// Items that are put into buckets together, roughly, or this part of all: it takes some forty bytes of
 /// memory for each, with codes of 64 bits. All codes are read once for each such part.
-const TOGETHER: usize = 1 << 20;
+const TOGETHER: usize = if cfg!(test) { 512 } else { 1 << 20 };
 const TOGETHER_PART: usize = 16;
 
 /// Items in a part, roughly, of which several are worked on side by side.
-const PART: usize = 1 << 18;
+const PART: usize = if cfg!(test) { 256 } else { 1 << 18 };
 
 /// Codes of fewer words are scanned in no time.
 const LEAST_WORDS: usize = 1 << 14;
