@@ -27,7 +27,7 @@ const TOGETHER_PART: usize = 16;
 const PART: usize = if cfg!(test) { 256 } else { 1 << 18 };
 
 /// Codes of fewer words are scanned in no time.
-const LEAST_WORDS: usize = 1 << 14;
+const LEAST_WORDS: usize = if cfg!(fuzzing) { 8 } else { 1 << 14 };
 
 /// Whether codes are enough for buckets to pay, and not more than they can number.
 pub(in crate::index) fn are_worth_it(columns: &Columns) -> bool {
