@@ -6,7 +6,7 @@ use super::super::instructions::Feature;
 use super::rows::{Given, LANES, VectorFormat};
 
 /// How many rows ahead memory is asked for: rows of a large column are rarely in a cache.
-const AHEAD: usize = 8;
+const AHEAD: usize = 16;
 
 /// Asks for a row that is needed soon.
 #[inline(always)]
