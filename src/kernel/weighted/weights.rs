@@ -21,7 +21,7 @@ pub(crate) struct Weights {
 }
 
 /// Levels that there may be.
-const LEVELS: usize = 3;
+const LEVELS: usize = 4;
 
 /// Values that are tried as ends of levels, where weights have more.
 const TRIED: usize = 24;
