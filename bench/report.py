@@ -1,20 +1,19 @@
-"""Writes what was measured, as a text with tables and as a page with plots."""
+"""Writes what was measured, as a text with tables and as a page with plots.
+
+    python report.py           # results/RESULTS.md and results/report.html, from results/results.json
+    python report.py --docs    # and the tables in README.md and docs/speed.md that are marked as coming from here
+"""
 
 import html
+import json
+import pathlib
+import sys
 
-COLOURS = {
-    "hashbrook": "#d55e00",
-    "hashbrook scan": "#e69f00",
-    "hashbrook avx2": "#d5a080",
-    "hashbrook scan avx2": "#e6c88c",
-    "FAISS Flat": "#0072b2",
-    "USearch exact": "#009e73",
-    "numpy": "#777777",
-    "FAISS IVF": "#56b4e9",
-    "FAISS HNSW": "#cc79a7",
-    "FAISS MultiHash": "#8c6d31",
-}
+import sections
+from drawing import bars
 
+HERE = pathlib.Path(__file__).parent
+TITLE = "The index beside other libraries"
 STYLE = """
 :root { color-scheme: light dark; --ink: #222; --ground: #fff; --line: #ccc; }
 @media (prefers-color-scheme: dark) { :root { --ink: #ddd; --ground: #181818; --line: #444; } }
@@ -27,105 +26,68 @@ svg { width: 100%; height: auto; } svg text { fill: var(--ink); font: 12px syste
 """
 
 
-def named(cell):
-    return f"{cell['count']:,} {cell['codes']} codes of {cell['bits']} bits"
+def table_text(table):
+    lines = ["| " + " | ".join(table.columns) + " |", "|---" * len(table.columns) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in table.rows])
 
 
-def groups(results):
-    """The cells of each set of codes, in the order in which they were measured."""
-    found = {}
-    for cell in results["cells"]:
-        found.setdefault(named(cell), []).append(cell)
-    return found
-
-
-def rate(cell, row):
-    """Queries per second."""
-    return row["codes_per_second"] / cell["count"]
-
-
-def entry(cell, row):
-    recall = f", recall {row['recall']:.3f}" if "recall" in row else ""
-    found = rate(cell, row)
-    digits = 0 if found >= 100 else 1
-    return f"{found:,.{digits}f} ({row['ratio']:.1f} x{recall})"
-
-
-def names_of(cells):
-    return [name for name in COLOURS if any(name in cell["rows"] for cell in cells)]
-
-
-def remarks(results):
-    ceilings, versions = results["ceilings"], results["versions"]
-    lines = [
-        f"Machine: {results['machine']}. FAISS {versions['FAISS']}, USearch {versions['USearch']}, numpy "
-        f"{versions['numpy']}. {results['date']}. Medians of {results['rounds']} interleaved rounds.",
-        f"One thread XORs and counts {ceilings['popcount']:.1f} G words/s in its cache, and reads "
-        f"{ceilings['read']:.2f} G words/s from memory.",
-    ]
-    # Each measured in turn with what it is a share of.
-    lines += [f"Share of that, one thread, clustered codes: {line}." for line in ceilings["shares"]]
-    return lines
-
-
-def text(results):
-    lines = ["# The index beside other libraries", ""]
-    lines += ["Queries per second, and in brackets how many times as fast as FAISS' IndexBinaryFlat in the "
-              "same round. `bench/run` prints and writes this.", ""]
-    lines += [f"* {line}" for line in remarks(results)] + [""]
-    for name, cells in groups(results).items():
-        columns = names_of(cells)
-        lines += [f"## {name}", "", "| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
-        for cell in cells:
-            values = [entry(cell, cell["rows"][c]) if c in cell["rows"] else "" for c in columns]
-            lines.append(f"| {cell['title']} | " + " | ".join(values) + " |")
-        lines.append("")
+def text(found):
+    lines = [f"# {TITLE}", "", "`bench/run` writes this; [bench/README.md](../README.md) says what is measured.", ""]
+    for section in found:
+        lines += [f"{'#' * section.level} {section.title}", ""]
+        lines += [part + "\n" for part in section.paragraphs]
+        if section.items:
+            lines += [f"* {item}" for item in section.items] + [""]
+        if section.table:
+            lines += [table_text(section.table), ""]
     return "\n".join(lines)
 
 
-def bars(cells):
-    """Rates as bars, on a logarithmic scale, with the value at the end of each."""
-    import math
-
-    rows = [(cell, name, cell["rows"][name]) for cell in cells for name in names_of([cell])]
-    low, high = 1, 1e6
-    place = lambda value: 330 + 440 * math.log10(min(max(value, low), high)) / 6
-    parts, y, before = [], 8, None
-    for cell, name, row in rows:
-        title = cell["title"]
-        if title != before:
-            y += 10
-            parts.append(f'<text x="0" y="{y + 12}">{html.escape(title)}</text>')
-            before = title
-        end = place(rate(cell, row))
-        parts.append(
-            f'<rect x="330" y="{y}" width="{end - 330:.1f}" height="14" fill="{COLOURS[name]}">'
-            f"<title>{html.escape(name)}: {entry(cell, row)}</title></rect>"
-            f'<text x="{end + 4:.1f}" y="{y + 12}">{html.escape(name)} {rate(cell, row):,.0f}</text>'
-        )
-        y += 17
-    return f'<svg viewBox="0 0 960 {y + 10}" role="img">{"".join(parts)}</svg>'
-
-
-def page(results):
+def page(found):
     out = ['<!doctype html><html lang="en"><meta charset="utf-8">',
            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-           f"<title>The index beside other libraries</title><style>{STYLE}</style>",
-           "<h1>The index beside other libraries</h1>",
-           "<p>Queries per second (bars on a logarithmic scale), and in brackets how many times as fast as FAISS' "
-           "IndexBinaryFlat in the same round.</p><ul>"]
-    out += [f"<li>{html.escape(line)}</li>" for line in remarks(results)] + ["</ul>"]
-    for name, cells in groups(results).items():
-        columns = names_of(cells)
-        out.append(f"<h2>{html.escape(name)}</h2>{bars(cells)}<table><tr><th></th>")
-        out += [f"<th>{html.escape(c)}</th>" for c in columns] + ["</tr>"]
-        for cell in cells:
-            values = "".join(f"<td>{entry(cell, cell['rows'][c]) if c in cell['rows'] else ''}</td>" for c in columns)
-            out.append(f"<tr><td>{html.escape(cell['title'])}</td>{values}</tr>")
-        out.append("</table>")
+           f"<title>{TITLE}</title><style>{STYLE}</style><h1>{TITLE}</h1>"]
+    for section in found:
+        out.append(f"<h{section.level}>{html.escape(section.title)}</h{section.level}>")
+        out += [f"<p>{html.escape(part)}</p>" for part in section.paragraphs]
+        if section.items:
+            out.append("<ul>" + "".join(f"<li>{html.escape(item)}</li>" for item in section.items) + "</ul>")
+        if section.cells:
+            out.append(bars(section.cells))
+        if section.table:
+            head = "".join(f"<th>{html.escape(name)}</th>" for name in section.table.columns)
+            rows = ("".join(f"<td>{html.escape(value)}</td>" for value in row) for row in section.table.rows)
+            out.append(f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>")
     return "\n".join(out) + "</html>\n"
 
 
 def write(results, folder):
-    (folder / "RESULTS.md").write_text(text(results))
-    (folder / "report.html").write_text(page(results))
+    found = sections.all_of(results)
+    (folder / "RESULTS.md").write_text(text(found))
+    (folder / "report.html").write_text(page(found))
+
+
+def fill(path, blocks):
+    """Puts tables between `<!-- bench NAME -->` and `<!-- bench end -->`; nothing else in the file changes."""
+    content = path.read_text()
+    for name, block in blocks.items():
+        begin, end = f"<!-- bench {name} -->\n", "<!-- bench end -->"
+        if begin in content:
+            before, rest = content.split(begin, 1)
+            if end not in rest:
+                sys.exit(f"{path}: expected {end} after {begin.strip()}, found none")
+            content = before + begin + block + "\n" + end + rest.split(end, 1)[1]
+    path.write_text(content)
+
+
+def main():
+    results = json.loads((HERE / "results/results.json").read_text())
+    write(results, HERE / "results")
+    if "--docs" in sys.argv[1:]:
+        blocks = {name: table_text(table) for name, table in sections.for_docs(results).items()}
+        for path in ("README.md", "docs/speed.md"):
+            fill(HERE.parent / path, blocks)
+
+
+if __name__ == "__main__":
+    main()

@@ -11,6 +11,7 @@ mod codes;
 #[path = "../tests/data/mod.rs"]
 mod data;
 mod dial;
+mod rerank;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -32,6 +33,7 @@ fn main() {
         ("dial", dial::dial),
         ("files", files),
         ("duplicates", duplicates),
+        ("rerank", rerank::rerank),
     ];
     for (name, bench) in benches {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {

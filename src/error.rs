@@ -232,6 +232,33 @@ pub enum Error {
     #[error("the index holds codes without the function that made them, so it takes codes alone")]
     NoFunction,
 
+    /// Items were given without vectors to an index that keeps vectors.
+    #[error(
+        "the index keeps the vectors of its items, and codes alone were given; give vectors, which \
+         it encodes itself"
+    )]
+    VectorsMissing,
+
+    /// An index was asked for vectors, and keeps none.
+    #[error(
+        "the index keeps no vectors {wanted}; build it anew with them (Index::with_vectors, \
+         IndexBuilder::with_vectors, index build --vectors f16)"
+    )]
+    VectorsNotKept {
+        /// What they are wanted for.
+        wanted: &'static str,
+    },
+
+    /// The vectors that an index keeps are not prepared as a newer function would have it.
+    #[error(
+        "the vectors in the index cannot be encoded by this function, which prepares vectors \
+         otherwise: {differs} differs. Give the vectors themselves; nothing was changed"
+    )]
+    OtherPreparation {
+        /// What differs.
+        differs: &'static str,
+    },
+
     /// A dial weighs label bits and detail bits differently, where nothing tells which are which.
     #[error(
         "the index holds codes without the function that made them, so nothing tells label bits from \
@@ -421,6 +448,9 @@ impl Error {
             | Error::IdTaken(_)
             | Error::TooManyItems(_)
             | Error::NoFunction
+            | Error::VectorsMissing
+            | Error::VectorsNotKept { .. }
+            | Error::OtherPreparation { .. }
             | Error::NoLabelBits
             | Error::FloatQueryOfCodes
             | Error::NotRenewed { .. }

@@ -258,8 +258,10 @@ pub use codes::{Codes, MAX_BITS, hamming};
 pub use error::{Error, ErrorKind, Result};
 pub use hash::dial::{Dial, Weighed};
 pub use hash::{Compact, HashFunction, HashParts, Lift};
-pub use index::{Filter, Hit, Hits, Index, IndexBuilder, Item, Snapshot, Statistics, View};
-pub use kernel::Kernel;
+pub use index::{
+    Filter, Hit, Hits, Index, IndexBuilder, Item, RankedHit, Reranked, Snapshot, Statistics, View,
+};
+pub use kernel::{Kernel, VectorFormat};
 pub use labels::{LabelList, LabelNames};
 pub use learner::{Learner, Step};
 pub use mean::{Mean, Spread};

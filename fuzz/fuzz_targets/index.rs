@@ -5,7 +5,9 @@
 
 use std::sync::LazyLock;
 
-use hashbrook::{Codes, Filter, Index, LabelNames, Labels};
+use hashbrook::{
+    Codes, Features, Filter, HashFunction, HashParts, Index, LabelNames, Labels, VectorFormat,
+};
 use libfuzzer_sys::fuzz_target;
 
 const BITS: usize = 70;
@@ -34,9 +36,31 @@ static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
     std::fs::read(&path).expect("a file")
 });
 
+const DIM: usize = 5;
+
+/// A file that keeps vectors, with changes since.
+static WITH_VECTORS: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("vectors.index");
+    let weights = (0..DIM * BITS).map(|at| (at * 7 % 11) as f32 - 5.0).collect();
+    let parts = HashParts { unit: true, ..HashParts::linear(DIM, BITS, weights) };
+    let function = HashFunction::new(parts).expect("a function");
+    let index = Index::with_vectors(function, VectorFormat::I8);
+    index.save(&path).expect("room for a file");
+    let mut index = Index::edit(&path).expect("a sound file");
+    let vectors: Vec<f32> = (0..40 * DIM).map(|at| (at * 5 % 13) as f32 - 6.0).collect();
+    let features = Features::new(&vectors, DIM).expect("whole rows");
+    let ids: Vec<u64> = (0..40).map(|at| 3 * at).collect();
+    index.add(&ids, features, None).expect("new ids");
+    index.compact().expect("room for a file");
+    index.upsert(&[1, 9], features.slice(0..2), Some(Labels::single(&[1, 7]))).expect("new items");
+    drop(index);
+    std::fs::read(&path).expect("a file")
+});
+
 /// Each four bytes are a change: where, of the header or anywhere, and to what, a byte or a number.
-fn changed(changes: &[u8]) -> Vec<u8> {
-    let mut bytes = SOUND.clone();
+fn changed(sound: &[u8], changes: &[u8]) -> Vec<u8> {
+    let mut bytes = sound.to_vec();
     for change in changes.chunks_exact(4) {
         let [low, high, kind, value] = *change else { continue };
         let at = usize::from(u16::from_le_bytes([low, high]));
@@ -59,7 +83,10 @@ fn changed(changes: &[u8]) -> Vec<u8> {
 fuzz_target!(|changes: &[u8]| {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("fuzz.index");
-    std::fs::write(&path, changed(changes)).expect("room for a file");
+    let (which, changes) =
+        changes.split_first().map_or((0, changes), |(first, rest)| (*first, rest));
+    let sound = if which & 1 == 0 { &*SOUND } else { &*WITH_VECTORS };
+    std::fs::write(&path, changed(sound, changes)).expect("room for a file");
     let Ok(mut index) = Index::edit(&path) else { return };
     let _ = index.verify();
     let Ok(ids) = index.ids() else { return };
@@ -70,6 +97,15 @@ fuzz_target!(|changes: &[u8]| {
     let _ = index.filtered(&Filter::all().labels(&[1])).within_codes(&query, 3);
     let _ = index.filtered(&Filter::all().ids(&ids)).search_codes(&query, 30);
     let _ = index.duplicates(1);
+    let vector = [0.5; DIM];
+    let vector = Features::new(&vector, DIM).expect("a row");
+    let _ = index.rerank(20).search(vector, 5);
+    let _ = index.rerank(20).within(vector, 30);
+    let _ = ids.last().map(|&id| index.vector(id));
+    let _ = index.upsert(&[2], vector, None);
+    if let Some(function) = index.function().cloned() {
+        let _ = index.renew_kept(function);
+    }
     let _ = index.remove(&[9, 12]);
     let _ = index.upsert_codes(&[5], &query, None);
     let _ = index.compact();

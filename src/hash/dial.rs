@@ -171,6 +171,11 @@ impl Weighed {
         &self.codes
     }
 
+    /// The queries' codes, without the weights.
+    pub(crate) fn into_codes(self) -> Codes {
+        self.codes
+    }
+
     /// The weights of a query's bits. Their sum is below 2^32.
     ///
     /// # Panics

@@ -5,6 +5,7 @@ pub(crate) mod dial;
 mod file;
 mod grown;
 mod lift;
+mod prepared;
 mod rows;
 
 use std::sync::Arc;
@@ -230,20 +231,25 @@ impl HashFunction {
     /// When the vectors have another dimension than the function takes.
     pub fn encode(&self, features: Features<'_>) -> Result<Codes> {
         features.expect_dim(self.dim())?;
-        let mut codes = Codes::zeros(self.bits(), features.len());
+        Ok(self.encode_rows(features.values(), false))
+    }
+
+    /// The codes of rows, which may be prepared already.
+    fn encode_rows(&self, rows: &[f32], are_prepared: bool) -> Codes {
+        let mut codes = Codes::zeros(self.bits(), rows.len() / self.dim());
         let stride = codes.words_per_code();
         codes
             .words_mut()
             .par_chunks_mut(ROWS_AT_ONCE * stride)
-            .zip(features.values().par_chunks(ROWS_AT_ONCE * self.dim()))
+            .zip(rows.par_chunks(ROWS_AT_ONCE * self.dim()))
             .for_each_init(Scratch::default, |scratch, (codes, rows)| {
-                let projections = self.project_into(rows, scratch);
+                let projections = self.project_into(rows, are_prepared, scratch);
                 let projections = projections.chunks_exact(self.made_of.weights.width());
                 for (code, projections) in codes.chunks_exact_mut(stride).zip(projections) {
                     pack_signs(projections, self.bits(), code);
                 }
             });
-        Ok(codes)
+        codes
     }
 
     /// What the signs are taken of: `w_r . phi(x) + v_r . x + b_r`, row-major, vectors x bits.
@@ -257,7 +263,7 @@ impl HashFunction {
         out.par_chunks_mut(ROWS_AT_ONCE * bits)
             .zip(features.values().par_chunks(ROWS_AT_ONCE * self.dim()))
             .for_each_init(Scratch::default, |scratch, (out, rows)| {
-                let projections = self.project_into(rows, scratch);
+                let projections = self.project_into(rows, false, scratch);
                 let projections = projections.chunks_exact(self.made_of.weights.width());
                 for (out, projections) in out.chunks_exact_mut(bits).zip(projections) {
                     out.copy_from_slice(&projections[..bits]);
@@ -295,12 +301,18 @@ impl HashFunction {
         prepare(center.as_deref(), scale.as_deref(), *unit, *dim, rows, out);
     }
 
-    /// Takes a few rows through all stages but the last; the result has the width of the panels.
-    fn project_into<'s>(&self, rows: &[f32], scratch: &'s mut Scratch) -> &'s [f32] {
+    /// Takes a few rows through all stages but the last, and but the first if they are prepared already;
+    /// the result has the width of the panels.
+    fn project_into<'s>(
+        &self,
+        rows: &[f32],
+        are_prepared: bool,
+        scratch: &'s mut Scratch,
+    ) -> &'s [f32] {
         let Scratch { prepared, lift, words, projections, linear } = scratch;
         let mut rows = rows;
         let HashParts { center, scale, unit, .. } = &self.made_of.parts;
-        if *unit || center.is_some() || scale.is_some() {
+        if !are_prepared && (*unit || center.is_some() || scale.is_some()) {
             self.prepare(rows, prepared);
             rows = prepared;
         }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::file::{self, Locking, Run};
 use super::search::SearchSegment;
-use super::segment::NewItems;
+use super::segment::{Columns, NewItems};
 use super::state::State;
 use crate::codes::check_bits;
 use crate::kernel::Layout;
-use crate::{Codes, Error, Features, HashFunction, LabelNames, Labels, Result};
+use crate::{Codes, Features, HashFunction, LabelNames, Labels, Result, VectorFormat};
 
 /// Memory that a builder uses unless told otherwise.
 const MEMORY: usize = 64 << 20;
@@ -52,7 +52,21 @@ impl IndexBuilder {
     /// When no file can be written there.
     pub fn new(path: impl AsRef<Path>, function: HashFunction) -> Result<Self> {
         let layout = Layout::new(function.bits());
-        IndexBuilder::of(path.as_ref(), State::empty(layout, Some(function)))
+        IndexBuilder::of(path.as_ref(), State::empty(layout, Some(function), None))
+    }
+
+    /// A file that keeps the vectors of its items beside their codes; see
+    /// [`Index::with_vectors`](crate::Index::with_vectors).
+    ///
+    /// # Errors
+    /// When no file can be written there.
+    pub fn with_vectors(
+        path: impl AsRef<Path>,
+        function: HashFunction,
+        format: VectorFormat,
+    ) -> Result<Self> {
+        let (layout, rows) = (Layout::new(function.bits()), function.vector_rows(format));
+        IndexBuilder::of(path.as_ref(), State::empty(layout, Some(function), Some(rows)))
     }
 
     /// A file for codes of a length, from 1 to [`MAX_BITS`](crate::MAX_BITS).
@@ -61,7 +75,7 @@ impl IndexBuilder {
     /// When `bits` is not in that range, or no file can be written there.
     pub fn of_codes(path: impl AsRef<Path>, bits: usize) -> Result<Self> {
         check_bits(bits)?;
-        IndexBuilder::of(path.as_ref(), State::empty(Layout::new(bits), None))
+        IndexBuilder::of(path.as_ref(), State::empty(Layout::new(bits), None, None))
     }
 
     fn of(path: &Path, state: State) -> Result<Self> {
@@ -74,6 +88,14 @@ impl IndexBuilder {
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
+        self
+    }
+
+    /// Whether the file gets a search structure, with which searches need not look at all codes: so it is
+    /// unless told otherwise. It takes up to as much room again as ids and codes do.
+    #[must_use]
+    pub fn search_structure(mut self, wanted: bool) -> Self {
+        self.state.structures = wanted;
         self
     }
 
@@ -109,27 +131,31 @@ impl IndexBuilder {
         features: Features<'_>,
         labels: Option<Labels<'_>>,
     ) -> Result<()> {
-        let codes = self.state.function.as_ref().ok_or(Error::NoFunction)?.encode(features)?;
-        self.add_codes(ids, &codes, labels)
+        let encoded = self.state.encode(features)?;
+        self.put(encoded.items(ids, labels))
     }
 
     /// Like [`add`](IndexBuilder::add), of items that are encoded already.
     ///
     /// # Errors
-    /// As for [`add`](IndexBuilder::add).
+    /// As for [`add`](IndexBuilder::add), and when the file is one that keeps vectors.
     pub fn add_codes(
         &mut self,
         ids: &[u64],
         codes: &Codes,
         labels: Option<Labels<'_>>,
     ) -> Result<()> {
-        let items = NewItems { ids, codes, labels };
+        self.put(NewItems { ids, codes, labels, vectors: None })
+    }
+
+    fn put(&mut self, items: NewItems<'_>) -> Result<()> {
         let order = self.state.check(items)?;
         // Before they are added, so that they are not if that fails. Merging segments takes their
         // memory once more.
         let in_memory = self.state.segments[self.runs.len()..].iter();
-        let held: usize = in_memory.map(|held| held.segment.columns().memory()).sum();
-        if held > 0 && 2 * (held + size_of_val(ids) + size_of_val(codes.words())) > self.memory {
+        let bytes = |columns: &Columns| columns.memory() + columns.vector_memory();
+        let held: usize = in_memory.map(|held| bytes(held.segment.columns())).sum();
+        if held > 0 && 2 * (held + items.bytes()) > self.memory {
             self.put_aside(if self.runs.len() < RUNS { self.runs.len() } else { 0 })?;
         }
         self.state.put(items, &order)
@@ -140,7 +166,7 @@ impl IndexBuilder {
         let mut state = self.state.clone();
         state.segments.drain(..first);
         // It is in the file that is made, and need not be in each run.
-        state.function = None;
+        (state.function, state.structures) = (None, false);
         let (run, segment) = Run::write(&state, &self.path)?;
         self.state.segments.truncate(first);
         self.state.segments.push(SearchSegment::new(segment));
@@ -153,7 +179,7 @@ impl IndexBuilder {
     ///
     /// # Errors
     /// When an id was given twice, the file cannot be written, another process is writing it, or that
-    /// cannot be ruled out ([`Error::CannotLock`]).
+    /// cannot be ruled out ([`Error::CannotLock`](crate::Error::CannotLock)).
     pub fn finish(self) -> Result<()> {
         file::write(&self.state, &self.path, Locking::Required)
     }

@@ -1,13 +1,13 @@
-//! What changes an index: items added, replaced, removed, renewed, compacted.
+//! What changes an index: items added, replaced, removed, compacted.
 
 use std::sync::Arc;
 
 use super::Index;
 use super::file::Contents;
-use super::segment::{Builder, Item, NewItems, Segment};
+use super::search::SearchSegment;
+use super::segment::{Builder, Item, NewItems, Segment, Shape};
 use super::state::State;
-use crate::kernel::Layout;
-use crate::{Codes, Error, Features, HashFunction, LabelNames, Labels, Result};
+use crate::{Codes, Error, Features, LabelNames, Labels, Result};
 
 /// Changes. Snapshots that were taken before do not see them.
 impl Index {
@@ -22,21 +22,26 @@ impl Index {
         features: Features<'_>,
         labels: Option<Labels<'_>>,
     ) -> Result<()> {
-        self.add_codes(ids, &self.encode(features)?, labels)
+        let encoded = self.now.state.encode(features)?;
+        self.add_items(encoded.items(ids, labels))
     }
 
     /// Like [`add`](Index::add), of items that are encoded already.
     ///
     /// # Errors
-    /// As for [`add`](Index::add).
+    /// As for [`add`](Index::add), and when the index keeps vectors ([`Error::VectorsMissing`]).
     pub fn add_codes(
         &mut self,
         ids: &[u64],
         codes: &Codes,
         labels: Option<Labels<'_>>,
     ) -> Result<()> {
-        let items = NewItems { ids, codes, labels };
+        self.add_items(NewItems { ids, codes, labels, vectors: None })
+    }
+
+    fn add_items(&mut self, items: NewItems<'_>) -> Result<()> {
         let order = self.now.state.check(items)?;
+        let ids = items.ids;
         if let Some(&taken) = self.present(ids)?.first() {
             return Err(Error::IdTaken(taken));
         }
@@ -54,21 +59,26 @@ impl Index {
         features: Features<'_>,
         labels: Option<Labels<'_>>,
     ) -> Result<()> {
-        self.upsert_codes(ids, &self.encode(features)?, labels)
+        let encoded = self.now.state.encode(features)?;
+        self.upsert_items(encoded.items(ids, labels))
     }
 
     /// Like [`upsert`](Index::upsert), of items that are encoded already.
     ///
     /// # Errors
-    /// As for [`upsert`](Index::upsert).
+    /// As for [`upsert`](Index::upsert), and when the index keeps vectors ([`Error::VectorsMissing`]).
     pub fn upsert_codes(
         &mut self,
         ids: &[u64],
         codes: &Codes,
         labels: Option<Labels<'_>>,
     ) -> Result<()> {
-        let items = NewItems { ids, codes, labels };
+        self.upsert_items(NewItems { ids, codes, labels, vectors: None })
+    }
+
+    fn upsert_items(&mut self, items: NewItems<'_>) -> Result<()> {
         let order = self.now.state.check(items)?;
+        let ids = items.ids;
         // Whatever is damaged shows before anything is changed.
         self.present(ids)?;
         self.file.put(items)?;
@@ -119,85 +129,24 @@ impl Index {
         self.replace(contents)
     }
 
-    /// Encodes all items anew, under a newer function: `ids` and `features` are those of all items
-    /// that are there, in any order. Searches see the old codes or the new ones, never both.
-    ///
-    /// # Errors
-    /// When the ids are not those of the index, or the file cannot be written; everything is then as
-    /// it was.
-    pub fn renew(
-        &mut self,
-        function: HashFunction,
-        ids: &[u64],
-        features: Features<'_>,
-    ) -> Result<()> {
-        let codes = function.encode(features)?;
-        self.renew_codes(function, ids, &codes)
-    }
-
-    /// Like [`renew`](Index::renew), with codes that the newer function has made already: vectors
-    /// that do not fit in memory can be encoded in parts.
-    ///
-    /// # Errors
-    /// As for [`renew`](Index::renew), and when the codes have another length than the function's.
-    pub fn renew_codes(
-        &mut self,
-        function: HashFunction,
-        ids: &[u64],
-        codes: &Codes,
-    ) -> Result<()> {
-        codes.expect_bits(function.bits())?;
-        let order = NewItems { ids, codes, labels: None }.order()?;
-        if ids.len() != self.len() {
-            let problem = format!("{} ids for {} items", ids.len(), self.len());
-            return Err(Error::NotRenewed { problem });
-        }
-        let now = self.now.clone();
-        now.reading(|state| {
-            for &id in ids {
-                if state.find(id)?.is_none() {
-                    return Err(Error::NotRenewed { problem: format!("there is no item {id}") });
-                }
-            }
-            Ok(())
-        })?;
-        let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| {
-            now.reading(|state| {
-                for &at in &order {
-                    let place = state.find(ids[at])?;
-                    let label_set = place.map_or(Ok(0), |place| state.label_set(place))?;
-                    call(Item { id: ids[at], code: codes.code(at), label_set })?;
-                }
-                Ok(())
-            })
-        };
-        let labelled = now.reading(State::is_labelled)?;
-        self.replace(Contents {
-            state: &now.state,
-            function: Some(&function),
-            layout: Layout::new(function.bits()),
-            count: ids.len(),
-            labelled,
-            each: &each,
-        })
-    }
-
     /// Puts one segment in the place of all, in the file if there is one.
-    fn replace(&mut self, contents: Contents<'_>) -> Result<()> {
+    pub(super) fn replace(&mut self, contents: Contents<'_>) -> Result<()> {
         let segment = match self.file.rewrite(&contents)? {
             Some(segment) => segment,
             None => {
-                let mut builder = Builder::new(contents.layout, contents.count);
+                let Shape { layout, vectors, .. } = contents.shape;
+                let mut builder = Builder::new(layout, vectors, contents.count);
                 (contents.each)(&mut |item| {
                     builder.push(item);
                     Ok(())
                 })?;
-                Segment::new(builder.finish())
+                SearchSegment::new(Segment::new(builder.finish()))
             }
         };
-        let (layout, function) = (contents.layout, contents.function.cloned());
+        let (Shape { layout, vectors, .. }, function) =
+            (contents.shape, contents.function.cloned());
         self.change(|state| {
-            (state.layout, state.function) = (layout, function);
+            (state.layout, state.vectors, state.function) = (layout, vectors, function);
             state.replace(segment);
             Ok(())
         })

@@ -5,17 +5,17 @@
 //! and `clusters` (what can be ruled out), `scan` (tiles of codes against queries), `segment` (columns).
 //! `file` keeps what `state` holds.
 
+mod buckets;
 mod build;
 mod changes;
-mod clusters;
 mod duplicates;
 mod file;
+mod renew;
 mod scan;
 mod search;
 mod segment;
 mod snapshot;
 mod state;
-mod tree;
 mod view;
 
 use std::fmt;
@@ -25,13 +25,13 @@ use std::sync::Arc;
 
 pub use self::build::IndexBuilder;
 use self::file::{Access, Locking, OpenFor};
-pub use self::search::{Filter, Hit, Hits};
+pub use self::search::{Filter, Hit, Hits, RankedHit};
 pub use self::snapshot::{Item, Snapshot, Statistics};
 use self::state::State;
-pub use self::view::View;
+pub use self::view::{Reranked, View};
 use crate::codes::check_bits;
 use crate::kernel::Layout;
-use crate::{HashFunction, Kernel, Result};
+use crate::{HashFunction, Kernel, Result, VectorFormat};
 
 /// Items found by how near their codes are to a query's: exact, complete, and in a fixed order.
 ///
@@ -99,7 +99,27 @@ impl Index {
     /// the function's are, until [told otherwise](Index::set_label_names).
     pub fn new(function: HashFunction) -> Self {
         let layout = Layout::new(function.bits());
-        Index::of(State::empty(layout, Some(function)), OpenFor::Nothing)
+        Index::of(State::empty(layout, Some(function), None), OpenFor::Nothing)
+    }
+
+    /// An index in memory that keeps the vectors of its items beside their codes, as the function
+    /// [prepares](HashFunction::prepared) them: to [rank](Snapshot::rerank) by them what the codes find,
+    /// and to [encode](Index::renew_kept) them anew under a newer function.
+    ///
+    /// ```
+    /// use hashbrook::{Features, HashFunction, HashParts, Index, VectorFormat};
+    ///
+    /// let parts = HashParts::linear(2, 3, vec![1.0, -1.0, 0.5, 0.0, 2.0, 0.5]);
+    /// let mut index = Index::with_vectors(HashFunction::new(parts)?, VectorFormat::F16);
+    /// index.add(&[1, 2], Features::new(&[1.0, 0.5, 1.0, 0.8], 2)?, None)?;
+    /// let found = index.rerank(1000).search(Features::new(&[10.0, 8.0], 2)?, 1)?;
+    /// assert_eq!(found.row(0)[0].id, 2);
+    /// assert!(found.row(0)[0].cosine > 0.999);
+    /// # Ok::<(), hashbrook::Error>(())
+    /// ```
+    pub fn with_vectors(function: HashFunction, format: VectorFormat) -> Self {
+        let (layout, rows) = (Layout::new(function.bits()), function.vector_rows(format));
+        Index::of(State::empty(layout, Some(function), Some(rows)), OpenFor::Nothing)
     }
 
     /// An index in memory for codes of a length, from 1 to [`MAX_BITS`](crate::MAX_BITS).
@@ -108,7 +128,7 @@ impl Index {
     /// When `bits` is not in that range.
     pub fn of_codes(bits: usize) -> Result<Self> {
         check_bits(bits)?;
-        Ok(Index::of(State::empty(Layout::new(bits), None), OpenFor::Nothing))
+        Ok(Index::of(State::empty(Layout::new(bits), None, None), OpenFor::Nothing))
     }
 
     fn of(state: State, file: OpenFor) -> Self {
@@ -195,19 +215,28 @@ impl Index {
         Arc::make_mut(&mut self.now.state).kernel = kernel;
     }
 
-    /// Whether searches may build a search structure in memory that makes further ones faster: the codes
-    /// once more, in an order that lets a query pass most of them over, and 4 bytes an item (8 while
-    /// it is built). They do unless told otherwise, once so many have come (about a thousand
-    /// queries) that they have taken longer than building it. What they find is the same. If it is
-    /// no longer allowed, what there is of it is dropped.
+    /// Whether searches may use search structures, and build them where there are none: the distinct codes
+    /// once more, in an order that lets a query pass most of them over. They do unless told
+    /// otherwise; what they find is the same. If it is no longer allowed, what there is in memory is dropped, and files are
+    /// written without.
     ///
-    /// Codes of supervised hashing lie in clusters, one for each class: a query looks into its own and
-    /// few others, whatever it asks for. For scattered codes it helps within a small radius.
+    /// A file has the search structure of its items from the start, so a fresh process uses it at once;
+    /// [`compact`](Index::compact) makes it anew of all items. Items in memory get one once so many searches
+    /// have come (about two thousand queries) that they have taken longer than building it, or when
+    /// [`build_search_structures`](Snapshot::build_search_structures) is called, or [in the
+    /// background](Index::build_in_background).
     pub fn allow_search_structures(&mut self, allow: bool) {
         let state = Arc::make_mut(&mut self.now.state);
         state.structures = allow;
         if !allow {
             state.segments.iter_mut().for_each(|segment| *segment = segment.without_structure());
         }
+    }
+
+    /// Whether the search structures of items that are added are built on a thread of their own, as soon as
+    /// there are enough of them, so that neither searches nor the writer wait for them. Not unless told
+    /// so: it is for a writer that stays.
+    pub fn build_in_background(&mut self, background: bool) {
+        Arc::make_mut(&mut self.now.state).background = background;
     }
 }

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use super::duplicates;
 use super::file::{self, Locking, Opened};
+use super::search::{Filter, Hits};
 use super::segment::BLOCK;
 use super::state::State;
-use crate::{Codes, Error, Features, HashFunction, LabelNames, Result};
+use super::view::{Reranked, View};
+use crate::{Codes, Dial, Error, Features, HashFunction, LabelNames, Result, VectorFormat};
 
 /// What an [`Index`](crate::Index) holds at one moment: searched, looked up and saved like the index
 /// itself, which gives it all these methods.
@@ -80,10 +82,13 @@ pub struct Statistics {
     pub removed: usize,
     /// Parts that a search goes through.
     pub segments: usize,
-    /// Bytes of ids, codes and labels, in memory or mapped.
+    /// Bytes of ids, codes, labels and vectors, in memory or mapped.
     pub item_bytes: usize,
-    /// Bytes on top of that: bitmaps of removed items, selections of filters, search structures, spare
-    /// room.
+    /// Those of vectors among them, if they are kept.
+    pub vector_bytes: usize,
+    /// Bytes of search structures, in memory or mapped.
+    pub structure_bytes: usize,
+    /// Bytes on top of that: bitmaps of removed items, selections of filters, spare room.
     pub extra_bytes: usize,
     /// Bytes of changes in the file that are not yet compacted.
     pub log_bytes: u64,
@@ -99,6 +104,11 @@ impl Snapshot {
     /// The function that makes its codes, if it has one.
     pub fn function(&self) -> Option<&HashFunction> {
         self.state.function.as_ref()
+    }
+
+    /// How it keeps the vectors of its items, if it does.
+    pub fn vector_format(&self) -> Option<VectorFormat> {
+        self.state.vectors.map(|rows| rows.format)
     }
 
     /// How many items there are.
@@ -124,7 +134,12 @@ impl Snapshot {
             items: self.len(),
             removed: sum(|searched| searched.segment.removed()),
             segments: segments.len(),
-            item_bytes: sum(|searched| searched.segment.columns().memory()),
+            item_bytes: sum(|searched| {
+                let columns = searched.segment.columns();
+                columns.memory() + columns.vector_memory()
+            }),
+            vector_bytes: sum(|searched| searched.segment.columns().vector_memory()),
+            structure_bytes: sum(|searched| searched.structure_bytes()),
             extra_bytes: sum(|searched| searched.extra_memory()),
             log_bytes: self.state.log_bytes,
         }
@@ -166,6 +181,22 @@ impl Snapshot {
             state.segments[place.0].segment.columns().code(place.1, &mut code)?;
             let labels = labels_of_set(state, state.label_set(place)?).to_vec();
             Ok(Some(Item { code, labels }))
+        })
+    }
+
+    /// The vector of an item, as it is kept: [prepared](HashFunction::prepared), and rounded. `None` if the
+    /// item is not there, or the index keeps no vectors.
+    ///
+    /// # Errors
+    /// When the file it is in is damaged.
+    pub fn vector(&self, id: u64) -> Result<Option<Vec<f32>>> {
+        self.reading(|state| {
+            let (Some(rows), Some(place)) = (state.vectors, state.find(id)?) else {
+                return Ok(None);
+            };
+            let mut vector = vec![0.0; rows.dim];
+            rows.decode(state.segments[place.0].segment.columns().vector(place.1)?, &mut vector);
+            Ok(Some(vector))
         })
     }
 
@@ -236,6 +267,7 @@ impl Snapshot {
                 if let Some(path) = columns.path() {
                     columns.compare_all()?;
                     columns.check_meaning(path, state.sets.len())?;
+                    searched.verify_structure()?;
                 }
             }
             Ok(())
@@ -304,17 +336,70 @@ impl Snapshot {
         self.function().ok_or(Error::NoFunction)?.encode(features)
     }
 
-    /// Builds now what makes searches faster (see
-    /// [`Index::allow_search_structures`](crate::Index::allow_search_structures)), where the codes lie
-    /// in clusters, so that no query has to wait for it. Whatever puts its items together anew, such
-    /// as [`Index::compact`](crate::Index::compact), builds it again.
+    /// The `k` nearest items to each vector; all of them if there are fewer.
+    ///
+    /// # Errors
+    /// When `k` is 0, the vectors have another dimension, or the file is damaged or was changed by
+    /// another program ([`Error::NotAsOpened`]).
+    pub fn search(&self, features: Features<'_>, k: usize) -> Result<Hits> {
+        self.view().search(features, k)
+    }
+
+    /// Like [`search`](Snapshot::search), for codes.
+    ///
+    /// # Errors
+    /// As for [`search`](Snapshot::search).
+    pub fn search_codes(&self, codes: &Codes, k: usize) -> Result<Hits> {
+        self.view().search_codes(codes, k)
+    }
+
+    /// All items up to a distance from each vector, which is included.
+    ///
+    /// # Errors
+    /// When the vectors have another dimension, or the file is damaged.
+    pub fn within(&self, features: Features<'_>, radius: u32) -> Result<Hits> {
+        self.view().within(features, radius)
+    }
+
+    /// Like [`within`](Snapshot::within), for codes.
+    ///
+    /// # Errors
+    /// As for [`within`](Snapshot::within).
+    pub fn within_codes(&self, codes: &Codes, radius: u32) -> Result<Hits> {
+        self.view().within_codes(codes, radius)
+    }
+
+    /// A view in which searches find only items that pass the filter.
+    pub fn filtered<'a>(&'a self, filter: &'a Filter) -> View<'a> {
+        self.view().filtered(filter)
+    }
+
+    /// A view in which the first `candidates` that the codes find are put in order of the cosines of
+    /// their vectors, which the index must [keep](crate::Index::with_vectors).
+    pub fn rerank(&self, candidates: usize) -> Reranked<'_> {
+        self.view().rerank(candidates)
+    }
+
+    /// A view in which searches weigh label bits and detail bits; see [`View::dial`].
+    pub fn dial(&self, dial: Dial) -> View<'_> {
+        self.view().dial(dial)
+    }
+
+    /// All of it.
+    fn view(&self) -> View<'_> {
+        View::new(&self.state, self.file.as_deref())
+    }
+
+    /// Builds the search structures now that items in memory lack (see
+    /// [`Index::allow_search_structures`](crate::Index::allow_search_structures)), so that no query has to
+    /// wait for them. What is put together of items that had one gets one, too.
     ///
     /// # Errors
     /// When the file is damaged.
     pub fn build_search_structures(&self) -> Result<()> {
         self.reading(|state| {
             let segments = state.segments.iter().filter(|_| state.structures);
-            segments.into_iter().try_for_each(|segment| segment.build_structure(state.kernel))
+            segments.into_iter().try_for_each(|segment| segment.build_structure())
         })
     }
 

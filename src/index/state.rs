@@ -5,10 +5,10 @@ use std::io;
 use std::sync::Arc;
 
 use super::search::SearchSegment;
-use super::segment::{Builder, Item, NewItems, Segment, each_in_order, merged};
-use crate::kernel::{Kernel, Layout};
+use super::segment::{Builder, Item, NewItems, Segment, Shape, each_in_order, merged};
+use crate::kernel::{Kernel, Layout, VectorRows};
 use crate::similarity::LabelSets;
-use crate::{Error, HashFunction, LabelNames, Result};
+use crate::{Codes, Error, Features, HashFunction, LabelNames, Labels, Result};
 
 /// What an index holds at one moment. A clone costs a few counters for each segment: all that is
 /// large is shared.
@@ -16,6 +16,8 @@ use crate::{Error, HashFunction, LabelNames, Result};
 pub(super) struct State {
     pub(super) layout: Layout,
     pub(super) function: Option<HashFunction>,
+    /// How vectors are kept, if they are.
+    pub(super) vectors: Option<VectorRows>,
     /// Number 0 is the set without labels.
     pub(super) sets: Arc<LabelSets>,
     pub(super) names: Arc<LabelNames>,
@@ -24,24 +26,67 @@ pub(super) struct State {
     pub(super) kernel: Kernel,
     /// Whether search structures may be built and used.
     pub(super) structures: bool,
+    /// Whether those of new segments are built in the background.
+    pub(super) background: bool,
     /// Bytes of changes in the file that are not yet compacted.
     pub(super) log_bytes: u64,
 }
 
+/// Vectors as an index holds them.
+pub(super) struct Encoded {
+    pub(super) codes: Codes,
+    vectors: Option<(VectorRows, Vec<u8>)>,
+}
+
+impl Encoded {
+    /// By a function, for an index that keeps vectors in these rows, if any.
+    pub(super) fn by(
+        function: &HashFunction,
+        rows: Option<VectorRows>,
+        features: Features<'_>,
+    ) -> Result<Encoded> {
+        Ok(match rows {
+            None => Encoded { codes: function.encode(features)?, vectors: None },
+            Some(rows) => {
+                let (codes, bytes) = function.encode_and_keep(features, rows)?;
+                Encoded { codes, vectors: Some((rows, bytes)) }
+            }
+        })
+    }
+
+    /// As items that can be put in.
+    pub(super) fn items<'a>(&'a self, ids: &'a [u64], labels: Option<Labels<'a>>) -> NewItems<'a> {
+        let vectors = self.vectors.as_ref().map(|(rows, bytes)| (*rows, &bytes[..]));
+        NewItems { ids, codes: &self.codes, labels, vectors }
+    }
+}
+
 impl State {
+    /// Vectors as its items have them.
+    pub(super) fn encode(&self, features: Features<'_>) -> Result<Encoded> {
+        let function = self.function.as_ref().ok_or(Error::NoFunction)?;
+        Encoded::by(function, self.vectors, features)
+    }
+
     /// Without items, for codes of any origin, or for those of a function, whose labels it names.
-    pub(super) fn empty(layout: Layout, function: Option<HashFunction>) -> Self {
+    pub(super) fn empty(
+        layout: Layout,
+        function: Option<HashFunction>,
+        vectors: Option<VectorRows>,
+    ) -> Self {
         let names = function.as_ref().map(|function| function.label_names().clone());
         let mut sets = LabelSets::default();
         sets.number(&[]);
         State {
             layout,
             function,
+            vectors,
             sets: Arc::new(sets),
             names: Arc::new(names.unwrap_or_default()),
             segments: Vec::new(),
             kernel: Kernel::available()[0],
             structures: true,
+            background: false,
             log_bytes: 0,
         }
     }
@@ -94,9 +139,15 @@ impl State {
         Ok(false)
     }
 
+    /// What its items have.
+    pub(super) fn shape(&self) -> Result<Shape> {
+        let (layout, labelled, vectors) = (self.layout, self.is_labelled()?, self.vectors);
+        Ok(Shape { layout, labelled, vectors })
+    }
+
     /// Fails if items cannot be put in; else their order by id.
     pub(super) fn check(&self, items: NewItems<'_>) -> Result<Vec<usize>> {
-        items.check(self.layout)?;
+        items.check(self.layout, self.vectors)?;
         let segments = self.segments.iter();
         let slots: usize = segments.map(|searched| searched.segment.columns().len()).sum();
         if slots + items.ids.len() > u32::MAX as usize {
@@ -110,7 +161,7 @@ impl State {
         if order.is_empty() {
             return Ok(());
         }
-        let mut builder = Builder::new(self.layout, order.len());
+        let mut builder = Builder::new(self.layout, self.vectors, order.len());
         for &at in order {
             let label_set = items.labels.map_or(0, |labels| self.number_of_set(labels.row(at)));
             builder.push(items.item(at, label_set as u32));
@@ -137,11 +188,7 @@ impl State {
         let last = &self.segments[keep..];
         let segments: Vec<&Segment> = last.iter().map(|searched| &searched.segment).collect();
         let merged = SearchSegment::new(merged(&segments)?);
-        // Whoever searches should not have to build clusters again.
-        if last.iter().any(SearchSegment::has_structure) {
-            // Searches can go without it.
-            let _ = merged.build_structure_beside(self.kernel);
-        }
+        self.build_structure(&merged, last.iter().any(SearchSegment::has_structure));
         self.segments.truncate(keep);
         self.segments.push(merged);
         Ok(())
@@ -171,13 +218,24 @@ impl State {
         Ok(removed)
     }
 
-    /// Puts one segment in the place of all, with clusters to search by if any had a search structure.
-    pub(super) fn replace(&mut self, segment: Segment) {
+    /// Puts one segment in the place of all.
+    pub(super) fn replace(&mut self, segment: SearchSegment) {
         let had_structure = self.segments.iter().any(SearchSegment::has_structure);
-        self.segments = vec![SearchSegment::new(segment)];
-        if had_structure {
+        self.build_structure(&segment, had_structure);
+        self.segments = vec![segment];
+    }
+
+    /// Builds the search structure of new segment: in the background if that is wanted, at once if those
+    /// had one that it takes the place of, so that whoever searches need not.
+    fn build_structure(&self, segment: &SearchSegment, had_structure: bool) {
+        if !self.structures || segment.has_structure() {
+            return;
+        }
+        if self.background {
+            segment.build_structure_in_background();
+        } else if had_structure {
             // Searches go without it, and tell what is damaged.
-            let _ = self.segments[0].build_structure_beside(self.kernel);
+            let _ = segment.build_structure_beside();
         }
     }
 }

@@ -12,6 +12,8 @@ pub(super) enum Feature {
     Avx2AndCountBits,
     /// `avx2`, `fma`
     Avx2Fused,
+    /// `avx2`, `f16c`
+    Avx2Halves,
     /// `avx512f`
     Avx512,
     /// `avx512f`, `avx512bw`, `avx512vl`
@@ -39,6 +41,7 @@ impl Feature {
             Feature::Avx2 => is_x86_feature_detected!("avx2"),
             Feature::Avx2AndCountBits => Feature::Avx2.is_there() && Feature::CountBits.is_there(),
             Feature::Avx2Fused => Feature::Avx2.is_there() && is_x86_feature_detected!("fma"),
+            Feature::Avx2Halves => Feature::Avx2.is_there() && is_x86_feature_detected!("f16c"),
             Feature::Avx512 => avx512(),
             Feature::Avx512Words => {
                 let words = is_x86_feature_detected!("avx512bw");

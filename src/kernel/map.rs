@@ -13,6 +13,8 @@ use memmap2::{Mmap, MmapMut, MmapOptions};
 /// Every pattern of its bits is a value, and it has no bytes that are not its own.
 pub(crate) unsafe trait Plain: Copy {}
 // SAFETY: whole numbers without padding; all bits are values.
+unsafe impl Plain for u8 {}
+// SAFETY: as above.
 unsafe impl Plain for u32 {}
 // SAFETY: as above.
 unsafe impl Plain for u64 {}
@@ -113,6 +115,18 @@ impl Lines {
         self.0.clear();
     }
 
+    /// Gives back the memory that it does not need.
+    pub(crate) fn shrink(&mut self) {
+        self.0.shrink_to_fit();
+    }
+
+    /// The words as bytes.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        let words: &mut [u64] = self;
+        // SAFETY: words have no bytes that are not their own, and any bytes are words.
+        unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
+    }
+
     /// How many words there is room for.
     pub(crate) fn capacity(&self) -> usize {
         8 * self.0.capacity()
@@ -139,6 +153,29 @@ impl DerefMut for Lines {
 pub(crate) fn bytes_of<T: Plain>(numbers: &[T]) -> &[u8] {
     // SAFETY: `Plain` numbers have no bytes that are not their own.
     unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
+}
+
+/// Lines of words that are asked for ahead of time, at most: by the time that more have come, the first
+/// have been looked at.
+const AHEAD: usize = 16;
+
+/// Asks for words that will soon be looked at, the first of them at least.
+#[inline(always)]
+pub(crate) fn prefetch(words: &[u64]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in words.chunks(8).take(AHEAD) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: it only hints at an address, which is within the words.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (words, AHEAD);
+}
+
+/// Words as numbers of half their length, the lower half first.
+pub(crate) fn halves(words: &[u64]) -> &[u32] {
+    // SAFETY: words are aligned as their halves, and any bits are a number.
+    unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), 2 * words.len()) }
 }
 
 /// Numbers in memory: one's own, or those of a file, mapped or copied as a whole.

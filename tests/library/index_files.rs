@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use hashbrook::{
     Codes, Error, Features, HashFunction, HashParts, Index, LabelNames, Labels, Method,
+    VectorFormat,
 };
 
 /// A sequence of numbers that look random.
@@ -27,20 +28,39 @@ fn change(index: &mut Index, number: u64) {
         }
         6 => index.compact().unwrap(),
         _ => {
+            let labels: Vec<u32> = once.iter().map(|id| *id as u32 % 5).collect();
+            let labels = Some(Labels::single(&labels));
+            if index.vector_format().is_some() {
+                let number = |at: usize| mixed(once[at / 4] ^ number) >> (at % 4) & 0xFF;
+                let vectors: Vec<f32> = (0..4 * once.len()).map(|at| number(at) as f32).collect();
+                index.upsert(&once, Features::new(&vectors, 4).unwrap(), labels).unwrap();
+                return;
+            }
             let mut codes = Codes::new(70).unwrap();
             once.iter().for_each(|id| codes.push(&[mixed(id ^ number), number % 64]).unwrap());
-            let labels: Vec<u32> = once.iter().map(|id| *id as u32 % 5).collect();
-            index.upsert_codes(&once, &codes, Some(Labels::single(&labels))).unwrap();
+            index.upsert_codes(&once, &codes, labels).unwrap();
         }
     }
 }
 
+/// An index without items that keeps vectors, or one of codes.
+fn empty(vectors: bool) -> Index {
+    if vectors {
+        Index::with_vectors(linear(), VectorFormat::F16)
+    } else {
+        Index::of_codes(70).unwrap()
+    }
+}
+
+/// An item: id, code, labels, vector.
+type Whole = (u64, Vec<u64>, Vec<u32>, Option<Vec<f32>>);
+
 /// Everything in an index.
-fn all(index: &Index) -> Vec<(u64, Vec<u64>, Vec<u32>)> {
+fn all(index: &Index) -> Vec<Whole> {
     let ids = index.ids().unwrap();
     let item = |id: u64| {
         let item = index.get(id).unwrap().unwrap();
-        (id, item.code, item.labels)
+        (id, item.code, item.labels, index.vector(id).unwrap())
     };
     ids.into_iter().map(item).collect()
 }
@@ -62,23 +82,34 @@ fn a_writer_that_may_be_killed_leaves_every_change() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("whole.index");
-    let mut expected = Index::of_codes(70).unwrap();
-    expected.save(&path).unwrap();
-    let mut index = Index::edit(&path).unwrap();
-    for number in 0..60 {
-        change(&mut index, number);
-        change(&mut expected, number);
-        assert_eq!(all(&Index::open(&path).unwrap()), all(&expected), "change {number}");
+    for vectors in [false, true] {
+        let mut expected = empty(vectors);
+        expected.save(&path).unwrap();
+        let mut index = Index::edit(&path).unwrap();
+        for number in 0..60 {
+            change(&mut index, number);
+            change(&mut expected, number);
+            assert_eq!(all(&Index::open(&path).unwrap()), all(&expected), "change {number}");
+        }
+        assert!(expected.len() > 50, "only {} items", expected.len());
     }
-    assert!(expected.len() > 50, "only {} items", expected.len());
 }
 
 #[test]
 fn whoever_is_killed_leaves_every_acknowledged_change() {
+    kill(empty(false));
+}
+
+#[test]
+fn whoever_is_killed_leaves_every_acknowledged_vector() {
+    kill(empty(true));
+}
+
+/// Starts and kills writers of a file that is at first like an index without items.
+fn kill(mut expected: Index) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("killed.index");
-    Index::of_codes(70).unwrap().save(&path).unwrap();
-    let mut expected = Index::of_codes(70).unwrap();
+    expected.save(&path).unwrap();
     let mut next = 0;
     let mut in_flight = 0;
     for round in 0..60 {
@@ -119,13 +150,22 @@ fn whoever_is_killed_leaves_every_acknowledged_change() {
     println!("{next} changes, of which {in_flight} were under way when their writer was killed");
 }
 
-/// An index with everything that a file can hold.
-fn full(path: &Path) {
+/// A function of four dimensions and 70 bits.
+fn linear() -> HashFunction {
     let weights: Vec<f32> = (0..4 * 70).map(|at| (mixed(at) % 1000) as f32 - 499.5).collect();
     let mut parts = HashParts::linear(4, 70, weights);
     parts.center = Some(vec![0.5; 4]);
     parts.offset = Some(vec![0.25; 70]);
-    let mut index = Index::new(HashFunction::new(parts).unwrap());
+    HashFunction::new(parts).unwrap()
+}
+
+/// An index with everything that a file can hold, but for vectors.
+fn full(path: &Path) {
+    fill(Index::new(linear()), path);
+}
+
+/// Fills an index and saves it, with some changes in its log.
+fn fill(mut index: Index, path: &Path) {
     let vectors: Vec<f32> = (0..4 * 3000).map(|at| (mixed(at + 7) % 1000) as f32).collect();
     let ids: Vec<u64> = (0..3000).map(|at| at * at).collect();
     let labels: Vec<u32> = (0..3000).map(|at| at % 3).collect();
@@ -157,19 +197,34 @@ fn answers(path: &Path) -> Result<String, Error> {
     let within = index.within(queries, 20)?;
     let some = hashbrook::Filter::all().labels(&[2]);
     let filtered = index.filtered(&some).search(queries, 50)?;
-    let mut items = Vec::new();
+    let (mut items, mut vectors) = (Vec::new(), Vec::new());
     for id in index.ids()? {
         items.push(index.get(id)?);
+        vectors.extend(index.vector(id)?);
     }
+    let ranked = match index.vector_format() {
+        None => None,
+        Some(_) => Some(index.filtered(&some).rerank(200).search(queries, 20)?),
+    };
     let names: Vec<&str> = index.label_names().iter().collect();
-    Ok(format!("{nearest:?} {within:?} {filtered:?} {items:?} {names:?}"))
+    Ok(format!("{nearest:?} {within:?} {filtered:?} {items:?} {vectors:?} {ranked:?} {names:?}"))
 }
 
 #[test]
 fn damage_is_an_error_and_never_a_wrong_answer() {
+    damage(Index::new(linear()));
+}
+
+#[test]
+fn damage_of_a_file_with_vectors_is_an_error_and_never_a_wrong_answer() {
+    damage(Index::with_vectors(linear(), VectorFormat::F16));
+}
+
+/// Damages a file of what an index without items becomes.
+fn damage(index: Index) {
     let folder = tempfile::tempdir().unwrap();
     let (path, broken) = (folder.path().join("whole.index"), folder.path().join("broken.index"));
-    full(&path);
+    fill(index, &path);
     let bytes = std::fs::read(&path).unwrap();
     let expected = answers(&path).unwrap();
     let (mut errors, mut harmless) = (0, 0);
@@ -190,7 +245,7 @@ fn damage_is_an_error_and_never_a_wrong_answer() {
         let mut bytes = bytes.clone();
         // Some in the header and in the two places, where everything hangs on.
         let (start, end) = match number % 6 {
-            0 => (0, 160),
+            0 => (0, 216),
             1 => (4096, 4120),
             2 => (8192, 8216),
             _ => (0, bytes.len()),

@@ -31,3 +31,4 @@ mod protocols;
 mod scores;
 mod snapshots;
 mod streams;
+mod vectors;

@@ -106,6 +106,62 @@ fn items_are_encoded_anew() {
 }
 
 #[test]
+fn hits_are_ranked_again_by_vectors_that_the_index_keeps() {
+    let folder = Folder::new().with_index();
+    let build = "index build --model m.model --data db.npy --labels db-labels.npy";
+    for (format, bytes) in [("f16", 128), ("i8", 68)] {
+        let index = format!("{format}.index");
+        folder.run(&format!("{build} --vectors {format} --out {index}")).ok();
+        let info = folder.run(&format!("index info {index} --json")).json()[0].clone();
+        let items = info["items"].as_u64().unwrap();
+        assert_eq!(
+            (&info["vectors"], &info["vector_bytes"]),
+            (&format.into(), &(bytes * items).into())
+        );
+        let shown = folder.run(&format!("info {index}")).ok();
+        assert!(shown.out.contains(&format!("kept as {format}")), "{}", shown.out);
+
+        // Queries are items: each is its own nearest, which codes alone do not tell.
+        let search = format!("search --index {index} --queries db.npy");
+        let found = folder.run(&format!("{search} -k 3 --rerank 400 --json")).ok().json();
+        let right = (0..items as usize).filter(|&at| found[at]["ids"][0] == at).count();
+        assert!(right as u64 > items * 99 / 100, "{right} of {items}");
+        let (cosines, labels) = (&found[7]["cosines"], &found[7]["labels"]);
+        assert!(cosines[0].as_f64().unwrap() > 0.999, "{cosines}");
+        assert!(cosines[0].as_f64() >= cosines[1].as_f64(), "{cosines}");
+        assert!(labels.as_array().unwrap().len() == 3 && found[7]["distances"][0] == 0);
+        let near = folder.run(&format!("{search} --radius 3 --rerank 5 --where label=7 --json"));
+        assert!(near.ok().json()[..9].iter().all(|row| row["ids"].as_array().unwrap().len() <= 5));
+        folder.run(&format!("{search} -k 3 --rerank 400 --out r.csv")).ok();
+        let table = std::fs::read_to_string(folder.file("r.csv")).unwrap();
+        assert!(table.starts_with("query,rank,id,distance,cosine,labels\n0,0,0,0,"), "{table:.80}");
+        folder.run(&format!("{search} -k 3 --rerank 400 --out r.npz")).ok();
+        let shown = folder.run(&format!("{search} -k 2 --rerank 400")).ok();
+        assert!(shown.out.contains("] at 1") || shown.out.contains("] at 0.99"), "{}", shown.out);
+
+        // More of the same, and codes made anew of what is kept.
+        folder.run("encode --model m.model --data db.npy --out codes.npy").ok();
+        folder.run(&format!("index add {index} --codes codes.npy")).fails_with(&["codes alone"]);
+        folder.run(&format!("index add {index} --data db.npy --labels db-labels.npy")).ok();
+        folder.run(&format!("index renew {index} --model m.model")).ok();
+        folder.run(&format!("index verify {index}")).ok();
+        let again = folder.run(&format!("{search} -k 2 --rerank 400 --json")).ok().json();
+        assert_eq!(again[7]["ids"][1], 7 + items, "the same vector, under the next id");
+        // A model of its own has a centre of its own.
+        folder.run("learn --bits 32 --seed 2 --warmup 300 --data db.npy --labels db-labels.npy --out o.model --force").ok();
+        folder
+            .run(&format!("index renew {index} --model o.model"))
+            .fails_with(&["the centre differs", "Give the vectors"]);
+    }
+    folder
+        .run("search --index i.index --queries db.npy -k 3 --rerank 9")
+        .fails_with(&["--vectors"]);
+    folder.run("index renew i.index --model m.model").fails_with(&["--data"]);
+    let wrong = folder.run(&format!("{build} --vectors f64 --out x.index"));
+    assert!(wrong.status == Some(2) && wrong.err.contains("f16 and i8"), "{wrong:?}");
+}
+
+#[test]
 fn near_duplicates_are_listed() {
     let folder = Folder::new().with_index();
     folder.run("index add i.index --data db.npy").ok();

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::tree::{Node, Tree};
 use super::union::Union;
-use crate::index::tree::{Node, Tree};
 use crate::kernel::{Kernel, parts};
 
 /// Pairs of codes worth a thread of their own.

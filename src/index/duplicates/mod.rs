@@ -1,11 +1,13 @@
 //! Groups of near-duplicates.
 
+mod centres;
 mod groups;
 mod pieces;
+mod tree;
 mod union;
 
-use super::clusters::Centres;
-use super::tree::Tree;
+use self::centres::Centres;
+use self::tree::Tree;
 use crate::kernel::{Kernel, Layout};
 
 /// The groups of at least two codes, given one after the other as words, that hang together by

@@ -10,13 +10,24 @@ use crate::{Codes, Error, LabelNames, Labels, Result};
 /// A change, as it stands in a record.
 pub(super) enum Change {
     Names(LabelNames),
-    Put { ids: Vec<u64>, codes: Codes, ends: Option<Vec<usize>>, labels: Vec<u32> },
+    Put(Put),
     Remove(Vec<u64>),
+}
+
+/// Items, as they stand in a record.
+pub(super) struct Put {
+    ids: Vec<u64>,
+    codes: Codes,
+    ends: Option<Vec<usize>>,
+    labels: Vec<u32>,
+    /// The bytes of vectors, where they are kept.
+    vectors: Option<Vec<u8>>,
 }
 
 const PUT: u64 = 1;
 const REMOVE: u64 = 2;
 const NAMES: u64 = 3;
+const PUT_WITH_VECTORS: u64 = 4;
 
 /// Why a change could not be read.
 pub(super) enum Undecoded {
@@ -28,8 +39,9 @@ pub(super) enum Undecoded {
 
 impl Change {
     pub(super) fn encode_put(items: NewItems<'_>) -> Vec<u8> {
-        let NewItems { ids, codes, labels } = items;
-        let mut numbers = vec![PUT, ids.len() as u64, u64::from(labels.is_some())];
+        let NewItems { ids, codes, labels, vectors } = items;
+        let kind = if vectors.is_some() { PUT_WITH_VECTORS } else { PUT };
+        let mut numbers = vec![kind, ids.len() as u64, u64::from(labels.is_some())];
         numbers.extend_from_slice(ids);
         numbers.extend_from_slice(codes.words());
         let mut values = Vec::new();
@@ -39,8 +51,11 @@ impl Change {
                 numbers.push(values.len() as u64);
             }
         }
-        let values = values.iter().flat_map(|value| value.to_le_bytes());
-        numbers.iter().flat_map(|number| number.to_le_bytes()).chain(values).collect()
+        let vectors = vectors.map_or(&[][..], |(_, bytes)| bytes);
+        let mut record: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        record.extend_from_slice(vectors);
+        record.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        record
     }
 
     pub(super) fn encode_remove(ids: &[u64]) -> Vec<u8> {
@@ -56,17 +71,18 @@ impl Change {
     }
 
     /// Reads a change, whose checksum matches.
-    pub(super) fn decode(bits: usize, bytes: &[u8]) -> std::result::Result<Change, Undecoded> {
+    pub(super) fn decode(state: &State, bytes: &[u8]) -> std::result::Result<Change, Undecoded> {
         let known = match number(bytes, 0) {
             _ if bytes.len() < 8 => None,
-            kind @ (PUT | REMOVE) => Change::decode_items(kind, bits, bytes),
+            kind @ (PUT | REMOVE | PUT_WITH_VECTORS) => Change::decode_items(kind, state, bytes),
             NAMES => serde_json::from_slice(&bytes[8..]).ok().map(Change::Names),
             unknown => return Err(Undecoded::Unknown(unknown)),
         };
         known.ok_or(Undecoded::Nonsense)
     }
 
-    fn decode_items(kind: u64, bits: usize, bytes: &[u8]) -> Option<Change> {
+    fn decode_items(kind: u64, state: &State, bytes: &[u8]) -> Option<Change> {
+        let bits = state.layout.bits();
         let count = usize::try_from(number(bytes, 8)).ok()?;
         let mut rest = bytes;
         let mut take = |numbers: usize| -> Option<Vec<u64>> {
@@ -90,9 +106,15 @@ impl Change {
                 }
                 let ends = if labelled { Some(take(count)?) } else { None };
                 let ends = ends.map(|ends| ends.iter().map(|&end| end as usize).collect());
+                let mut vectors = None;
+                if kind == PUT_WITH_VECTORS {
+                    let size = count.checked_mul(state.vectors?.bytes())?;
+                    let (head, tail) = rest.split_at_checked(size)?;
+                    (vectors, rest) = (Some(head.to_vec()), tail);
+                }
                 let value = |bytes: &[u8]| number(bytes, 0) as u32;
                 let labels = rest.chunks_exact(4).map(value).collect();
-                Some(Change::Put { ids, codes, ends, labels })
+                Some(Change::Put(Put { ids, codes, ends, labels, vectors }))
             }
         }
     }
@@ -105,12 +127,14 @@ impl Change {
                 Ok(())
             }
             Change::Remove(ids) => state.remove(&ids).map(drop),
-            Change::Put { ids, codes, ends, labels } => {
+            Change::Put(Put { ids, codes, ends, labels, vectors }) => {
                 let labels = match &ends {
                     Some(ends) => Some(Labels::sets(ends, &labels)?),
                     None => None,
                 };
-                let items = NewItems { ids: &ids, codes: &codes, labels };
+                let vectors = state.vectors.zip(vectors.as_deref());
+                let items = NewItems { ids: &ids, codes: &codes, labels, vectors };
+                items.check(state.layout, state.vectors)?;
                 let order = items.order()?;
                 state.remove(&ids)?;
                 state.put(items, &order)

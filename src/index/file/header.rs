@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use crate::index::segment::checksum_matches;
+use crate::kernel::VectorRows;
 use crate::tensors::INDEX_MAGIC as MAGIC;
-use crate::{Error, Result};
+use crate::{Error, Result, VectorFormat};
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 pub(super) const PAGE: usize = 4096;
 /// What stands before the sections.
 pub(super) const HEAD: usize = 3 * PAGE;
@@ -22,28 +23,40 @@ pub(super) struct Header {
     /// Where each section begins, and how long it is.
     pub(super) text: [u64; 2],
     pub(super) function: [u64; 2],
-    /// By kind.
-    pub(super) columns: [[u64; 2]; 3],
+    /// By kind. There are vectors from version 3 on.
+    pub(super) columns: [[u64; 2]; 4],
     pub(super) sums: [u64; 2],
     /// Of text, function and sums together.
     pub(super) checksum: u64,
     /// Where the log begins, and after which number.
     pub(super) log: u64,
     pub(super) first: u64,
+    /// A search structure; `[0, 0]` if there is none. From version 3 on.
+    pub(super) structure: [u64; 2],
+    /// How vectors are kept: their format, dimension, and whether lengths are kept with them; all 0
+    /// if there are none. From version 3 on.
+    pub(super) vectors: [u64; 3],
 }
 
 /// How many numbers that is.
-const NUMBERS: usize = 18;
+const NUMBERS: usize = 25;
+/// How many there were in the first two versions. Later ones are zero in their files.
+const FIRST_NUMBERS: usize = 18;
 /// The bytes of the header, which stay as they are for as long as the file.
 pub(super) const HEADER_BYTES: usize = HEADER + 8 * NUMBERS;
 
 impl Header {
+    /// A number stays where the version that brought it put it, so that files of older versions are
+    /// read as if all that is newer were 0.
     fn numbers(&self) -> [u64; NUMBERS] {
-        let sections = self.sections();
+        let [ids, codes, labels, vectors] = self.columns;
+        let sections = [self.text, self.function, ids, codes, labels, self.sums];
         let mut numbers = [0; NUMBERS];
         numbers[..3].copy_from_slice(&[self.bits, self.count, self.labelled]);
         numbers[3..15].copy_from_slice(sections.as_flattened());
-        numbers[15..].copy_from_slice(&[self.checksum, self.log, self.first]);
+        numbers[15..18].copy_from_slice(&[self.checksum, self.log, self.first]);
+        numbers[18..22].copy_from_slice([vectors, self.structure].as_flattened());
+        numbers[22..].copy_from_slice(&self.vectors);
         numbers
     }
 
@@ -55,11 +68,13 @@ impl Header {
             labelled: n[2],
             text: pair(3),
             function: pair(5),
-            columns: [pair(7), pair(9), pair(11)],
+            columns: [pair(7), pair(9), pair(11), pair(18)],
             sums: pair(13),
             checksum: n[15],
             log: n[16],
             first: n[17],
+            structure: pair(20),
+            vectors: [n[22], n[23], n[24]],
         }
     }
 
@@ -94,9 +109,11 @@ impl Header {
         if bytes.len() < HEAD {
             return Err(wrong("is cut short: not even its first pages are there"));
         }
+        let count = if found < 3 { FIRST_NUMBERS } else { NUMBERS };
+        let bytes = &bytes[..HEADER + 8 * count];
         let numbers: [u64; NUMBERS] = std::array::from_fn(|at| number(bytes, HEADER + 8 * at));
         let stored = (number(bytes, 8) >> 32) as u32;
-        if !checksum_matches(stored, crc32fast::hash(&bytes[HEADER..HEADER_BYTES])) {
+        if !checksum_matches(stored, crc32fast::hash(&bytes[HEADER..])) {
             return Err(wrong("is damaged: the checksum of its header is wrong"));
         }
         let header = Header::from_numbers(numbers);
@@ -104,16 +121,38 @@ impl Header {
         let before_log = |[start, len]: [u64; 2]| {
             start >= HEAD as u64 && start.checked_add(len).is_some_and(|end| end <= header.log)
         };
-        if !header.sections().into_iter().all(before_log) || header.first > u64::MAX / 2 {
+        // What came with a later version is not there in files of older ones.
+        let [ids, codes, labels, vectors] = header.columns;
+        let always = [header.text, header.function, ids, codes, labels, header.sums];
+        let optional = [vectors, header.structure].into_iter().filter(|&place| place != [0, 0]);
+        if !always.into_iter().chain(optional).all(before_log) || header.first > u64::MAX / 2 {
             return Err(wrong("is damaged: its header makes no sense"));
         }
         Ok(header)
     }
+}
 
-    fn sections(&self) -> [[u64; 2]; 6] {
-        let [ids, codes, labels] = self.columns;
-        [self.text, self.function, ids, codes, labels, self.sums]
-    }
+/// How the header has the rows of vectors.
+pub(super) fn vector_numbers(rows: VectorRows) -> [u64; 3] {
+    let format = match rows.format {
+        VectorFormat::F16 => 1,
+        VectorFormat::I8 => 2,
+    };
+    [format, rows.dim as u64, u64::from(rows.lengths)]
+}
+
+/// The rows of vectors that the header has; `None` if no file of ours could have these numbers.
+pub(super) fn vector_rows(numbers: [u64; 3]) -> Option<Option<VectorRows>> {
+    let format = match numbers {
+        [0, 0, 0] => return Some(None),
+        [1, ..] => VectorFormat::F16,
+        [2, ..] => VectorFormat::I8,
+        _ => return None,
+    };
+    // As many as a vector could have, so that the bytes of a row are a number.
+    let dim = usize::try_from(numbers[1]).ok().filter(|dim| (1..=1 << 28).contains(dim))?;
+    let lengths = [false, true].get(usize::try_from(numbers[2]).ok()?)?;
+    Some(Some(VectorRows { format, dim, lengths: *lengths }))
 }
 
 /// Eight bytes as a number; zero beyond the end.

@@ -158,11 +158,10 @@ pub(super) fn replay(
             return Err(wrong("is damaged: a record of its log is not what was written"));
         };
         let size = (RECORD_HEAD + change.len()) as u64;
-        let change =
-            Change::decode(state.layout.bits(), &change).map_err(|problem| match problem {
-                Undecoded::Unknown(kind) => Error::NewerChange { path: path.to_path_buf(), kind },
-                Undecoded::Nonsense => wrong("is damaged: a record of its log makes no sense"),
-            })?;
+        let change = Change::decode(state, &change).map_err(|problem| match problem {
+            Undecoded::Unknown(kind) => Error::NewerChange { path: path.to_path_buf(), kind },
+            Undecoded::Nonsense => wrong("is damaged: a record of its log makes no sense"),
+        })?;
         change.apply(state).map_err(|problem| {
             Error::damaged(path, format!("a record of its log cannot be applied: {problem}"))
         })?;

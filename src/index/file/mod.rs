@@ -3,7 +3,7 @@
 //! ```text
 //! page 0    magic, version, checksum; where the sections are
 //! pages 1-2 two commit marks that say in turn how far the log counts, each on a page of its own
-//! sections  text (JSON), function (safetensors), the columns, their checksums
+//! sections  text (JSON), function (safetensors), the columns, their checksums, the search structure
 //! log       records, each a change that is applied wholly or not at all
 //! ```
 //!
@@ -33,7 +33,8 @@ use self::log::{Log, Position};
 pub(super) use self::opened::Opened;
 pub(super) use self::read::{Access, OpenFor, open};
 pub(super) use self::write::{Contents, Run, write};
-use super::segment::{NewItems, Segment};
+use super::search::SearchSegment;
+use super::segment::NewItems;
 use super::state::State;
 use crate::file::is_at;
 use crate::{LabelNames, Result};
@@ -95,7 +96,7 @@ impl OpenFor {
 
     /// Writes a new file with one segment, renames it over the old one, and returns that segment, mapped;
     /// `None` where there is no file.
-    pub(super) fn rewrite(&mut self, contents: &Contents<'_>) -> Result<Option<Segment>> {
+    pub(super) fn rewrite(&mut self, contents: &Contents<'_>) -> Result<Option<SearchSegment>> {
         let log = match self {
             OpenFor::Nothing => return Ok(None),
             OpenFor::Reading(reader) => return Err(reader.file.read_only()),
@@ -137,7 +138,7 @@ mod tests {
     fn changes_of_unknown_kinds_are_those_of_a_newer_version() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.index");
-        for (change, newer) in [(&[4, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3][..], true), (&[4, 0], false)] {
+        for (change, newer) in [(&[5, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3][..], true), (&[5, 0], false)] {
             Index::of_codes(8).unwrap().save(&path).unwrap();
             let (_, opened) = open(&path, Access::Edit(Locking::Required)).unwrap();
             let OpenFor::Changes(mut log) = opened else { panic!("it was opened for changes") };
@@ -148,7 +149,7 @@ mod tests {
                 let error = refused.map(drop).unwrap_err();
                 match newer {
                     true => {
-                        assert!(matches!(error, Error::NewerChange { kind: 4, .. }), "{error}");
+                        assert!(matches!(error, Error::NewerChange { kind: 5, .. }), "{error}");
                         assert!(error.to_string().contains("newer"), "{error}");
                     }
                     false => assert!(matches!(error, Error::Damaged { .. }), "{error}"),

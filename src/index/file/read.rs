@@ -6,15 +6,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::function::read_function;
-use super::header::{HEAD, Header, number};
+use super::header::{HEAD, Header, number, vector_rows};
 use super::lock::{self, Locking};
 use super::log::{Log, MARKS, Position, mark_bytes, read_mark, replay};
 use super::opened::Opened;
 use super::text::Text;
 use crate::codes::check_bits;
 use crate::file::remove_leftovers;
+use crate::index::buckets::Buckets;
 use crate::index::search::SearchSegment;
-use crate::index::segment::{BLOCK, Checksums, Columns, Kind, Segment, checksum_matches};
+use crate::index::segment::{Builder, Checksums, Columns, Kind, Segment, Shape, checksum_matches};
 use crate::index::state::State;
 use crate::kernel::{Layout, Mapped};
 use crate::{Error, Result};
@@ -139,16 +140,46 @@ fn read_sections(bytes: &Mapped, header: Header, path: &Path) -> Result<State> {
     if function.as_ref().is_some_and(|function| function.bits() != bits) {
         return Err(wrong(format!("its function does not make codes of {bits} bits")));
     }
-    let mut state = State::empty(layout, function);
+    let wanted = vector_rows(header.vectors).filter(|rows| match (rows, &function) {
+        (None, _) => true,
+        (Some(rows), Some(function)) => *rows == function.vector_rows(rows.format),
+        (Some(_), None) => false,
+    });
+    let Some(vectors) = wanted else {
+        return Err(wrong(
+            "is damaged: its vectors are not those that its function takes".to_owned(),
+        ));
+    };
+    let mut state = State::empty(layout, function, vectors);
     Text::from_bytes(text).and_then(|text| text.apply(&mut state)).map_err(&wrong)?;
     if header.count > 0 {
         let columns = columns(bytes, header, sums, path).filter(|_| state.sets.len() > 0);
         let columns = columns.ok_or_else(|| {
             wrong("is damaged: its columns are not as long as they should be".to_owned())
         })?;
-        state.segments.push(SearchSegment::new(Segment::new(columns)));
+        state.segments.push(with_structure(bytes, header, Segment::new(columns), path)?);
     }
     Ok(state)
+}
+
+/// A segment with the search structure that the file has of it, if it has one.
+fn with_structure(
+    bytes: &Mapped,
+    header: Header,
+    segment: Segment,
+    path: &Path,
+) -> Result<SearchSegment> {
+    if header.structure == [0, 0] {
+        return Ok(SearchSegment::new(segment));
+    }
+    let wrong = || Error::damaged(path, "is cut short: its search structure is not all there");
+    let section = within(header.structure).ok_or_else(wrong)?;
+    let columns = segment.columns();
+    let buckets = Buckets::mapped(columns.layout(), columns.len(), bytes, section, path)?;
+    Ok(match buckets {
+        Some(buckets) => SearchSegment::with_structure(segment, buckets),
+        None => SearchSegment::new(segment),
+    })
 }
 
 /// Where a section begins in the mapped bytes, and its length.
@@ -161,30 +192,41 @@ fn within([start, len]: [u64; 2]) -> Option<(usize, usize)> {
 
 fn columns(bytes: &Mapped, header: Header, sums: &[u8], path: &Path) -> Option<Columns> {
     let count = usize::try_from(header.count).ok().filter(|&count| count <= u32::MAX as usize)?;
-    let (labelled, blocks) = (header.labelled == 1, count.div_ceil(BLOCK));
-    if sums.len() != 4 * Kind::of(labelled).count() * blocks {
+    let shape = shape(&header)?;
+    let mut of_kinds = vec![Vec::new(); Kind::ALL.len()];
+    let mut rest = sums;
+    for kind in Kind::of(shape) {
+        let (sums, others) = rest.split_at_checked(4 * count.div_ceil(kind.block()))?;
+        of_kinds[kind as usize] = sums.chunks_exact(4).map(|sum| number(sum, 0) as u32).collect();
+        rest = others;
+    }
+    if !rest.is_empty() {
         return None;
     }
-    let of_column = |sums: &[u8]| sums.chunks_exact(4).map(|sum| number(sum, 0) as u32).collect();
-    let sums: Vec<Vec<u32>> = sums.chunks_exact(4 * blocks).map(of_column).collect();
-    let checksums = Checksums::new(path.to_path_buf(), sums);
-    let layout = Layout::new(header.bits as usize);
+    let checksums = Checksums::new(path.to_path_buf(), of_kinds);
     let section = |kind: Kind| within(header.columns[kind as usize]);
-    Columns::mapped(layout, count, bytes, section, labelled, checksums)
+    Columns::mapped(shape, count, bytes, section, checksums)
 }
 
-/// The columns of a file that was just written, as a segment.
-pub(super) fn written(file: &File, header: Header, path: &Path) -> Result<Segment> {
+/// What the items of a file have, if its header makes sense.
+fn shape(header: &Header) -> Option<Shape> {
+    let (layout, labelled) = (Layout::new(header.bits as usize), header.labelled == 1);
+    Some(Shape { layout, labelled, vectors: vector_rows(header.vectors)? })
+}
+
+/// What a file holds that was just written.
+pub(super) fn written(file: &File, header: Header, path: &Path) -> Result<SearchSegment> {
     if header.count == 0 {
-        let nothing = crate::index::segment::Builder::new(Layout::new(header.bits as usize), 0);
-        return Ok(Segment::new(nothing.finish()));
+        let (layout, vectors) = (Layout::new(header.bits as usize), vector_rows(header.vectors));
+        let nothing = Builder::new(layout, vectors.flatten(), 0).finish();
+        return Ok(SearchSegment::new(Segment::new(nothing)));
     }
     let bytes = Mapped::map(file, HEAD as u64..header.log).map_err(Error::io(path))?;
     let [start, len] = header.sums.map(|number| number as usize);
     let sums = bytes.get(start - HEAD..start - HEAD + len);
     let columns = sums.and_then(|sums| columns(&bytes, header, sums, path));
     let columns = columns.ok_or_else(|| Error::damaged(path, "was not written as it should be"))?;
-    Ok(Segment::new(columns))
+    with_structure(&bytes, header, Segment::new(columns), path)
 }
 
 impl Reader {

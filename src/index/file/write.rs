@@ -4,15 +4,16 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use super::header::{HEAD, Header};
+use super::header::{HEAD, Header, vector_numbers};
 use super::lock::{self, Locking};
 use super::log::{MARKS, Position, mark_bytes};
 use super::read::written;
 use super::text::Text;
 use crate::file::{AtomicFile, destination, is_at};
-use crate::index::segment::{BLOCK, Builder, Item, Kind, Segment};
+use crate::index::buckets::{are_worth_it, build_to};
+use crate::index::segment::{BLOCK, Builder, Item, Kind, Segment, Shape};
 use crate::index::state::State;
-use crate::kernel::Layout;
+use crate::kernel::bytes_of;
 use crate::{Error, HashFunction, Result};
 
 /// Sections begin at multiples of this.
@@ -23,9 +24,8 @@ pub(in crate::index) struct Contents<'a> {
     /// The names and sets of labels.
     pub(in crate::index) state: &'a State,
     pub(in crate::index) function: Option<&'a HashFunction>,
-    pub(in crate::index) layout: Layout,
+    pub(in crate::index) shape: Shape,
     pub(in crate::index) count: usize,
-    pub(in crate::index) labelled: bool,
     /// Calls with all items, in ascending order of ids.
     pub(in crate::index) each: &'a EachItem<'a>,
 }
@@ -37,9 +37,8 @@ pub(in crate::index) type EachItem<'a> =
 impl<'a> Contents<'a> {
     /// All that a state has, where `each` calls with its items.
     pub(in crate::index) fn of(state: &'a State, each: &'a EachItem<'a>) -> Result<Self> {
-        let (function, layout) = (state.function.as_ref(), state.layout);
-        let (count, labelled) = (state.len(), state.is_labelled()?);
-        Ok(Contents { state, function, layout, count, labelled, each })
+        let (function, count, shape) = (state.function.as_ref(), state.len(), state.shape()?);
+        Ok(Contents { state, function, shape, count, each })
     }
 }
 
@@ -81,7 +80,7 @@ impl Run {
     pub(in crate::index) fn write(state: &State, path: &Path) -> Result<(Run, Segment)> {
         let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| state.each_in_order(call);
         let (mut file, header) = prepare(&Contents::of(state, &each)?, 0, path)?;
-        let segment = written(file.file(), header, path)?;
+        let segment = written(file.file(), header, path)?.segment;
         let segment = segment.to_read_once(file.file()).map_err(Error::io(path))?;
         Ok((Run { _file: file }, segment))
     }
@@ -100,8 +99,7 @@ impl Writer<'_> {
         function: &[u8],
         last: u64,
     ) -> Result<Header> {
-        let Contents { layout, count, labelled, .. } = *contents;
-        let blocks = count.div_ceil(BLOCK);
+        let Contents { shape, count, .. } = *contents;
         // All lengths are known, so every section has its place before anything is written.
         let mut end = HEAD as u64;
         let mut section = |len: usize| {
@@ -110,11 +108,9 @@ impl Writer<'_> {
             [start, len as u64]
         };
         let (text_at, function_at) = (section(text.len()), section(function.len()));
-        let columns = Kind::ALL.map(|kind| {
-            let there = kind != Kind::Labels || labelled;
-            section(if there { kind.size(layout, count) } else { 0 })
-        });
-        let sums_at = section(4 * blocks * Kind::of(labelled).count());
+        let columns = Kind::ALL.map(|kind| section(kind.size(shape, count)));
+        let blocks: usize = Kind::of(shape).map(|kind| count.div_ceil(kind.block())).sum();
+        let sums_at = section(4 * blocks);
         let log = section(0)[0];
         self.at(text_at[0], text)?;
         self.at(function_at[0], function)?;
@@ -122,10 +118,10 @@ impl Writer<'_> {
         self.at(sums_at[0], &sums)?;
         let mut checksum = crc32fast::Hasher::new();
         [text, function, &sums].iter().for_each(|section| checksum.update(section));
-        let header = Header {
-            bits: layout.bits() as u64,
+        let mut header = Header {
+            bits: shape.layout.bits() as u64,
             count: count as u64,
-            labelled: u64::from(labelled),
+            labelled: u64::from(shape.labelled),
             text: text_at,
             function: function_at,
             columns,
@@ -133,27 +129,56 @@ impl Writer<'_> {
             checksum: u64::from(checksum.finalize()),
             log,
             first: last,
+            structure: [0, 0],
+            vectors: shape.vectors.map_or([0; 3], vector_numbers),
         };
         self.file.set_len(log).map_err(Error::io(self.path))?;
+        if contents.state.structures {
+            self.structure(&mut header)?;
+        }
         for mark in MARKS {
-            self.at(mark as u64, &mark_bytes(Position { last, end: log }))?;
+            self.at(mark as u64, &mark_bytes(Position { last, end: header.log }))?;
         }
         self.at(0, &header.to_bytes())?;
         Ok(header)
     }
 
+    /// Writes a search structure of the codes that were just written, where the log would begin, unless
+    /// they are few.
+    fn structure(&mut self, header: &mut Header) -> Result<()> {
+        let segment = written(self.file, *header, self.path)?.segment;
+        let segment = segment.to_read_once(self.file).map_err(Error::io(self.path))?;
+        if !are_worth_it(segment.columns()) {
+            return Ok(());
+        }
+        let start = header.log;
+        let mut end = start;
+        let mut append = |words: &[u64]| {
+            let place = end;
+            end += size_of_val(words) as u64;
+            self.at(place, bytes_of(words))
+        };
+        let buckets = build_to(segment.columns(), &mut append)?;
+        append(&buckets.directory())?;
+        header.structure = [start, end - start];
+        header.log = end.next_multiple_of(ALIGNED);
+        self.file.set_len(header.log).map_err(Error::io(self.path))
+    }
+
     /// Writes all items into the columns that begin at these places; the checksums of their blocks,
     /// column after column.
-    fn columns(&mut self, contents: &Contents<'_>, columns: [[u64; 2]; 3]) -> Result<Vec<u8>> {
-        let Contents { layout, count, labelled, each, .. } = *contents;
-        let kinds: Vec<Kind> = Kind::of(labelled).collect();
+    fn columns(&mut self, contents: &Contents<'_>, columns: [[u64; 2]; 4]) -> Result<Vec<u8>> {
+        let Contents { shape, count, each, .. } = *contents;
+        let kinds: Vec<Kind> = Kind::of(shape).collect();
         let mut sums: Vec<Vec<u8>> = vec![Vec::new(); kinds.len()];
         let mut places = columns.map(|[start, _]| start);
-        let mut block = Builder::new(layout, BLOCK.min(count));
+        let mut block = Builder::new(shape.layout, shape.vectors, BLOCK.min(count));
         let mut flush = |block: &mut Builder| -> Result<()> {
             for (&kind, sums) in kinds.iter().zip(&mut sums) {
                 let bytes = block.bytes(kind);
-                sums.extend(crc32fast::hash(bytes).to_le_bytes());
+                for bytes in bytes.chunks(kind.size(shape, kind.block()).max(1)) {
+                    sums.extend(crc32fast::hash(bytes).to_le_bytes());
+                }
                 self.at(places[kind as usize], bytes)?;
                 places[kind as usize] += bytes.len() as u64;
             }

@@ -13,8 +13,6 @@ pub(in crate::index) struct TopK {
     /// How many of them are settled, that is, taken into account.
     settled: usize,
     guessed: bool,
-    /// Whether hits come in order of their slots.
-    ordered: bool,
     /// How many there are of each distance, if these are small.
     counts: Option<Counts>,
 }
@@ -44,7 +42,6 @@ impl TopK {
             hits: Vec::new(),
             settled: 0,
             guessed: false,
-            ordered: true,
             counts: (limit <= COUNTED).then(counts),
         }
     }
@@ -52,16 +49,6 @@ impl TopK {
     /// For all below `limit`.
     pub(in crate::index) fn all(limit: u32) -> Self {
         TopK::nearest(usize::MAX, limit)
-    }
-
-    /// From now on hits come that may stand before those found so far: of those as far as the
-    /// farthest, all are wanted.
-    pub(in crate::index) fn start_anew(&mut self) {
-        self.ordered = false;
-        match &self.counts {
-            Some(counts) => self.limit = counts.edge,
-            None => self.select(),
-        }
     }
 
     pub(in crate::index) fn limit(&self) -> u32 {
@@ -106,7 +93,7 @@ impl TopK {
 
     /// Takes note of the hits that came since.
     ///
-    /// Where slots ascend, once there are `k` hits, another as far as the farthest of them would
+    /// Slots ascend, so once there are `k` hits, another as far as the farthest of them would
     /// come after it, and only nearer ones are wanted.
     pub(in crate::index) fn settle(&mut self) {
         if self.settled == self.hits.len() {
@@ -138,7 +125,7 @@ impl TopK {
             *below -= farthest;
             *edge -= 1;
         }
-        self.limit = edge.saturating_sub(u32::from(self.ordered));
+        self.limit = edge.saturating_sub(1);
         if self.hits.len() > 2 * self.k + SPARE {
             self.hits.retain(|&hit| parts(hit).0 < *edge);
             self.settled = self.hits.len();
@@ -150,7 +137,7 @@ impl TopK {
         if self.hits.len() >= self.k {
             let (_, &mut farthest, _) = self.hits.select_nth_unstable(self.k - 1);
             self.hits.truncate(self.k);
-            self.limit = parts(farthest).0 + u32::from(!self.ordered);
+            self.limit = parts(farthest).0;
         }
         self.settled = self.hits.len();
     }
@@ -190,9 +177,6 @@ impl TopK {
                 places[distance] += 1;
             }
         }
-        if !self.ordered && !sorted.is_sorted() {
-            sorted.sort_unstable();
-        }
         sorted.truncate(self.k);
         sorted
     }
@@ -213,26 +197,19 @@ mod tests {
             k in 1..1500usize,
             chunk in 1..700usize,
             guess: bool,
-            anew: bool,
         ) {
             let hit = |(at, &distance): (u32, &u32)| hit(distance * step, at);
             let all: Vec<u64> = (0..).zip(&distances).map(hit).collect();
-            // First those with even slots, and then others, which may stand before them.
-            let (first, last): (Vec<u64>, Vec<u64>) =
-                all.iter().partition(|&&hit| !anew || parts(hit).1 % 2 == 0);
             let mut top = TopK::nearest(k, 40 * step + 1);
             let mut seen = 0;
-            for part in [first, last] {
-                for chunk in part.chunks(chunk) {
-                    let limit = top.limit();
-                    top.hits.extend(chunk.iter().filter(|&&hit| parts(hit).0 < limit));
-                    top.settle();
-                    seen += chunk.len();
-                    if guess && seen < all.len() {
-                        top.guess(seen, all.len());
-                    }
+            for chunk in all.chunks(chunk) {
+                let limit = top.limit();
+                top.hits.extend(chunk.iter().filter(|&&hit| parts(hit).0 < limit));
+                top.settle();
+                seen += chunk.len();
+                if guess && seen < all.len() {
+                    top.guess(seen, all.len());
                 }
-                top.start_anew();
             }
             let mut expected = all;
             expected.sort_unstable();

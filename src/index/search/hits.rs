@@ -1,5 +1,7 @@
 //! What searches find.
 
+use std::cmp::Ordering;
+
 use serde::{Serialize, Serializer};
 
 /// An item that was found.
@@ -20,7 +22,32 @@ impl Hit {
     }
 }
 
-/// What several queries found, each in order of distance and id.
+/// An item that was found by its code and ranked by its vector.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RankedHit {
+    /// Whose it is.
+    pub id: u64,
+    /// The cosine of its vector and the query, from -1 to 1.
+    pub cosine: f32,
+    /// In how many bits its code differs from the query's.
+    pub distance: u32,
+}
+
+impl RankedHit {
+    /// An item with a cosine and a distance.
+    pub fn new(id: u64, cosine: f32, distance: u32) -> RankedHit {
+        RankedHit { id, cosine, distance }
+    }
+
+    /// The largest cosine first, and then the smallest id.
+    pub(super) fn order(one: &RankedHit, other: &RankedHit) -> Ordering {
+        other.cosine.total_cmp(&one.cosine).then(one.id.cmp(&other.id))
+    }
+}
+
+/// What several queries found, each in order of distance and id; [`RankedHit`] hits in order of cosine and
+/// id.
 ///
 /// The hits of all queries stand in one list, and [`offsets`](Hits::offsets) cut it, as compressed sparse rows
 /// are cut:
@@ -37,45 +64,75 @@ impl Hit {
 /// # Ok::<(), hashbrook::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hits {
+pub struct Hits<H = Hit> {
     /// One more than queries: where the hits of each begin, and the end.
     offsets: Vec<usize>,
-    hits: Vec<Hit>,
+    hits: Vec<H>,
 }
 
 /// Of no queries.
-impl Default for Hits {
+impl<H> Default for Hits<H> {
     fn default() -> Self {
         Hits::with_capacity(0, 0)
     }
 }
 
 /// As a list of what each query found.
-impl Serialize for Hits {
+impl<H: Serialize> Serialize for Hits<H> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
     }
 }
 
-impl Hits {
+impl<H> Hits<H> {
     pub(super) fn with_capacity(queries: usize, hits: usize) -> Self {
         let mut offsets = Vec::with_capacity(queries + 1);
         offsets.push(0);
         Hits { offsets, hits: Vec::with_capacity(hits) }
     }
 
-    pub(super) fn push(&mut self, row: Vec<Hit>) {
+    /// All hits, to be changed.
+    pub(super) fn all_mut(&mut self) -> &mut [H] {
+        &mut self.hits
+    }
+
+    /// Appends a row, written to the end of all hits.
+    pub(super) fn write_row<E>(
+        &mut self,
+        write: impl FnOnce(&mut Vec<H>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let written = write(&mut self.hits);
+        self.offsets.push(self.hits.len());
+        written
+    }
+
+    /// Puts hits into rows that are empty: into those of these numbers, which ascend.
+    pub(super) fn fill_rows(&mut self, rows: Vec<(usize, Vec<H>)>)
+    where
+        H: Copy,
+    {
+        let Some(&(first, _)) = rows.first() else { return };
+        let tail = self.hits.split_off(self.offsets[first]);
+        let (before, mut start) = (self.hits.len(), 0);
+        let mut rows = rows.into_iter().peekable();
+        for row in first..self.len() {
+            let end = self.offsets[row + 1] - before;
+            match rows.next_if(|&(number, _)| number == row) {
+                Some((_, hits)) => self.hits.extend(hits),
+                None => self.hits.extend_from_slice(&tail[start..end]),
+            }
+            start = end;
+            self.offsets[row + 1] = self.hits.len();
+        }
+    }
+
+    pub(super) fn push(&mut self, row: Vec<H>) {
         self.hits.extend(row);
         self.offsets.push(self.hits.len());
     }
 
-    /// Makes all distances so many times as large.
-    pub(super) fn multiply(&mut self, factor: u32) {
-        self.hits.iter_mut().for_each(|hit| hit.distance *= factor);
-    }
-
     /// Appends what other queries found.
-    pub fn append(&mut self, other: Hits) {
+    pub fn append(&mut self, other: Hits<H>) {
         let before = self.hits.len();
         self.offsets.extend(other.offsets[1..].iter().map(|end| before + end));
         self.hits.extend(other.hits);
@@ -95,12 +152,12 @@ impl Hits {
     ///
     /// # Panics
     /// When there is no such query.
-    pub fn row(&self, query: usize) -> &[Hit] {
+    pub fn row(&self, query: usize) -> &[H] {
         &self.hits[self.offsets[query]..self.offsets[query + 1]]
     }
 
     /// What each query found.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[Hit]> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[H]> {
         (0..self.len()).map(|query| self.row(query))
     }
 
@@ -111,7 +168,7 @@ impl Hits {
     }
 
     /// All that was found, query after query.
-    pub fn all(&self) -> &[Hit] {
+    pub fn all(&self) -> &[H] {
         &self.hits
     }
 }

@@ -1,8 +1,8 @@
 //! What is asked of an index, and of one of its segments.
 
 use super::filter::Filter;
+use super::found::Found;
 use super::goal::Goal;
-use super::hits::Hit;
 use super::segment::SearchSegment;
 use super::selection::Selection;
 use crate::Codes;
@@ -15,7 +15,8 @@ use crate::similarity::LabelSets;
 pub(in crate::index) struct Search<'a> {
     pub(in crate::index) segments: &'a [SearchSegment],
     pub(in crate::index) sets: &'a LabelSets,
-    pub(in crate::index) filter: &'a Filter,
+    /// `None` for all items.
+    pub(in crate::index) filter: Option<&'a Filter>,
     pub(in crate::index) kernel: Kernel,
     pub(in crate::index) goal: Goal,
     pub(in crate::index) bits: usize,
@@ -47,12 +48,12 @@ impl SegmentQueries<'_> {
 impl Search<'_> {
     /// Codes at this distance or beyond cannot be among the results of a query, given its hits so far.
     /// A tie with the k-th may have a smaller id, so ties stay below it.
-    pub(super) fn limit(&self, query: usize, found: &[Hit]) -> u32 {
+    pub(super) fn limit<F: Found>(&self, query: usize, found: &[F]) -> u32 {
         let largest = weights_of(self.weights, query).map(Weights::largest);
         let all = largest.unwrap_or(self.bits as u32).saturating_add(1);
         match self.goal {
             Goal::Within(radius) => radius.saturating_add(1).min(all),
-            Goal::Nearest(k) => found.get(k - 1).map_or(all, |last| last.distance + 1),
+            Goal::Nearest(k) => found.get(k - 1).map_or(all, |last| last.distance() + 1),
         }
     }
 

@@ -24,8 +24,8 @@ impl Search<'_> {
             return Ok(vec![self.scan(&gathered.source(layout, segment.live()), segment_queries)?]);
         }
         let mut masks: Vec<&[u64]> = segment.live().into_iter().collect();
-        if let Selection::Masked(masked) = segment_queries.selection {
-            masks.push(masked.by_slot());
+        if let Selection::Masked(by_slot) = segment_queries.selection {
+            masks.push(by_slot);
         }
         let check = |slot: usize| columns.check(Kind::Codes, slot);
         let scan = |range: Range<usize>| {

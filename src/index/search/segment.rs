@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::cache::SelectionCache;
 use super::selection::Selection;
 use super::structure::LazyStructure;
+use crate::Result;
+use crate::index::buckets::Buckets;
 use crate::index::segment::{Columns, Segment};
-use crate::{Kernel, Result};
 
 /// A segment, and beside it what makes searches of its columns faster. That is shared by all clones,
 /// since the columns are.
@@ -27,6 +28,12 @@ impl SearchSegment {
         SearchSegment { segment, aids: Arc::default() }
     }
 
+    /// A segment with the search structure that its file has.
+    pub(in crate::index) fn with_structure(segment: Segment, buckets: Buckets) -> Self {
+        let structure = LazyStructure::of(buckets);
+        SearchSegment { segment, aids: Arc::new(SearchAids { structure, ..Default::default() }) }
+    }
+
     pub(super) fn columns(&self) -> &Columns {
         self.segment.columns()
     }
@@ -37,22 +44,41 @@ impl SearchSegment {
 
     /// Whether its search structure is built.
     pub(in crate::index) fn has_structure(&self) -> bool {
-        self.aids.structure.is_built()
+        self.aids.structure.built().is_some()
     }
 
-    /// Builds the search structure now, where the codes lie in clusters.
-    pub(in crate::index) fn build_structure(&self, kernel: Kernel) -> Result<()> {
-        self.aids.structure.build(self.columns(), kernel, true).map(drop)
+    /// Builds the search structure now.
+    pub(in crate::index) fn build_structure(&self) -> Result<()> {
+        self.aids.structure.build(self.columns()).map(drop)
     }
 
     /// The same on one thread, as a writer does it: those that answer queries have better use for the
     /// others.
-    pub(in crate::index) fn build_structure_beside(&self, kernel: Kernel) -> Result<()> {
+    pub(in crate::index) fn build_structure_beside(&self) -> Result<()> {
         match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
-            Ok(pool) => pool.install(|| self.build_structure(kernel)),
+            Ok(pool) => pool.install(|| self.build_structure()),
             // No thread can be had; this one can.
-            Err(_) => self.build_structure(kernel),
+            Err(_) => self.build_structure(),
         }
+    }
+
+    /// The same on a thread of its own, while searches go on without.
+    pub(in crate::index) fn build_structure_in_background(&self) {
+        let (segment, name) = (self.clone(), "search structure".to_owned());
+        // Searches can go without it, so nobody asks how it went, or whether there was a thread to be had.
+        let _ = std::thread::Builder::new().name(name).spawn(move || {
+            let _ = segment.build_structure_beside();
+        });
+    }
+
+    /// Reads the search structure and compares it with the codes, if it has one.
+    pub(in crate::index) fn verify_structure(&self) -> Result<()> {
+        self.aids.structure.built().map_or(Ok(()), |built| built.verify(self.columns()))
+    }
+
+    /// The bytes of its search structure, in memory or mapped.
+    pub(in crate::index) fn structure_bytes(&self) -> usize {
+        self.aids.structure.bytes()
     }
 
     /// The same segment, without what made its searches faster.
@@ -60,10 +86,9 @@ impl SearchSegment {
         SearchSegment::new(self.segment.clone())
     }
 
-    /// Bytes beyond those of the columns.
+    /// Bytes beyond those of the columns and of the search structure.
     pub(in crate::index) fn extra_memory(&self) -> usize {
-        let beside = self.aids.structure.memory() + self.aids.selections.memory();
-        self.segment.extra_memory() + beside
+        self.segment.extra_memory() + self.aids.selections.memory()
     }
 
     /// The items whose label set is one of these, which ascend.

@@ -1,10 +1,8 @@
 //! The items of a segment that a filter lets through.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::Result;
-use crate::index::clusters::Clusters;
 use crate::index::scan::{Slots, Source};
 use crate::index::segment::{Bitmap, Columns, is_set, set_bits};
 use crate::kernel::{Layout, Lines};
@@ -14,7 +12,8 @@ use crate::kernel::{Layout, Lines};
 pub(super) enum Selection {
     All,
     Gathered(Arc<Gathered>),
-    Masked(Arc<Masked>),
+    /// So many that what is left out is passed over: a bit for each slot.
+    Masked(Arc<Bitmap>),
 }
 
 /// So few that their codes are put together, to be scanned alone.
@@ -23,19 +22,8 @@ pub(super) struct Gathered {
     words: Lines,
 }
 
-/// So many that what is left out is passed over.
-pub(super) struct Masked {
-    by_slot: Bitmap,
-    /// In the order of clusters, once there were enough queries.
-    in_order: OnceLock<Bitmap>,
-    queries: AtomicUsize,
-}
-
 /// One in so many items, or fewer, are gathered.
 const GATHERED: usize = 16;
-
-/// Queries after which it has paid to put a bitmap into the order of clusters.
-const WORTH_AN_ORDER: usize = 32;
 
 impl Selection {
     /// The items at these slots, which ascend.
@@ -67,8 +55,7 @@ impl Selection {
     }
 
     fn masked(by_slot: Bitmap) -> Selection {
-        let (in_order, queries) = (OnceLock::new(), AtomicUsize::new(0));
-        Selection::Masked(Arc::new(Masked { by_slot, in_order, queries }))
+        Selection::Masked(Arc::new(by_slot))
     }
 
     /// The items that both let through.
@@ -76,7 +63,7 @@ impl Selection {
         match (self, other) {
             (Selection::All, selection) | (selection, Selection::All) => Ok(selection),
             (Selection::Masked(one), Selection::Masked(other)) => {
-                let both = one.by_slot.iter().zip(&other.by_slot).map(|(one, other)| one & other);
+                let both = one.iter().zip(other.iter()).map(|(one, other)| one & other);
                 Selection::of_bitmap(columns, both.collect())
             }
             (Selection::Gathered(gathered), other) | (other, Selection::Gathered(gathered)) => {
@@ -93,7 +80,7 @@ impl Selection {
         match self {
             Selection::All => true,
             Selection::Gathered(gathered) => gathered.slots.binary_search(&(slot as u32)).is_ok(),
-            Selection::Masked(masked) => is_set(&masked.by_slot, slot),
+            Selection::Masked(by_slot) => is_set(by_slot, slot),
         }
     }
 
@@ -104,8 +91,7 @@ impl Selection {
             Selection::Gathered(gathered) => {
                 4 * gathered.slots.capacity() + 8 * gathered.words.capacity()
             }
-            // In the order of clusters it is longer, by some bits for each cluster.
-            Selection::Masked(masked) => 3 * 8 * masked.by_slot.capacity(),
+            Selection::Masked(by_slot) => 8 * by_slot.capacity(),
         }
     }
 }
@@ -120,20 +106,5 @@ impl Gathered {
             slots: Slots::Listed { slots: &self.slots, live },
             masks: Vec::new(),
         }
-    }
-}
-
-impl Masked {
-    pub(super) fn by_slot(&self) -> &Bitmap {
-        &self.by_slot
-    }
-
-    /// The bits in the order of clusters, if so many more queries make that pay.
-    pub(super) fn in_order(&self, clusters: &Clusters, queries: usize) -> Option<&Bitmap> {
-        let before = self.queries.fetch_add(queries, Ordering::Relaxed);
-        if self.in_order.get().is_none() && before + queries < WORTH_AN_ORDER {
-            return None;
-        }
-        Some(self.in_order.get_or_init(|| clusters.in_order(&self.by_slot)))
     }
 }

@@ -50,9 +50,13 @@ impl Weighing {
     }
 
     /// Hits with their distances as they were asked for.
-    pub(in crate::index) fn multiplied(&self, mut hits: Hits) -> Hits {
+    pub(in crate::index) fn multiplied<H>(
+        &self,
+        mut hits: Hits<H>,
+        distance: fn(&mut H) -> &mut u32,
+    ) -> Hits<H> {
         if self.divisor > 1 {
-            hits.multiply(self.divisor);
+            hits.all_mut().iter_mut().for_each(|hit| *distance(hit) *= self.divisor);
         }
         hits
     }

@@ -1,107 +1,18 @@
 //! The columns of a segment: what each item has, in memory or in a mapped file.
 //!
-//! This file is the one description of them. What builds, merges, writes, maps and checks
-//! columns goes over [`Kind::ALL`]; a new kind of column is a variant, its size and name, a field
-//! of [`Columns`] and [`Builder`], and a field of [`Item`] and [`NewItems`].
+//! What builds, merges, writes, maps and checks columns goes over [`Kind::ALL`] (`kind.rs`).
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::kernel::{Column, Layout, Lines, Mapped};
-use crate::{Codes, Error, Labels, Result};
+use super::kind::{Kind, Shape};
+use crate::kernel::{Column, Layout, Mapped, VectorRows};
+use crate::{Error, Result};
 
-/// Items whose checksum is taken together.
-pub(in crate::index) const BLOCK: usize = 1 << 16;
-
-/// The kinds of columns, in the order in which files have them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::index) enum Kind {
-    Ids,
-    Codes,
-    /// The number of each item's label set. A segment without it has no labels.
-    Labels,
-}
-
-impl Kind {
-    pub(in crate::index) const ALL: [Kind; 3] = [Kind::Ids, Kind::Codes, Kind::Labels];
-
-    /// What it is called in messages.
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Ids => "ids",
-            Kind::Codes => "codes",
-            Kind::Labels => "labels",
-        }
-    }
-
-    /// The bytes of so many items.
-    pub(in crate::index) fn size(self, layout: Layout, items: usize) -> usize {
-        match self {
-            Kind::Ids => 8 * items,
-            Kind::Codes => 8 * layout.words(items),
-            Kind::Labels => 4 * items,
-        }
-    }
-
-    /// The kinds of columns that a segment has.
-    pub(in crate::index) fn of(labelled: bool) -> impl Iterator<Item = Kind> {
-        Kind::ALL.into_iter().filter(move |&kind| kind != Kind::Labels || labelled)
-    }
-}
-
-/// One item, as the columns have it.
-#[derive(Clone, Copy)]
-pub(in crate::index) struct Item<'a> {
-    pub(in crate::index) id: u64,
-    pub(in crate::index) code: &'a [u64],
-    pub(in crate::index) label_set: u32,
-}
-
-/// Items to be put in.
-#[derive(Clone, Copy)]
-pub(in crate::index) struct NewItems<'a> {
-    pub(in crate::index) ids: &'a [u64],
-    pub(in crate::index) codes: &'a Codes,
-    pub(in crate::index) labels: Option<Labels<'a>>,
-}
-
-impl NewItems<'_> {
-    /// Their order by id, each of which must be given once.
-    pub(in crate::index) fn order(&self) -> Result<Vec<usize>> {
-        let (ids, items) = (self.ids, self.codes.len());
-        if ids.len() != items {
-            return Err(Error::IdCount { ids: ids.len(), items });
-        }
-        let mut order: Vec<usize> = (0..ids.len()).collect();
-        if !ids.is_sorted_by(|left, right| left < right) {
-            order.sort_unstable_by_key(|&at| ids[at]);
-            let twice = order.windows(2).find(|pair| ids[pair[0]] == ids[pair[1]]);
-            if let Some(pair) = twice {
-                return Err(Error::IdTwice(ids[pair[0]]));
-            }
-        }
-        Ok(order)
-    }
-
-    /// Fails if they do not fit each other, or codes of this layout.
-    pub(in crate::index) fn check(&self, layout: Layout) -> Result<()> {
-        self.codes.expect_bits(layout.bits())?;
-        let rows = self.codes.len();
-        match self.labels {
-            Some(labels) if labels.len() != rows => {
-                Err(Error::LabelCount { rows, labels: labels.len() })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// One of them, whose labels are set number `label_set`.
-    pub(in crate::index) fn item(&self, at: usize, label_set: u32) -> Item<'_> {
-        Item { id: self.ids[at], code: self.codes.code(at), label_set }
-    }
-}
+/// So many ids are looked up together, and not each with a look at the checksum of its block.
+const MANY_IDS: usize = 1 << 12;
 
 /// Items by ascending id, which never change. Where an item stands is its slot; slots are in the
 /// order of ids, so whatever comes in order of slots is in order of ids.
@@ -110,11 +21,35 @@ pub(in crate::index) struct Columns {
     ids: Column<u64>,
     codes: Column<u64>,
     labels: Option<Column<u32>>,
+    vectors: Option<Vectors>,
     /// The first id, if all others follow it without a gap.
     counted_from: OnceLock<Option<u64>>,
     checksums: Option<Checksums>,
     /// Whether it is read once, in order of slots, and what was read can leave the memory.
     read_once: bool,
+}
+
+/// The vectors of all items.
+pub(in crate::index) struct Vectors {
+    pub(in crate::index) rows: VectorRows,
+    pub(super) bytes: Column<u8>,
+}
+
+impl Vectors {
+    fn mapped(rows: VectorRows, bytes: &Mapped, start: usize, count: usize) -> Option<Self> {
+        let bytes = Column::mapped(bytes, start, count.checked_mul(rows.bytes())?)?;
+        Some(Vectors { rows, bytes })
+    }
+
+    /// Row after row; not checked.
+    pub(in crate::index) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn row(&self, slot: usize) -> &[u8] {
+        let size = self.rows.bytes();
+        &self.bytes[slot * size..(slot + 1) * size]
+    }
 }
 
 /// The checksums of a file's columns, each compared when an item of its block is first read.
@@ -139,103 +74,42 @@ pub(in crate::index) fn checksum_matches(stored: u32, found: u32) -> bool {
     stored == found || cfg!(fuzzing)
 }
 
-/// Items being put together, in ascending order of ids.
-pub(in crate::index) struct Builder {
-    layout: Layout,
-    ids: Vec<u64>,
-    codes: Lines,
-    labels: Vec<u32>,
-    labelled: bool,
-}
-
-impl Builder {
-    pub(in crate::index) fn new(layout: Layout, room: usize) -> Self {
-        Builder {
-            layout,
-            ids: Vec::with_capacity(room),
-            codes: Lines::with_capacity(layout.words(room)),
-            labels: Vec::new(),
-            labelled: false,
-        }
-    }
-
-    pub(in crate::index) fn len(&self) -> usize {
-        self.ids.len()
-    }
-
-    pub(in crate::index) fn push(&mut self, item: Item<'_>) {
-        let at = self.ids.len();
-        self.ids.push(item.id);
-        self.codes.resize(self.layout.words(at + 1));
-        self.layout.put(&mut self.codes, at, item.code);
-        if item.label_set != 0 && !self.labelled {
-            self.labelled = true;
-            self.labels.resize(at, 0);
-        }
-        if self.labelled {
-            self.labels.push(item.label_set);
-        }
-    }
-
-    /// The bytes of a column, as they stand in a file.
-    pub(in crate::index) fn bytes(&mut self, kind: Kind) -> &[u8] {
-        match kind {
-            Kind::Ids => crate::kernel::bytes_of(&self.ids),
-            Kind::Codes => crate::kernel::bytes_of::<u64>(&self.codes),
-            Kind::Labels => {
-                self.labels.resize(self.ids.len(), 0);
-                crate::kernel::bytes_of(&self.labels)
-            }
-        }
-    }
-
-    /// Begins anew, with the memory it has.
-    pub(in crate::index) fn clear(&mut self) {
-        self.ids.clear();
-        self.codes.clear();
-        self.labels.clear();
-        self.labelled = false;
-    }
-
-    pub(in crate::index) fn finish(self) -> Columns {
-        let labels = self.labelled.then_some(Column::Owned(self.labels));
-        let (ids, codes) = (Column::Owned(self.ids), Column::Lines(self.codes));
-        Columns::new(self.layout, ids, codes, labels, None)
-    }
-}
-
 impl Columns {
-    fn new(
+    pub(super) fn new(
         layout: Layout,
         ids: Column<u64>,
         codes: Column<u64>,
         labels: Option<Column<u32>>,
+        vectors: Option<Vectors>,
         checksums: Option<Checksums>,
     ) -> Self {
         let counted_from = OnceLock::new();
-        Columns { layout, ids, codes, labels, counted_from, checksums, read_once: false }
+        Columns { layout, ids, codes, labels, vectors, counted_from, checksums, read_once: false }
     }
 
     /// The columns of a file, with where each begins in the mapped bytes and how long it is; `None` if
     /// one is not as long as `count` items need, or not within what is mapped.
     pub(in crate::index) fn mapped(
-        layout: Layout,
+        shape: Shape,
         count: usize,
         bytes: &Mapped,
         section: impl Fn(Kind) -> Option<(usize, usize)>,
-        labelled: bool,
         checksums: Checksums,
     ) -> Option<Self> {
         let place = |kind: Kind| {
-            section(kind).filter(|&(_, len)| len == kind.size(layout, count)).map(|place| place.0)
+            section(kind).filter(|&(_, len)| len == kind.size(shape, count)).map(|place| place.0)
         };
         let ids = Column::mapped(bytes, place(Kind::Ids)?, count)?;
-        let codes = Column::mapped(bytes, place(Kind::Codes)?, layout.words(count))?;
-        let labels = match labelled {
+        let codes = Column::mapped(bytes, place(Kind::Codes)?, shape.layout.words(count))?;
+        let labels = match shape.labelled {
             true => Some(Column::mapped(bytes, place(Kind::Labels)?, count)?),
             false => None,
         };
-        Some(Columns::new(layout, ids, codes, labels, Some(checksums)))
+        let vectors = match shape.vectors {
+            Some(rows) => Some(Vectors::mapped(rows, bytes, place(Kind::Vectors)?, count)?),
+            None => None,
+        };
+        Some(Columns::new(shape.layout, ids, codes, labels, vectors, Some(checksums)))
     }
 
     /// The same columns of the same file, to be read once, in order of slots: they do not stay in
@@ -247,10 +121,14 @@ impl Columns {
         let bytes = &bytes.again(file)?;
         let (ids, codes) = (self.ids.within(bytes), self.codes.within(bytes));
         let labels = self.labels.as_ref().and_then(|labels| labels.within(bytes));
+        let within = |vectors: &Vectors| {
+            Some(Vectors { rows: vectors.rows, bytes: vectors.bytes.within(bytes)? })
+        };
+        let vectors = self.vectors.as_ref().and_then(within);
         let checksums = Checksums::new(checksums.path.clone(), checksums.sums.clone());
         Ok(ids.zip(codes).map(|(ids, codes)| Columns {
             read_once: true,
-            ..Columns::new(self.layout, ids, codes, labels, Some(checksums))
+            ..Columns::new(self.layout, ids, codes, labels, vectors, Some(checksums))
         }))
     }
 
@@ -260,6 +138,9 @@ impl Columns {
             self.ids.release(slot);
             self.codes.release(self.layout.words(slot));
             self.labels.iter().for_each(|labels| labels.release(slot));
+            if let Some(Vectors { rows, bytes }) = &self.vectors {
+                bytes.release(rows.bytes() * slot);
+            }
         }
     }
 
@@ -289,8 +170,22 @@ impl Columns {
         Ok(self.labels.as_deref())
     }
 
-    pub(in crate::index) fn is_labelled(&self) -> bool {
-        self.labels.is_some()
+    /// What its items have.
+    pub(in crate::index) fn shape(&self) -> Shape {
+        let vectors = self.vectors.as_ref().map(|vectors| vectors.rows);
+        Shape { layout: self.layout, labelled: self.labels.is_some(), vectors }
+    }
+
+    /// The vectors of all items, if they are kept; none of them checked.
+    pub(in crate::index) fn vectors(&self) -> Option<&Vectors> {
+        self.vectors.as_ref()
+    }
+
+    /// The bytes of an item's vector; none if vectors are not kept.
+    pub(in crate::index) fn vector(&self, slot: usize) -> Result<&[u8]> {
+        let Some(vectors) = &self.vectors else { return Ok(&[]) };
+        self.check(Kind::Vectors, slot)?;
+        Ok(vectors.row(slot))
     }
 
     /// The bytes of a column, as they stand in a file.
@@ -299,25 +194,35 @@ impl Columns {
             Kind::Ids => self.ids.bytes(),
             Kind::Codes => self.codes.bytes(),
             Kind::Labels => self.labels.as_ref().map_or(&[], Column::bytes),
+            Kind::Vectors => self.vectors.as_ref().map_or(&[], |vectors| vectors.bytes.bytes()),
         }
     }
 
-    /// The bytes that all columns take.
+    /// The bytes that all columns take but that of vectors, which searches by code do not read.
     pub(in crate::index) fn memory(&self) -> usize {
-        Kind::ALL.into_iter().map(|kind| self.bytes(kind).len()).sum()
+        let all = Kind::ALL.into_iter().filter(|&kind| kind != Kind::Vectors);
+        all.map(|kind| self.bytes(kind).len()).sum()
+    }
+
+    /// The bytes that vectors take.
+    pub(in crate::index) fn vector_memory(&self) -> usize {
+        self.bytes(Kind::Vectors).len()
     }
 
     /// Bytes that were allocated and are not used.
     pub(in crate::index) fn spare(&self) -> usize {
-        self.ids.spare() + self.codes.spare() + self.labels.as_ref().map_or(0, Column::spare)
+        let optional = self.labels.as_ref().map_or(0, Column::spare)
+            + self.vectors.as_ref().map_or(0, |vectors| vectors.bytes.spare());
+        self.ids.spare() + self.codes.spare() + optional
     }
 
     /// Fails if what a column says of an item cannot be trusted.
     pub(in crate::index) fn check(&self, kind: Kind, slot: usize) -> Result<()> {
         let Some(checksums) = &self.checksums else { return Ok(()) };
-        let compared = &checksums.compared[kind as usize][slot / BLOCK];
+        let block = slot / kind.block();
+        let compared = &checksums.compared[kind as usize][block];
         if !compared.load(Ordering::Relaxed) {
-            self.compare(checksums, kind, slot / BLOCK)?;
+            self.compare(checksums, kind, block)?;
             compared.store(true, Ordering::Relaxed);
         }
         Ok(())
@@ -325,19 +230,20 @@ impl Columns {
 
     /// Fails if any item of a column cannot be trusted.
     pub(in crate::index) fn check_column(&self, kind: Kind) -> Result<()> {
-        (0..self.len()).step_by(BLOCK).try_for_each(|slot| self.check(kind, slot))
+        (0..self.len()).step_by(kind.block()).try_for_each(|slot| self.check(kind, slot))
     }
 
     /// Compares the checksum of a block with what is there now.
     fn compare(&self, checksums: &Checksums, kind: Kind, block: usize) -> Result<()> {
-        let (bytes, size) = (self.bytes(kind), kind.size(self.layout, BLOCK));
+        let (bytes, items) = (self.bytes(kind), kind.block());
+        let size = kind.size(self.shape(), items);
         let start = (block * size).min(bytes.len());
         let found = crc32fast::hash(&bytes[start..bytes.len().min(start + size)]);
         let stored = checksums.sums[kind as usize][block];
         if checksum_matches(stored, found) {
             return Ok(());
         }
-        let (first, last) = (block * BLOCK, ((block + 1) * BLOCK).min(self.len()) - 1);
+        let (first, last) = (block * items, ((block + 1) * items).min(self.len()) - 1);
         let what = kind.name();
         Err(Error::damaged(
             &checksums.path,
@@ -351,8 +257,8 @@ impl Columns {
     /// Compares all checksums, also those that matched before.
     pub(in crate::index) fn compare_all(&self) -> Result<()> {
         let Some(checksums) = &self.checksums else { return Ok(()) };
-        for block in 0..self.len().div_ceil(BLOCK) {
-            for kind in Kind::of(self.is_labelled()) {
+        for kind in Kind::of(self.shape()) {
+            for block in 0..self.len().div_ceil(kind.block()) {
                 self.compare(checksums, kind, block)?;
             }
         }
@@ -366,13 +272,43 @@ impl Columns {
         }
         self.check(Kind::Ids, slot)?;
         if self.counted_from.get().is_none() {
-            self.check(Kind::Ids, 0)?;
-            self.check(Kind::Ids, self.len() - 1)?;
-            let (first, last) = (self.ids[0], self.ids[self.len() - 1]);
-            let counted = last.wrapping_sub(first) == self.len() as u64 - 1;
-            self.counted_from.get_or_init(|| counted.then_some(first));
+            self.counted_from()?;
         }
         Ok(self.ids[slot])
+    }
+
+    /// The first id, if all others follow it without a gap.
+    fn counted_from(&self) -> Result<Option<u64>> {
+        if let Some(known) = self.counted_from.get() {
+            return Ok(*known);
+        }
+        self.check(Kind::Ids, 0)?;
+        self.check(Kind::Ids, self.len() - 1)?;
+        let (first, last) = (self.ids[0], self.ids[self.len() - 1]);
+        let counted = last.wrapping_sub(first) == self.len() as u64 - 1;
+        Ok(*self.counted_from.get_or_init(|| counted.then_some(first)))
+    }
+
+    /// Calls with each of the slots, beside its id.
+    pub(in crate::index) fn each_id(
+        &self,
+        slots: impl ExactSizeIterator<Item = u32>,
+        mut call: impl FnMut(u32, u64),
+    ) -> Result<()> {
+        if slots.len() == 0 {
+            return Ok(());
+        }
+        if let Some(first) = self.counted_from()? {
+            slots.for_each(|slot| call(slot, first.wrapping_add(u64::from(slot))));
+        } else if slots.len() > MANY_IDS {
+            self.check_column(Kind::Ids)?;
+            slots.for_each(|slot| call(slot, self.ids[slot as usize]));
+        } else {
+            for slot in slots {
+                call(slot, self.id(slot as usize)?);
+            }
+        }
+        Ok(())
     }
 
     /// The number of an item's label set.
@@ -408,6 +344,11 @@ impl Columns {
             }
             if self.label_set(slot)? as usize >= label_sets {
                 return Err(Error::damaged(path, "it has labels that it does not name"));
+            }
+            if let Some(vectors) = &self.vectors
+                && !vectors.rows.is_finite(vectors.row(slot))
+            {
+                return Err(Error::damaged(path, "it has vectors that are not finite"));
             }
         }
         Ok(())

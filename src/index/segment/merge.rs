@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::columns::{BLOCK, Builder, Item};
+use super::builder::Builder;
+use super::item::Item;
+use super::kind::BLOCK;
 use super::live::Segment;
 use crate::Result;
 
@@ -11,7 +13,8 @@ use crate::Result;
 pub(in crate::index) fn merged(segments: &[&Segment]) -> Result<Segment> {
     let Some(first) = segments.first() else { unreachable!("of at least one segment") };
     let room = segments.iter().map(|segment| segment.len()).sum();
-    let mut builder = Builder::new(first.columns().layout(), room);
+    let shape = first.columns().shape();
+    let mut builder = Builder::new(shape.layout, shape.vectors, room);
     each_in_order(segments, |item| {
         builder.push(item);
         Ok(())
@@ -38,7 +41,8 @@ pub(in crate::index) fn each_in_order(
         let Reverse((id, number, slot)) = *top;
         let columns = segments[number].columns();
         columns.code(slot, &mut code)?;
-        call(Item { id, code: &code, label_set: columns.label_set(slot)? })?;
+        let (label_set, vector) = (columns.label_set(slot)?, columns.vector(slot)?);
+        call(Item { id, code: &code, label_set, vector })?;
         match slots[number].next() {
             Some(next_slot) => {
                 if next_slot / BLOCK != slot / BLOCK {

@@ -1,13 +1,17 @@
 //! A part of an index: columns that never change, and a bitmap of the items that are there.
 
 mod bitmap;
+mod builder;
 mod columns;
+mod item;
+mod kind;
 mod live;
 mod merge;
 
 pub(super) use self::bitmap::{Bitmap, is_set, set_bits};
-pub(super) use self::columns::{
-    BLOCK, Builder, Checksums, Columns, Item, Kind, NewItems, checksum_matches,
-};
+pub(super) use self::builder::Builder;
+pub(super) use self::columns::{Checksums, Columns, checksum_matches};
+pub(super) use self::item::{Item, NewItems};
+pub(super) use self::kind::{BLOCK, Kind, Shape};
 pub(super) use self::live::Segment;
 pub(super) use self::merge::{each_in_order, merged};

@@ -18,6 +18,8 @@ pub(crate) struct Weights {
     /// What each value of four bits weighs, for all fours of all words.
     fours: Vec<[u32; 16]>,
     largest: u32,
+    least: u32,
+    most: u32,
 }
 
 /// Levels that there may be.
@@ -45,7 +47,9 @@ impl Weights {
             }
         }
         let largest = weights.iter().fold(0u32, |sum, &weight| sum.saturating_add(weight));
-        Weights { words, steps, masks, levels_are_exact, fours, largest }
+        let least = weights.iter().copied().min().unwrap_or(0);
+        let most = sorted.last().copied().unwrap_or(0);
+        Weights { words, steps, masks, levels_are_exact, fours, largest, least, most }
     }
 
     /// The steps, each with the bits that weigh so much more, which are a mask of each word.
@@ -61,6 +65,16 @@ impl Weights {
     /// What a code weighs that differs in all bits: the largest distance.
     pub(crate) fn largest(&self) -> u32 {
         self.largest
+    }
+
+    /// What a bit weighs at least.
+    pub(crate) fn least(&self) -> u32 {
+        self.least
+    }
+
+    /// What a bit weighs at most.
+    pub(crate) fn most(&self) -> u32 {
+        self.most
     }
 
     /// What the bits that are set weigh together.

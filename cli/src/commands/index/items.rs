@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use clap::ArgAction;
 use hashbrook::dataset::{read_codes, read_ids_for};
-use hashbrook::{Codes, Error, Index, IndexBuilder, LabelList, LabelNames};
+use hashbrook::{Codes, Error, Features, Index, IndexBuilder, LabelList, LabelNames};
 
 use crate::console::plural;
 use crate::{input, interrupt};
@@ -35,8 +35,24 @@ impl Items {
 
     /// Puts the items into an index; how many.
     pub fn put(&self, index: &mut Index, upsert: bool) -> Result<usize> {
-        let given = self.read(index, None)?;
-        let items = given.codes.len();
+        let keeps_vectors = index.vector_format().is_some();
+        if keeps_vectors && !self.codes.is_empty() {
+            return Err(Error::VectorsMissing.into());
+        }
+        let (vectors, given) = if keeps_vectors {
+            let Some(function) = index.function() else { return Err(Error::NoFunction.into()) };
+            let (dim, mut values) = (function.dim(), Vec::new());
+            let mut reader = input::open_for(function, &self.data)?;
+            input::for_each_rows("reading", &mut reader, |rows| {
+                values.extend_from_slice(rows.values());
+                Ok(())
+            })?;
+            let rows = values.len() / dim;
+            (Some((values, dim)), self.read_rest(index, None, rows)?)
+        } else {
+            (None, self.read(index, None)?)
+        };
+        let items = given.items;
         let ids = match given.ids {
             Some(ids) => ids,
             None => {
@@ -56,12 +72,50 @@ impl Items {
         }
         index.set_label_names(given.names)?;
         let labels = given.labels.as_ref().map(|labels| labels.view());
-        if upsert {
-            index.upsert_codes(&ids, &given.codes, labels)?;
-        } else {
-            index.add_codes(&ids, &given.codes, labels)?;
+        match (vectors, given.codes) {
+            (Some((values, dim)), _) => {
+                let features = Features::new(&values, dim)?;
+                if upsert {
+                    index.upsert(&ids, features, labels)?;
+                } else {
+                    index.add(&ids, features, labels)?;
+                }
+            }
+            (None, Some(codes)) if upsert => index.upsert_codes(&ids, &codes, labels)?,
+            (None, Some(codes)) => index.add_codes(&ids, &codes, labels)?,
+            (None, None) => {}
         }
         Ok(items)
+    }
+
+    /// Puts the items into a new file that keeps their vectors, of what `like` is of; vectors are
+    /// read part by part.
+    pub fn build_with_vectors(
+        &self,
+        like: &Index,
+        mut builder: IndexBuilder,
+    ) -> Result<IndexBuilder> {
+        let Some(function) = like.function() else { return Err(Error::NoFunction.into()) };
+        let mut reader = input::open_for(function, &self.data)?;
+        let Some(rows) = input::count_rows(&self.data, &mut reader)? else {
+            bail!(
+                "{} does not tell how many rows it has; --vectors needs files, and not a pipe",
+                self.data.join(", ")
+            );
+        };
+        let given = self.read_rest(like, None, rows)?;
+        builder.set_label_names(given.names);
+        let labels = given.labels.as_ref().map(|labels| labels.view());
+        let mut at = 0;
+        input::for_each_rows("encoding", &mut reader, |features| {
+            let some = at..(at + features.len()).min(rows);
+            let counted = || some.clone().map(|id| id as u64).collect();
+            let ids = given.ids.as_ref().map_or_else(counted, |ids| ids[some.clone()].to_vec());
+            let labels = labels.map(|labels| labels.slice(some.clone()));
+            at += features.len();
+            Ok(builder.add(&ids, features, labels)?)
+        })?;
+        Ok(builder)
     }
 
     /// Puts the items into a new file, of what `like` is of and with their codes if these are read
@@ -75,15 +129,16 @@ impl Items {
         /// Items that are copied at a time.
         const AT_ONCE: usize = 1 << 16;
         let given = self.read(like, codes)?;
+        let Some(codes) = given.codes else { return Ok(builder) };
         builder.set_label_names(given.names);
         let labels = given.labels.as_ref().map(|labels| labels.view());
-        for start in (0..given.codes.len()).step_by(AT_ONCE) {
+        for start in (0..codes.len()).step_by(AT_ONCE) {
             interrupt::check()?;
-            let rows = start..given.codes.len().min(start + AT_ONCE);
+            let rows = start..codes.len().min(start + AT_ONCE);
             let counted = || rows.clone().map(|id| id as u64).collect();
             let ids = given.ids.as_ref().map_or_else(counted, |ids| ids[rows.clone()].to_vec());
             let labels = labels.map(|labels| labels.slice(rows.clone()));
-            let codes = given.codes.select(&rows.collect::<Vec<usize>>());
+            let codes = codes.select(&rows.collect::<Vec<usize>>());
             builder.add_codes(&ids, &codes, labels)?;
         }
         Ok(builder)
@@ -97,6 +152,11 @@ impl Items {
             None => read_codes_all(&self.codes, Some(index.bits()))?,
         };
         let items = codes.len();
+        self.read_rest(index, Some(codes), items)
+    }
+
+    /// Reads what belongs to so many items besides vectors or codes.
+    fn read_rest(&self, index: &Index, codes: Option<Codes>, items: usize) -> Result<Given> {
         let ids = match self.ids.is_empty() {
             true => None,
             false => Some(read_ids_all(&self.ids, items)?),
@@ -119,13 +179,15 @@ impl Items {
                 Some(input::labels_for(files, &mut names, data, (Some(items), usize::MAX))?)
             }
         };
-        Ok(Given { codes, ids, labels, names })
+        Ok(Given { items, codes, ids, labels, names })
     }
 }
 
 /// Items as they were read.
 struct Given {
-    codes: Codes,
+    items: usize,
+    /// `None` if vectors are put in.
+    codes: Option<Codes>,
     /// `None` if they are to be counted.
     ids: Option<Vec<u64>>,
     labels: Option<LabelList>,

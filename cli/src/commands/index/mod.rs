@@ -2,6 +2,7 @@
 
 pub mod items;
 mod lock;
+mod renew;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -9,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::{ArgAction, ArgGroup, Subcommand};
 use hashbrook::dataset::read_ids;
-use hashbrook::{HashFunction, Index, IndexBuilder};
+use hashbrook::{HashFunction, Index, IndexBuilder, VectorFormat};
 use serde_json::json;
 
 use self::items::Items;
@@ -27,6 +28,8 @@ Examples:
   hashbrook index add     digits.index --data more.npy --ids more-ids.npy
   hashbrook index remove  digits.index --id 17,18
   hashbrook index renew   digits.index --model newer.model --data x.npy
+  hashbrook index build   --model digits.model --data x.npy --vectors f16 --out digits.index
+  hashbrook index renew   digits.index --model newer.model
   hashbrook index info    digits.index
   hashbrook index verify  digits.index
   hashbrook index compact digits.index")]
@@ -40,7 +43,7 @@ enum Action {
     Build(Build),
     Add(Add),
     Remove(Remove),
-    Renew(Renew),
+    Renew(renew::Renew),
     /// Tells what an index holds: items, the length of its codes, labels, bytes
     ///
     /// Looks at the beginning of the file and at its log alone, so it takes no time.
@@ -64,7 +67,8 @@ enum Action {
 Examples:
   hashbrook index build --model digits.model --data x.npy --labels y.npy --out digits.index
   hashbrook index build --model pets.model --data pets.csv:1-2 --ids pets.csv:0 --out pets.index
-  hashbrook index build --codes codes.npy --ids ids.npy --out digits.index")]
+  hashbrook index build --codes codes.npy --ids ids.npy --out digits.index
+  hashbrook index build --model digits.model --data x.npy --vectors f16 --out digits.index")]
 struct Build {
     /// The model that encodes vectors, as `learn` wrote it, or the function alone, as `export` did;
     /// the index keeps the function
@@ -73,6 +77,11 @@ struct Build {
 
     #[command(flatten)]
     items: Items,
+
+    /// Keep the vectors, too, as the model prepares them, for `search --rerank` and for `index renew`
+    /// without --data: f16 takes 2 bytes a number, i8 one and is less exact
+    #[arg(long, value_name = "FORMAT", conflicts_with = "codes", requires = "model", value_parser = vector_format)]
+    vectors: Option<VectorFormat>,
 
     /// The length of the codes, where their bytes have bits to spare
     #[arg(long, value_name = "N", requires = "codes")]
@@ -156,40 +165,6 @@ struct Remove {
     json: bool,
 }
 
-/// Encodes all items anew, with a newer model
-///
-/// For when the model has learned on, or for another one. The new codes take the place of the old
-/// ones at once; whoever searches sees either. Ids and labels stay.
-#[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  hashbrook index renew digits.index --model newer.model --data x.npy
-  hashbrook index renew digits.index --model newer.model --data x.npy --ids ids.npy")]
-struct Renew {
-    /// The index
-    index: PathBuf,
-
-    /// The newer model, or its function alone
-    #[arg(long, value_name = "MODEL")]
-    model: PathBuf,
-
-    /// The vectors of all items: one row for each, in the order of their ids unless --ids says
-    /// otherwise
-    #[arg(long, value_name = "FILE", action = ArgAction::Append, required = true)]
-    data: Vec<String>,
-
-    /// The id of each row
-    #[arg(long, value_name = "FILE", action = ArgAction::Append)]
-    ids: Vec<String>,
-
-    #[command(flatten)]
-    lock: Lock,
-
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
-}
-
 #[derive(clap::Args)]
 struct Named {
     /// The index
@@ -224,11 +199,16 @@ pub fn run(args: &Args) -> Result<()> {
         Action::Build(args) => build(args),
         Action::Add(args) => add(args),
         Action::Remove(args) => remove(args),
-        Action::Renew(args) => renew(args),
+        Action::Renew(args) => renew::run(args),
         Action::Info(args) => super::info::index(&args.index, args.json),
         Action::Verify(args) => verify(args),
         Action::Compact(args) => compact(args),
     }
+}
+
+/// How vectors are kept, by its name.
+fn vector_format(name: &str) -> Result<VectorFormat, String> {
+    serde_json::from_value(json!(name)).map_err(|_| "f16 and i8 are the formats".to_owned())
 }
 
 fn build(args: &Build) -> Result<()> {
@@ -252,11 +232,21 @@ fn build(args: &Build) -> Result<()> {
         (None, Some(codes)) => Index::of_codes(codes.bits())?,
         (None, None) => bail!("vectors need --model to be encoded; or give packed --codes"),
     };
-    let builder = match like.function() {
-        Some(function) => IndexBuilder::new(target.path(), function.clone())?,
-        None => IndexBuilder::of_codes(target.path(), like.bits())?,
+    let (path, memory) = (target.path(), args.memory << 20);
+    let builder = match (like.function(), args.vectors) {
+        (Some(function), Some(format)) => {
+            let builder = IndexBuilder::with_vectors(path, function.clone(), format)?;
+            args.items.build_with_vectors(&like, builder.memory(memory))?
+        }
+        (Some(function), None) => {
+            let builder = IndexBuilder::new(path, function.clone())?;
+            args.items.build(&like, codes, builder.memory(memory))?
+        }
+        (None, _) => {
+            let builder = IndexBuilder::of_codes(path, like.bits())?;
+            args.items.build(&like, codes, builder.memory(memory))?
+        }
     };
-    let builder = args.items.build(&like, codes, builder.memory(args.memory << 20))?;
     let (items, bits) = (builder.len(), like.bits());
     interrupt::check()?;
     args.lock.finish(builder)?;
@@ -312,29 +302,7 @@ fn remove(args: &Remove) -> Result<()> {
     changed(&index, "removed", removed, start, args.json)
 }
 
-fn renew(args: &Renew) -> Result<()> {
-    let start = Instant::now();
-    let mut index = args.lock.edit(&args.index)?;
-    let function = input::load_function(&args.model)?;
-    let mut reader = input::open_for(&function, &args.data)?;
-    let codes = input::encode_all("encoding", &function, &mut reader)?;
-    let ids = if args.ids.is_empty() {
-        index.ids()?
-    } else {
-        items::read_ids_all(&args.ids, codes.len())?
-    };
-    if ids.len() != codes.len() {
-        let (rows, items) = (plural(codes.len() as u64, "row"), plural(ids.len() as u64, "item"));
-        bail!(
-            "{} has {rows}, the index {items}; there must be one row for each item",
-            args.data.join(", ")
-        );
-    }
-    interrupt::check()?;
-    index.renew_codes(function, &ids, &codes)?;
-    changed(&index, "renewed", codes.len(), start, args.json)
-}
-
+/// Says what was done to an index.
 fn changed(index: &Index, what: &str, items: usize, start: Instant, json: bool) -> Result<()> {
     if json {
         return console::line(json!({

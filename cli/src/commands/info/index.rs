@@ -20,6 +20,8 @@ pub fn index(path: &Path, json: bool) -> Result<()> {
             "removed": statistics.removed,
             "bits": index.bits(),
             "dim": dim,
+            "vectors": index.vector_format(),
+            "vector_bytes": statistics.vector_bytes,
             "labels": labels,
             "bytes": bytes,
             "segments": statistics.segments,
@@ -27,7 +29,16 @@ pub fn index(path: &Path, json: bool) -> Result<()> {
     }
     let vectors = match dim {
         None => "none: it takes codes alone".to_owned(),
-        Some(dim) => plural(dim as u64, "dimension"),
+        Some(dim) => {
+            let kept = match index.vector_format() {
+                None => "not kept".to_owned(),
+                Some(format) => {
+                    let format = format!("{format:?}").to_lowercase();
+                    format!("kept as {format}, {}", plural(statistics.vector_bytes as u64, "byte"))
+                }
+            };
+            format!("{}, {kept}", plural(dim as u64, "dimension"))
+        }
     };
     console::pairs(&[
         ("kind", "an index, which finds items by their codes".to_owned()),

@@ -1,4 +1,5 @@
 pub mod filter;
+mod queries;
 pub mod results;
 
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use clap::{ArgAction, ArgGroup};
 use hashbrook::{Codes, Filter, Index, Kernel};
 use serde_json::json;
 
+use self::queries::Queries;
 use self::results::{FORMATS, Results};
 use super::index::items::{encode, read_codes_all};
 use crate::console::{self, count, plural, seconds};
@@ -18,7 +20,8 @@ use crate::{input, interrupt, output};
 /// Finds the items of an index that are nearest to queries
 ///
 /// Results are exact and complete: the k items of smallest Hamming distance, or all within a radius,
-/// in order of distance and then of id. -k finds fewer only where there are fewer.
+/// in order of distance and then of id. -k finds fewer only where there are fewer. With --rerank the
+/// nearest by code are put in order of the cosines of their vectors, which the index must keep.
 #[derive(clap::Args)]
 #[command(
     group = ArgGroup::new("what").required(true).args(["k", "radius"]),
@@ -29,11 +32,12 @@ Examples:
   hashbrook search --index digits.index --queries q.npy --radius 2 --where label=3 --json
   hashbrook search --index digits.index --queries q.npy -k 5 --where label!=3 --out results.csv
   hashbrook search --index digits.index --codes q-codes.npy -k 100 --out results.npz
+  hashbrook search --index digits.index --queries q.npy -k 10 --rerank 1000
 
-results.npz holds ids and distances, queries x k; within a radius, lists of both, and offsets: query
-i found those from offsets[i] to offsets[i + 1]. If items have labels, there are labels and
-label_names: in Python, label_names[labels] is as large as ids. A label with a comma is written in
-quotes, also after --where: --where 'label=\"red, big\",small'."
+results.npz holds ids and distances, queries x k, and with --rerank cosines; within a radius, lists of
+these, and offsets: query i found those from offsets[i] to offsets[i + 1]. If items have labels, there
+are labels and label_names: in Python, label_names[labels] is as large as ids. A label with a comma is
+written in quotes, also after --where: --where 'label=\"red, big\",small'."
 )]
 pub struct Args {
     /// The index, as `index build` wrote it
@@ -59,6 +63,12 @@ pub struct Args {
     /// Find all items up to this distance, which is included
     #[arg(long, value_name = "D")]
     radius: Option<u32>,
+
+    /// Put the first N that the codes find in order of the cosines of their vectors, the largest first,
+    /// and then take -k; within --radius, give the first N in that order. The index must keep vectors
+    /// (`index build --vectors f16`)
+    #[arg(long, value_name = "N", conflicts_with_all = ["codes", "model"], value_parser = clap::value_parser!(u64).range(1..))]
+    rerank: Option<u64>,
 
     /// Find only items with one of these labels (label=A,B), with none of these (label!=A,B), with
     /// these ids (id=1,2,3) or with ids from a file (id=FILE); all that are given must hold
@@ -119,23 +129,32 @@ pub fn run(args: &Args) -> Result<()> {
         index.set_kernel(kernel(name)?);
     }
     index.allow_search_structures(!args.scan);
-    let codes = match &args.model {
-        _ if !args.codes.is_empty() => read_codes_all(&args.codes, Some(index.bits()))?,
-        None => encode(&index, &args.queries)?,
-        Some(model) => encode_with(&index, model, &args.queries)?,
+    let queries = match &args.model {
+        _ if !args.codes.is_empty() => {
+            Queries::Codes(read_codes_all(&args.codes, Some(index.bits()))?)
+        }
+        _ if args.rerank.is_some() => Queries::read_vectors(&index, &args.queries)?,
+        None => Queries::Codes(encode(&index, &args.queries)?),
+        Some(model) => Queries::Codes(encode_with(&index, model, &args.queries)?),
     };
     let filter = filter::parse(&index, &args.conditions)?;
-    let mut results = Results::new(&index, args.out.as_deref(), args.json, args.k.is_some())?;
-    let time = search(args, &index, &codes, &filter, &mut results)?;
+    let ranked = args.rerank.is_some();
+    let mut results =
+        Results::new(&index, args.out.as_deref(), args.json, args.k.is_some(), ranked)?;
+    let time = search(args, &index, &queries, &filter, &mut results)?;
     results.finish(out.as_ref().map(Output::path))?;
     out.as_ref().map_or(Ok(()), Output::finish)?;
-    summarize(args, &index, &codes, &results, time, out.as_ref())?;
-    if results.are_mostly_ties() {
-        console::note(
+    summarize(args, &index, queries.len(), &results, time, out.as_ref())?;
+    if !ranked && results.are_mostly_ties() {
+        let again = match index.vector_format() {
+            Some(_) => "--rerank 1000 ranks them by their vectors",
+            None => "An index that keeps vectors (index build --vectors f16) can --rerank them",
+        };
+        console::note(format_args!(
             "most queries found nothing but items with their very code, in order of ids: these codes \
-             tell labels apart, and hardly the items of one label. Rank more hits again by their \
-             vectors, or search codes that keep neighbours (learn --method frosh, sketchhash or lsh)",
-        );
+             tell labels apart, and hardly the items of one label. {again}; or search codes that keep \
+             neighbours (learn --method frosh, sketchhash or lsh)",
+        ));
     }
     Ok(())
 }
@@ -143,15 +162,15 @@ pub fn run(args: &Args) -> Result<()> {
 fn summarize(
     args: &Args,
     index: &Index,
-    codes: &Codes,
+    queries: usize,
     results: &Results<'_>,
     time: Duration,
     out: Option<&Output>,
 ) -> Result<()> {
     if args.json {
-        let compared = index.len() as f64 * codes.len() as f64 / time.as_secs_f64().max(1e-9);
+        let compared = index.len() as f64 * queries as f64 / time.as_secs_f64().max(1e-9);
         return console::line(json!({
-            "queries": codes.len(),
+            "queries": queries,
             "items": index.len(),
             "found": results.hits(),
             "seconds": time.as_secs_f64(),
@@ -161,7 +180,7 @@ fn summarize(
     let said = format!(
         "{} of {} over {} in {}",
         plural(results.hits() as u64, "hit"),
-        match codes.len() {
+        match queries {
             1 => "1 query".to_owned(),
             several => format!("{} queries", count(several as u64)),
         },
@@ -199,15 +218,12 @@ const HITS_AT_ONCE: usize = 1 << 22;
 fn search(
     args: &Args,
     index: &Index,
-    codes: &Codes,
+    queries: &Queries,
     filter: &Filter,
     results: &mut Results<'_>,
 ) -> Result<Duration> {
-    let filtered = index.filtered(filter);
-    let find = |codes: &Codes| match (args.k, args.radius) {
-        (Some(k), _) => filtered.search_codes(codes, k),
-        (_, radius) => filtered.within_codes(codes, radius.unwrap_or(0)),
-    };
+    let view = index.filtered(filter);
+    let candidates = args.rerank.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
     // How many items lie within a radius shows only as they are found; at first it may be all.
     let first = match (args.one_by_one, args.k) {
         (true, _) => 1,
@@ -218,17 +234,16 @@ fn search(
     for round in 1..=args.repeat {
         let (mut at, mut time, mut together) = (0, Duration::ZERO, first.max(1));
         // A filter or a k that makes no sense is an error without queries, too.
-        while at < codes.len() || (at == 0 && codes.is_empty()) {
-            let some: Vec<usize> = (at..codes.len().min(at + together)).collect();
-            let some = codes.select(&some);
+        while at < queries.len() || (at == 0 && queries.len() == 0) {
+            let some = queries.part(at..queries.len().min(at + together))?;
             let clock = Instant::now();
-            let hits = find(&some)?;
+            let hits = some.find(view, candidates, args.k, args.radius)?;
             time += clock.elapsed();
             if round == args.repeat {
                 results.add(&hits)?;
             }
             if !args.one_by_one && args.k.is_none() {
-                let each = hits.all().len().div_ceil(some.len().max(1)).max(1);
+                let each = hits.count().div_ceil(some.len().max(1)).max(1);
                 together = (HITS_AT_ONCE / each).clamp(1, 4 * together);
             }
             at += some.len().max(1);

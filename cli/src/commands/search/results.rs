@@ -7,10 +7,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use hashbrook::dataset::{NpzArray, write_npz};
-use hashbrook::{Hit, Hits, Index, file};
+use hashbrook::{Index, RankedHit, file};
 use serde_json::{Value, json};
 
 use super::filter::quoted;
+use super::queries::Found;
 use crate::console::{self, count};
 
 /// The formats that results are written in, by how the name of their file ends.
@@ -23,6 +24,7 @@ const SHOWN: usize = 10;
 pub struct Results<'a> {
     index: &'a Index,
     has_labels: bool,
+    has_cosines: bool,
     form: Form,
     queries: usize,
     hits: usize,
@@ -53,6 +55,8 @@ enum Kind {
 struct Arrays {
     ids: BufWriter<File>,
     distances: BufWriter<File>,
+    /// If hits are ranked by them.
+    cosines: Option<BufWriter<File>>,
     labels: BufWriter<File>,
     /// Each set of labels that came up, and its number.
     sets: HashMap<Vec<u32>, i32>,
@@ -65,7 +69,13 @@ struct Arrays {
 
 impl<'a> Results<'a> {
     /// To a file, as JSON to the standard output, or to be shown.
-    pub fn new(index: &'a Index, out: Option<&Path>, json: bool, is_matrix: bool) -> Result<Self> {
+    pub fn new(
+        index: &'a Index,
+        out: Option<&Path>,
+        json: bool,
+        is_matrix: bool,
+        has_cosines: bool,
+    ) -> Result<Self> {
         let ending = out.and_then(Path::extension).unwrap_or_default().to_string_lossy();
         let spool = || {
             let file = tempfile::tempfile().context("results cannot be kept on the disk")?;
@@ -79,12 +89,17 @@ impl<'a> Results<'a> {
         let form = match (out.is_some(), json, ending.to_lowercase().as_str()) {
             (false, true, _) => Form::Lines,
             (false, false, _) => Form::Shown,
-            (_, _, "csv") => Form::Text(begun("query,rank,id,distance,labels\n")?, Kind::Csv),
+            (_, _, "csv") => {
+                let cosine = if has_cosines { "cosine," } else { "" };
+                let titles = format!("query,rank,id,distance,{cosine}labels\n");
+                Form::Text(begun(&titles)?, Kind::Csv)
+            }
             (_, _, "json") => Form::Text(begun("[\n")?, Kind::Json),
             (_, _, "jsonl") => Form::Text(spool()?, Kind::JsonLines),
             _ => Form::Arrays(Box::new(Arrays {
                 ids: spool()?,
                 distances: spool()?,
+                cosines: has_cosines.then(spool).transpose()?,
                 labels: spool()?,
                 sets: HashMap::new(),
                 set_names: Vec::new(),
@@ -93,7 +108,7 @@ impl<'a> Results<'a> {
             })),
         };
         let has_labels = index.label_bound() > 0;
-        Ok(Results { index, has_labels, form, queries: 0, hits: 0, ties: 0 })
+        Ok(Results { index, has_labels, has_cosines, form, queries: 0, hits: 0, ties: 0 })
     }
 
     /// How many hits there were.
@@ -107,9 +122,9 @@ impl<'a> Results<'a> {
     }
 
     /// Takes what the next queries have found.
-    pub fn add(&mut self, hits: &Hits) -> Result<()> {
-        for row in hits.iter() {
-            self.add_row(row)?;
+    pub fn add(&mut self, found: &Found) -> Result<()> {
+        for row in found.rows() {
+            self.add_row(&row)?;
             self.queries += 1;
             self.hits += row.len();
             let all_equal = row.last().is_some_and(|last| last.distance == 0);
@@ -118,7 +133,7 @@ impl<'a> Results<'a> {
         Ok(())
     }
 
-    fn add_row(&mut self, row: &[Hit]) -> Result<()> {
+    fn add_row(&mut self, row: &[RankedHit]) -> Result<()> {
         let query = self.queries;
         match &mut self.form {
             Form::Shown if query < SHOWN => return self.show(row),
@@ -144,10 +159,14 @@ impl<'a> Results<'a> {
         Ok(())
     }
 
-    fn object(&self, row: &[Hit]) -> Result<Value> {
+    fn object(&self, row: &[RankedHit]) -> Result<Value> {
         let ids = ids(row);
         let distances: Vec<u32> = row.iter().map(|hit| hit.distance).collect();
         let mut object = json!({ "query": self.queries, "ids": ids, "distances": distances });
+        if self.has_cosines {
+            let cosines: Vec<f64> = row.iter().map(|hit| shortest(hit.cosine)).collect();
+            object["cosines"] = json!(cosines);
+        }
         if self.has_labels {
             object["labels"] = json!(label_names(self.index, &ids)?);
         }
@@ -155,23 +174,27 @@ impl<'a> Results<'a> {
     }
 
     /// A line of a table for each hit.
-    fn table(&self, row: &[Hit]) -> Result<String> {
+    fn table(&self, row: &[RankedHit]) -> Result<String> {
         let mut lines = String::new();
         let labels = label_lists(self.index, row)?;
         for (rank, (hit, labels)) in row.iter().zip(&labels).enumerate() {
-            let (query, Hit { id, distance, .. }) = (self.queries, hit);
+            let (query, RankedHit { id, distance, cosine, .. }) = (self.queries, hit);
+            let cosine = if self.has_cosines { format!("{cosine},") } else { String::new() };
             let labels = quoted(labels);
-            lines += &format!("{query},{rank},{id},{distance},{labels}\n");
+            lines += &format!("{query},{rank},{id},{distance},{cosine}{labels}\n");
         }
         Ok(lines)
     }
 
-    fn show(&self, row: &[Hit]) -> Result<()> {
+    fn show(&self, row: &[RankedHit]) -> Result<()> {
         let mut shown = Vec::new();
         let labels = label_lists(self.index, &row[..row.len().min(SHOWN)])?;
         for (hit, labels) in row.iter().zip(labels) {
             let labels = if labels.is_empty() { labels } else { format!(" [{labels}]") };
-            shown.push(format!("{}{labels} at {}", hit.id, hit.distance));
+            shown.push(match self.has_cosines {
+                true => format!("{}{labels} at {:.4}", hit.id, hit.cosine),
+                false => format!("{}{labels} at {}", hit.id, hit.distance),
+            });
         }
         let more = row.len().saturating_sub(SHOWN);
         if more > 0 {
@@ -202,10 +225,13 @@ impl<'a> Results<'a> {
 }
 
 impl Arrays {
-    fn add(&mut self, index: &Index, has_labels: bool, row: &[Hit]) -> Result<()> {
+    fn add(&mut self, index: &Index, has_labels: bool, row: &[RankedHit]) -> Result<()> {
         for hit in row {
             self.ids.write_all(&hit.id.to_le_bytes())?;
             self.distances.write_all(&hit.distance.to_le_bytes())?;
+            if let Some(cosines) = &mut self.cosines {
+                cosines.write_all(&hit.cosine.to_le_bytes())?;
+            }
         }
         let labels = if has_labels { index.labels_of(&ids(row))? } else { Vec::new() };
         for labels in labels {
@@ -235,6 +261,9 @@ impl Arrays {
             NpzArray::numbers::<u64>("ids", &sizes, rewound(&mut self.ids)?),
             NpzArray::numbers::<u32>("distances", &sizes, rewound(&mut self.distances)?),
         ];
+        if let Some(cosines) = &mut self.cosines {
+            arrays.push(NpzArray::numbers::<f32>("cosines", &sizes, rewound(cosines)?));
+        }
         if !self.is_matrix {
             arrays.push(NpzArray::numbers::<u64>("offsets", &[self.ends.len()], &offsets[..]));
         }
@@ -254,7 +283,12 @@ fn rewound(file: &mut BufWriter<File>) -> Result<BufReader<&File>> {
     Ok(BufReader::with_capacity(1 << 18, file.get_ref()))
 }
 
-fn ids(row: &[Hit]) -> Vec<u64> {
+/// The number with the fewest digits that stands for a cosine.
+fn shortest(cosine: f32) -> f64 {
+    cosine.to_string().parse().unwrap_or_else(|_| f64::from(cosine))
+}
+
+fn ids(row: &[RankedHit]) -> Vec<u64> {
     row.iter().map(|hit| hit.id).collect()
 }
 
@@ -273,7 +307,7 @@ pub fn label_names(index: &Index, ids: &[u64]) -> Result<Vec<Vec<String>>> {
 }
 
 /// The labels of each hit in one text.
-fn label_lists(index: &Index, row: &[Hit]) -> Result<Vec<String>> {
+fn label_lists(index: &Index, row: &[RankedHit]) -> Result<Vec<String>> {
     Ok(label_names(index, &ids(row))?.iter().map(|names| list(names)).collect())
 }
 

@@ -11,11 +11,10 @@
 mod split;
 
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use self::split::{Split, split, split_clusters};
-use super::clusters::Centres;
-use crate::kernel::{Kernel, Layout, Lines, Run, hit, parts};
+use super::centres::Centres;
+use crate::kernel::{Kernel, Layout, Lines, Run};
 
 /// Codes that are moved at a time.
 const PART: usize = 1 << 20;
@@ -32,7 +31,6 @@ pub(super) struct Tree {
     pub(super) words: Lines,
     /// Their slots.
     pub(super) slots: Vec<u32>,
-    pays: Vec<OnceLock<bool>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -56,9 +54,6 @@ impl Node {
 }
 
 impl Tree {
-    /// From this radius on it is not even asked whether the tree pays.
-    pub(super) const RADII: usize = 33;
-
     /// Of codes one after the other, as words.
     ///
     /// Where there are clusters, they are found first, since splitting by bits would scatter each of
@@ -89,7 +84,6 @@ impl Tree {
             masks: Vec::new(),
             words: Lines::with_capacity(layout.words(count)),
             slots,
-            pays: (0..Self::RADII).map(|_| OnceLock::new()).collect(),
         };
         tree.flatten(&split, 0);
         drop(split);
@@ -107,12 +101,6 @@ impl Tree {
             done = end;
         }
         tree
-    }
-
-    pub(super) fn memory(&self) -> usize {
-        self.nodes.capacity() * size_of::<Node>()
-            + 8 * (self.masks.capacity() + self.words.capacity())
-            + 4 * self.slots.capacity()
     }
 
     fn width(&self) -> usize {
@@ -186,62 +174,5 @@ impl Tree {
             first: first as u32,
             mask: None,
         }
-    }
-
-    /// Calls with each range of codes that the bounds do not rule out, and returns how many nodes were
-    /// visited.
-    fn visit(&self, code: &[u64], radius: u32, mut call: impl FnMut(Range<usize>)) -> u64 {
-        let (mut at, mut found, mut visited) = (0, 0..0, 0);
-        while at < self.nodes.len() {
-            visited += 1;
-            let node = self.nodes[at];
-            if self.bound(at, code) > radius {
-                at = node.skip as usize;
-                continue;
-            }
-            if node.is_bucket {
-                // Buckets that follow one another are scanned together.
-                let numbers = node.numbers();
-                if numbers.start != found.end {
-                    call(found);
-                    found = numbers.start..numbers.start;
-                }
-                found.end = numbers.end;
-            }
-            at += 1;
-        }
-        call(found);
-        visited
-    }
-
-    /// Appends all codes up to a distance, which is included; in no order.
-    pub(super) fn within(&self, kernel: Kernel, code: &[u64], radius: u32, hits: &mut Vec<u64>) {
-        self.visit(code, radius, |numbers| {
-            let (before, start) = (hits.len(), numbers.start as u32);
-            kernel.scan(self.layout, code, self.run(numbers), radius + 1, hits);
-            let early = hits[before..].iter().take_while(|&&hit| parts(hit).1 < start).count();
-            hits.drain(before..before + early);
-        });
-        for found in hits {
-            let (distance, number) = parts(*found);
-            *found = hit(distance, self.slots[number as usize]);
-        }
-    }
-
-    /// Whether a search by buckets is faster than a scan, judged by some of the codes themselves:
-    /// a code in a bucket costs about eight times one of a scan, and a node as much as 64.
-    pub(super) fn pay(&self, radius: u32) -> bool {
-        let Some(pays) = self.pays.get(radius as usize) else { return false };
-        *pays.get_or_init(|| {
-            let (mut seen, mut nodes, mut scanned) = (0u64, 0u64, 0u64);
-            let mut code = vec![0; self.width()];
-            let step = self.slots.len().div_ceil(32).max(1);
-            for number in (0..self.slots.len()).step_by(step) {
-                self.layout.get(&self.words, number, &mut code);
-                scanned += self.slots.len() as u64;
-                nodes += self.visit(&code, radius, |numbers| seen += numbers.len() as u64);
-            }
-            8 * seen + 64 * nodes < scanned
-        })
     }
 }

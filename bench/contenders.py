@@ -1,0 +1,148 @@
+"""The libraries that search: hashbrook as a program, FAISS, USearch and numpy in this process."""
+
+import json
+import pathlib
+import statistics
+import subprocess
+import time
+
+import faiss
+import numpy as np
+import usearch.index
+
+from measuring import by_distance, clocked
+
+HERE = pathlib.Path(__file__).parent
+WORK = HERE / "work"
+PROGRAM = HERE.parent / "target/release/hashbrook"
+
+
+def build_index(codes, index, *options):
+    """Writes an index file with `index build`; the seconds that the command took."""
+    command = [PROGRAM, "index", "build", "--codes", codes, "--out", index, "--force", *options]
+    seconds, _ = clocked(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
+    return seconds
+
+
+def what(task):
+    return ["-k", str(task["k"])] if "k" in task else ["--radius", str(task["radius"])]
+
+
+class Hashbrook:
+    """The program, on an index file.
+
+    `fresh` starts a new process for each measurement, which searches once; it does so three times in each round, and
+    the median counts. Otherwise one process searches many times (`--repeat`) and tells the median."""
+
+    exact = True
+
+    def __init__(self, index, name="hashbrook", fresh=False, options=()):
+        self.name, self.index, self.fresh, self.options = name, index, fresh, list(options)
+        self.queries, self.out = WORK / "asked.npy", WORK / "found.npz"
+
+    def once(self, task, repeat):
+        command = [PROGRAM, "search", "--index", self.index, "--codes", self.queries, *what(task), *self.options]
+        command += ["--json", "--out", self.out, "--threads", str(task["threads"]), "--repeat", str(repeat)]
+        command += ["--one-by-one"] if task["single"] else []
+        wall, done = clocked(lambda: subprocess.run(command, check=True, capture_output=True, text=True))
+        return wall, json.loads(done.stdout.splitlines()[-1])["seconds"]
+
+    def run(self, queries, task):
+        np.save(self.queries, queries)
+        if self.fresh:
+            runs = [self.once(task, 1) for _ in range(3)]
+            self.wall = statistics.median(wall for wall, _ in runs)
+            seconds = statistics.median(seconds for _, seconds in runs)
+        else:
+            # Ten thousand queries, so that whatever an index does for later ones is done, or some seconds.
+            _, first = self.once(task, 1)
+            enough = 1 + 10_000 // len(queries)
+            _, seconds = self.once(task, min(enough, max(5, int(2 / first))))
+        with np.load(self.out) as found:
+            if "k" in task:
+                return seconds, found["distances"]
+            of = np.repeat(np.arange(len(queries)), np.diff(found["offsets"]).astype(np.int64))
+            return seconds, by_distance(len(queries), task["radius"], of, found["distances"], found["ids"])
+
+
+class Faiss:
+    """One of FAISS' binary indexes. Built on all cores, asked on as many as the task says."""
+
+    def __init__(self, name, index, database, exact=False, train=0, limit=None):
+        self.name, self.index, self.exact, self.limit = name, index, exact, limit
+        faiss.omp_set_num_threads(2)
+        start = time.perf_counter()
+        if train:
+            index.train(database[:: max(1, len(database) // train)])
+        index.add(database)
+        self.build_seconds = time.perf_counter() - start
+
+    def run(self, queries, task):
+        faiss.omp_set_num_threads(task["threads"])
+        parts = [query[None] for query in queries] if task["single"] else [queries]
+        if "k" in task:
+            seconds, found = clocked(lambda: [self.index.search(part, task["k"])[0] for part in parts])
+            return seconds, np.concatenate(found)
+        # Its radius is not included.
+        seconds, found = clocked(lambda: [self.index.range_search(part, task["radius"] + 1) for part in parts])
+        of = np.repeat(np.arange(len(queries)), np.concatenate([np.diff(part[0]) for part in found]).astype(np.int64))
+        distances, ids = (np.concatenate([part[at] for part in found]) for at in (1, 2))
+        return seconds, by_distance(len(queries), task["radius"], of, distances, ids)
+
+
+def flat(bits, database):
+    return Faiss("FAISS Flat", faiss.IndexBinaryFlat(bits), database, exact=True)
+
+
+def flat_counting(bits, database):
+    """The same, with its other way of selecting the nearest."""
+    index = faiss.IndexBinaryFlat(bits)
+    index.use_heap = False
+    return Faiss("FAISS Flat, counting", index, database, exact=True)
+
+
+def ivf(bits, database, lists=1024, train=200_000):
+    index = faiss.IndexBinaryIVF(faiss.IndexBinaryFlat(bits), bits, lists)
+    index.own_fields, index.nprobe = False, 8
+    # The index does not keep its quantizer alive.
+    index.keep = index.quantizer
+    return Faiss("FAISS IVF", index, database, train=train)
+
+
+def hnsw(bits, database):
+    return Faiss("FAISS HNSW", faiss.IndexBinaryHNSW(bits, 16), database)
+
+
+def multi_hash(bits, database, limit=None):
+    index = faiss.IndexBinaryMultiHash(bits, 4, bits // 4)
+    return Faiss("FAISS MultiHash", index, database, limit=limit)
+
+
+class Usearch:
+    name = "USearch exact"
+
+    def __init__(self, database, limit=50):
+        self.database, self.limit = database, limit
+
+    def run(self, queries, task):
+        metric = usearch.index.MetricKind.Hamming
+        return clocked(lambda: usearch.index.search(
+            self.database, queries, task["k"], metric, exact=True, threads=task["threads"]
+        ).distances)
+
+
+class Numpy:
+    name, limit = "numpy", 50
+
+    def __init__(self, database):
+        self.words = database.view({4: np.uint32}.get(database.shape[1], np.uint64))
+
+    def run(self, queries, task):
+        def search():
+            nearest = []
+            for query in queries.view(self.words.dtype):
+                distances = np.bitwise_count(self.words ^ query).sum(axis=1, dtype=np.uint16)
+                nearest.append(np.sort(np.partition(distances, task["k"])[: task["k"]]))
+            return np.array(nearest)
+
+        return clocked(search)

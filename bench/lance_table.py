@@ -1,0 +1,81 @@
+"""LanceDB's search by Hamming distance: exact, and by its IVF index of binary vectors.
+
+    python lance_table.py CODES.npy FOLDER [index]    # writes the table, and its index: on all cores
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+ONE_THREAD = {"LANCE_CPU_THREADS": "1", "LANCE_IO_THREADS": "1", "TOKIO_WORKER_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+if __name__ != "__main__":
+    # LanceDB reads these once, when it is first used.
+    os.environ.update(ONE_THREAD)
+
+import lancedb
+import numpy as np
+import pyarrow as pa
+
+from measuring import by_distance, clocked
+
+PARTITIONS = 128
+
+
+def write(codes, folder, index):
+    shutil.rmtree(folder, ignore_errors=True)
+    codes = np.load(codes)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(codes.reshape(-1)), codes.shape[1])
+    columns = {"id": pa.array(np.arange(len(codes), dtype=np.int64)), "vector": vectors}
+    table = lancedb.connect(folder).create_table("codes", pa.table(columns))
+    if index:
+        from lancedb.index import IvfFlat
+
+        table.create_index("vector", config=IvfFlat(distance_type="hamming", num_partitions=PARTITIONS))
+
+
+class Lance:
+    """LanceDB, on a table of codes in a folder; with an index, as many partitions are searched as it does unasked."""
+
+    def __init__(self, codes, folder, index=False):
+        self.name = "LanceDB IVF" if index else "LanceDB exact"
+        self.exact, self.limit = not index, 500 if index else 20
+        start = time.perf_counter()
+        # In a process of its own with as many threads as it likes: with one, building the index never ends.
+        environment = {name: value for name, value in os.environ.items() if name not in ONE_THREAD}
+        subprocess.run([sys.executable, __file__, codes, folder, *(["index"] if index else [])], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, timeout=600)
+        self.build_seconds = time.perf_counter() - start
+        self.table = lancedb.connect(folder).open_table("codes")
+
+    def ask(self, queries, task):
+        asked = self.table.search(queries, vector_column_name="vector").distance_type("hamming")
+        asked = asked.select(["id", "_distance"])
+        if "k" in task:
+            return asked.limit(task["k"]).to_arrow()
+        # The upper end is not included; without a limit it finds ten.
+        return asked.distance_range(0, task["radius"] + 1).limit(self.table.count_rows()).to_arrow()
+
+    def run(self, queries, task):
+        if task["single"]:
+            seconds, found = clocked(lambda: [self.ask(query, task) for query in queries])
+        elif "k" in task:
+            seconds, found = clocked(lambda: [self.ask(list(queries), task)])
+        else:
+            # Of several queries at once it keeps the nearest alone, so a radius is asked for one by one.
+            seconds, found = clocked(lambda: [self.ask(query, task) for query in queries])
+        distances = [np.asarray(part["_distance"]) for part in found]
+        if "k" in task and not task["single"]:
+            # The results of several queries come in any order of these.
+            order = np.lexsort((distances[0], np.asarray(found[0]["query_index"])))
+            return seconds, distances[0][order].reshape(len(queries), task["k"])
+        if "k" in task:
+            return seconds, np.stack(distances)
+        of = np.repeat(np.arange(len(queries)), [len(part) for part in found])
+        ids = np.concatenate([np.asarray(part["id"]) for part in found])
+        return seconds, by_distance(len(queries), task["radius"], of, np.concatenate(distances), ids)
+
+
+if __name__ == "__main__":
+    write(sys.argv[1], sys.argv[2], "index" in sys.argv[3:])

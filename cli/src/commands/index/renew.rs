@@ -1,0 +1,92 @@
+//! `hashbrook index renew`: codes made anew.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use clap::ArgAction;
+use hashbrook::Features;
+
+use super::lock::Lock;
+use super::{changed, items};
+use crate::console::plural;
+use crate::{input, interrupt};
+
+/// Encodes all items anew, with a newer model
+///
+/// For when the model has learned on, or for another one. The new codes take the place of the old
+/// ones at once; whoever searches sees either. Ids and labels stay. An index that keeps vectors needs no
+/// --data, if the newer model prepares vectors as the older did: with the same centre, scale and unit
+/// length, as a model does that has learned on.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hashbrook index renew digits.index --model newer.model --data x.npy
+  hashbrook index renew digits.index --model newer.model --data x.npy --ids ids.npy
+  hashbrook index renew digits.index --model newer.model")]
+pub struct Renew {
+    /// The index
+    index: PathBuf,
+
+    /// The newer model, or its function alone
+    #[arg(long, value_name = "MODEL")]
+    model: PathBuf,
+
+    /// The vectors of all items: one row for each, in the order of their ids unless --ids says
+    /// otherwise. Not needed where the index keeps vectors
+    #[arg(long, value_name = "FILE", action = ArgAction::Append)]
+    data: Vec<String>,
+
+    /// The id of each row
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, requires = "data")]
+    ids: Vec<String>,
+
+    #[command(flatten)]
+    lock: Lock,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Renew) -> Result<()> {
+    let start = Instant::now();
+    let mut index = args.lock.edit(&args.index)?;
+    let function = input::load_function(&args.model)?;
+    if args.data.is_empty() {
+        if index.vector_format().is_none() {
+            bail!("the index keeps no vectors; give those of all items with --data");
+        }
+        index.renew_kept(function)?;
+        return changed(&index, "renewed", index.len(), start, args.json);
+    }
+    let mut reader = input::open_for(&function, &args.data)?;
+    // Codes are all that is needed of vectors, unless the index keeps these.
+    let (mut vectors, mut codes) = (Vec::new(), None);
+    match index.vector_format() {
+        None => codes = Some(input::encode_all("encoding", &function, &mut reader)?),
+        Some(_) => input::for_each_rows("reading", &mut reader, |rows| {
+            vectors.extend_from_slice(rows.values());
+            Ok(())
+        })?,
+    }
+    let rows = codes.as_ref().map_or(vectors.len() / function.dim(), |codes| codes.len());
+    let ids =
+        if args.ids.is_empty() { index.ids()? } else { items::read_ids_all(&args.ids, rows)? };
+    if ids.len() != rows {
+        let (rows, items) = (plural(rows as u64, "row"), plural(ids.len() as u64, "item"));
+        bail!(
+            "{} has {rows}, the index {items}; there must be one row for each item",
+            args.data.join(", ")
+        );
+    }
+    interrupt::check()?;
+    match codes {
+        Some(codes) => index.renew_codes(function, &ids, &codes)?,
+        None => {
+            let features = Features::new(&vectors, function.dim())?;
+            index.renew(function, &ids, features)?;
+        }
+    }
+    changed(&index, "renewed", rows, start, args.json)
+}

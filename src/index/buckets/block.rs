@@ -1,0 +1,230 @@
+//! A branch of codes in buckets, as it stands in memory and in files: one block of words, so that whoever
+//! looks into it finds all of it in one place.
+//!
+//! ```text
+//! values    of each bucket: what its codes are in the bits that they have in common
+//! known     of each bucket: these bits
+//! centres   of each bucket: a code in the centre, and behind it the bits in which no code differs from it
+//!           more than three times
+//! runs      of each bucket: the number of its first code in the block, and above it how many there are
+//! codes     bucket after bucket, each from a multiple of 16 on
+//! offsets   of each code: where its slots begin, and in the end where the last end
+//! slots     of the items that have the code, ascending
+//! ```
+
+use super::split::Bits;
+use crate::hamming;
+use crate::index::scan::Sample;
+use crate::kernel::{Layout, Lines, halves};
+
+/// Buckets begin with numbers that are multiples of this, so that each is whole groups of a scan.
+pub(super) const ALIGNED: usize = 16;
+
+/// Where the parts of a block end, in words, all of them whole lines.
+pub(super) type Ends = [usize; 7];
+
+/// How much there is in a block.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    layout: Layout,
+    pub(super) buckets: usize,
+    /// With the free places behind buckets.
+    pub(super) codes: usize,
+    pub(super) items: usize,
+}
+
+impl Shape {
+    pub(super) fn new(layout: Layout, buckets: usize, codes: usize, items: usize) -> Self {
+        Shape { layout, buckets, codes, items }
+    }
+
+    /// The ends of the parts; `None` if they are beyond all bounds.
+    pub(super) fn ends(self) -> Option<Ends> {
+        let descriptions = self.layout.words(self.buckets);
+        let lines = |words: usize| words.checked_next_multiple_of(8);
+        let sizes = [
+            descriptions,
+            descriptions,
+            lines(2 * self.layout.code_words() * self.buckets)?,
+            lines(self.buckets)?,
+            self.layout.words(self.codes),
+            lines((self.codes + 1).div_ceil(2))?,
+            lines(self.items.div_ceil(2))?,
+        ];
+        let mut end = 0usize;
+        let mut ends = [0; 7];
+        for (size, place) in sizes.into_iter().zip(&mut ends) {
+            end = end.checked_add(size)?;
+            *place = end;
+        }
+        Some(ends)
+    }
+}
+
+/// A block, to be looked into.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
+    pub(super) values: &'a [u64],
+    pub(super) known: &'a [u64],
+    centres: &'a [u64],
+    runs: &'a [u64],
+    pub(super) codes: &'a [u64],
+    offsets: &'a [u32],
+    slots: &'a [u32],
+}
+
+impl<'a> Block<'a> {
+    /// `ends` are those of a shape with so many codes, and `words` as many as that has.
+    #[inline]
+    pub(super) fn new(words: &'a [u64], ends: &Ends, codes: usize) -> Self {
+        let part = |at: usize| &words[ends[at - 1]..ends[at]];
+        Block {
+            values: &words[..ends[0]],
+            known: part(1),
+            centres: part(2),
+            runs: part(3),
+            codes: part(4),
+            offsets: &halves(part(5))[..codes + 1],
+            slots: halves(part(6)),
+        }
+    }
+
+    /// In which of the bits that a bucket's codes nearly have in common a code differs, word by word.
+    #[inline]
+    pub(super) fn differ<'b>(
+        &self,
+        bucket: usize,
+        code: &'b [u64],
+    ) -> impl Iterator<Item = u64> + Clone + use<'a, 'b> {
+        let width = code.len();
+        let (centre, nearly) = self.centres[2 * bucket * width..][..2 * width].split_at(width);
+        code.iter().zip(centre).zip(nearly).map(|((code, centre), nearly)| (code ^ centre) & nearly)
+    }
+
+    /// The number of a bucket's first code in the block, and how many codes it has.
+    pub(super) fn run(&self, bucket: usize) -> (usize, usize) {
+        (self.runs[bucket] as u32 as usize, (self.runs[bucket] >> 32) as usize)
+    }
+
+    /// The slots of the items that have a code.
+    pub(super) fn slots(&self, code: usize) -> &'a [u32] {
+        &self.slots[self.offsets[code] as usize..self.offsets[code + 1] as usize]
+    }
+
+    /// How many items have a code.
+    pub(super) fn repeats(&self, code: usize) -> u32 {
+        self.offsets[code + 1] - self.offsets[code]
+    }
+
+    /// Whether all numbers in it lead to a place that is there, with slots below `count`.
+    pub(super) fn is_sound(&self, buckets: usize, count: usize) -> bool {
+        let codes = self.offsets.len() - 1;
+        let fits = |&run: &u64| {
+            let (first, many) = (run as u32 as usize, (run >> 32) as usize);
+            first.is_multiple_of(ALIGNED) && first + many <= codes
+        };
+        self.runs[..buckets].iter().all(fits)
+            && self.offsets.is_sorted()
+            && self.offsets.last().is_some_and(|&end| end as usize <= self.slots.len())
+            && self.slots.iter().fold(0, |last, &slot| last.max(slot)) < count as u32
+    }
+}
+
+/// What is known of a branch as a whole.
+pub(super) struct Outline {
+    pub(super) value: Vec<u64>,
+    pub(super) known: Vec<u64>,
+    /// A code in the centre of all codes, how near to it the nearest is, and how far the farthest.
+    pub(super) centre: Vec<u64>,
+    pub(super) nearest: u16,
+    pub(super) farthest: u16,
+}
+
+impl Outline {
+    /// Of some codes, at least one.
+    pub(super) fn of(layout: Layout, codes: &[u64]) -> Self {
+        let width = layout.code_words();
+        let (value, known) = common(layout, codes);
+        let centre = Sample::new(codes, width).centre();
+        let distances = codes.chunks_exact(width).map(|code| hamming(code, &centre) as u16);
+        let (nearest, farthest) = distances
+            .fold((u16::MAX, 0), |(near, far), distance| (near.min(distance), far.max(distance)));
+        Outline { value, known, centre, nearest, farthest }
+    }
+}
+
+/// What codes are in the bits that all of them have in common, and these bits.
+fn common(layout: Layout, codes: &[u64]) -> (Vec<u64>, Vec<u64>) {
+    let width = layout.code_words();
+    let (mut all, mut any) = (vec![u64::MAX; width], vec![0; width]);
+    for code in codes.chunks_exact(width) {
+        for (word, code) in code.iter().enumerate() {
+            all[word] &= code;
+            any[word] |= code;
+        }
+    }
+    let mut known: Vec<u64> = all.iter().zip(&any).map(|(all, any)| !(all ^ any)).collect();
+    if let Some(last) = known.last_mut().filter(|_| !layout.bits().is_multiple_of(64)) {
+        *last &= (1 << (layout.bits() % 64)) - 1;
+    }
+    (all, known)
+}
+
+/// Distinct codes of a branch, and for each the slots of its items.
+pub(super) struct Contents<'a> {
+    pub(super) layout: Layout,
+    /// Bucket after bucket.
+    pub(super) codes: &'a [u64],
+    /// Where each bucket ends, in codes.
+    pub(super) ends: &'a [usize],
+    /// The slots of a code, by its place among the codes.
+    pub(super) slots: &'a dyn Fn(usize) -> &'a [u32],
+}
+
+impl Contents<'_> {
+    /// Puts a block together.
+    pub(super) fn to_block(&self) -> (Shape, Ends, Lines) {
+        let Contents { layout, codes, ends, slots } = *self;
+        let width = layout.code_words();
+        let starts = || std::iter::once(0).chain(ends.iter().copied());
+        let padded: usize =
+            starts().zip(ends).map(|(start, end)| (end - start).next_multiple_of(ALIGNED)).sum();
+        let items = (0..codes.len() / width).map(|code| slots(code).len()).sum();
+        let shape = Shape::new(layout, ends.len(), padded, items);
+        let parts = shape.ends().unwrap_or_default();
+        let mut words = Lines::zeros(parts[6]);
+        let mut first = 0;
+        let mut offsets: Vec<u32> = Vec::with_capacity(padded + 1);
+        let mut listed: Vec<u32> = Vec::with_capacity(items);
+        for (bucket, (start, &end)) in starts().zip(ends).enumerate() {
+            let (value, known) = common(layout, &codes[start * width..end * width]);
+            layout.put(&mut words, bucket, &value);
+            layout.put(&mut words[parts[0]..], bucket, &known);
+            let (centre, nearly) =
+                Bits::of(&codes[start * width..end * width], width).nearly_common();
+            let place = &mut words[parts[1] + 2 * bucket * width..][..2 * width];
+            place[..width].copy_from_slice(&centre);
+            place[width..].copy_from_slice(&nearly);
+            words[parts[2] + bucket] = first as u64 | ((end - start) as u64) << 32;
+            for code in start..end {
+                let place = first + code - start;
+                layout.put(&mut words[parts[3]..], place, &codes[code * width..][..width]);
+                offsets.push(listed.len() as u32);
+                listed.extend_from_slice(slots(code));
+            }
+            first += (end - start).next_multiple_of(ALIGNED);
+            offsets.resize(first, listed.len() as u32);
+        }
+        offsets.push(listed.len() as u32);
+        pack(&offsets, &mut words[parts[4]..parts[5]]);
+        pack(&listed, &mut words[parts[5]..]);
+        (shape, parts, words)
+    }
+}
+
+/// Puts numbers into words, two to each.
+fn pack(numbers: &[u32], words: &mut [u64]) {
+    for (pair, word) in numbers.chunks(2).zip(words) {
+        *word = u64::from(pair[0]) | u64::from(pair.get(1).copied().unwrap_or(0)) << 32;
+    }
+}

@@ -1,0 +1,82 @@
+//! The slots of several codes in one order.
+
+/// Up to so many slots are sorted as they are.
+const FEW: usize = 64;
+
+/// Puts slots in ascending order that come in several ascending lists: a bit for each, and a bit for each
+/// word of these in which any is set. That takes a few operations for each slot, however many there are.
+#[derive(Default)]
+pub(super) struct Sorter {
+    bits: Vec<u64>,
+    summary: Vec<u64>,
+}
+
+impl Sorter {
+    /// Appends so many slots at most, ascending, of lists that share none; all slots are below `count`.
+    pub(super) fn merge<'a>(
+        &mut self,
+        lists: impl Iterator<Item = &'a [u32]> + Clone,
+        count: usize,
+        most: usize,
+        mut call: impl FnMut(u32),
+    ) {
+        let total: usize = lists.clone().map(|list| list.len().min(most)).sum();
+        if total <= FEW {
+            let mut few = [0; FEW];
+            let all = lists.flat_map(|list| &list[..list.len().min(most)]);
+            few.iter_mut().zip(all).for_each(|(place, slot)| *place = *slot);
+            few[..total].sort_unstable();
+            few[..total.min(most)].iter().for_each(|&slot| call(slot));
+            return;
+        }
+        let words = count.div_ceil(64);
+        if self.bits.len() < words {
+            self.bits.resize(words, 0);
+            self.summary.resize(words.div_ceil(64), 0);
+        }
+        for slot in lists.flat_map(|list| &list[..list.len().min(most)]) {
+            let word = *slot as usize / 64;
+            self.bits[word] |= 1 << (slot % 64);
+            self.summary[word / 64] |= 1 << (word % 64);
+        }
+        let mut left = most;
+        for (at, summary) in self.summary.iter_mut().enumerate() {
+            let mut words = std::mem::take(summary);
+            while words != 0 {
+                let word = 64 * at + words.trailing_zeros() as usize;
+                words &= words - 1;
+                let mut bits = std::mem::take(&mut self.bits[word]);
+                while bits != 0 && left > 0 {
+                    call((64 * word) as u32 + bits.trailing_zeros());
+                    bits &= bits - 1;
+                    left -= 1;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_is_what_sorting_finds(
+            slots in prop::collection::btree_set(0..5000u32, 0..600),
+            lists in 1..9u32,
+            most in prop_oneof![1..100usize, Just(usize::MAX)],
+        ) {
+            let mut sorter = Sorter::default();
+            for _ in 0..2 {
+                let of = |list| slots.iter().copied().filter(|slot| slot % lists == list).collect();
+                let all: Vec<Vec<u32>> = (0..lists).map(of).collect();
+                let mut found = Vec::new();
+                sorter.merge(all.iter().map(|list| &list[..]), 5000, most, |slot| found.push(slot));
+                let expected: Vec<u32> = slots.iter().copied().take(most).collect();
+                prop_assert_eq!(found, expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Codes made anew under a newer function: of vectors that are given, or of those that the index keeps.
+
+use super::Index;
+use super::file::Contents;
+use super::segment::{Item, NewItems, Shape};
+use super::state::{Encoded, State};
+use crate::kernel::{Layout, VectorRows};
+use crate::{Codes, Error, Features, HashFunction, Result};
+
+/// Renewal. Searches see the old codes or the new ones, never both.
+impl Index {
+    /// Encodes all items anew, under a newer function: `ids` and `features` are those of all items
+    /// that are there, in any order. An index that keeps vectors keeps these from now on.
+    ///
+    /// # Errors
+    /// When the ids are not those of the index, or the file cannot be written; everything is then as
+    /// it was.
+    pub fn renew(
+        &mut self,
+        function: HashFunction,
+        ids: &[u64],
+        features: Features<'_>,
+    ) -> Result<()> {
+        let rows = self.now.state.vectors.map(|rows| function.vector_rows(rows.format));
+        let encoded = Encoded::by(&function, rows, features)?;
+        self.renew_items(function, encoded.items(ids, None))
+    }
+
+    /// Like [`renew`](Index::renew), with codes that the newer function has made already: vectors
+    /// that do not fit in memory can be encoded in parts. An index that keeps vectors keeps those it
+    /// has.
+    ///
+    /// # Errors
+    /// As for [`renew`](Index::renew), when the codes have another length than the function's, and when
+    /// the index keeps vectors that this function would prepare otherwise.
+    pub fn renew_codes(
+        &mut self,
+        function: HashFunction,
+        ids: &[u64],
+        codes: &Codes,
+    ) -> Result<()> {
+        if self.now.state.vectors.is_some() {
+            self.check_preparation(&function)?;
+        }
+        codes.expect_bits(function.bits())?;
+        self.renew_items(function, NewItems { ids, codes, labels: None, vectors: None })
+    }
+
+    /// Encodes all items anew, under a newer function, from the vectors that the index
+    /// [keeps](Index::with_vectors). It takes as much memory as some thousand items do.
+    ///
+    /// The vectors are those that were added, rounded to what is kept of them. Where the sign of a
+    /// projection hangs on less than that, a bit differs from that of the vector as it was.
+    ///
+    /// # Errors
+    /// When the index keeps no vectors; when the function prepares vectors otherwise than the one before
+    /// (other dimension, centre, scale, or unit length), so that those in the index are of no use to it;
+    /// when the file is damaged or cannot be written. Everything is then as it was.
+    pub fn renew_kept(&mut self, function: HashFunction) -> Result<()> {
+        let wanted = "to encode anew";
+        let rows = self.now.state.vectors.ok_or(Error::VectorsNotKept { wanted })?;
+        self.check_preparation(&function)?;
+        let now = self.now.clone();
+        let once = now.to_read_once()?;
+        let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| {
+            now.reading(|_| {
+                let mut part = Part::default();
+                once.each_in_order(|item| {
+                    part.push(item);
+                    if part.ids.len() == AT_ONCE {
+                        part.encode(&function, rows, call)
+                    } else {
+                        Ok(())
+                    }
+                })?;
+                part.encode(&function, rows, call)
+            })
+        };
+        let shape = now.reading(State::shape)?;
+        let shape = Shape { layout: Layout::new(function.bits()), ..shape };
+        let (state, count) = (&now.state, now.len());
+        self.replace(Contents { state, function: Some(&function), shape, count, each: &each })
+    }
+
+    /// Fails if a function would prepare vectors otherwise than those that are kept were.
+    fn check_preparation(&self, function: &HashFunction) -> Result<()> {
+        let differs = self.function().ok_or(Error::NoFunction)?.prepares_otherwise(function);
+        differs.map_or(Ok(()), |differs| Err(Error::OtherPreparation { differs }))
+    }
+
+    /// Puts items in the place of those with the same ids, which are all there are; their vectors stay
+    /// if none are given.
+    fn renew_items(&mut self, function: HashFunction, items: NewItems<'_>) -> Result<()> {
+        let (ids, order) = (items.ids, items.order()?);
+        if ids.len() != self.len() {
+            let problem = format!("{} ids for {} items", ids.len(), self.len());
+            return Err(Error::NotRenewed { problem });
+        }
+        let now = self.now.clone();
+        now.reading(|state| {
+            for &id in ids {
+                if state.find(id)?.is_none() {
+                    return Err(Error::NotRenewed { problem: format!("there is no item {id}") });
+                }
+            }
+            Ok(())
+        })?;
+        let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| {
+            now.reading(|state| {
+                for &at in &order {
+                    let Some(place) = state.find(ids[at])? else { continue };
+                    let mut item = items.item(at, state.label_set(place)?);
+                    if items.vectors.is_none() {
+                        item.vector = state.segments[place.0].segment.columns().vector(place.1)?;
+                    }
+                    call(item)?;
+                }
+                Ok(())
+            })
+        };
+        let shape = now.reading(State::shape)?;
+        let vectors = items.vectors.map(|(rows, _)| rows).or(shape.vectors);
+        let shape = Shape { layout: Layout::new(function.bits()), vectors, ..shape };
+        let (state, count) = (&now.state, ids.len());
+        self.replace(Contents { state, function: Some(&function), shape, count, each: &each })
+    }
+}
+
+/// Items that are encoded together.
+const AT_ONCE: usize = 1 << 12;
+
+/// Some items, on their way from the vectors that are kept to new codes.
+#[derive(Default)]
+struct Part {
+    ids: Vec<u64>,
+    label_sets: Vec<u32>,
+    vectors: Vec<u8>,
+}
+
+impl Part {
+    fn push(&mut self, item: Item<'_>) {
+        self.ids.push(item.id);
+        self.label_sets.push(item.label_set);
+        self.vectors.extend_from_slice(item.vector);
+    }
+
+    /// Encodes them, calls with each, and begins anew.
+    fn encode(
+        &mut self,
+        function: &HashFunction,
+        rows: VectorRows,
+        call: &mut dyn FnMut(Item<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut values = vec![0.0; self.ids.len() * rows.dim];
+        let vectors = || self.vectors.chunks_exact(rows.bytes());
+        vectors().zip(values.chunks_exact_mut(rows.dim)).for_each(|(v, out)| rows.decode(v, out));
+        let codes = function.encode_prepared(&values);
+        let items = self.ids.iter().zip(&self.label_sets).zip(codes.iter().zip(vectors()));
+        for ((&id, &label_set), (code, vector)) in items {
+            call(Item { id, code, label_set, vector })?;
+        }
+        *self = Part::default();
+        Ok(())
+    }
+}

@@ -1,0 +1,374 @@
+//! Indexes that keep vectors: ranking again against sorting everything, and renewal from the index.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hashbrook::{
+    Codes, Error, Features, Filter, HashFunction, HashParts, Hits, Index, IndexBuilder, Labels,
+    RankedHit, Snapshot, VectorFormat, hamming,
+};
+use proptest::prelude::*;
+
+const FORMATS: [VectorFormat; 2] = [VectorFormat::F16, VectorFormat::I8];
+
+fn mixed(number: u64) -> u64 {
+    let mixed = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+}
+
+/// A function with a centre and a scale, that makes vectors of unit length or does not.
+fn function(dim: usize, bits: usize, unit: bool, seed: u64) -> HashFunction {
+    let weight = |at: u64| (mixed(at ^ seed << 32) % 1000) as f32 / 500.0 - 0.999;
+    let mut parts = HashParts::linear(dim, bits, (0..(dim * bits) as u64).map(weight).collect());
+    parts.center = Some((0..dim).map(|at| at as f32 * 0.01).collect());
+    parts.scale = Some((0..dim).map(|at| 1.0 + at as f32 * 0.1).collect());
+    parts.unit = unit;
+    HashFunction::new(parts).unwrap()
+}
+
+/// A vector of few different numbers, so that there are ties; some are zero after centring.
+fn vector(function: &HashFunction, seed: u8) -> Vec<f32> {
+    let parts = function.parts();
+    let center = parts.center.as_ref().unwrap();
+    let value = |at: usize| match seed {
+        0 => center[at],
+        seed => center[at] + (mixed(at as u64 * 31 + u64::from(seed)) % 5) as f32 - 2.0,
+    };
+    (0..parts.dim).map(value).collect()
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Add(Vec<(u64, u8)>),
+    Remove(Vec<u64>),
+    Compact,
+    Reopen,
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let items = prop::collection::vec((0..400u64, any::<u8>()), 0..120);
+    prop_oneof![
+        5 => items.prop_map(Change::Add),
+        2 => prop::collection::vec(0..400u64, 0..60).prop_map(Change::Remove),
+        1 => Just(Change::Compact),
+        1 => Just(Change::Reopen),
+    ]
+}
+
+fn product(one: &[f32], other: &[f32]) -> f64 {
+    one.iter().zip(other).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+}
+
+fn cosine(one: &[f32], other: &[f32]) -> f64 {
+    let lengths = (product(one, one) * product(other, other)).sqrt();
+    if lengths > 0.0 { product(one, other) / lengths } else { 0.0 }
+}
+
+/// What an item should be found by: its code, its vector as the index has it, its label.
+struct Kept {
+    code: Vec<u64>,
+    vector: Vec<f32>,
+    label: u32,
+}
+
+/// Sums in another order, and rows of half precision that are only nearly of unit length.
+const CLOSE: f64 = 3e-4;
+
+/// Compares one row with what sorting everything gives: candidates by (distance, id), then cosines.
+fn check_row(
+    found: &[RankedHit],
+    (code, query): (&[u64], &[f32]),
+    items: &BTreeMap<u64, &Kept>,
+    (candidates, k, radius): (usize, usize, u32),
+) {
+    let mut sorted: Vec<(u32, u64)> =
+        items.iter().map(|(&id, kept)| (hamming(code, &kept.code), id)).collect();
+    sorted.retain(|(distance, _)| *distance <= radius);
+    sorted.sort_unstable();
+    sorted.truncate(candidates);
+    assert_eq!(found.len(), k.min(sorted.len()));
+    let in_order = |pair: &[RankedHit]| {
+        let [one, other] = pair else { unreachable!("of two") };
+        one.cosine > other.cosine || (one.cosine == other.cosine && one.id < other.id)
+    };
+    assert!(found.windows(2).all(in_order), "{found:?}");
+    for hit in found {
+        assert!(sorted.contains(&(hit.distance, hit.id)), "{hit:?} is no candidate");
+        let expected = cosine(query, &items[&hit.id].vector);
+        assert!((f64::from(hit.cosine) - expected).abs() < CLOSE, "{hit:?}, but {expected}");
+    }
+    let least = found.last().map_or(f64::MAX, |last| f64::from(last.cosine));
+    for (_, id) in sorted.iter().filter(|(_, id)| found.iter().all(|hit| hit.id != *id)) {
+        let missed = cosine(query, &items[id].vector);
+        assert!(missed <= least + CLOSE, "{id} at {missed} was left out, the last is at {least}");
+    }
+}
+
+/// Compares all sorts of searches with the model, which knows vectors as they were given.
+fn check(
+    index: &Snapshot,
+    model: &BTreeMap<u64, (Vec<f32>, u32)>,
+    seed: u64,
+) -> Vec<Hits<RankedHit>> {
+    let function = index.function().unwrap();
+    let mut kept = BTreeMap::new();
+    for (&id, (vector, label)) in model {
+        let prepared = function.prepared(Features::new(vector, vector.len()).unwrap()).unwrap();
+        let found = index.vector(id).unwrap().unwrap();
+        let most = prepared.iter().fold(0.0f32, |most, value| most.max(value.abs()));
+        // Whole numbers: half a step, and the length that is made one again.
+        let off =
+            most * if index.vector_format() == Some(VectorFormat::F16) { 6e-4 } else { 0.015 };
+        for (value, found) in prepared.iter().zip(&found) {
+            assert!((value - found).abs() <= off, "{found} is kept for {value}");
+        }
+        let code = function.encode_one(vector).unwrap();
+        assert_eq!(index.get(id).unwrap().unwrap().code, code);
+        kept.insert(id, Kept { code, vector: found, label: *label });
+    }
+    assert_eq!(index.ids().unwrap(), model.keys().copied().collect::<Vec<_>>());
+    let dim = function.dim();
+    let asked: Vec<f32> =
+        (0..5).flat_map(|at| vector(function, mixed(seed + at) as u8)).map(|v| v * 1.5).collect();
+    let queries = Features::new(&asked, dim).unwrap();
+    let (codes, prepared) =
+        (function.encode(queries).unwrap(), function.prepared(queries).unwrap());
+    let (n, k, radius) = (1 + seed as usize % 90, 1 + seed as usize % 23, seed as u32 % 40);
+    let half: Vec<u64> = (0..400).filter(|id| mixed(id ^ seed).is_multiple_of(2)).collect();
+    let filters = [None, Some(Filter::all().labels(&[1])), Some(Filter::all().ids(&half))];
+    let mut all = Vec::new();
+    for (number, filter) in filters.iter().enumerate() {
+        let passes = |id: u64, kept: &Kept| match number {
+            0 => true,
+            1 => kept.label == 1,
+            _ => half.contains(&id),
+        };
+        let items: BTreeMap<u64, &Kept> = kept
+            .iter()
+            .filter(|(id, kept)| passes(**id, kept))
+            .map(|(&id, kept)| (id, kept))
+            .collect();
+        let view = match filter {
+            None => index.rerank(n),
+            Some(filter) => index.filtered(filter).rerank(n),
+        };
+        let (nearest, within) =
+            (view.search(queries, k).unwrap(), view.within(queries, radius).unwrap());
+        for query in 0..queries.len() {
+            let asked = (codes.code(query), &prepared[query * dim..][..dim]);
+            check_row(nearest.row(query), asked, &items, (n.max(k), k, u32::MAX));
+            check_row(within.row(query), asked, &items, (n, usize::MAX, radius));
+        }
+        all.extend([nearest, within]);
+    }
+    all
+}
+
+fn put(index: &mut Index, items: &BTreeMap<u64, (Vec<f32>, u32)>) {
+    let ids: Vec<u64> = items.keys().rev().copied().collect();
+    let vectors: Vec<f32> = items.values().rev().flat_map(|(vector, _)| vector.clone()).collect();
+    let labels: Vec<u32> = items.values().rev().map(|(_, label)| *label).collect();
+    let dim = index.function().unwrap().dim();
+    let features = Features::new(&vectors, dim).unwrap();
+    index.upsert(&ids, features, Some(Labels::single(&labels))).unwrap();
+}
+
+fn follow(
+    function: &HashFunction,
+    format: VectorFormat,
+    changes: &[Change],
+    seed: u64,
+    path: &Path,
+) {
+    let mut in_memory = Index::with_vectors(function.clone(), format);
+    in_memory.save(path).unwrap();
+    let mut in_file = Index::edit(path).unwrap();
+    let mut model = BTreeMap::new();
+    for change in changes {
+        match change {
+            Change::Add(items) => {
+                let item = |&(id, seed): &(u64, u8)| (id, (vector(function, seed), id as u32 % 3));
+                let items: BTreeMap<_, _> = items.iter().map(item).collect();
+                put(&mut in_memory, &items);
+                put(&mut in_file, &items);
+                model.extend(items);
+            }
+            Change::Remove(ids) => {
+                in_memory.remove(ids).unwrap();
+                in_file.remove(ids).unwrap();
+                ids.iter().for_each(|id| drop(model.remove(id)));
+            }
+            Change::Compact => {
+                in_memory.compact().unwrap();
+                in_file.compact().unwrap();
+            }
+            Change::Reopen => {
+                drop(in_file);
+                in_file = Index::edit(path).unwrap();
+                in_file.verify().unwrap();
+            }
+        }
+    }
+    let found = check(&in_memory, &model, seed);
+    assert_eq!(check(&in_file, &model, seed), found);
+    let at_once = path.with_extension("built");
+    let mut builder =
+        IndexBuilder::with_vectors(&at_once, function.clone(), format).unwrap().memory(1000);
+    for (id, (vector, label)) in model.iter().rev() {
+        let features = Features::new(vector, vector.len()).unwrap();
+        builder.add(&[*id], features, Some(Labels::single(&[*label]))).unwrap();
+    }
+    builder.finish().unwrap();
+    for index in [Index::open(&at_once).unwrap(), Index::load(&at_once).unwrap()] {
+        index.verify().unwrap();
+        assert_eq!(check(&index, &model, seed), found, "whatever became of its items before");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn ranking_again_finds_what_sorting_everything_finds(
+        dim in 1..40usize,
+        bits in prop_oneof![Just(20), Just(64), Just(100)],
+        unit: bool,
+        format in 0..2usize,
+        changes in prop::collection::vec(change(), 1..8),
+        seed in any::<u32>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.index");
+        let function = function(dim, bits, unit, 1);
+        follow(&function, FORMATS[format], &changes, u64::from(seed), &path);
+    }
+}
+
+/// Items with ids from 0 on.
+fn index_of(function: &HashFunction, format: VectorFormat, count: u64) -> (Index, Vec<f32>) {
+    let mut index = Index::with_vectors(function.clone(), format);
+    let value = |at: u64| (mixed(at) % 2001) as f32 / 1000.0 - 1.0;
+    let vectors: Vec<f32> = (0..count * function.dim() as u64).map(value).collect();
+    let ids: Vec<u64> = (0..count).collect();
+    let labels: Vec<u32> = ids.iter().map(|id| (id % 3) as u32).collect();
+    let features = Features::new(&vectors, function.dim()).unwrap();
+    index.add(&ids, features, Some(Labels::single(&labels))).unwrap();
+    (index, vectors)
+}
+
+#[test]
+fn vectors_are_asked_for_where_they_are_needed() {
+    let function = function(6, 40, true, 1);
+    let (mut index, vectors) = index_of(&function, VectorFormat::F16, 50);
+    let features = Features::new(&vectors, 6).unwrap();
+    let codes = function.encode(features).unwrap();
+    for refused in [
+        index.add_codes(&[100], &codes.select(&[0]), None),
+        index.upsert_codes(&[1], &codes.select(&[0]), None),
+    ] {
+        assert!(matches!(refused, Err(Error::VectorsMissing)), "{refused:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.index");
+    let mut builder =
+        IndexBuilder::with_vectors(&path, function.clone(), VectorFormat::I8).unwrap();
+    let refused = builder.add_codes(&[100], &codes.select(&[0]), None);
+    assert!(matches!(refused, Err(Error::VectorsMissing)), "{refused:?}");
+    assert_eq!((index.len(), builder.len()), (50, 0));
+    let query = features.slice(0..1);
+    assert!(index.rerank(0).search(query, 3).is_err());
+    assert!(index.rerank(0).within(query, 3).is_err());
+    assert!(index.rerank(9).search(query, 0).is_err());
+    assert_eq!(index.rerank(2).search(query, 5).unwrap().row(0).len(), 5, "no fewer than k");
+    let statistics = index.statistics();
+    assert!(
+        statistics.vector_bytes >= 50 * 6 * 2 && statistics.item_bytes > statistics.vector_bytes
+    );
+
+    let mut without = Index::new(function.clone());
+    without.add(&[1], query, None).unwrap();
+    let refused = without.rerank(10).search(query, 1);
+    assert!(matches!(refused, Err(Error::VectorsNotKept { .. })), "{refused:?}");
+    let refused = without.renew_kept(function.clone());
+    assert!(matches!(refused, Err(Error::VectorsNotKept { .. })), "{refused:?}");
+    assert_eq!(without.vector(1).unwrap(), None);
+    assert_eq!((without.vector_format(), index.vector_format()), (None, Some(VectorFormat::F16)));
+    let of_codes = Index::of_codes(40).unwrap();
+    assert!(matches!(of_codes.rerank(10).search(query, 1), Err(Error::NoFunction)));
+}
+
+#[test]
+fn codes_are_renewed_from_the_vectors_that_are_kept() {
+    for (format, unit) in FORMATS.into_iter().flat_map(|format| [(format, false), (format, true)]) {
+        let (old, newer) = (function(24, 40, unit, 1), function(24, 70, unit, 2));
+        // More than are encoded at a time, and some that are gone.
+        let (index, vectors) = index_of(&old, format, 9000);
+        let features = Features::new(&vectors, 24).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.index");
+        index.save(&path).unwrap();
+        for mut index in [index, Index::edit(&path).unwrap()] {
+            index.remove(&[5, 4097]).unwrap();
+            let before = (index.vector(7).unwrap(), index.get(7).unwrap().unwrap().labels);
+            index.renew_kept(newer.clone()).unwrap();
+            assert_eq!((index.bits(), index.len()), (70, 8998));
+            assert_eq!(index.function().unwrap().parts(), newer.parts());
+            let after = (index.vector(7).unwrap(), index.get(7).unwrap().unwrap().labels);
+            assert_eq!(after, before, "vectors and labels stay");
+            let codes = newer.encode(features).unwrap();
+            let differing: u32 = index
+                .ids()
+                .unwrap()
+                .into_iter()
+                .map(|id| hamming(&index.get(id).unwrap().unwrap().code, codes.code(id as usize)))
+                .sum();
+            let share = f64::from(differing) / (8998.0 * 70.0);
+            let most = if format == VectorFormat::F16 { 0.001 } else { 0.01 };
+            assert!(share < most, "{share} of the bits differ, {format:?}");
+        }
+        let index = Index::open(&path).unwrap();
+        index.verify().unwrap();
+        assert_eq!(index.bits(), 70);
+        assert!(!index.contains(4097).unwrap());
+    }
+}
+
+#[test]
+fn vectors_that_are_prepared_otherwise_cannot_be_renewed_from() {
+    let old = function(6, 40, true, 1);
+    let (mut index, vectors) = index_of(&old, VectorFormat::F16, 30);
+    let ids: Vec<u64> = (0..30).collect();
+    let features = Features::new(&vectors, 6).unwrap();
+    let before = index.get(3).unwrap();
+    let mut parts = Vec::new();
+    for change in [
+        |parts: &mut HashParts| parts.center = Some(vec![0.5; 6]),
+        |parts: &mut HashParts| parts.scale = None,
+        |parts: &mut HashParts| parts.unit = false,
+    ] {
+        let mut other = old.parts().clone();
+        change(&mut other);
+        parts.push(HashFunction::new(other).unwrap());
+    }
+    for (function, what) in parts.iter().zip(["centre", "scale", "unit length"]) {
+        for refused in [
+            index.renew_kept(function.clone()),
+            index.renew_codes(function.clone(), &ids, &function.encode(features).unwrap()),
+        ] {
+            let Err(Error::OtherPreparation { differs }) = refused else { panic!("{refused:?}") };
+            assert!(differs.contains(what), "{differs}");
+        }
+        assert_eq!(index.get(3).unwrap(), before);
+    }
+    // With the vectors themselves it can, and keeps them as they are prepared now.
+    let other = parts.pop().unwrap();
+    index.renew(other.clone(), &ids, features).unwrap();
+    let kept = index.vector(3).unwrap().unwrap();
+    let expected = other.prepared(features.slice(3..4)).unwrap();
+    assert!(kept.iter().zip(&expected).all(|(kept, value)| (kept - value).abs() < 0.002));
+    index.rerank(10).search(features, 5).unwrap();
+    // Codes that were made elsewhere leave the vectors as they are.
+    let codes: Codes = other.encode(features).unwrap();
+    index.renew_codes(other, &ids, &codes).unwrap();
+    assert_eq!(index.vector(3).unwrap().unwrap(), kept);
+}
