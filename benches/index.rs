@@ -22,7 +22,7 @@ use hashbrook::{Codes, Filter, Index, Kernel, Labels, hamming};
 fn main() {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let benches: [(&str, fn()); 10] = [
+    let benches: [(&str, fn()); 11] = [
         ("ceilings", ceilings),
         ("search", search),
         ("share", share),

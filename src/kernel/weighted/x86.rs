@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Comparison, Lanes, Plain, compare};
+use super::groups::{Comparison, Lanes, Plain, compare};
 use crate::kernel::scan::GROUP;
 
 #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
