@@ -4,6 +4,7 @@ mod args;
 mod bus_error;
 mod commands;
 mod console;
+mod dial;
 mod input;
 mod interrupt;
 mod output;

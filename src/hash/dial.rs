@@ -171,6 +171,28 @@ impl Weighed {
         &self.codes
     }
 
+    /// Appends other queries that the same dial and function have weighed.
+    ///
+    /// # Errors
+    /// When their codes have another length.
+    pub fn append(&mut self, other: &Weighed) -> Result<()> {
+        self.codes.expect_bits(other.codes.bits())?;
+        let rows = |weighed: &Weighed| -> Vec<u32> {
+            let rows = (0..weighed.codes.len()).flat_map(|query| weighed.weights(query));
+            rows.copied().collect()
+        };
+        match (self.shared(), other.shared()) {
+            (Some(own), Some(others)) if own == others => {}
+            (own, _) => {
+                if own.is_some() {
+                    self.weights = rows(self);
+                }
+                self.weights.extend(rows(other));
+            }
+        }
+        self.codes.append(&other.codes)
+    }
+
     /// The queries' codes, without the weights.
     pub(crate) fn into_codes(self) -> Codes {
         self.codes

@@ -69,6 +69,28 @@ impl Twin {
     }
 }
 
+#[test]
+fn queries_are_weighed_in_parts() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let (function, other) = (function(70, 30, &mut rng), function(69, 30, &mut rng));
+    let values = vectors(40, &mut rng);
+    let all = Features::new(&values, DIM).unwrap();
+    for dial in [Dial::new(2, 1).unwrap(), Dial::new(2, 1).unwrap().float_query(true)] {
+        let whole = dial.weigh(&function, all).unwrap();
+        let mut parts = dial.weigh(&function, all.slice(0..0)).unwrap();
+        for range in [0..1, 1..2, 2..2, 2..30, 30..40] {
+            parts.append(&dial.weigh(&function, all.slice(range)).unwrap()).unwrap();
+        }
+        assert!(parts.append(&dial.weigh(&other, all).unwrap()).is_err());
+        assert_eq!(parts.codes(), whole.codes());
+        assert!((0..40).all(|query| parts.weights(query) == whole.weights(query)));
+    }
+    // Weights of two kinds.
+    let mut both = Dial::new(2, 1).unwrap().weigh(&function, all.slice(0..2)).unwrap();
+    both.append(&Dial::new(3, 1).unwrap().weigh(&function, all.slice(0..2)).unwrap()).unwrap();
+    assert_eq!([0, 1, 2, 3].map(|query| both.weights(query)[0]), [2, 2, 3, 3]);
+}
+
 /// What a search is for, besides its dial.
 struct Asked<'a> {
     queries: Features<'a>,

@@ -2,11 +2,12 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::ArgAction;
-use hashbrook::eval::{Dial, Items, Metric, evaluate, evaluate_scores, neighbours, neighbours_by};
+use hashbrook::eval::{Items, Metric, evaluate, evaluate_scores, neighbours, neighbours_by};
 use hashbrook::{Batch, Codes, Features, LabelNames};
 use serde_json::json;
 
 use crate::args::ModelAndData;
+use crate::dial::DialArgs;
 use crate::{console, input, interrupt};
 
 /// Measures how well queries find what shares a label with them
@@ -46,9 +47,9 @@ pub struct Args {
     #[arg(long, value_name = "R,...", value_delimiter = ',', default_value = "1,5,10,100")]
     precision_at: Vec<usize>,
 
-    /// The radii of precision within a radius, inclusive
-    #[arg(long, value_name = "D,...", value_delimiter = ',', default_value = "2")]
-    radius: Vec<usize>,
+    /// The radii of precision within a radius, inclusive [default: 2, and none with --float-query]
+    #[arg(long, value_name = "D,...", value_delimiter = ',')]
+    radius: Option<Vec<usize>>,
 
     /// The R of nDCG@R, where the gain of an item is the number of labels it shares with the query
     #[arg(long, value_name = "R,...", value_delimiter = ',', default_value = "100")]
@@ -61,19 +62,8 @@ pub struct Args {
     #[arg(long, value_name = "N,...", value_delimiter = ',', num_args = 0..=1, require_equals = true, default_missing_value = "10,100,1000")]
     neighbours: Option<Vec<usize>>,
 
-    /// What a label bit counts, of codes that have detail bits as well: rank by the sum of the weights
-    /// of the bits that differ, rather than by their number. Radii are then sums, too
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    label_weight: u32,
-
-    /// What a detail bit counts
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    detail_weight: u32,
-
-    /// Do not cut queries to bits: multiply the weight of each bit by how sure the query is of it.
-    /// Such sums have no radius
-    #[arg(long)]
-    float_query: bool,
+    #[command(flatten)]
+    dial: DialArgs,
 
     /// Print one JSON object
     #[arg(long)]
@@ -81,16 +71,10 @@ pub struct Args {
 }
 
 impl Args {
-    /// How bits are weighed, if not all alike.
-    fn dial(&self) -> Result<Option<Dial>> {
-        let dial = Dial::new(self.label_weight, self.detail_weight)?.float_query(self.float_query);
-        let alike = self.label_weight == 1 && self.detail_weight == 1 && !self.float_query;
-        Ok((!alike).then_some(dial))
-    }
-
     fn metrics(&self) -> Vec<Metric> {
-        // Sums of how sure a query is have no radius.
-        let radii = if self.float_query { &[] } else { self.radius.as_slice() };
+        // Few bits are many steps of a float query: such radii have no use unless asked for.
+        let usual: &[usize] = if self.dial.is_float_query() { &[] } else { &[2] };
+        let radii = self.radius.as_deref().unwrap_or(usual);
         let mut metrics = vec![Metric::Map];
         metrics.extend(self.top.iter().map(|&r| Metric::MapAt(r)));
         metrics.extend(self.precision_at.iter().map(|&r| Metric::PrecisionAt(r)));
@@ -106,15 +90,9 @@ const QUERIES: &str = "queries ";
 pub fn run(args: &Args) -> Result<()> {
     interrupt::nothing_to_save();
     let start = Instant::now();
-    let dial = args.dial()?;
+    let dial = args.dial.dial()?;
     let function = input::load_function(&args.input.model)?;
-    let no_detail = function.label_bits() == function.bits();
-    if no_detail && args.label_weight == 0 {
-        bail!("these codes have no detail bits, and --label-weight 0 leaves nothing to rank by");
-    }
-    if dial.is_some() && !args.float_query && no_detail {
-        console::note("these codes have no detail bits: the order is that of all bits alike");
-    }
+    args.dial.check(&function)?;
     let mut names = LabelNames::new();
     let mut encoded = |what: &str, data: &[String], label_files: &[String]| -> Result<_> {
         // Labels first: they are quick to read, and a wrong number of them is soon known.

@@ -31,6 +31,9 @@ fn bits_are_weighed_when_they_are_searched() {
     let float = eval("--float-query");
     assert!(measure(&float, "neighbours@10") > measure(&plain, "neighbours@10"));
     assert!(float.get("precision_radius_2").is_none() && plain["precision_radius_2"].is_number());
+    let within = eval("--float-query --radius 128,100000");
+    let far = measure(&within, "precision_radius_100000");
+    assert!(measure(&within, "precision_radius_128") > far && far > 0.0, "{within}");
     folder
         .run(&format!("{EVAL} --label-weight 0 --detail-weight 0"))
         .fails_with(&["label_weight must be above 0 if detail_weight is 0"]);
@@ -38,6 +41,71 @@ fn bits_are_weighed_when_they_are_searched() {
     folder.run("learn --method lsh --data db.npy --bits 16 --out m").ok();
     let told = folder.run(&format!("{EVAL} --label-weight 4")).ok().err;
     assert!(told.contains("these codes have no detail bits"), "{told}");
+}
+
+#[test]
+fn an_index_is_searched_with_a_dial() {
+    let folder = Folder::new().with_digits();
+    let model = "learn --data db.npy --labels db-labels.npy --bits 32 --set detail=0.5 --out m";
+    folder.run(model).ok();
+    folder.run("index build --model m --data db.npy --vectors f16 --out i").ok();
+    folder.run("encode --model m --data db.npy --out db-codes.npy").ok();
+    folder.run("encode --model m --data queries.npy --out codes.npy").ok();
+    folder.run("index build --codes db-codes.npy --out bare").ok();
+    let search = |options: &str| folder.run(&format!("search {options} --json")).ok().json();
+    let distances = |found: &[Value]| -> Vec<u64> {
+        let rows = found.iter().filter_map(|row| row["distances"].as_array());
+        rows.flatten().map(|distance| distance.as_u64().unwrap()).collect()
+    };
+    let of_vectors = "--index i --queries queries.npy -k 5";
+    let plain = search(of_vectors);
+    assert!(plain[plain.len() - 1].get("dial").is_none());
+    let threes = search(&format!("{of_vectors} --label-weight 3 --detail-weight 3"));
+    assert_eq!(plain[0]["ids"], threes[0]["ids"]);
+    let tripled: Vec<u64> = distances(&plain).iter().map(|distance| 3 * distance).collect();
+    assert_eq!(distances(&threes), tripled);
+
+    // The same of vectors and of codes, of an index that knows its function and one that is told.
+    let mut labels = search(&format!("{of_vectors} --label-weight 4"));
+    let told = labels.pop().unwrap()["dial"].to_string();
+    assert_eq!(told, r#"{"detail_weight":1,"float_query":false,"label_weight":4,"unit":1}"#);
+    assert_ne!(distances(&labels), distances(&plain));
+    for same in ["--index i --codes codes.npy", "--index bare --model m --queries queries.npy"] {
+        let mut found = search(&format!("{same} -k 5 --label-weight 4"));
+        found.pop();
+        assert_eq!(found, labels, "{same}");
+    }
+    let mut float = search(&format!("{of_vectors} --label-weight 4 --float-query"));
+    assert_eq!(float.pop().unwrap()["dial"]["unit"], 64);
+    let farthest = *distances(&float).iter().max().unwrap();
+    let within = format!(
+        "--index i --queries queries.npy --float-query --label-weight 4 --radius {farthest}"
+    );
+    let within = search(&within);
+    assert!(float.iter().zip(&within).all(|(k, all)| {
+        let (k, all) = (k["ids"].as_array().unwrap(), all["ids"].as_array().unwrap());
+        all.starts_with(k)
+    }));
+    assert_eq!(distances(&within).into_iter().max(), Some(farthest));
+    let ranked = search(&format!("{of_vectors} --rerank 50 --float-query"));
+    assert!(ranked[0]["cosines"].is_array() && ranked[ranked.len() - 1]["dial"].is_object());
+    let shown = folder.run(&format!("search {of_vectors} --float-query")).ok().out;
+    assert!(shown.contains("; distances in 1/64 of a bit"), "{shown}");
+
+    let of_codes = |index: &str, options: &str| {
+        folder.run(&format!("search --index {index} --codes codes.npy -k 1 {options}"))
+    };
+    of_codes("i", "--float-query").fails_with(&["it takes vectors, not codes"]);
+    of_codes("bare", "--label-weight 2").fails_with(&["nothing tells label bits from detail bits"]);
+    of_codes("bare", "--label-weight 2 --detail-weight 2").ok();
+    of_codes("i", "--label-weight 10001").fails_with(&["at most 10000, not 10001"]);
+    folder.run("learn --method lsh --data db.npy --bits 16 --out m").ok();
+    folder.run("index build --model m --data db.npy --out i").ok();
+    let told = folder.run(&format!("search {of_vectors} --label-weight 4")).ok().err;
+    assert!(told.contains("these codes have no detail bits: all bits weigh the same"), "{told}");
+    folder
+        .run(&format!("search {of_vectors} --label-weight 0"))
+        .fails_with(&["nothing to rank by"]);
 }
 
 #[test]

@@ -44,12 +44,17 @@ impl Layout {
         }
     }
 
+    /// A word of a code.
+    pub(in crate::kernel) fn word(self, words: &[u64], code: usize, word: usize) -> u64 {
+        let mask = if self.is_narrow() { u64::from(u32::MAX) } else { u64::MAX };
+        let (at, shift) = self.place(code, word);
+        words[at] >> shift & mask
+    }
+
     /// Copies a code out.
     pub(crate) fn get(self, words: &[u64], code: usize, out: &mut [u64]) {
-        let mask = if self.is_narrow() { u64::from(u32::MAX) } else { u64::MAX };
         for (word, out) in out.iter_mut().enumerate() {
-            let (at, shift) = self.place(code, word);
-            *out = words[at] >> shift & mask;
+            *out = self.word(words, code, word);
         }
     }
 

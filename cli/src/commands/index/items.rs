@@ -194,13 +194,14 @@ struct Given {
     names: LabelNames,
 }
 
+/// What is wrong where vectors are given to an index of codes alone.
+pub const NO_FUNCTION: &str = "the index holds codes without the function that made them; give packed \
+                               --codes, or to `search` the --model";
+
 /// The codes of vectors under the function of an index.
 pub fn encode(index: &Index, files: &[String]) -> Result<Codes> {
     let Some(function) = index.function() else {
-        bail!(
-            "the index holds codes without the function that made them; give packed --codes, or to \
-             `search` the --model"
-        );
+        bail!(NO_FUNCTION);
     };
     let mut reader = input::open_for(function, files)?;
     input::encode_all("encoding", function, &mut reader)

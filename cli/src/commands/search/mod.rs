@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use clap::{ArgAction, ArgGroup};
-use hashbrook::{Codes, Filter, Index, Kernel};
+use hashbrook::{Filter, HashFunction, Index, Kernel};
 use serde_json::json;
 
 use self::queries::Queries;
 use self::results::{FORMATS, Results};
-use super::index::items::{encode, read_codes_all};
+use super::index::items::{NO_FUNCTION, read_codes_all};
 use crate::console::{self, count, plural, seconds};
+use crate::dial::DialArgs;
 use crate::output::Output;
 use crate::{input, interrupt, output};
 
@@ -33,6 +34,12 @@ Examples:
   hashbrook search --index digits.index --queries q.npy -k 5 --where label!=3 --out results.csv
   hashbrook search --index digits.index --codes q-codes.npy -k 100 --out results.npz
   hashbrook search --index digits.index --queries q.npy -k 10 --rerank 1000
+  hashbrook search --index digits.index --queries q.npy -k 10 --label-weight 4
+  hashbrook search --index digits.index --queries q.npy -k 10 --float-query
+
+With --label-weight 4 items of one kind come first, by likeness within it; with --detail-weight 4 it is
+the other way round. Both need codes with detail bits, as brook makes them unless told otherwise. With
+--float-query each bit counts as much as the query is sure of it, 64 for a label bit of which it is.
 
 results.npz holds ids and distances, queries x k, and with --rerank cosines; within a radius, lists of
 these, and offsets: query i found those from offsets[i] to offsets[i + 1]. If items have labels, there
@@ -69,6 +76,9 @@ pub struct Args {
     /// (`index build --vectors f16`)
     #[arg(long, value_name = "N", conflicts_with_all = ["codes", "model"], value_parser = clap::value_parser!(u64).range(1..))]
     rerank: Option<u64>,
+
+    #[command(flatten)]
+    dial: DialArgs,
 
     /// Find only items with one of these labels (label=A,B), with none of these (label!=A,B), with
     /// these ids (id=1,2,3) or with ids from a file (id=FILE); all that are given must hold
@@ -129,13 +139,19 @@ pub fn run(args: &Args) -> Result<()> {
         index.set_kernel(kernel(name)?);
     }
     index.allow_search_structures(!args.scan);
-    let queries = match &args.model {
+    let dial = args.dial.dial()?;
+    let function = match &args.model {
+        Some(model) => Some(function_of(&index, model)?),
+        None => index.function().cloned(),
+    };
+    function.as_ref().map_or(Ok(()), |function| args.dial.check(function))?;
+    let queries = match &function {
         _ if !args.codes.is_empty() => {
-            Queries::Codes(read_codes_all(&args.codes, Some(index.bits()))?)
+            Queries::of_codes(&index, dial, read_codes_all(&args.codes, Some(index.bits()))?)?
         }
         _ if args.rerank.is_some() => Queries::read_vectors(&index, &args.queries)?,
-        None => Queries::Codes(encode(&index, &args.queries)?),
-        Some(model) => Queries::Codes(encode_with(&index, model, &args.queries)?),
+        Some(function) => Queries::encode(function, dial, &args.queries)?,
+        None => bail!(NO_FUNCTION),
     };
     let filter = filter::parse(&index, &args.conditions)?;
     let ranked = args.rerank.is_some();
@@ -169,23 +185,30 @@ fn summarize(
 ) -> Result<()> {
     if args.json {
         let compared = index.len() as f64 * queries as f64 / time.as_secs_f64().max(1e-9);
-        return console::line(json!({
+        let mut object = json!({
             "queries": queries,
             "items": index.len(),
             "found": results.hits(),
             "seconds": time.as_secs_f64(),
             "codes_per_second": compared,
-        }));
+        });
+        if let Some(dial) = args.dial.dial()? {
+            object["dial"] = json!(dial);
+            // What the distances of one bit of weight 1 are.
+            object["dial"]["unit"] = json!(dial.unit());
+        }
+        return console::line(object);
     }
     let said = format!(
-        "{} of {} over {} in {}",
+        "{} of {} over {} in {}{}",
         plural(results.hits() as u64, "hit"),
         match queries {
             1 => "1 query".to_owned(),
             several => format!("{} queries", count(several as u64)),
         },
         plural(index.len() as u64, "item"),
-        seconds(time)
+        seconds(time),
+        if args.dial.is_float_query() { "; distances in 1/64 of a bit" } else { "" }
     );
     match out {
         Some(out) => out.say(format_args!("{said}: {}", out.name())),
@@ -193,8 +216,8 @@ fn summarize(
     }
 }
 
-/// The codes of queries under a function that the index does not have.
-fn encode_with(index: &Index, model: &Path, queries: &[String]) -> Result<Codes> {
+/// The function of a model, for an index that may not have it.
+fn function_of(index: &Index, model: &Path) -> Result<HashFunction> {
     let function = input::load_function(model)?;
     let model = model.display();
     if function.bits() != index.bits() {
@@ -207,8 +230,7 @@ fn encode_with(index: &Index, model: &Path, queries: &[String]) -> Result<Codes>
              --model to search with theirs, or encode them anew with `index renew`"
         );
     }
-    let mut reader = input::open_for(&function, queries)?;
-    input::encode_all("encoding", &function, &mut reader)
+    Ok(function)
 }
 
 /// Hits that are in memory at a time, unless a single query has more.
@@ -222,7 +244,10 @@ fn search(
     filter: &Filter,
     results: &mut Results<'_>,
 ) -> Result<Duration> {
-    let view = index.filtered(filter);
+    let view = match args.dial.dial()? {
+        Some(dial) => index.filtered(filter).dial(dial),
+        None => index.filtered(filter),
+    };
     let candidates = args.rerank.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
     // How many items lie within a radius shows only as they are found; at first it may be all.
     let first = match (args.one_by_one, args.k) {

@@ -1,15 +1,16 @@
-//! What is searched with: codes, or vectors where these are to rank by.
+//! What is searched with: codes, with or without weights, or vectors where these are to rank by.
 
 use std::ops::Range;
 
 use anyhow::{Result, bail};
-use hashbrook::{Codes, Features, Hits, Index, RankedHit, View};
+use hashbrook::{Codes, Dial, Features, HashFunction, Hits, Index, RankedHit, View, Weighed};
 
 use crate::input;
 
 /// Queries of one kind.
 pub enum Queries {
     Codes(Codes),
+    Weighed(Weighed),
     /// Vectors, row-major, and their dimension.
     Vectors(Vec<f32>, usize),
 }
@@ -37,9 +38,35 @@ impl Queries {
         Ok(Queries::Vectors(values, function.dim()))
     }
 
+    /// The vectors of some files, encoded by a function and weighed, if there is a dial.
+    pub fn encode(
+        function: &HashFunction,
+        dial: Option<Dial>,
+        files: &[String],
+    ) -> Result<Queries> {
+        let mut reader = input::open_for(function, files)?;
+        let Some(dial) = dial else {
+            return Ok(Queries::Codes(input::encode_all("encoding", function, &mut reader)?));
+        };
+        let mut weighed = dial.weigh(function, Features::new(&[], function.dim())?)?;
+        input::for_each_rows("encoding", &mut reader, |rows| {
+            Ok(weighed.append(&dial.weigh(function, rows)?)?)
+        })?;
+        Ok(Queries::Weighed(weighed))
+    }
+
+    /// Codes, weighed if there is a dial.
+    pub fn of_codes(index: &Index, dial: Option<Dial>, codes: Codes) -> Result<Queries> {
+        Ok(match dial {
+            Some(dial) => Queries::Weighed(dial.weigh_codes(index.function(), &codes)?),
+            None => Queries::Codes(codes),
+        })
+    }
+
     pub fn len(&self) -> usize {
         match self {
             Queries::Codes(codes) => codes.len(),
+            Queries::Weighed(weighed) => weighed.codes().len(),
             Queries::Vectors(values, dim) => values.len() / dim,
         }
     }
@@ -48,6 +75,9 @@ impl Queries {
     pub fn part(&self, rows: Range<usize>) -> Result<Part<'_>> {
         Ok(match self {
             Queries::Codes(codes) => Part::Codes(codes.select(&rows.collect::<Vec<usize>>())),
+            Queries::Weighed(weighed) => {
+                Part::Weighed(weighed.select(&rows.collect::<Vec<usize>>()))
+            }
             Queries::Vectors(values, dim) => {
                 Part::Vectors(Features::new(&values[rows.start * dim..rows.end * dim], *dim)?)
             }
@@ -58,6 +88,7 @@ impl Queries {
 /// Some queries.
 pub enum Part<'a> {
     Codes(Codes),
+    Weighed(Weighed),
     Vectors(Features<'a>),
 }
 
@@ -65,6 +96,7 @@ impl Part<'_> {
     pub fn len(&self) -> usize {
         match self {
             Part::Codes(codes) => codes.len(),
+            Part::Weighed(weighed) => weighed.codes().len(),
             Part::Vectors(features) => features.len(),
         }
     }
@@ -82,6 +114,10 @@ impl Part<'_> {
             Part::Codes(codes) => Found::ByCode(match k {
                 Some(k) => view.search_codes(codes, k)?,
                 None => view.within_codes(codes, radius)?,
+            }),
+            Part::Weighed(weighed) => Found::ByCode(match k {
+                Some(k) => view.search_weighed(weighed, k)?,
+                None => view.within_weighed(weighed, radius)?,
             }),
             Part::Vectors(features) => {
                 let view = view.rerank(candidates.unwrap_or(usize::MAX));

@@ -1,0 +1,248 @@
+//! Groups of codes beside a query, whatever the instructions.
+
+use super::weights::Weights;
+use crate::kernel::scan::{GROUP, Layout, Run, hit};
+
+/// What a query is compared with, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Comparison<'a> {
+    pub(crate) layout: Layout,
+    pub(crate) query: &'a [u64],
+    /// The codes.
+    pub(crate) run: Run<'a>,
+    /// For each code the bits of it that count, laid out like the codes; all if there are none.
+    pub(crate) known: Option<&'a [u64]>,
+    /// What each bit weighs; 1 if nothing is said.
+    pub(crate) weights: Option<&'a Weights>,
+    /// Distances from this on are not wanted.
+    pub(crate) limit: u32,
+}
+
+/// A group of codes at once.
+///
+/// # Safety
+/// All functions need the instructions that the implementation is named after.
+pub(super) trait Lanes {
+    /// A number for each code.
+    type Group: Copy;
+    unsafe fn zero() -> Self::Group;
+    /// The words of eight codes.
+    unsafe fn wide(from: &[u64; GROUP]) -> Self::Group;
+    /// The half words of eight codes.
+    unsafe fn narrow(from: &[u64; GROUP / 2]) -> Self::Group;
+    /// Bits that differ from a query's, of those that count.
+    unsafe fn differ(words: Self::Group, own: u64) -> Self::Group;
+    unsafe fn and(left: Self::Group, right: Self::Group) -> Self::Group;
+    /// Adds how many bits are set.
+    unsafe fn add_bits(sums: Self::Group, words: Self::Group) -> Self::Group;
+    /// Adds how many bits of a mask are set, so many times.
+    unsafe fn add_level(sums: Self::Group, words: Self::Group, mask: u64, step: u32)
+    -> Self::Group;
+    /// A bit for each number below the limit.
+    unsafe fn below(sums: Self::Group, limit: u32) -> u8;
+    unsafe fn numbers(sums: Self::Group) -> [u64; GROUP];
+}
+
+/// Whatever the compiler makes of plain Rust.
+pub(super) struct Plain;
+
+impl Lanes for Plain {
+    type Group = [u64; GROUP];
+    #[inline(always)]
+    unsafe fn zero() -> Self::Group {
+        [0; GROUP]
+    }
+    #[inline(always)]
+    unsafe fn wide(from: &[u64; GROUP]) -> Self::Group {
+        *from
+    }
+    #[inline(always)]
+    unsafe fn narrow(from: &[u64; GROUP / 2]) -> Self::Group {
+        std::array::from_fn(|lane| from[lane / 2] >> (32 * (lane % 2)) & u64::from(u32::MAX))
+    }
+    #[inline(always)]
+    unsafe fn differ(words: Self::Group, own: u64) -> Self::Group {
+        words.map(|word| word ^ own)
+    }
+    #[inline(always)]
+    unsafe fn and(left: Self::Group, right: Self::Group) -> Self::Group {
+        std::array::from_fn(|lane| left[lane] & right[lane])
+    }
+    #[inline(always)]
+    unsafe fn add_bits(sums: Self::Group, words: Self::Group) -> Self::Group {
+        std::array::from_fn(|lane| sums[lane] + u64::from(words[lane].count_ones()))
+    }
+    #[inline(always)]
+    unsafe fn add_level(
+        sums: Self::Group,
+        words: Self::Group,
+        mask: u64,
+        step: u32,
+    ) -> Self::Group {
+        std::array::from_fn(|lane| {
+            sums[lane] + u64::from((words[lane] & mask).count_ones()) * u64::from(step)
+        })
+    }
+    #[inline(always)]
+    unsafe fn below(sums: Self::Group, limit: u32) -> u8 {
+        let bits = sums.iter().enumerate();
+        bits.fold(0, |bits, (lane, &sum)| bits | u8::from(sum < u64::from(limit)) << lane)
+    }
+    #[inline(always)]
+    unsafe fn numbers(sums: Self::Group) -> [u64; GROUP] {
+        sums
+    }
+}
+
+/// Lengths that are common are known to the compiler, and so is what there is to do for each word.
+///
+/// # Safety
+/// The machine must have the instructions of `L`.
+#[inline(always)]
+pub(super) unsafe fn compare<L: Lanes>(comparison: Comparison<'_>, hits: &mut Vec<u64>) {
+    // SAFETY: the caller's.
+    unsafe {
+        match (comparison.layout.code_words(), comparison.layout.is_narrow()) {
+            (1, true) => by_known::<L, 1, true>(comparison, hits),
+            (1, false) => by_known::<L, 1, false>(comparison, hits),
+            (2, _) => by_known::<L, 2, false>(comparison, hits),
+            _ => by_known::<L, 0, false>(comparison, hits),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn by_known<L: Lanes, const WORDS: usize, const NARROW: bool>(
+    comparison: Comparison<'_>,
+    hits: &mut Vec<u64>,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        match comparison.known.is_some() {
+            false => by_levels::<L, WORDS, NARROW, false>(comparison, hits),
+            true => by_levels::<L, WORDS, NARROW, true>(comparison, hits),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn by_levels<L: Lanes, const WORDS: usize, const NARROW: bool, const KNOWN: bool>(
+    comparison: Comparison<'_>,
+    hits: &mut Vec<u64>,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        match comparison.weights.map(|weights| weights.levels().len()) {
+            None => groups::<L, WORDS, NARROW, KNOWN, 0>(comparison, hits),
+            Some(0 | 1) => groups::<L, WORDS, NARROW, KNOWN, 1>(comparison, hits),
+            Some(2) => groups::<L, WORDS, NARROW, KNOWN, 2>(comparison, hits),
+            Some(3) => groups::<L, WORDS, NARROW, KNOWN, 3>(comparison, hits),
+            Some(_) => groups::<L, WORDS, NARROW, KNOWN, 4>(comparison, hits),
+        }
+    }
+}
+
+/// A word of each code of a group.
+#[inline(always)]
+unsafe fn load<L: Lanes, const NARROW: bool>(
+    words: &[u64],
+    group: usize,
+    stride: usize,
+    word: usize,
+) -> L::Group {
+    const ROOM: &str = "a run has room for whole groups";
+    // SAFETY: the caller's.
+    unsafe {
+        if NARROW {
+            let both = &words[group * GROUP / 2..][..GROUP / 2];
+            L::narrow(both.try_into().expect(ROOM))
+        } else {
+            let from = &words[(group * stride + word) * GROUP..][..GROUP];
+            L::wide(from.try_into().expect(ROOM))
+        }
+    }
+}
+
+/// `WORDS` is the number of words of a code, 0 if it is not known to the compiler; `LEVELS` that of the
+/// levels of weights, 0 without weights.
+#[inline(always)]
+unsafe fn groups<
+    L: Lanes,
+    const WORDS: usize,
+    const NARROW: bool,
+    const KNOWN: bool,
+    const LEVELS: usize,
+>(
+    comparison: Comparison<'_>,
+    hits: &mut Vec<u64>,
+) {
+    let Comparison { query, run, weights, known, limit, .. } = comparison;
+    let words = if WORDS == 0 { query.len() } else { WORDS };
+    // Without any weight there is no level, and what counts 0 may be any bits.
+    let (mut steps, mut masks) = ([0; LEVELS], [&query[..words]; LEVELS]);
+    let levels = weights.into_iter().flat_map(Weights::levels);
+    for (level, (step, mask)) in levels.enumerate().take(LEVELS) {
+        (steps[level], masks[level]) = (step, &mask[..words]);
+    }
+    for group in 0..run.count.div_ceil(GROUP) {
+        // SAFETY: the caller's.
+        let (near, sums) = unsafe {
+            let mut sums = L::zero();
+            for (word, &own) in query[..words].iter().enumerate() {
+                let mut differ = L::differ(load::<L, NARROW>(run.words, group, words, word), own);
+                if let Some(known) = known.filter(|_| KNOWN) {
+                    differ = L::and(differ, load::<L, NARROW>(known, group, words, word));
+                }
+                if LEVELS == 0 {
+                    sums = L::add_bits(sums, differ);
+                }
+                for level in 0..LEVELS {
+                    sums = L::add_level(sums, differ, masks[level][word], steps[level]);
+                }
+            }
+            (L::below(sums, limit), sums)
+        };
+        if near != 0 {
+            // SAFETY: the caller's.
+            append(&comparison, group, near, &unsafe { L::numbers(sums) }, hits);
+        }
+    }
+}
+
+/// Appends the hits of a group: of those that are near by levels. Most groups have none, so this is
+/// kept out of the loop.
+#[inline(never)]
+fn append(
+    comparison: &Comparison<'_>,
+    group: usize,
+    mut near: u8,
+    sums: &[u64; GROUP],
+    hits: &mut Vec<u64>,
+) {
+    let Comparison { layout, query, run, known, weights, limit } = *comparison;
+    let first = group * GROUP;
+    if let Some(mask) = run.mask {
+        near &= (mask[first / 64] >> (first % 64)) as u8;
+    }
+    if run.count - first < GROUP {
+        near &= (1 << (run.count - first)) - 1;
+    }
+    let finer = weights.filter(|weights| !weights.levels_are_exact());
+    while near != 0 {
+        let lane = near.trailing_zeros() as usize;
+        near &= near - 1;
+        let number = first + lane;
+        let mut distance = sums[lane] as u32;
+        if let Some(weights) = finer {
+            let differ = query.iter().enumerate().map(|(word, own)| {
+                let differ = own ^ layout.word(run.words, number, word);
+                known.map_or(differ, |known| differ & layout.word(known, number, word))
+            });
+            distance = weights.of(differ);
+            if distance >= limit {
+                continue;
+            }
+        }
+        hits.push(hit(distance, run.first + number as u32));
+    }
+}

@@ -1,0 +1,117 @@
+//! Distances in which bits have weights, and how near a query can be to codes of which some bits are
+//! known.
+
+mod groups;
+mod weights;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub(crate) use self::groups::Comparison;
+use self::groups::{Plain, compare};
+pub(crate) use self::weights::Weights;
+#[cfg(target_arch = "x86_64")]
+use super::instructions::Feature;
+use super::scan::Kernel;
+
+impl Kernel {
+    /// Appends all codes whose distance is below the limit, in order of their number.
+    pub(crate) fn compare(self, comparison: Comparison<'_>, hits: &mut Vec<u64>) {
+        let Comparison { layout, query, run, known, .. } = comparison;
+        assert_eq!(query.len(), layout.code_words());
+        assert!(run.words.len() >= layout.words(run.count));
+        assert!(known.is_none_or(|known| known.len() >= layout.words(run.count)));
+        // That the machine has the instructions is asked again, as a caller may name any kernel.
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 if Feature::Avx512AndCountBits.is_there() => {
+                // SAFETY: the instructions are there.
+                unsafe { x86::compare_avx512(comparison, hits) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 if Feature::Avx2AndCountBits.is_there() => {
+                // SAFETY: the instructions are there.
+                unsafe { x86::compare_avx2(comparison, hits) }
+            }
+            // SAFETY: it needs no instructions of its own.
+            _ => unsafe { compare::<Plain>(comparison, hits) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::scan::{Layout, Run, hit};
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        #[test]
+        fn every_kernel_weighs_what_a_plain_loop_weighs(
+            bits in prop_oneof![1..=1024usize, Just(32), Just(64), Just(128)],
+            count in 0..200usize,
+            largest in prop_oneof![Just(1u32), Just(2), Just(3), Just(4), Just(9), Just(300), Just(4_000_000)],
+            share in 0..100u64,
+            seed: u64,
+            known: bool,
+            weighted: bool,
+            masked: bool,
+        ) {
+            let mut state = seed | 1;
+            let mut random = || {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                state
+            };
+            let layout = Layout::new(bits);
+            let width = layout.code_words();
+            let last = if bits.is_multiple_of(64) { u64::MAX } else { (1 << (bits % 64)) - 1 };
+            let mut code = || -> Vec<u64> {
+                let word = |at| random() & if at == width - 1 { last } else { u64::MAX };
+                (0..width).map(word).collect()
+            };
+            let codes: Vec<Vec<u64>> = (0..=count).map(|_| code()).collect();
+            let counted: Vec<Vec<u64>> = (0..count).map(|_| code()).collect();
+            let weights: Vec<u32> = (0..bits).map(|_| (random() % u64::from(largest)) as u32).collect();
+            let mask: Vec<u64> = (0..count.div_ceil(64)).map(|_| random()).collect();
+            let (mut words, mut known_words) = (vec![0; layout.words(count)], vec![0; layout.words(count)]);
+            for at in 0..count {
+                layout.put(&mut words, at, &codes[at]);
+                layout.put(&mut known_words, at, &counted[at]);
+            }
+            let query = &codes[count];
+            let weight = |bit: usize| if weighted { weights[bit] } else { 1 };
+            let all: u64 = (0..bits).map(|bit| u64::from(weight(bit))).sum();
+            let limit = (all * share / 100) as u32;
+            let mut expected = Vec::new();
+            for at in 0..count {
+                let is_set = |words: &[u64], bit: usize| words[bit / 64] >> (bit % 64) & 1 == 1;
+                let counts = |&bit: &usize| {
+                    let differs = is_set(query, bit) != is_set(&codes[at], bit);
+                    differs && (!known || is_set(&counted[at], bit))
+                };
+                let distance: u32 = (0..bits).filter(counts).map(weight).sum();
+                if distance < limit && (!masked || is_set(&mask, at)) {
+                    expected.push(hit(distance, 7 + at as u32));
+                }
+            }
+            let weights = Weights::new(&weights);
+            let comparison = Comparison {
+                layout,
+                query,
+                run: Run { words: &words, count, first: 7, mask: masked.then_some(&mask[..]) },
+                known: known.then_some(&known_words[..]),
+                weights: weighted.then_some(&weights),
+                limit,
+            };
+            for kernel in Kernel::available() {
+                let mut hits = Vec::new();
+                kernel.compare(comparison, &mut hits);
+                prop_assert_eq!(&hits, &expected, "{:?}", kernel);
+            }
+            let full = (0..width).map(|at| if at == width - 1 { last } else { u64::MAX });
+            prop_assert_eq!(weights.largest(), weights.of(full));
+        }
+    }
+}
