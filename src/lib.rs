@@ -113,6 +113,10 @@
 //! # Ok::<(), hashbrook::Error>(())
 //! ```
 //!
+//! Codes of [`brook`] tell labels by their first bits, and what items look like by the last. A [`Dial`] weighs
+//! the two when they are searched: `index.dial(Dial::new(4, 1)?).search(query, 10)?` finds items of the query's
+//! kind first, and [`Dial::float_query`] lets each bit count as much as the query is sure of it.
+//!
 //! [`Features`], [`Labels`] and [`Batch`] are views of your own memory. They check shape and
 //! finiteness when they are made; nothing else needs to. A row may have several labels
 //! ([`Labels::sets`]): rows are similar when they share at least one.

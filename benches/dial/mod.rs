@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use hashbrook::dataset::{Digits, digits};
-use hashbrook::{Batch, Dial, Features, Filter, Index, Labels, Method};
+use hashbrook::{Batch, Dial, Features, Filter, Index, Labels, Method, Weighed};
 
 use super::{data, on_threads};
 
@@ -19,7 +19,8 @@ fn rows() -> (&'static str, usize, Vec<f32>, Vec<u32>) {
     }
 }
 
-/// How many times as long a search takes as a plain one, by scans on one thread, measured in turn.
+/// How many times as long a search takes as a plain one, by scans and by the search structure, on one
+/// thread, measured in turn.
 pub fn dial() {
     let (name, dim, features, labels) = rows();
     let all = Batch::new(Features::new(&features, dim).expect("rows"), Labels::single(&labels))
@@ -28,16 +29,17 @@ pub fn dial() {
     let mut method = Method::named("brook").expect("a method");
     method.set("detail", "0.5").expect("a parameter");
     println!("{name}, {} codes of brook, detail=0.5, 1,000 queries at once", database.len());
-    println!("{:>5} {:>6} {:>24} {:>12} {:>6}", "bits", "k", "dial", "G codes/s", "ratio");
+    println!(
+        "{:>5} {:>5} {:>22} {:>12} {:>6} {:>12} {:>6}",
+        "bits", "k", "dial", "scan: G/s", "ratio", "any way", "ratio"
+    );
     for bits in [64, 128] {
         let mut model = method.start(dim, bits, 1).expect("a length there is");
         model.learn(database.slice(0..20_000)).expect("labelled rows");
         let mut index = Index::new(model.hash_function());
         let ids: Vec<u64> = (0..database.len() as u64).collect();
         index.add(&ids, database.features(), None).expect("new ids");
-        index.allow_search_structures(false);
         let (function, filter) = (model.hash_function(), Filter::all());
-        let view = index.filtered(&filter);
         let plain = Dial::new(1, 1).expect("weights");
         let label = Dial::new(4, 1).expect("weights");
         let dials = [
@@ -49,24 +51,35 @@ pub fn dial() {
         ];
         let weighed = dials.map(|(_, dial)| dial.weigh(&function, queries).expect("the dimension"));
         for k in [10, 100, 1000] {
-            let mut times: Vec<Vec<f64>> = vec![Vec::new(); dials.len()];
-            for _ in 0..9 {
-                for (times, weighed) in times.iter_mut().zip(&weighed) {
-                    times.push(on_threads(1, || {
+            let mut columns = vec![String::new(); dials.len()];
+            for structures in [false, true] {
+                index.allow_search_structures(structures);
+                index.build_search_structures().expect("sound");
+                let view = index.filtered(&filter);
+                let time = |weighed: &Weighed| {
+                    on_threads(1, || {
                         let clock = Instant::now();
                         black_box(view.search_weighed(weighed, k)).expect("sound");
                         clock.elapsed().as_secs_f64()
-                    }));
+                    })
+                };
+                // The first round is for what is learned of searches, and for caches.
+                let rounds: Vec<[f64; 5]> =
+                    (0..10).map(|_| weighed.each_ref().map(time)).skip(1).collect();
+                for (at, column) in columns.iter_mut().enumerate() {
+                    let median = |of: &dyn Fn(&[f64; 5]) -> f64| {
+                        let mut all: Vec<f64> = rounds.iter().map(of).collect();
+                        all.sort_by(f64::total_cmp);
+                        all[all.len() / 2]
+                    };
+                    let compared = (database.len() * queries.len()) as f64 / 1e9;
+                    let rate = compared / median(&|times| times[at]);
+                    let ratio = median(&|times| times[at] / times[0]);
+                    *column += &format!(" {rate:>12.2} {ratio:>6.2}");
                 }
             }
-            for (at, (name, _)) in dials.iter().enumerate() {
-                let mut ratios: Vec<f64> =
-                    times[at].iter().zip(&times[0]).map(|(time, plain)| time / plain).collect();
-                ratios.sort_by(f64::total_cmp);
-                let mut own = times[at].clone();
-                own.sort_by(f64::total_cmp);
-                let rate = (database.len() * queries.len()) as f64 / own[4] / 1e9;
-                println!("{bits:>5} {k:>6} {name:>24} {rate:>12.2} {:>6.2}", ratios[4]);
+            for ((name, _), column) in dials.iter().zip(columns) {
+                println!("{bits:>5} {k:>5} {name:>22}{column}");
             }
         }
     }

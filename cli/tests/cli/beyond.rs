@@ -68,7 +68,7 @@ fn an_index_is_searched_with_a_dial() {
     // The same of vectors and of codes, of an index that knows its function and one that is told.
     let mut labels = search(&format!("{of_vectors} --label-weight 4"));
     let told = labels.pop().unwrap()["dial"].to_string();
-    assert_eq!(told, r#"{"detail_weight":1,"float_query":false,"label_weight":4,"unit":1}"#);
+    assert_eq!(told, r#"{"label_weight":4,"detail_weight":1,"float_query":false,"unit":1}"#);
     assert_ne!(distances(&labels), distances(&plain));
     for same in ["--index i --codes codes.npy", "--index bare --model m --queries queries.npy"] {
         let mut found = search(&format!("{same} -k 5 --label-weight 4"));

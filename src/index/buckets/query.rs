@@ -10,7 +10,7 @@ use crate::kernel::{Comparison, Run, Weights, hit, parts, prefetch};
 use crate::{Result, hamming};
 
 /// What it takes to look into a bucket, in codes scanned.
-const BUCKET_COST: usize = 96;
+const BUCKET_COST: usize = 64;
 
 /// One in so many buckets of a branch are more work than all of its codes in one go.
 const WHOLE: usize = 4;
@@ -232,11 +232,11 @@ impl Buckets {
         Ok(())
     }
 
-    /// What visits will cost: there are about a hundred codes to a bucket.
+    /// What visits will cost: there are some fifty codes to a bucket.
     fn cost(&self, visits: &[Visit]) -> usize {
         let cost = |visit: &Visit| match visit.bucket {
             ALL => self.branches[visit.branch as usize].codes as usize / WHOLE,
-            _ => 2 * BUCKET_COST,
+            _ => BUCKET_COST + 48,
         };
         visits.iter().map(cost).sum()
     }

@@ -12,7 +12,7 @@ use crate::index::scan::weights_of;
 /// What part of the codes a search by the structure may look at; beyond it, the scan is faster. Many
 /// queries share what it reads, so then it is much faster.
 const PART: usize = 4;
-const PART_OF_MANY: usize = 6;
+const PART_OF_MANY: usize = 10;
 
 /// So many queries are many.
 const MANY: usize = 16;
