@@ -67,5 +67,5 @@ pub(crate) use scan::{Layout, Run, hit, parts};
 pub(crate) use similarity::{Similarities, nearest, round_row, whole_similarities};
 pub use vectors::VectorFormat;
 pub(crate) use vectors::{VectorQuery, VectorRows};
-pub(crate) use weighted::{Comparison, Weights};
+pub(crate) use weighted::{Comparison, Nearly, Weights};
 pub(crate) use whole::{LARGEST_BYTE, WholePanels};

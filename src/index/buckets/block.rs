@@ -4,8 +4,8 @@
 //! ```text
 //! values    of each bucket: what its codes are in the bits that they have in common
 //! known     of each bucket: these bits
-//! centres   of each bucket: a code in the centre, and behind it the bits in which no code differs from it
-//!           more than three times
+//! centres   of each bucket: a code in the centre
+//! nearly    of each bucket: the bits in which no code differs from that more than three times
 //! runs      of each bucket: the number of its first code in the block, and above it how many there are
 //! codes     bucket after bucket, each from a multiple of 16 on
 //! offsets   of each code: where its slots begin, and in the end where the last end
@@ -21,7 +21,7 @@ use crate::kernel::{Layout, Lines, halves};
 pub(super) const ALIGNED: usize = 16;
 
 /// Where the parts of a block end, in words, all of them whole lines.
-pub(super) type Ends = [usize; 7];
+pub(super) type Ends = [usize; 8];
 
 /// How much there is in a block.
 #[derive(Clone, Copy)]
@@ -45,14 +45,15 @@ impl Shape {
         let sizes = [
             descriptions,
             descriptions,
-            lines(2 * self.layout.code_words() * self.buckets)?,
+            descriptions,
+            descriptions,
             lines(self.buckets)?,
             self.layout.words(self.codes),
             lines((self.codes + 1).div_ceil(2))?,
             lines(self.items.div_ceil(2))?,
         ];
         let mut end = 0usize;
-        let mut ends = [0; 7];
+        let mut ends = [0; 8];
         for (size, place) in sizes.into_iter().zip(&mut ends) {
             end = end.checked_add(size)?;
             *place = end;
@@ -66,7 +67,8 @@ impl Shape {
 pub(super) struct Block<'a> {
     pub(super) values: &'a [u64],
     pub(super) known: &'a [u64],
-    centres: &'a [u64],
+    pub(super) centres: &'a [u64],
+    pub(super) nearly: &'a [u64],
     runs: &'a [u64],
     pub(super) codes: &'a [u64],
     offsets: &'a [u32],
@@ -82,23 +84,12 @@ impl<'a> Block<'a> {
             values: &words[..ends[0]],
             known: part(1),
             centres: part(2),
-            runs: part(3),
-            codes: part(4),
-            offsets: &halves(part(5))[..codes + 1],
-            slots: halves(part(6)),
+            nearly: part(3),
+            runs: part(4),
+            codes: part(5),
+            offsets: &halves(part(6))[..codes + 1],
+            slots: halves(part(7)),
         }
-    }
-
-    /// In which of the bits that a bucket's codes nearly have in common a code differs, word by word.
-    #[inline]
-    pub(super) fn differ<'b>(
-        &self,
-        bucket: usize,
-        code: &'b [u64],
-    ) -> impl Iterator<Item = u64> + Clone + use<'a, 'b> {
-        let width = code.len();
-        let (centre, nearly) = self.centres[2 * bucket * width..][..2 * width].split_at(width);
-        code.iter().zip(centre).zip(nearly).map(|((code, centre), nearly)| (code ^ centre) & nearly)
     }
 
     /// The number of a bucket's first code in the block, and how many codes it has.
@@ -169,10 +160,15 @@ fn common(layout: Layout, codes: &[u64]) -> (Vec<u64>, Vec<u64>) {
         }
     }
     let mut known: Vec<u64> = all.iter().zip(&any).map(|(all, any)| !(all ^ any)).collect();
-    if let Some(last) = known.last_mut().filter(|_| !layout.bits().is_multiple_of(64)) {
+    cut(layout, &mut known);
+    (all, known)
+}
+
+/// Clears bits beyond those of a code.
+fn cut(layout: Layout, code: &mut [u64]) {
+    if let Some(last) = code.last_mut().filter(|_| !layout.bits().is_multiple_of(64)) {
         *last &= (1 << (layout.bits() % 64)) - 1;
     }
-    (all, known)
 }
 
 /// Distinct codes of a branch, and for each the slots of its items.
@@ -197,7 +193,7 @@ impl Contents<'_> {
         let items = (0..codes.len() / width).map(|code| slots(code).len()).sum();
         let shape = Shape::new(layout, ends.len(), padded, items);
         let parts = shape.ends().unwrap_or_default();
-        let mut words = Lines::zeros(parts[6]);
+        let mut words = Lines::zeros(parts[7]);
         let mut first = 0;
         let mut offsets: Vec<u32> = Vec::with_capacity(padded + 1);
         let mut listed: Vec<u32> = Vec::with_capacity(items);
@@ -205,15 +201,15 @@ impl Contents<'_> {
             let (value, known) = common(layout, &codes[start * width..end * width]);
             layout.put(&mut words, bucket, &value);
             layout.put(&mut words[parts[0]..], bucket, &known);
-            let (centre, nearly) =
+            let (centre, mut nearly) =
                 Bits::of(&codes[start * width..end * width], width).nearly_common();
-            let place = &mut words[parts[1] + 2 * bucket * width..][..2 * width];
-            place[..width].copy_from_slice(&centre);
-            place[width..].copy_from_slice(&nearly);
-            words[parts[2] + bucket] = first as u64 | ((end - start) as u64) << 32;
+            cut(layout, &mut nearly);
+            layout.put(&mut words[parts[1]..], bucket, &centre);
+            layout.put(&mut words[parts[2]..], bucket, &nearly);
+            words[parts[3] + bucket] = first as u64 | ((end - start) as u64) << 32;
             for code in start..end {
                 let place = first + code - start;
-                layout.put(&mut words[parts[3]..], place, &codes[code * width..][..width]);
+                layout.put(&mut words[parts[4]..], place, &codes[code * width..][..width]);
                 offsets.push(listed.len() as u32);
                 listed.extend_from_slice(slots(code));
             }
@@ -221,8 +217,8 @@ impl Contents<'_> {
             offsets.resize(first, listed.len() as u32);
         }
         offsets.push(listed.len() as u32);
-        pack(&offsets, &mut words[parts[4]..parts[5]]);
-        pack(&listed, &mut words[parts[5]..]);
+        pack(&offsets, &mut words[parts[5]..parts[6]]);
+        pack(&listed, &mut words[parts[6]..]);
         (shape, parts, words)
     }
 }

@@ -55,9 +55,9 @@ impl Branch {
         bucket: usize,
         words: &'a [u64],
     ) -> Option<&'a [u64]> {
-        let run = *words.get(self.start + self.ends[2] + bucket)?;
+        let run = *words.get(self.start + self.ends[3] + bucket)?;
         let (first, many) = (run as u32 as usize, (run >> 32) as usize);
-        let codes = self.start + self.ends[3];
+        let codes = self.start + self.ends[4];
         words.get(codes + layout.words(first)..codes + layout.words(first + many))
     }
 }
@@ -104,7 +104,7 @@ impl Buckets {
     pub(super) fn block(&self, branch: usize) -> Result<Block<'_>> {
         let of = &self.branches[branch];
         // That it is within them was seen when the branch was put in.
-        let words = &self.words[of.start..of.start + of.ends[6]];
+        let words = &self.words[of.start..of.start + of.ends[7]];
         let block = Block::new(words, &of.ends, of.codes as usize);
         if let Some(file) = &self.file
             && !file.branches[branch].load(Ordering::Relaxed)

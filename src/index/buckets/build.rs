@@ -11,7 +11,7 @@ use crate::index::segment::{BLOCK, Columns, Kind};
 use crate::kernel::{Column, Kernel, Layout, Lines, bytes_of};
 
 /// Distinct codes in a bucket, at most. Less of everything is tested, so that there is more of it.
-const BUCKET: usize = if cfg!(test) { 8 } else { 64 };
+const BUCKET: usize = if cfg!(test) { 8 } else { 128 };
 
 /// Distinct codes in a branch, at most.
 const BRANCH: usize = if cfg!(test) { 64 } else { 1 << 13 };

@@ -85,7 +85,7 @@ impl Buckets {
                 Shape::new(layout, buckets_in as usize, codes_in as usize, items_in as usize);
             let start = usize::try_from(numbers[0]).map_err(|_| damaged())?;
             let ends = shape.ends().ok_or_else(damaged)?;
-            if start.checked_add(ends[6]).is_none_or(|end| end > blocks) {
+            if start.checked_add(ends[7]).is_none_or(|end| end > blocks) {
                 return Err(damaged());
             }
             let branch = Branch {

@@ -6,8 +6,8 @@ use super::branches::Buckets;
 use super::nearest::Nearest;
 use super::slots::Sorter;
 use super::split::EXCEPTIONS;
-use crate::kernel::{Comparison, Run, Weights, hit, parts, prefetch};
-use crate::{Result, hamming};
+use crate::Result;
+use crate::kernel::{Comparison, Nearly, Run, Weights, distances, hit, parts, prefetch};
 
 /// What it takes to look into a bucket, in codes scanned.
 const BUCKET_COST: usize = 64;
@@ -15,11 +15,11 @@ const BUCKET_COST: usize = 64;
 /// One in so many buckets of a branch are more work than all of its codes in one go.
 const WHOLE: usize = 4;
 
-/// Buckets that are looked into at first, to find out how near the nearest are.
-const FIRST: usize = 4;
+/// Up to which part of all distances buckets are looked into, round by round.
+const ROUNDS: [u32; 4] = [24, 10, 4, 1];
 
-/// Codes that are scanned before what is found makes the limit fall.
-const TILE: usize = 1 << 10;
+/// Codes that are scanned before what is found makes the limit fall, at first; then twice as many.
+const TILE: usize = 128;
 
 /// So many buckets ahead the codes of one are asked for.
 const AHEAD: usize = 3;
@@ -30,8 +30,12 @@ pub(in crate::index) struct Scratch {
     /// Branches, and buckets of one of them, behind their bounds.
     branches: Vec<u64>,
     bounds: Vec<u64>,
+    /// How far the centres of branches are.
+    centres: Vec<u16>,
     /// Buckets to look into.
     visits: Vec<Visit>,
+    /// Branches of which all was looked into.
+    done: Vec<u32>,
     in_order: Vec<Visit>,
     /// Where those of each bound go.
     places: Vec<u32>,
@@ -63,69 +67,50 @@ impl Buckets {
         scratch: &mut Scratch,
         found: &mut Vec<u64>,
     ) -> Result<Option<()>> {
-        if asked.k.is_some() {
-            self.first_limit(asked, scratch)?;
-        }
-        self.branches(asked, scratch);
-        scratch.visits.clear();
-        let (mut cost, mut known) = (0, 0);
-        for at in 0..scratch.branches.len() {
-            let (bound, branch) = parts(scratch.branches[at]);
-            if bound < asked.limit {
-                self.collect(asked, branch, true, scratch)?;
+        scratch.candidates.clear();
+        scratch.done.clear();
+        let mut nearest = Nearest::new(asked, &mut scratch.counts);
+        let (all, mut cost, mut from) = (asked.limit, 0, 0);
+        // The nearest buckets first: mostly they hold enough, and what is in them tells how near the others
+        // would have to be.
+        let rounds: &[u32] = if asked.k.is_some() { &ROUNDS } else { &[1] };
+        for part in rounds {
+            let round = Asked { limit: asked.limit.min(all / part + 1), ..*asked };
+            scratch.visits.clear();
+            self.branches(&round, scratch);
+            for at in 0..scratch.branches.len() {
+                self.collect(&round, scratch.branches[at], from, scratch)?;
             }
-            cost += self.cost(&scratch.visits[known..]);
-            known = scratch.visits.len();
+            cost += self.cost(&scratch.visits);
             if cost > asked.most {
                 return Ok(None);
             }
+            self.visit(asked, &mut nearest, scratch)?;
+            from = round.limit;
+            if asked.limit <= from {
+                break;
+            }
         }
-        scratch.candidates.clear();
-        let mut nearest = Nearest::new(asked, &mut scratch.counts);
-        self.visit(asked, &mut nearest, usize::MAX, scratch)?;
         let limit = asked.limit;
         scratch.candidates.retain(|&candidate| parts(candidate).0 < limit);
         self.finish(asked, scratch, found)?;
         Ok(Some(()))
     }
 
-    /// Lets the limit fall to what as many of the nearest buckets have as it takes to find enough items,
-    /// and some more: then little else has to be looked into.
-    fn first_limit(&self, asked: &mut Asked<'_>, scratch: &mut Scratch) -> Result<()> {
-        let all = asked.limit;
-        // Mostly there is enough in buckets that are very near.
-        for part in [16, 4, 1] {
-            scratch.candidates.clear();
-            let mut nearest = Nearest::new(asked, &mut scratch.counts);
-            let near = Asked { limit: asked.limit.min(all / part + 1), ..*asked };
-            self.branches(&near, scratch);
-            scratch.branches.sort_unstable();
-            let mut cost = 0;
-            for at in 0..scratch.branches.len() {
-                scratch.visits.clear();
-                self.collect(&near, parts(scratch.branches[at]).1, false, scratch)?;
-                cost += self.cost(&scratch.visits);
-                self.visit(asked, &mut nearest, FIRST, scratch)?;
-                if nearest.is_full() || cost > asked.most {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// The branches that may hold anything below the limit, each behind how near that is at least.
     fn branches(&self, asked: &Asked<'_>, scratch: &mut Scratch) {
         let branches = &mut scratch.branches;
         branches.clear();
-        self.bounds(asked, &self.values, &self.known, self.branches.len(), branches);
+        let count = self.branches.len();
+        self.bounds(asked, (&self.values, &self.known), None, count, branches);
         // Every bit that differs weighs at least this.
         let weight = asked.weights.map_or(1, Weights::least);
-        let width = self.layout.code_words();
+        scratch.centres.resize(count, 0);
+        distances(asked.code, &self.centres, &mut scratch.centres);
         branches.retain_mut(|branch| {
             let (bound, number) = parts(*branch);
             let of = &self.branches[number as usize];
-            let distance = hamming(asked.code, &self.centres[number as usize * width..][..width]);
+            let distance = u32::from(scratch.centres[number as usize]);
             let beyond = distance.saturating_sub(of.farthest.into());
             let within = u32::from(of.nearest).saturating_sub(distance);
             let bound = bound.max(weight.saturating_mul(beyond.max(within)));
@@ -134,63 +119,65 @@ impl Buckets {
         });
     }
 
-    /// Appends all that differ from the code in bits that are known by less than the limit.
+    /// Appends all that may be nearer than the limit, by what is known of them.
     fn bounds(
         &self,
         asked: &Asked<'_>,
-        values: &[u64],
-        known: &[u64],
+        (words, known): (&[u64], &[u64]),
+        nearly: Option<Nearly<'_>>,
         count: usize,
         bounds: &mut Vec<u64>,
     ) {
         let Asked { kernel, code: query, weights, limit, .. } = *asked;
-        let run = Run { words: values, count, first: 0, mask: None };
-        let known = Some(known);
-        kernel
-            .compare(Comparison { layout: self.layout, query, run, known, weights, limit }, bounds);
+        let run = Run { words, count, first: 0, mask: None };
+        let (layout, known) = (self.layout, Some(known));
+        let comparison = Comparison { layout, query, run, known, nearly, weights, limit };
+        kernel.compare(comparison, bounds);
     }
 
-    /// Takes note of the buckets of a branch that may hold anything below the limit; or of the whole, if
-    /// it may be and most of it would be.
+    /// Takes note of the buckets of a branch that may hold anything below the limit, without those of bounds
+    /// below `from`; or of the whole branch, if that is less work.
     fn collect(
         &self,
         asked: &Asked<'_>,
-        branch: u32,
-        whole: bool,
+        branch: u64,
+        from: u32,
         scratch: &mut Scratch,
     ) -> Result<()> {
+        let (least, branch) = parts(branch);
         let block = self.block(branch as usize)?;
-        let Scratch { bounds, visits, .. } = scratch;
+        let Scratch { bounds, visits, done, .. } = scratch;
+        if done.contains(&branch) {
+            return Ok(());
+        }
         bounds.clear();
         let (count, before) = (self.branches[branch as usize].buckets as usize, visits.len());
-        self.bounds(asked, block.values, block.known, count, bounds);
+        let weight = asked.weights.map_or(1, Weights::most);
+        let exceptions = weight.saturating_mul(EXCEPTIONS);
+        let nearly = Nearly { centres: block.centres, bits: block.nearly, exceptions };
+        self.bounds(asked, (block.values, block.known), Some(nearly), count, bounds);
         for &found in bounds.iter() {
             let (bound, bucket) = parts(found);
-            let differ = block.differ(bucket as usize, asked.code);
-            let (differ, exceptions) = match asked.weights {
-                None => (differ.map(u64::count_ones).sum::<u32>(), EXCEPTIONS),
-                Some(weights) => (weights.of(differ), weights.most().saturating_mul(EXCEPTIONS)),
-            };
-            let bound = bound.max(differ.saturating_sub(exceptions));
-            if bound < asked.limit {
+            // In the round of its branch, which may be later than its own.
+            let bound = bound.max(least);
+            if bound >= from {
                 visits.push(Visit { bound, branch, bucket });
             }
         }
-        // Before anything is found the limit lets all codes through, and the nearest make it fall.
-        if whole && WHOLE * (visits.len() - before) > count {
+        // Not if some of it was looked into before.
+        if from == 0 && WHOLE * (visits.len() - before) > count {
             let bound = visits.drain(before..).map(|visit| visit.bound).min().unwrap_or(0);
             visits.push(Visit { bound, branch, bucket: ALL });
+            done.push(branch);
         }
         Ok(())
     }
 
-    /// Looks into the buckets that were noted, the nearest first; into no more than `enough` once as many
-    /// items are found as are asked for.
+    /// Looks into the buckets that were noted, the nearest first.
     fn visit(
         &self,
         asked: &mut Asked<'_>,
         nearest: &mut Nearest,
-        enough: usize,
         scratch: &mut Scratch,
     ) -> Result<()> {
         let Scratch { visits, in_order, places, candidates, counts, .. } = scratch;
@@ -205,9 +192,6 @@ impl Buckets {
             if bound >= asked.limit {
                 continue;
             }
-            if at >= enough && nearest.is_full() {
-                break;
-            }
             if let Some(ahead) = visits.get(at + AHEAD) {
                 self.prefetch(*ahead);
             }
@@ -220,13 +204,16 @@ impl Buckets {
             // Free places behind buckets come along with all of a branch; no item has their codes.
             let (start, count) =
                 if bucket == ALL { (0, block.count()) } else { block.run(bucket as usize) };
-            let end = start + count;
-            for start in (start..end).step_by(TILE) {
-                let (before, count) = (candidates.len(), (end - start).min(TILE));
+            let (mut start, end) = (start, start + count);
+            let mut tile = TILE;
+            while start < end {
+                let (before, count) = (candidates.len(), (end - start).min(tile));
                 self.scan(asked, &block, start, count, first, candidates);
                 if candidates.len() > before && asked.k.is_some() {
                     nearest.settle(asked, &block, first, before, candidates, counts);
                 }
+                start += count;
+                tile *= 2;
             }
         }
         Ok(())
@@ -236,7 +223,7 @@ impl Buckets {
     fn cost(&self, visits: &[Visit]) -> usize {
         let cost = |visit: &Visit| match visit.bucket {
             ALL => self.branches[visit.branch as usize].codes as usize / WHOLE,
-            _ => BUCKET_COST + 48,
+            _ => BUCKET_COST + 64,
         };
         visits.iter().map(cost).sum()
     }
@@ -269,9 +256,9 @@ impl Buckets {
             None => kernel.scan(self.layout, query, run, limit, candidates),
             Some(_) => {
                 let layout = self.layout;
-                let known = None;
-                kernel
-                    .compare(Comparison { layout, query, run, known, weights, limit }, candidates);
+                let (known, nearly) = (None, None);
+                let comparison = Comparison { layout, query, run, known, nearly, weights, limit };
+                kernel.compare(comparison, candidates);
             }
         }
     }

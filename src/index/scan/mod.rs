@@ -55,8 +55,15 @@ impl<'a> Queries<'a> {
         match self.weights_of(query) {
             None => self.kernel.scan(layout, code, run, limit, &mut top.hits),
             weights => {
-                let comparison =
-                    Comparison { layout, query: code, run, known: None, weights, limit };
+                let comparison = Comparison {
+                    layout,
+                    query: code,
+                    run,
+                    known: None,
+                    nearly: None,
+                    weights,
+                    limit,
+                };
                 self.kernel.compare(comparison, &mut top.hits);
             }
         }

@@ -12,10 +12,21 @@ pub(crate) struct Comparison<'a> {
     pub(crate) run: Run<'a>,
     /// For each code the bits of it that count, laid out like the codes; all if there are none.
     pub(crate) known: Option<&'a [u64]>,
+    /// Another bound, beside the one by bits that are known.
+    pub(crate) nearly: Option<Nearly<'a>>,
     /// What each bit weighs; 1 if nothing is said.
     pub(crate) weights: Option<&'a Weights>,
     /// Distances from this on are not wanted.
     pub(crate) limit: u32,
+}
+
+/// For each code another one, and some of its bits, in which whatever the code stands for differs from it
+/// by no more than `exceptions`; laid out like the codes.
+#[derive(Clone, Copy)]
+pub(crate) struct Nearly<'a> {
+    pub(crate) centres: &'a [u64],
+    pub(crate) bits: &'a [u64],
+    pub(crate) exceptions: u32,
 }
 
 /// A group of codes at once.
@@ -118,26 +129,33 @@ unsafe fn by_known<L: Lanes, const WORDS: usize, const NARROW: bool>(
 ) {
     // SAFETY: the caller's.
     unsafe {
-        match comparison.known.is_some() {
-            false => by_levels::<L, WORDS, NARROW, false>(comparison, hits),
-            true => by_levels::<L, WORDS, NARROW, true>(comparison, hits),
+        match (comparison.known.is_some(), comparison.nearly.is_some()) {
+            (false, _) => by_levels::<L, WORDS, NARROW, false, false>(comparison, hits),
+            (true, false) => by_levels::<L, WORDS, NARROW, true, false>(comparison, hits),
+            (true, true) => by_levels::<L, WORDS, NARROW, true, true>(comparison, hits),
         }
     }
 }
 
 #[inline(always)]
-unsafe fn by_levels<L: Lanes, const WORDS: usize, const NARROW: bool, const KNOWN: bool>(
+unsafe fn by_levels<
+    L: Lanes,
+    const WORDS: usize,
+    const NARROW: bool,
+    const KNOWN: bool,
+    const NEARLY: bool,
+>(
     comparison: Comparison<'_>,
     hits: &mut Vec<u64>,
 ) {
     // SAFETY: the caller's.
     unsafe {
         match comparison.weights.map(|weights| weights.levels().len()) {
-            None => groups::<L, WORDS, NARROW, KNOWN, 0>(comparison, hits),
-            Some(0 | 1) => groups::<L, WORDS, NARROW, KNOWN, 1>(comparison, hits),
-            Some(2) => groups::<L, WORDS, NARROW, KNOWN, 2>(comparison, hits),
-            Some(3) => groups::<L, WORDS, NARROW, KNOWN, 3>(comparison, hits),
-            Some(_) => groups::<L, WORDS, NARROW, KNOWN, 4>(comparison, hits),
+            None => groups::<L, WORDS, NARROW, KNOWN, NEARLY, 0>(comparison, hits),
+            Some(0 | 1) => groups::<L, WORDS, NARROW, KNOWN, NEARLY, 1>(comparison, hits),
+            Some(2) => groups::<L, WORDS, NARROW, KNOWN, NEARLY, 2>(comparison, hits),
+            Some(3) => groups::<L, WORDS, NARROW, KNOWN, NEARLY, 3>(comparison, hits),
+            Some(_) => groups::<L, WORDS, NARROW, KNOWN, NEARLY, 4>(comparison, hits),
         }
     }
 }
@@ -171,12 +189,13 @@ unsafe fn groups<
     const WORDS: usize,
     const NARROW: bool,
     const KNOWN: bool,
+    const NEARLY: bool,
     const LEVELS: usize,
 >(
     comparison: Comparison<'_>,
     hits: &mut Vec<u64>,
 ) {
-    let Comparison { query, run, weights, known, limit, .. } = comparison;
+    let Comparison { query, run, weights, known, nearly, limit, .. } = comparison;
     let words = if WORDS == 0 { query.len() } else { WORDS };
     // Without any weight there is no level, and what counts 0 may be any bits.
     let (mut steps, mut masks) = ([0; LEVELS], [&query[..words]; LEVELS]);
@@ -186,26 +205,71 @@ unsafe fn groups<
     }
     for group in 0..run.count.div_ceil(GROUP) {
         // SAFETY: the caller's.
-        let (near, sums) = unsafe {
-            let mut sums = L::zero();
-            for (word, &own) in query[..words].iter().enumerate() {
-                let mut differ = L::differ(load::<L, NARROW>(run.words, group, words, word), own);
-                if let Some(known) = known.filter(|_| KNOWN) {
-                    differ = L::and(differ, load::<L, NARROW>(known, group, words, word));
-                }
-                if LEVELS == 0 {
-                    sums = L::add_bits(sums, differ);
-                }
-                for level in 0..LEVELS {
-                    sums = L::add_level(sums, differ, masks[level][word], steps[level]);
-                }
-            }
+        let (mut near, sums) = unsafe {
+            let known = known.filter(|_| KNOWN);
+            let sums =
+                weigh::<L, WORDS, NARROW, LEVELS>(query, run.words, known, group, &masks, &steps);
             (L::below(sums, limit), sums)
         };
-        if near != 0 {
-            // SAFETY: the caller's.
-            append(&comparison, group, near, &unsafe { L::numbers(sums) }, hits);
+        if near == 0 {
+            continue;
         }
+        // SAFETY: the caller's.
+        let mut numbers = unsafe { L::numbers(sums) };
+        if let Some(nearly) = nearly.filter(|_| NEARLY) {
+            let Nearly { centres, bits, exceptions } = nearly;
+            // SAFETY: the caller's.
+            let others = unsafe {
+                let sums = weigh::<L, WORDS, NARROW, LEVELS>(
+                    query,
+                    centres,
+                    Some(bits),
+                    group,
+                    &masks,
+                    &steps,
+                );
+                near &= L::below(sums, limit.saturating_add(exceptions));
+                L::numbers(sums)
+            };
+            let exceptions = u64::from(exceptions);
+            numbers = std::array::from_fn(|lane| {
+                numbers[lane].max(others[lane].saturating_sub(exceptions))
+            });
+            if near == 0 {
+                continue;
+            }
+        }
+        append(&comparison, group, near, &numbers, hits);
+    }
+}
+
+/// What the bits of a group of codes weigh in which they differ from a query, of those that count.
+#[inline(always)]
+unsafe fn weigh<L: Lanes, const WORDS: usize, const NARROW: bool, const LEVELS: usize>(
+    query: &[u64],
+    codes: &[u64],
+    counted: Option<&[u64]>,
+    group: usize,
+    masks: &[&[u64]; LEVELS],
+    steps: &[u32; LEVELS],
+) -> L::Group {
+    let words = if WORDS == 0 { query.len() } else { WORDS };
+    // SAFETY: the caller's.
+    unsafe {
+        let mut sums = L::zero();
+        for (word, &own) in query[..words].iter().enumerate() {
+            let mut differ = L::differ(load::<L, NARROW>(codes, group, words, word), own);
+            if let Some(counted) = counted {
+                differ = L::and(differ, load::<L, NARROW>(counted, group, words, word));
+            }
+            if LEVELS == 0 {
+                sums = L::add_bits(sums, differ);
+            }
+            for level in 0..LEVELS {
+                sums = L::add_level(sums, differ, masks[level][word], steps[level]);
+            }
+        }
+        sums
     }
 }
 
@@ -219,7 +283,7 @@ fn append(
     sums: &[u64; GROUP],
     hits: &mut Vec<u64>,
 ) {
-    let Comparison { layout, query, run, known, weights, limit } = *comparison;
+    let Comparison { layout, query, run, known, weights, limit, .. } = *comparison;
     let first = group * GROUP;
     if let Some(mask) = run.mask {
         near &= (mask[first / 64] >> (first % 64)) as u8;
@@ -238,7 +302,7 @@ fn append(
                 let differ = own ^ layout.word(run.words, number, word);
                 known.map_or(differ, |known| differ & layout.word(known, number, word))
             });
-            distance = weights.of(differ);
+            distance = distance.max(weights.of(differ));
             if distance >= limit {
                 continue;
             }
