@@ -84,6 +84,35 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Codes are short, and many items may have the same. An index that keeps the vectors too, in half
+//! precision or 8 bits, ranks by their cosines what the codes have found, and can encode its items anew once
+//! the model has learned on:
+//!
+//! ```
+//! use hashbrook::dataset::{Digits, digits};
+//! use hashbrook::{Batch, Features, Index, Labels, Method, VectorFormat};
+//!
+//! let Digits { features, labels } = digits();
+//! let all = Batch::new(Features::new(&features, Digits::DIM)?, Labels::single(&labels))?;
+//! let mut model = Method::named("brook")?.start(Digits::DIM, 64, 1)?;
+//! model.learn(all.slice(0..1000))?;
+//! model.end_warmup()?;
+//!
+//! let mut index = Index::with_vectors(model.hash_function(), VectorFormat::F16);
+//! let ids: Vec<u64> = (0..1500).collect();
+//! index.add(&ids, all.slice(0..1500).features(), all.slice(0..1500).labels())?;
+//!
+//! // The ten of the largest cosine among the 200 nearest by code.
+//! let query = all.slice(7..8).features();
+//! let found = index.rerank(200).search(query, 10)?;
+//! assert_eq!(found.row(0)[0].id, 7);
+//! assert!(found.row(0)[0].cosine > 0.999);
+//!
+//! model.learn(all.slice(1000..1500))?;
+//! index.renew_kept(model.hash_function())?;
+//! # Ok::<(), hashbrook::Error>(())
+//! ```
+//!
 //! Codes of [`brook`] tell labels by their first bits, and what items look like by the last. A [`Dial`] weighs
 //! the two when they are searched: `index.dial(Dial::new(4, 1)?).search(query, 10)?` finds items of the query's
 //! kind first, and [`Dial::float_query`] lets each bit count as much as the query is sure of it.

@@ -56,3 +56,33 @@ impl HashFunction {
         .find_map(|(differs, what)| differs.then_some(what))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::dataset::{Digits, digits};
+    use crate::{Batch, Features, Labels, Method, VectorFormat};
+
+    #[test]
+    fn what_is_prepared_already_has_the_same_codes() {
+        let Digits { features, labels } = digits();
+        let all = Features::new(&features, Digits::DIM).unwrap();
+        let batch = Batch::new(all, Labels::single(&labels)).unwrap();
+        for (method, parameter) in
+            [("brook", "compact"), ("brook", "full"), ("bsodh", ""), ("okh", "")]
+        {
+            let mut method = Method::named(method).unwrap();
+            if !parameter.is_empty() {
+                method.set("precision", parameter).unwrap();
+            }
+            let mut model = method.start(Digits::DIM, 64, 1).unwrap();
+            model.learn(batch).unwrap();
+            let function = model.hash_function();
+            let codes = function.encode(all).unwrap();
+            let prepared = function.prepared(all).unwrap();
+            assert!(function.encode_prepared(&prepared) == codes, "{method:?}");
+            let rows = function.vector_rows(VectorFormat::F16);
+            let (kept, bytes) = function.encode_and_keep(all, rows).unwrap();
+            assert!(kept == codes && bytes.len() == all.len() * rows.bytes(), "{method:?}");
+        }
+    }
+}

@@ -4,8 +4,8 @@ use hashbrook::dataset::Reader;
 use hashbrook::eval::{Evaluation, Metric};
 use hashbrook::{
     Batch, Center, Codes, Error, Features, FileKind, Filter, HashFunction, HashParts, Hit, Hits,
-    Index, Item, Kernel, LabelList, LabelNames, Labels, Lift, Mean, Method, Model, Scale, Setup,
-    Spread, Statistics, Step,
+    Index, Item, Kernel, LabelList, LabelNames, Labels, Lift, Mean, Method, Model, RankedHit,
+    Reranked, Scale, Setup, Snapshot, Spread, Statistics, Step, VectorFormat, View,
 };
 use serde_json::json;
 
@@ -35,6 +35,10 @@ fn everything_can_be_sent_to_and_shared_by_threads() {
     both::<Method>();
     both::<Metric>();
     both::<Model>();
+    both::<Hits<RankedHit>>();
+    both::<Reranked<'_>>();
+    both::<Snapshot>();
+    both::<View<'_>>();
     both::<Setup>();
     both::<Spread>();
     both::<Statistics>();
@@ -101,6 +105,10 @@ fn everything_is_printed_and_results_are_serialised() {
         serde_json::to_value([Metric::Map, Metric::PrecisionWithin(2)]).unwrap(),
         json!(["mAP", "precision_radius_2"])
     );
+    let ranked = RankedHit::new(7, 0.5, 3);
+    let expected = json!({ "id": 7, "cosine": 0.5, "distance": 3 });
+    assert_eq!(serde_json::to_value(ranked).unwrap(), expected);
+    assert_eq!(serde_json::to_value(VectorFormat::I8).unwrap(), json!("i8"));
     assert_eq!(serde_json::to_value(Kernel::Portable).unwrap(), json!("portable"));
     assert_eq!(serde_json::to_value(Lift::Identity).unwrap(), json!("identity"));
     assert_eq!(serde_json::to_value(FileKind::Function).unwrap(), json!("function"));

@@ -31,4 +31,5 @@ mod protocols;
 mod scores;
 mod snapshots;
 mod streams;
+mod structures;
 mod vectors;

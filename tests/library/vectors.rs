@@ -173,6 +173,17 @@ fn put(index: &mut Index, items: &BTreeMap<u64, (Vec<f32>, u32)>) {
     index.upsert(&ids, features, Some(Labels::single(&labels))).unwrap();
 }
 
+/// Opens a file that nobody else writes. Other tests start processes, and what is locked here when they
+/// do stays locked until those have begun.
+fn edit(path: &Path) -> Index {
+    loop {
+        match Index::edit(path) {
+            Err(Error::InUse(_)) => std::thread::sleep(std::time::Duration::from_millis(1)),
+            other => return other.unwrap(),
+        }
+    }
+}
+
 fn follow(
     function: &HashFunction,
     format: VectorFormat,
@@ -182,7 +193,7 @@ fn follow(
 ) {
     let mut in_memory = Index::with_vectors(function.clone(), format);
     in_memory.save(path).unwrap();
-    let mut in_file = Index::edit(path).unwrap();
+    let mut in_file = edit(path);
     let mut model = BTreeMap::new();
     for change in changes {
         match change {
@@ -204,7 +215,7 @@ fn follow(
             }
             Change::Reopen => {
                 drop(in_file);
-                in_file = Index::edit(path).unwrap();
+                in_file = edit(path);
                 in_file.verify().unwrap();
             }
         }

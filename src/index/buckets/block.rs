@@ -106,6 +106,11 @@ impl<'a> Block<'a> {
         (self.runs[bucket] as u32 as usize, (self.runs[bucket] >> 32) as usize)
     }
 
+    /// How many codes it has, with the free places behind buckets.
+    pub(super) fn count(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
     /// The slots of the items that have a code.
     pub(super) fn slots(&self, code: usize) -> &'a [u32] {
         &self.slots[self.offsets[code] as usize..self.offsets[code + 1] as usize]

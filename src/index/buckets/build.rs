@@ -6,28 +6,29 @@ use super::block::{Contents, Ends, Outline, Shape};
 use super::branches::{Branch, Buckets};
 use super::split::{bit_to_split, has_bit, part};
 use crate::Result;
+use crate::index::scan::Centres;
 use crate::index::segment::{BLOCK, Columns, Kind};
-use crate::kernel::{Column, Layout, Lines, bytes_of};
+use crate::kernel::{Column, Kernel, Layout, Lines, bytes_of};
 
-/// Distinct codes in a bucket, at most.
-const BUCKET: usize = 128;
+/// Distinct codes in a bucket, at most. Less of everything is tested, so that there is more of it.
+const BUCKET: usize = if cfg!(test) { 8 } else { 64 };
 
 /// Distinct codes in a branch, at most.
-const BRANCH: usize = 1 << 13;
+const BRANCH: usize = if cfg!(test) { 64 } else { 1 << 13 };
 
 /// Codes looked at to cut all of them into parts.
 const SAMPLE: usize = 1 << 14;
 
 /// Items that are put into buckets together, roughly, or this part of all: it takes some forty bytes of
 /// memory for each, with codes of 64 bits. All codes are read once for each such part.
-const TOGETHER: usize = 1 << 20;
+const TOGETHER: usize = if cfg!(test) { 512 } else { 1 << 20 };
 const TOGETHER_PART: usize = 16;
 
 /// Items in a part, roughly, of which several are worked on side by side.
-const PART: usize = 1 << 18;
+const PART: usize = if cfg!(test) { 256 } else { 1 << 18 };
 
 /// Codes of fewer words are scanned in no time.
-const LEAST_WORDS: usize = 1 << 14;
+const LEAST_WORDS: usize = if cfg!(fuzzing) { 8 } else { 1 << 14 };
 
 /// Whether codes are enough for buckets to pay, and not more than they can number.
 pub(in crate::index) fn are_worth_it(columns: &Columns) -> bool {
@@ -98,10 +99,16 @@ struct Made {
     words: Lines,
 }
 
-/// A way to cut codes into parts: by bits, as a sample of them suggests.
+/// A way to cut codes into parts: by the clusters they lie in, if they do, and by bits, as a sample of
+/// them suggests.
+///
+/// Codes of supervised hashing lie in clusters, one for each class. Bits alone would scatter each of
+/// them over all branches, as every bit is turned in a few of its codes.
 struct Parts {
-    root: Cut,
-    /// How many codes of the sample each part has, and what they stand for.
+    centres: Option<Centres>,
+    /// One for each cluster.
+    roots: Vec<Cut>,
+    /// How many codes each part has, about.
     sizes: Vec<usize>,
 }
 
@@ -113,7 +120,7 @@ enum Cut {
 impl Parts {
     fn of(columns: &Columns) -> Self {
         let (layout, count, codes) = (columns.layout(), columns.len(), columns.code_words());
-        let width = layout.code_words();
+        let (width, kernel) = (layout.code_words(), Kernel::available()[0]);
         let step = count.div_ceil(SAMPLE).max(1);
         let mut sample = vec![0; count.div_ceil(step) * width];
         let places = sample.chunks_exact_mut(width);
@@ -122,9 +129,20 @@ impl Parts {
             columns.have_read(at / BLOCK * BLOCK);
         }
         columns.have_read(count);
+        let get = |at: usize, out: &mut [u64]| out.copy_from_slice(&sample[at * width..][..width]);
+        let centres = Centres::find(layout, sample.len() / width, get)
+            .filter(|centres| centres.len() * BRANCH / 8 <= count);
+        let mut clusters = vec![Vec::new(); centres.as_ref().map_or(1, Centres::len)];
+        let mut hits = Vec::new();
+        for code in sample.chunks_exact(width) {
+            let cluster = centres.as_ref().map_or(0, |of| of.nearest(kernel, code, &mut hits));
+            clusters[cluster].extend_from_slice(code);
+        }
         let mut sizes = Vec::new();
-        let root = Cut::of(&mut sample, width, PART.div_ceil(step), step, &mut sizes);
-        Parts { root, sizes }
+        let most = PART.div_ceil(step);
+        let cut = |mut sample: Vec<u64>| Cut::of(&mut sample, width, most, step, &mut sizes);
+        let roots = clusters.into_iter().map(cut).collect();
+        Parts { centres, roots, sizes }
     }
 
     /// The parts that are worked on together: ranges of them.
@@ -143,8 +161,10 @@ impl Parts {
         ranges
     }
 
-    fn part_of(&self, code: &[u64]) -> usize {
-        let mut cut = &self.root;
+    /// The part of a code; `hits` is memory to use.
+    fn part_of(&self, kernel: Kernel, code: &[u64], hits: &mut Vec<u64>) -> usize {
+        let cluster = self.centres.as_ref().map_or(0, |of| of.nearest(kernel, code, hits));
+        let mut cut = &self.roots[cluster];
         loop {
             match cut {
                 Cut::Part(part) => return *part,
@@ -158,14 +178,15 @@ impl Parts {
         let layout = columns.layout();
         let empty = |part: usize| Part::with_capacity(layout, self.sizes[part]);
         let mut collected: Vec<Part> = parts.clone().map(empty).collect();
-        let mut code = vec![0; layout.code_words()];
+        let (mut code, mut hits) = (vec![0; layout.code_words()], Vec::new());
+        let kernel = Kernel::available()[0];
         for slot in 0..columns.len() {
             if slot.is_multiple_of(BLOCK) {
                 columns.have_read(slot);
                 columns.check(Kind::Codes, slot)?;
             }
             layout.get(columns.code_words(), slot, &mut code);
-            let part = self.part_of(&code);
+            let part = self.part_of(kernel, &code, &mut hits);
             if parts.contains(&part) {
                 let part = &mut collected[part - parts.start];
                 part.codes.extend_from_slice(&code);

@@ -20,6 +20,8 @@ mod nearest;
 mod query;
 mod slots;
 mod split;
+#[cfg(test)]
+mod tests;
 
 pub(super) use self::asked::Asked;
 pub(super) use self::branches::Buckets;

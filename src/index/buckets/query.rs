@@ -10,7 +10,16 @@ use crate::kernel::{Comparison, Run, Weights, hit, parts, prefetch};
 use crate::{Result, hamming};
 
 /// What it takes to look into a bucket, in codes scanned.
-const BUCKET_COST: usize = 96;
+const BUCKET_COST: usize = 64;
+
+/// One in so many buckets of a branch are more work than all of its codes in one go.
+const WHOLE: usize = 4;
+
+/// Buckets that are looked into at first, to find out how near the nearest are.
+const FIRST: usize = 4;
+
+/// Codes that are scanned before what is found makes the limit fall.
+const TILE: usize = 1 << 10;
 
 /// So many buckets ahead the codes of one are asked for.
 const AHEAD: usize = 3;
@@ -24,6 +33,8 @@ pub(in crate::index) struct Scratch {
     /// Buckets to look into.
     visits: Vec<Visit>,
     in_order: Vec<Visit>,
+    /// Where those of each bound go.
+    places: Vec<u32>,
     /// Codes below the limit, by their number among those of all branches.
     pub(super) candidates: Vec<u64>,
     /// How many items are at each distance.
@@ -31,14 +42,17 @@ pub(in crate::index) struct Scratch {
     sorter: Sorter,
 }
 
-/// A bucket to look into.
+/// A bucket to look into, or all of a branch.
 #[derive(Clone, Copy, Default)]
 struct Visit {
     /// How near a code in it is at least.
     bound: u32,
     branch: u32,
+    /// `ALL` of the branch.
     bucket: u32,
 }
+
+const ALL: u32 = u32::MAX;
 
 impl Buckets {
     /// Appends what is asked for, in order of distance and slot; `None` if that would cost more than it
@@ -49,37 +63,55 @@ impl Buckets {
         scratch: &mut Scratch,
         found: &mut Vec<u64>,
     ) -> Result<Option<()>> {
-        scratch.candidates.clear();
-        scratch.visits.clear();
-        self.branches(asked, scratch);
-        let mut nearest = Nearest::new(asked, &mut scratch.counts);
-        let (mut cost, mut next) = (0, 0);
         if asked.k.is_some() {
-            // The nearest branches first: what is in them makes the limit fall.
-            scratch.branches.sort_unstable();
-            while next < scratch.branches.len() && !nearest.is_full() && cost <= asked.most {
-                let branch = parts(scratch.branches[next]).1;
-                self.collect(asked, branch, scratch)?;
-                cost += self.visit(asked, &mut nearest, scratch)?;
-                scratch.visits.clear();
-                next += 1;
-            }
+            self.first_limit(asked, scratch)?;
         }
-        for at in next..scratch.branches.len() {
+        self.branches(asked, scratch);
+        scratch.visits.clear();
+        let (mut cost, mut known) = (0, 0);
+        for at in 0..scratch.branches.len() {
             let (bound, branch) = parts(scratch.branches[at]);
             if bound < asked.limit {
-                self.collect(asked, branch, scratch)?;
+                self.collect(asked, branch, true, scratch)?;
             }
-            // About a hundred codes to a bucket.
-            if cost + 2 * BUCKET_COST * scratch.visits.len() > asked.most {
+            cost += self.cost(&scratch.visits[known..]);
+            known = scratch.visits.len();
+            if cost > asked.most {
                 return Ok(None);
             }
         }
-        self.visit(asked, &mut nearest, scratch)?;
+        scratch.candidates.clear();
+        let mut nearest = Nearest::new(asked, &mut scratch.counts);
+        self.visit(asked, &mut nearest, usize::MAX, scratch)?;
         let limit = asked.limit;
         scratch.candidates.retain(|&candidate| parts(candidate).0 < limit);
         self.finish(asked, scratch, found)?;
         Ok(Some(()))
+    }
+
+    /// Lets the limit fall to what as many of the nearest buckets have as it takes to find enough items,
+    /// and some more: then little else has to be looked into.
+    fn first_limit(&self, asked: &mut Asked<'_>, scratch: &mut Scratch) -> Result<()> {
+        let all = asked.limit;
+        // Mostly there is enough in buckets that are very near.
+        for part in [16, 4, 1] {
+            scratch.candidates.clear();
+            let mut nearest = Nearest::new(asked, &mut scratch.counts);
+            let near = Asked { limit: asked.limit.min(all / part + 1), ..*asked };
+            self.branches(&near, scratch);
+            scratch.branches.sort_unstable();
+            let mut cost = 0;
+            for at in 0..scratch.branches.len() {
+                scratch.visits.clear();
+                self.collect(&near, parts(scratch.branches[at]).1, false, scratch)?;
+                cost += self.cost(&scratch.visits);
+                self.visit(asked, &mut nearest, FIRST, scratch)?;
+                if nearest.is_full() || cost > asked.most {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The branches that may hold anything below the limit, each behind how near that is at least.
@@ -118,12 +150,19 @@ impl Buckets {
             .compare(Comparison { layout: self.layout, query, run, known, weights, limit }, bounds);
     }
 
-    /// Takes note of the buckets of a branch that may hold anything below the limit.
-    fn collect(&self, asked: &Asked<'_>, branch: u32, scratch: &mut Scratch) -> Result<()> {
+    /// Takes note of the buckets of a branch that may hold anything below the limit; or of the whole, if
+    /// it may be and most of it would be.
+    fn collect(
+        &self,
+        asked: &Asked<'_>,
+        branch: u32,
+        whole: bool,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         let block = self.block(branch as usize)?;
         let Scratch { bounds, visits, .. } = scratch;
         bounds.clear();
-        let count = self.branches[branch as usize].buckets as usize;
+        let (count, before) = (self.branches[branch as usize].buckets as usize, visits.len());
         self.bounds(asked, block.values, block.known, count, bounds);
         for &found in bounds.iter() {
             let (bound, bucket) = parts(found);
@@ -137,29 +176,37 @@ impl Buckets {
                 visits.push(Visit { bound, branch, bucket });
             }
         }
+        // Before anything is found the limit lets all codes through, and the nearest make it fall.
+        if whole && WHOLE * (visits.len() - before) > count {
+            let bound = visits.drain(before..).map(|visit| visit.bound).min().unwrap_or(0);
+            visits.push(Visit { bound, branch, bucket: ALL });
+        }
         Ok(())
     }
 
-    /// Looks into the buckets that were noted, the nearest first; what that cost.
+    /// Looks into the buckets that were noted, the nearest first; into no more than `enough` once as many
+    /// items are found as are asked for.
     fn visit(
         &self,
         asked: &mut Asked<'_>,
         nearest: &mut Nearest,
+        enough: usize,
         scratch: &mut Scratch,
-    ) -> Result<usize> {
-        let Scratch { visits, in_order, candidates, counts, .. } = scratch;
+    ) -> Result<()> {
+        let Scratch { visits, in_order, places, candidates, counts, .. } = scratch;
         let visits = if asked.k.is_some() {
-            by_bound(visits, in_order, nearest.shift());
+            by_bound(visits, in_order, places, nearest.shift());
             in_order
         } else {
             visits
         };
-        let mut cost = 0;
         let mut last = None;
-        for at in 0..visits.len() {
-            let Visit { bound, branch, bucket } = visits[at];
+        for (at, &Visit { bound, branch, bucket }) in visits.iter().enumerate() {
             if bound >= asked.limit {
                 continue;
+            }
+            if at >= enough && nearest.is_full() {
+                break;
             }
             if let Some(ahead) = visits.get(at + AHEAD) {
                 self.prefetch(*ahead);
@@ -170,35 +217,52 @@ impl Buckets {
             };
             last = Some((branch, block));
             let first = self.branches[branch as usize].first;
-            let before = candidates.len();
-            cost += BUCKET_COST + self.scan(asked, &block, bucket as usize, first, candidates);
-            if candidates.len() > before && asked.k.is_some() {
-                nearest.settle(asked, &block, first, before, candidates, counts);
+            // Free places behind buckets come along with all of a branch; no item has their codes.
+            let (start, count) =
+                if bucket == ALL { (0, block.count()) } else { block.run(bucket as usize) };
+            let end = start + count;
+            for start in (start..end).step_by(TILE) {
+                let (before, count) = (candidates.len(), (end - start).min(TILE));
+                self.scan(asked, &block, start, count, first, candidates);
+                if candidates.len() > before && asked.k.is_some() {
+                    nearest.settle(asked, &block, first, before, candidates, counts);
+                }
             }
         }
-        Ok(cost)
+        Ok(())
+    }
+
+    /// What visits will cost: there are some fifty codes to a bucket.
+    fn cost(&self, visits: &[Visit]) -> usize {
+        let cost = |visit: &Visit| match visit.bucket {
+            ALL => self.branches[visit.branch as usize].codes as usize / WHOLE,
+            _ => BUCKET_COST + 48,
+        };
+        visits.iter().map(cost).sum()
     }
 
     /// Asks for the codes of a bucket, which will be scanned soon.
     #[inline]
     fn prefetch(&self, visit: Visit) {
         let branch = &self.branches[visit.branch as usize];
-        if let Some(codes) = branch.codes_at(self.layout, visit.bucket as usize, &self.words) {
+        if visit.bucket != ALL
+            && let Some(codes) = branch.codes_at(self.layout, visit.bucket as usize, &self.words)
+        {
             prefetch(codes);
         }
     }
 
-    /// Appends the codes of a bucket below the limit; how many codes it has.
+    /// Appends so many codes of a block that are below the limit.
     fn scan(
         &self,
         asked: &Asked<'_>,
         block: &Block<'_>,
-        bucket: usize,
+        start: usize,
+        count: usize,
         first: u32,
         candidates: &mut Vec<u64>,
-    ) -> usize {
+    ) {
         let Asked { kernel, code: query, weights, limit, .. } = *asked;
-        let (start, count) = block.run(bucket);
         let words = &block.codes[self.layout.words(start)..];
         let run = Run { words, count, first: first + start as u32, mask: None };
         match weights {
@@ -210,7 +274,6 @@ impl Buckets {
                     .compare(Comparison { layout, query, run, known, weights, limit }, candidates);
             }
         }
-        count
     }
 
     /// Appends the items of the candidates, as many as are asked for.
@@ -258,9 +321,10 @@ impl Buckets {
 
 /// Puts visits in order of their bounds, without so many of their lowest bits; those with the same
 /// stay in order.
-fn by_bound(visits: &[Visit], in_order: &mut Vec<Visit>, shift: u32) {
+fn by_bound(visits: &[Visit], in_order: &mut Vec<Visit>, places: &mut Vec<u32>, shift: u32) {
     let most = visits.iter().map(|visit| visit.bound >> shift).max().unwrap_or(0) as usize;
-    let mut places = vec![0u32; most + 2];
+    places.clear();
+    places.resize(most + 2, 0);
     for visit in visits {
         places[(visit.bound >> shift) as usize + 1] += 1;
     }

@@ -1,13 +1,12 @@
 //! Groups of near-duplicates.
 
-mod centres;
 mod groups;
 mod pieces;
 mod tree;
 mod union;
 
-use self::centres::Centres;
 use self::tree::Tree;
+use super::scan::Centres;
 use crate::kernel::{Kernel, Layout};
 
 /// The groups of at least two codes, given one after the other as words, that hang together by

@@ -1,8 +1,10 @@
 //! The scan of many codes by many queries: tiles of codes that fit a cache, all queries over each.
 
+mod centres;
 mod sample;
 mod top_k;
 
+pub(super) use self::centres::Centres;
 pub(super) use self::sample::Sample;
 pub(super) use self::top_k::TopK;
 use super::segment::{BLOCK, is_set, set_bits};

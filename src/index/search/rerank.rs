@@ -41,27 +41,10 @@ impl Search<'_> {
         })
     }
 
-    fn rank(
-        &self,
-        query: &VectorQuery,
-        mut found: Vec<Candidate>,
-        k: usize,
-    ) -> Result<Vec<RankedHit>> {
-        // In order of slots, so that pages of a file, and lines of memory, are gone through once. They
-        // come in runs of ascending slots, one for each distance, which a stable sort makes use of.
-        found.sort_by_key(|candidate| (candidate.segment, candidate.slot));
-        let slots: Vec<u32> = found.iter().map(|candidate| candidate.slot).collect();
+    fn rank(&self, query: &VectorQuery, found: Vec<Candidate>, k: usize) -> Result<Vec<RankedHit>> {
         let mut cosines = vec![0.0; found.len()];
-        let mut start = 0;
-        for of_segment in found.chunk_by(|one, other| one.segment == other.segment) {
-            let columns = self.segments[of_segment[0].segment as usize].columns();
-            let end = start + of_segment.len();
-            if let Some(vectors) = columns.vectors() {
-                let slots = &slots[start..end];
-                slots.iter().try_for_each(|&slot| columns.check(Kind::Vectors, slot as usize))?;
-                vectors.rows.cosines(query, vectors.bytes(), slots, &mut cosines[start..end]);
-            }
-            start = end;
+        for number in 0..self.segments.len() {
+            self.cosines_in(number, query, &found, &mut cosines)?;
         }
         let ranked = |(candidate, cosine): (&Candidate, f32)| RankedHit {
             id: candidate.id,
@@ -69,12 +52,49 @@ impl Search<'_> {
             cosine: cosine + 0.0,
             distance: candidate.distance,
         };
-        let mut ranked: Vec<RankedHit> = found.iter().zip(cosines).map(ranked).collect();
-        if k < ranked.len() {
-            ranked.select_nth_unstable_by(k, RankedHit::order);
-            ranked.truncate(k);
+        let k = k.min(found.len());
+        // Most are behind the k-th of those before, and are passed over.
+        let (mut best, mut least) = (Vec::with_capacity(2 * k), f32::NEG_INFINITY);
+        for hit in found.iter().zip(cosines).map(ranked).filter(|_| k > 0) {
+            if hit.cosine >= least {
+                best.push(hit);
+            }
+            if best.len() == 2 * k {
+                best.select_nth_unstable_by(k - 1, RankedHit::order);
+                best.truncate(k);
+                least = best[k - 1].cosine;
+            }
         }
-        ranked.sort_unstable_by(RankedHit::order);
-        Ok(ranked)
+        best.sort_unstable_by(RankedHit::order);
+        best.truncate(k);
+        Ok(best)
+    }
+
+    /// The cosines of those that were found in a segment.
+    fn cosines_in(
+        &self,
+        number: usize,
+        query: &VectorQuery,
+        found: &[Candidate],
+        cosines: &mut [f32],
+    ) -> Result<()> {
+        let columns = self.segments[number].columns();
+        let Some(vectors) = columns.vectors() else { return Ok(()) };
+        let here = found.iter().enumerate().filter(|(_, c)| c.segment as usize == number);
+        // Slot above place, so that both sort as one number.
+        let mut places: Vec<u64> =
+            here.map(|(place, c)| u64::from(c.slot) << 32 | place as u64).collect();
+        if columns.is_mapped() {
+            // Pages of a file are best gone through in order; memory is asked for ahead in any.
+            places.sort_unstable();
+        }
+        let slots: Vec<u32> = places.iter().map(|place| (place >> 32) as u32).collect();
+        slots.iter().try_for_each(|&slot| columns.check(Kind::Vectors, slot as usize))?;
+        let mut of_segment = vec![0.0; slots.len()];
+        vectors.rows.cosines(query, vectors.bytes(), &slots, &mut of_segment);
+        for (place, cosine) in places.iter().zip(of_segment) {
+            cosines[*place as u32 as usize] = cosine;
+        }
+        Ok(())
     }
 }

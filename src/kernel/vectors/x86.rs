@@ -5,20 +5,21 @@ use std::arch::x86_64::*;
 use super::super::instructions::Feature;
 use super::rows::{Given, LANES, VectorFormat};
 
-/// How many rows ahead memory is asked for: rows of a large column are rarely in a cache.
-const AHEAD: usize = 8;
+/// How many rows ahead memory is asked for: rows of a large column are rarely in a cache. They are more
+/// lines than the innermost cache waits for at a time, so they are asked into the second.
+const AHEAD: usize = 16;
 
 /// Asks for a row that is needed soon.
 #[inline(always)]
 fn prefetch(row: &[u8]) {
     for line in row.chunks(64) {
         // SAFETY: a hint, which reads nothing; every processor of this kind knows it.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast()) };
     }
     // A row that begins within a line ends in one more.
     if let Some(end) = row.last() {
         // SAFETY: as above.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(end).cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(end).cast()) };
     }
 }
 

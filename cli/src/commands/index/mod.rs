@@ -83,6 +83,11 @@ struct Build {
     #[arg(long, value_name = "FORMAT", conflicts_with = "codes", requires = "model", value_parser = vector_format)]
     vectors: Option<VectorFormat>,
 
+    /// Leave out the search structure, without which a search looks at every code: the file is up to half
+    /// as large, and written faster
+    #[arg(long)]
+    no_structure: bool,
+
     /// The length of the codes, where their bytes have bits to spare
     #[arg(long, value_name = "N", requires = "codes")]
     bits: Option<usize>,
@@ -178,13 +183,17 @@ struct Named {
 /// Writes an index anew without what was removed or replaced
 ///
 /// The new file takes the place of the old one at once; whoever searches sees either. Worth it after
-/// many changes: the file becomes smaller, and opens faster. `add` and `remove` do it by themselves once
+/// many changes: the file becomes smaller, opens faster, and has a search structure of all items. `add` and `remove` do it by themselves once
 /// the changes are a fourth of the file.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  hashbrook index compact digits.index")]
 struct Compact {
     /// The index
     index: PathBuf,
+
+    /// Leave out the search structure, without which a search looks at every code
+    #[arg(long)]
+    no_structure: bool,
 
     #[command(flatten)]
     lock: Lock,
@@ -232,19 +241,22 @@ fn build(args: &Build) -> Result<()> {
         (None, Some(codes)) => Index::of_codes(codes.bits())?,
         (None, None) => bail!("vectors need --model to be encoded; or give packed --codes"),
     };
-    let (path, memory) = (target.path(), args.memory << 20);
+    let path = target.path();
+    let with = |builder: IndexBuilder| {
+        builder.memory(args.memory << 20).search_structure(!args.no_structure)
+    };
     let builder = match (like.function(), args.vectors) {
         (Some(function), Some(format)) => {
             let builder = IndexBuilder::with_vectors(path, function.clone(), format)?;
-            args.items.build_with_vectors(&like, builder.memory(memory))?
+            args.items.build_with_vectors(&like, with(builder))?
         }
         (Some(function), None) => {
             let builder = IndexBuilder::new(path, function.clone())?;
-            args.items.build(&like, codes, builder.memory(memory))?
+            args.items.build(&like, codes, with(builder))?
         }
         (None, _) => {
             let builder = IndexBuilder::of_codes(path, like.bits())?;
-            args.items.build(&like, codes, builder.memory(memory))?
+            args.items.build(&like, codes, with(builder))?
         }
     };
     let (items, bits) = (builder.len(), like.bits());
@@ -332,6 +344,7 @@ fn compact(args: &Compact) -> Result<()> {
     let start = Instant::now();
     let before = std::fs::metadata(&args.index)?.len();
     let mut index = args.lock.edit(&args.index)?;
+    index.allow_search_structures(!args.no_structure);
     index.compact()?;
     let after = std::fs::metadata(&args.index)?.len();
     if args.json {

@@ -22,6 +22,7 @@ pub fn index(path: &Path, json: bool) -> Result<()> {
             "dim": dim,
             "vectors": index.vector_format(),
             "vector_bytes": statistics.vector_bytes,
+            "structure_bytes": statistics.structure_bytes,
             "labels": labels,
             "bytes": bytes,
             "segments": statistics.segments,
@@ -40,12 +41,17 @@ pub fn index(path: &Path, json: bool) -> Result<()> {
             format!("{}, {kept}", plural(dim as u64, "dimension"))
         }
     };
+    let structure = match statistics.structure_bytes {
+        0 => "none: searches look at every code".to_owned(),
+        bytes => plural(bytes as u64, "byte"),
+    };
     console::pairs(&[
         ("kind", "an index, which finds items by their codes".to_owned()),
         ("items", count(statistics.items as u64)),
         ("removed, not yet compacted", count(statistics.removed as u64)),
         ("codes", plural(index.bits() as u64, "bit")),
         ("vectors", vectors),
+        ("search structure", structure),
         ("labels", summary(&labels)),
         ("file", plural(bytes, "byte")),
     ])

@@ -104,8 +104,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
 
-    /// Compare each query with every code. Otherwise, once there were about a thousand queries, the
-    /// codes may be put in an order that lets most of them be passed over: as exact, and faster
+    /// Compare each query with every code. Otherwise the search structure of the file lets most of them be
+    /// passed over: as exact, and faster
     #[arg(long)]
     scan: bool,
 

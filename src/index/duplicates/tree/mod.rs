@@ -13,7 +13,7 @@ mod split;
 use std::ops::Range;
 
 use self::split::{Split, split, split_clusters};
-use super::centres::Centres;
+use crate::index::scan::Centres;
 use crate::kernel::{Kernel, Layout, Lines, Run};
 
 /// Codes that are moved at a time.

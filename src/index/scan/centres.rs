@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
+use super::sample::Sample;
 use crate::hamming;
-use crate::index::scan::Sample;
 use crate::kernel::{Kernel, Layout, Lines, Run, parts};
 
 /// Codes looked at to find the clusters.
@@ -69,35 +69,47 @@ impl Centres {
         Some(Centres { layout, words, count: centres.len(), apart })
     }
 
+    /// How many there are.
+    pub(in crate::index) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The cluster of a code; `hits` is memory to use.
+    pub(in crate::index) fn nearest(
+        &self,
+        kernel: Kernel,
+        code: &[u64],
+        hits: &mut Vec<u64>,
+    ) -> usize {
+        let run = Run { words: &self.words, count: self.count, first: 0, mask: None };
+        hits.clear();
+        kernel.scan(self.layout, code, run, self.apart, hits);
+        if hits.is_empty() {
+            kernel.scan(self.layout, code, run, u32::MAX, hits);
+        }
+        hits.iter().min().map_or(0, |&hit| parts(hit).1 as usize)
+    }
+
     /// The cluster of each code.
-    pub(in crate::index) fn clusters_of(
+    fn clusters_of(
         &self,
         kernel: Kernel,
         count: usize,
         get: impl Fn(usize, &mut [u64]) + Sync,
     ) -> Vec<u32> {
-        let run = Run { words: &self.words, count: self.count, first: 0, mask: None };
-        let nearest = |hits: &mut Vec<u64>, code: &[u64]| {
-            hits.clear();
-            kernel.scan(self.layout, code, run, self.apart, hits);
-            if hits.is_empty() {
-                kernel.scan(self.layout, code, run, u32::MAX, hits);
-            }
-            hits.iter().min().map_or(0, |&hit| parts(hit).1)
-        };
         let mut clusters = vec![0; count];
         clusters.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, clusters)| {
             let (mut hits, mut code) = (Vec::new(), vec![0; self.layout.code_words()]);
             for (at, cluster) in (chunk * CHUNK..).zip(clusters) {
                 get(at, &mut code);
-                *cluster = nearest(&mut hits, &code);
+                *cluster = self.nearest(kernel, &code, &mut hits) as u32;
             }
         });
         clusters
     }
 
     /// How many codes each cluster has.
-    pub(in crate::index) fn counts(&self, clusters: &[u32]) -> Vec<usize> {
+    fn counts(&self, clusters: &[u32]) -> Vec<usize> {
         let mut counts = vec![0; self.count];
         clusters.iter().for_each(|&cluster| counts[cluster as usize] += 1);
         counts
