@@ -16,11 +16,12 @@ use crate::{Codes, Dial, Error, Features, Result, Weighed};
 ///
 /// let parts = HashParts::linear(2, 3, vec![1.0, -1.0, 0.5, 0.0, 2.0, 0.5]);
 /// let mut index = Index::with_vectors(HashFunction::new(parts)?, VectorFormat::F16);
-/// let vectors = [1.0, 0.5, 1.0, 0.8, 1.0, 0.9];
+/// let vectors = [1.0, 0.6, 1.0, 0.8, 1.0, 0.9];
 /// index.add(&[1, 2, 3], Features::new(&vectors, 2)?, Some(Labels::single(&[0, 0, 1])))?;
 ///
 /// let query = Features::new(&[10.0, 8.0], 2)?;
 /// let zeros = Filter::all().labels(&[0]);
+/// // Both have the code of the query: the smaller id comes first.
 /// let by_code = index.filtered(&zeros).search(query, 2)?;
 /// assert_eq!(by_code.row(0)[0].id, 1);
 /// let by_cosine = index.filtered(&zeros).rerank(1000).search(query, 2)?;
