@@ -155,9 +155,9 @@ pub(crate) fn bytes_of<T: Plain>(numbers: &[T]) -> &[u8] {
     unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
 }
 
-/// Lines of words that are asked for ahead of time, at most: by the time that more have come, the first
-/// have been looked at.
-const AHEAD: usize = 16;
+/// Lines of words that are asked for ahead of time, at most: once some of them are looked at, the processor
+/// asks for those that follow by itself.
+const AHEAD: usize = 4;
 
 /// Asks for words that will soon be looked at, the first of them at least.
 #[inline(always)]

@@ -6,7 +6,8 @@
 //! known     of each bucket: these bits
 //! centres   of each bucket: a code in the centre
 //! nearly    of each bucket: the bits in which no code differs from that more than three times
-//! runs      of each bucket: the number of its first code in the block, and above it how many there are
+//! runs      of each bucket: the number of its first code in the block, above it how many there are, and in
+//!           the highest bit whether each of them is the code of one item alone
 //! codes     bucket after bucket, each from a multiple of 16 on
 //! offsets   of each code: where its slots begin, and in the end where the last end
 //! slots     of the items that have the code, ascending
@@ -19,6 +20,15 @@ use crate::kernel::{Layout, Lines, halves};
 
 /// Buckets begin with numbers that are multiples of this, so that each is whole groups of a scan.
 pub(super) const ALIGNED: usize = 16;
+
+/// In the highest bit of a run: each code is that of one item alone.
+const SINGLE: u64 = 1 << 63;
+
+/// The number of the first code of a run, and how many there are.
+#[inline]
+pub(super) fn places(run: u64) -> (usize, usize) {
+    (run as u32 as usize, ((run & !SINGLE) >> 32) as usize)
+}
 
 /// Where the parts of a block end, in words, all of them whole lines.
 pub(super) type Ends = [usize; 8];
@@ -94,7 +104,12 @@ impl<'a> Block<'a> {
 
     /// The number of a bucket's first code in the block, and how many codes it has.
     pub(super) fn run(&self, bucket: usize) -> (usize, usize) {
-        (self.runs[bucket] as u32 as usize, (self.runs[bucket] >> 32) as usize)
+        places(self.runs[bucket])
+    }
+
+    /// Whether each code of a bucket is that of one item alone.
+    pub(super) fn is_single(&self, bucket: usize) -> bool {
+        self.runs[bucket] & SINGLE != 0
     }
 
     /// How many codes it has, with the free places behind buckets.
@@ -116,8 +131,12 @@ impl<'a> Block<'a> {
     pub(super) fn is_sound(&self, buckets: usize, count: usize) -> bool {
         let codes = self.offsets.len() - 1;
         let fits = |&run: &u64| {
-            let (first, many) = (run as u32 as usize, (run >> 32) as usize);
-            first.is_multiple_of(ALIGNED) && first + many <= codes
+            let (first, many) = places(run);
+            let single =
+                |code: usize| self.offsets[code + 1].checked_sub(self.offsets[code]) == Some(1);
+            first.is_multiple_of(ALIGNED)
+                && first + many <= codes
+                && (run & SINGLE == 0 || (first..first + many).all(single))
         };
         self.runs[..buckets].iter().all(fits)
             && self.offsets.is_sorted()
@@ -206,7 +225,9 @@ impl Contents<'_> {
             cut(layout, &mut nearly);
             layout.put(&mut words[parts[1]..], bucket, &centre);
             layout.put(&mut words[parts[2]..], bucket, &nearly);
-            words[parts[3] + bucket] = first as u64 | ((end - start) as u64) << 32;
+            let single = (start..end).all(|code| slots(code).len() == 1);
+            let run = first as u64 | ((end - start) as u64) << 32;
+            words[parts[3] + bucket] = run | if single { SINGLE } else { 0 };
             for code in start..end {
                 let place = first + code - start;
                 layout.put(&mut words[parts[4]..], place, &codes[code * width..][..width]);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::block::{Block, Ends, Outline};
+use super::block::{Block, Ends, Outline, places};
 use crate::index::segment::{Columns, checksum_matches};
 use crate::kernel::{Column, Layout, Lines, bytes_of};
 use crate::{Error, Result};
@@ -56,7 +56,7 @@ impl Branch {
         words: &'a [u64],
     ) -> Option<&'a [u64]> {
         let run = *words.get(self.start + self.ends[3] + bucket)?;
-        let (first, many) = (run as u32 as usize, (run >> 32) as usize);
+        let (first, many) = places(run);
         let codes = self.start + self.ends[4];
         words.get(codes + layout.words(first)..codes + layout.words(first + many))
     }

@@ -39,13 +39,23 @@ impl Nearest {
         self.shift
     }
 
+    /// How many items with a code may be found.
+    #[inline]
+    fn items(&self, asked: &Asked<'_>, block: &Block<'_>, code: usize, single: bool) -> usize {
+        if !asked.masks.is_empty() {
+            let slots = block.slots(code).iter();
+            return slots.filter(|&&slot| asked.lets_through(slot)).take(self.k).count();
+        }
+        if single { 1 } else { block.repeats(code) as usize }
+    }
+
     /// Counts the items of the candidates that came since, and lets the limit fall. Codes come in no
     /// order of slots, so those as far as the k-th stay.
     pub(super) fn settle(
         &mut self,
         asked: &mut Asked<'_>,
         block: &Block<'_>,
-        first: u32,
+        (first, single): (u32, bool),
         before: usize,
         candidates: &mut Vec<u64>,
         counts: &mut [u32],
@@ -54,12 +64,7 @@ impl Nearest {
         for at in before..candidates.len() {
             let (distance, number) = parts(candidates[at]);
             let code = (number - first) as usize;
-            let items = if asked.masks.is_empty() {
-                block.repeats(code) as usize
-            } else {
-                let slots = block.slots(code).iter();
-                slots.filter(|&&slot| asked.lets_through(slot)).take(self.k).count()
-            };
+            let items = self.items(asked, block, code, single);
             candidates[kept] = candidates[at];
             kept += usize::from(items > 0);
             let bin = (distance >> self.shift) as usize;

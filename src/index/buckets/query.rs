@@ -13,7 +13,7 @@ use crate::kernel::{Comparison, Nearly, Run, Weights, distances, hit, parts, pre
 const BUCKET_COST: usize = 64;
 
 /// One in so many buckets of a branch are more work than all of its codes in one go.
-const WHOLE: usize = 4;
+const WHOLE: usize = 8;
 
 /// Up to which part of all distances buckets are looked into, round by round.
 const ROUNDS: [u32; 4] = [24, 10, 4, 1];
@@ -21,8 +21,11 @@ const ROUNDS: [u32; 4] = [24, 10, 4, 1];
 /// Codes that are scanned before what is found makes the limit fall, at first; then twice as many.
 const TILE: usize = 128;
 
+/// So many codes cost as much in one go as one of a bucket.
+const IN_ONE_GO: usize = 4;
+
 /// So many buckets ahead the codes of one are asked for.
-const AHEAD: usize = 3;
+const AHEAD: usize = 2;
 
 /// Memory that queries use one after the other.
 #[derive(Default)]
@@ -41,6 +44,9 @@ pub(in crate::index) struct Scratch {
     places: Vec<u32>,
     /// Codes below the limit, by their number among those of all branches.
     pub(super) candidates: Vec<u64>,
+    by_distance: Vec<u64>,
+    /// Of items at one distance.
+    slots: Vec<u32>,
     /// How many items are at each distance.
     pub(super) counts: Vec<u32>,
     sorter: Sorter,
@@ -79,6 +85,9 @@ impl Buckets {
             scratch.visits.clear();
             self.branches(&round, scratch);
             for at in 0..scratch.branches.len() {
+                if let Some(&next) = scratch.branches.get(at + 2) {
+                    self.prefetch_bounds(parts(next).1 as usize);
+                }
                 self.collect(&round, scratch.branches[at], from, scratch)?;
             }
             cost += self.cost(&scratch.visits);
@@ -210,7 +219,9 @@ impl Buckets {
                 let (before, count) = (candidates.len(), (end - start).min(tile));
                 self.scan(asked, &block, start, count, first, candidates);
                 if candidates.len() > before && asked.k.is_some() {
-                    nearest.settle(asked, &block, first, before, candidates, counts);
+                    let single = bucket != ALL && block.is_single(bucket as usize);
+                    let of = (first, single);
+                    nearest.settle(asked, &block, of, before, candidates, counts);
                 }
                 start += count;
                 tile *= 2;
@@ -222,10 +233,21 @@ impl Buckets {
     /// What visits will cost: there are some fifty codes to a bucket.
     fn cost(&self, visits: &[Visit]) -> usize {
         let cost = |visit: &Visit| match visit.bucket {
-            ALL => self.branches[visit.branch as usize].codes as usize / WHOLE,
+            ALL => self.branches[visit.branch as usize].codes as usize / IN_ONE_GO,
             _ => BUCKET_COST + 64,
         };
         visits.iter().map(cost).sum()
+    }
+
+    /// Asks for what is known of the buckets of a branch, which will be compared soon.
+    #[inline]
+    fn prefetch_bounds(&self, branch: usize) {
+        let of = &self.branches[branch];
+        for start in [0, of.ends[0], of.ends[1], of.ends[2]] {
+            if let Some(words) = self.words.get(of.start + start..of.start + of.ends[3]) {
+                prefetch(words);
+            }
+        }
     }
 
     /// Asks for the codes of a bucket, which will be scanned soon.
@@ -265,44 +287,65 @@ impl Buckets {
 
     /// Appends the items of the candidates, as many as are asked for.
     fn finish(&self, asked: &Asked<'_>, scratch: &mut Scratch, found: &mut Vec<u64>) -> Result<()> {
-        let Scratch { candidates, sorter, .. } = scratch;
-        candidates.sort_unstable();
-        let mut lists: Vec<&[u32]> = Vec::new();
-        let mut let_through: Vec<Vec<u32>> = Vec::new();
+        let Scratch { candidates, places, by_distance, slots, sorter, .. } = scratch;
+        sort_by_distance(candidates, by_distance, places);
         let mut left = asked.k.unwrap_or(usize::MAX);
         let mut branch = 0;
-        for level in candidates.chunk_by(|one, other| parts(*one).0 == parts(*other).0) {
+        for level in by_distance.chunk_by(|one, other| parts(*one).0 == parts(*other).0) {
             let distance = parts(level[0]).0;
-            lists.clear();
+            slots.clear();
             for &candidate in level {
                 let number = parts(candidate).1;
-                // Candidates of one distance are in order of their numbers.
+                // Candidates of one branch mostly come together.
                 let of = &self.branches[branch];
                 if number < of.first || number - of.first >= of.codes {
                     branch = self.branches.partition_point(|branch| branch.first <= number) - 1;
                 }
                 let code = (number - self.branches[branch].first) as usize;
-                lists.push(self.block(branch)?.slots(code));
+                let of_code = self.block(branch)?.slots(code);
+                if asked.masks.is_empty() {
+                    slots.extend_from_slice(&of_code[..of_code.len().min(left)]);
+                } else {
+                    let let_through = |slot: &&u32| asked.lets_through(**slot);
+                    slots.extend(of_code.iter().filter(let_through).take(left));
+                }
             }
             let before = found.len();
-            let mut push = |slot: u32| found.push(hit(distance, slot));
-            if asked.masks.is_empty() {
-                sorter.merge(lists.iter().copied(), self.count, left, &mut push);
-            } else {
-                let_through.clear();
-                let_through.extend(lists.iter().map(|list| {
-                    let slots = list.iter().copied().filter(|&slot| asked.lets_through(slot));
-                    slots.take(left).collect()
-                }));
-                let lists = let_through.iter().map(|list| &list[..]);
-                sorter.merge(lists, self.count, left, &mut push);
-            }
+            let push = |slot: u32| found.push(hit(distance, slot));
+            sorter.sort(slots, level.len() == 1, self.count, left, push);
             left -= found.len() - before;
             if left == 0 {
                 break;
             }
         }
         Ok(())
+    }
+}
+
+/// Candidates that are sorted by comparing them.
+const FEW: usize = 128;
+
+/// Puts candidates in order of their distances, of those of the same in the order they have or in that of
+/// their numbers.
+fn sort_by_distance(candidates: &mut [u64], sorted: &mut Vec<u64>, places: &mut Vec<u32>) {
+    sorted.clear();
+    let most = candidates.iter().map(|&candidate| parts(candidate).0).max().unwrap_or(0) as usize;
+    if candidates.len() < FEW || most > candidates.len() {
+        candidates.sort_unstable();
+        sorted.extend_from_slice(candidates);
+        return;
+    }
+    places.clear();
+    places.resize(most + 2, 0);
+    candidates.iter().for_each(|&candidate| places[parts(candidate).0 as usize + 1] += 1);
+    for distance in 0..most {
+        places[distance + 1] += places[distance];
+    }
+    sorted.resize(candidates.len(), 0);
+    for &candidate in candidates.iter() {
+        let place = &mut places[parts(candidate).0 as usize];
+        sorted[*place as usize] = candidate;
+        *place += 1;
     }
 }
 

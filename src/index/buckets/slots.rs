@@ -3,7 +3,7 @@
 /// Up to so many slots are sorted as they are.
 const FEW: usize = 64;
 
-/// Puts slots in ascending order that come in several ascending lists: a bit for each, and a bit for each
+/// Puts slots in ascending order: a bit for each, and a bit for each
 /// word of these in which any is set. That takes a few operations for each slot, however many there are.
 #[derive(Default)]
 pub(super) struct Sorter {
@@ -12,21 +12,21 @@ pub(super) struct Sorter {
 }
 
 impl Sorter {
-    /// Appends so many slots at most, ascending, of lists that share none; all slots are below `count`.
-    pub(super) fn merge<'a>(
+    /// Calls with so many of the slots at most, in ascending order; all of them are different, and below
+    /// `count`.
+    pub(super) fn sort(
         &mut self,
-        lists: impl Iterator<Item = &'a [u32]> + Clone,
+        slots: &mut [u32],
+        is_sorted: bool,
         count: usize,
         most: usize,
         mut call: impl FnMut(u32),
     ) {
-        let total: usize = lists.clone().map(|list| list.len().min(most)).sum();
-        if total <= FEW {
-            let mut few = [0; FEW];
-            let all = lists.flat_map(|list| &list[..list.len().min(most)]);
-            few.iter_mut().zip(all).for_each(|(place, slot)| *place = *slot);
-            few[..total].sort_unstable();
-            few[..total.min(most)].iter().for_each(|&slot| call(slot));
+        if is_sorted || slots.len() <= FEW {
+            if !is_sorted {
+                slots.sort_unstable();
+            }
+            slots.iter().take(most).for_each(|&slot| call(slot));
             return;
         }
         let words = count.div_ceil(64);
@@ -34,9 +34,9 @@ impl Sorter {
             self.bits.resize(words, 0);
             self.summary.resize(words.div_ceil(64), 0);
         }
-        for slot in lists.flat_map(|list| &list[..list.len().min(most)]) {
+        for slot in slots {
             let word = *slot as usize / 64;
-            self.bits[word] |= 1 << (slot % 64);
+            self.bits[word] |= 1 << (*slot % 64);
             self.summary[word / 64] |= 1 << (word % 64);
         }
         let mut left = most;
@@ -70,10 +70,10 @@ mod tests {
         ) {
             let mut sorter = Sorter::default();
             for _ in 0..2 {
-                let of = |list| slots.iter().copied().filter(|slot| slot % lists == list).collect();
-                let all: Vec<Vec<u32>> = (0..lists).map(of).collect();
+                let of = |list| slots.iter().copied().filter(move |slot| slot % lists == list);
+                let mut all: Vec<u32> = (0..lists).flat_map(of).collect();
                 let mut found = Vec::new();
-                sorter.merge(all.iter().map(|list| &list[..]), 5000, most, |slot| found.push(slot));
+                sorter.sort(&mut all, lists == 1, 5000, most, |slot| found.push(slot));
                 let expected: Vec<u32> = slots.iter().copied().take(most).collect();
                 prop_assert_eq!(found, expected);
             }

@@ -37,8 +37,8 @@ impl Bits {
                     size += 1;
                 }
                 transpose(&mut block);
-                for (bit, &of_bit) in block.iter().enumerate() {
-                    words[64 * word + bit][column] = of_bit;
+                for (words, &of_bit) in words[64 * word..].iter_mut().zip(&block) {
+                    words[column] = of_bit;
                 }
             }
         }
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn codes_are_split_by_the_bit_that_tells_most() {
         // Bit 9 parts the codes as evenly as bits 0 to 3, which go together.
-        let code = |at: u64| if at % 2 == 0 { 0b1111 } else { 0 } | (at / 2 % 2) << 9;
+        let code = |at: u64| if at.is_multiple_of(2) { 0b1111 } else { 0 } | (at / 2 % 2) << 9;
         let mut codes: Vec<u64> = (0..100).map(code).collect();
         assert_eq!(bit_to_split(&codes, 1), Some(0));
         let mut numbers: Vec<u32> = (0..100).collect();

@@ -105,7 +105,7 @@ impl Tries {
         let (made, vain) = (self.made.load(Ordering::Relaxed), self.vain.load(Ordering::Relaxed));
         made < STILL_TRIED / 4
             || vain < made / 2
-            || self.left.fetch_add(1, Ordering::Relaxed) % STILL_TRIED == 0
+            || self.left.fetch_add(1, Ordering::Relaxed).is_multiple_of(STILL_TRIED)
     }
 
     /// Takes note of how a search went.
