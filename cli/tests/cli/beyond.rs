@@ -1,7 +1,7 @@
 //! What is measured beyond the papers' protocol: `eval` with a dial, `compare --protocol`, `reproduce --only
 //! beyond`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Folder, digits};
 
@@ -67,8 +67,9 @@ fn an_index_is_searched_with_a_dial() {
 
     // The same of vectors and of codes, of an index that knows its function and one that is told.
     let mut labels = search(&format!("{of_vectors} --label-weight 4"));
-    let told = labels.pop().unwrap()["dial"].to_string();
-    assert_eq!(told, r#"{"label_weight":4,"detail_weight":1,"float_query":false,"unit":1}"#);
+    let told = labels.pop().unwrap()["dial"].clone();
+    let dial = json!({ "label_weight": 4, "detail_weight": 1, "float_query": false, "unit": 1 });
+    assert_eq!(told, dial);
     assert_ne!(distances(&labels), distances(&plain));
     for same in ["--index i --codes codes.npy", "--index bare --model m --queries queries.npy"] {
         let mut found = search(&format!("{same} -k 5 --label-weight 4"));
@@ -99,8 +100,9 @@ fn an_index_is_searched_with_a_dial() {
     of_codes("bare", "--label-weight 2").fails_with(&["nothing tells label bits from detail bits"]);
     of_codes("bare", "--label-weight 2 --detail-weight 2").ok();
     of_codes("i", "--label-weight 10001").fails_with(&["at most 10000, not 10001"]);
-    folder.run("learn --method lsh --data db.npy --bits 16 --out m").ok();
-    folder.run("index build --model m --data db.npy --out i").ok();
+    folder.run("learn --method lsh --data db.npy --bits 16 --out lsh").ok();
+    folder.run("index build --model lsh --data db.npy --out lsh.index").ok();
+    let of_vectors = "--index lsh.index --queries queries.npy -k 5";
     let told = folder.run(&format!("search {of_vectors} --label-weight 4")).ok().err;
     assert!(told.contains("these codes have no detail bits: all bits weigh the same"), "{told}");
     folder
