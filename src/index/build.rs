@@ -92,7 +92,8 @@ impl IndexBuilder {
     }
 
     /// Whether the file gets a search structure, with which searches need not look at all codes: so it is
-    /// unless told otherwise. It takes up to as much room again as ids and codes do.
+    /// unless told otherwise. It takes about as much room as the codes do where many of them are the same, and twice as much
+    /// where none are.
     #[must_use]
     pub fn search_structure(mut self, wanted: bool) -> Self {
         self.state.structures = wanted;

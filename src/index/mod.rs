@@ -1,8 +1,8 @@
 //! [`Index`]: exact search by Hamming distance.
 //!
 //! An index writes, a [`Snapshot`] reads. The way of a query goes down through the folders, and no
-//! import goes back up: `view`, `snapshot`, `search` (what is asked, segment by segment), `duplicates`, `tree`
-//! and `clusters` (what can be ruled out), `scan` (tiles of codes against queries), `segment` (columns).
+//! import goes back up: `view`, `snapshot`, `search` (what is asked, segment by segment), `duplicates`
+//! and `buckets` (what can be ruled out), `scan` (tiles of codes against queries), `segment` (columns).
 //! `file` keeps what `state` holds.
 
 mod buckets;
@@ -233,10 +233,12 @@ impl Index {
         }
     }
 
-    /// Whether the search structures of items that are added are built on a thread of their own, as soon as
+    /// Whether the search structures of items in memory are built on a thread of their own, as soon as
     /// there are enough of them, so that neither searches nor the writer wait for them. Not unless told
     /// so: it is for a writer that stays.
     pub fn build_in_background(&mut self, background: bool) {
-        Arc::make_mut(&mut self.now.state).background = background;
+        let state = Arc::make_mut(&mut self.now.state);
+        state.background = background;
+        state.build_missing_structures();
     }
 }

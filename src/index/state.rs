@@ -183,6 +183,7 @@ impl State {
             keep -= 1;
         }
         if keep + 1 == self.segments.len() {
+            self.build_structure(&self.segments[keep], false);
             return Ok(());
         }
         let last = &self.segments[keep..];
@@ -225,7 +226,13 @@ impl State {
         self.segments = vec![segment];
     }
 
-    /// Builds the search structure of new segment: in the background if that is wanted, at once if those
+    /// Builds the search structures in the background that segments in memory lack, if that is wanted.
+    pub(super) fn build_missing_structures(&self) {
+        let in_memory = |of: &&SearchSegment| !of.segment.columns().is_mapped();
+        self.segments.iter().filter(in_memory).for_each(|of| self.build_structure(of, false));
+    }
+
+    /// Builds the search structure of a new segment: in the background if that is wanted, at once if those
     /// had one that it takes the place of, so that whoever searches need not.
     fn build_structure(&self, segment: &SearchSegment, had_structure: bool) {
         if !self.structures || segment.has_structure() {

@@ -4,22 +4,19 @@ use std::collections::BTreeMap;
 
 use hashbrook::eval::Scorer;
 use hashbrook::{
-    Codes, Dial, Error, Features, Filter, HashFunction, HashParts, Hit, Index, Kernel, Labels,
-    Snapshot,
+    Codes, Dial, Error, Features, Filter, HashFunction, Hit, Index, Kernel, Labels, Snapshot,
 };
 use proptest::prelude::*;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
+use crate::scores::linear;
 use crate::streams::config;
 
 const DIM: usize = 4;
 
 fn function(bits: usize, label_bits: usize, rng: &mut ChaCha8Rng) -> HashFunction {
-    let weights = (0..DIM * bits).map(|_| rng.random_range(-1.0..1.0)).collect();
-    let mut parts = HashParts::linear(DIM, bits, weights);
-    parts.label_bits = label_bits;
-    HashFunction::new(parts).unwrap()
+    linear(DIM, bits, label_bits, rng)
 }
 
 /// Vectors of few values, of which many are the same.

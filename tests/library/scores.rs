@@ -16,12 +16,16 @@ use crate::twin::ranking;
 
 const DIM: usize = 7;
 
-/// A linear function with some detail bits, and vectors for it.
-fn function(bits: usize, label_bits: usize, rng: &mut ChaCha8Rng) -> HashFunction {
-    let weights = (0..DIM * bits).map(|_| rng.random_range(-1.0..1.0)).collect();
-    let mut parts = HashParts::linear(DIM, bits, weights);
+/// A linear function with some detail bits.
+pub fn linear(dim: usize, bits: usize, label_bits: usize, rng: &mut ChaCha8Rng) -> HashFunction {
+    let weights = (0..dim * bits).map(|_| rng.random_range(-1.0..1.0)).collect();
+    let mut parts = HashParts::linear(dim, bits, weights);
     parts.label_bits = label_bits;
     HashFunction::new(parts).unwrap()
+}
+
+fn function(bits: usize, label_bits: usize, rng: &mut ChaCha8Rng) -> HashFunction {
+    linear(DIM, bits, label_bits, rng)
 }
 
 fn vectors(rows: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {

@@ -129,17 +129,26 @@ fn a_file_has_its_search_structure_from_the_start_and_keeps_it() {
 
 #[test]
 fn what_is_built_in_the_background_is_found_by_snapshots() {
-    let mut index = Index::of_codes(BITS).unwrap();
-    index.build_in_background(true);
+    let wait = |snapshot: &Snapshot| {
+        let start = Instant::now();
+        while snapshot.statistics().structure_bytes == 0 {
+            assert!(start.elapsed() < Duration::from_secs(60), "nobody builds it");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
     let codes = codes(ITEMS, 3);
+    let mut index = Index::of_codes(BITS).unwrap();
     index.add_codes(&ids(0..ITEMS), &codes, None).unwrap();
+    // Of items that are there, of a batch that stays by itself, and of one that is merged with others.
+    index.build_in_background(true);
+    wait(&index);
+    let mut alone = Index::of_codes(BITS).unwrap();
+    alone.build_in_background(true);
+    alone.add_codes(&ids(0..ITEMS), &codes, None).unwrap();
+    wait(&alone);
     index.add_codes(&ids(ITEMS..2 * ITEMS), &codes, None).unwrap();
     let snapshot = index.snapshot();
-    let start = Instant::now();
-    while snapshot.statistics().structure_bytes == 0 {
-        assert!(start.elapsed() < Duration::from_secs(60), "nobody builds it");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait(&snapshot);
     let all: Vec<u64> = ids(0..2 * ITEMS);
     let items: Vec<(u64, u64, u32)> =
         all.iter().enumerate().map(|(at, &id)| (id, codes.code(at % ITEMS)[0], 0)).collect();

@@ -119,12 +119,12 @@ impl Buckets {
     }
 
     fn damaged(&self, branch: usize) -> Error {
+        self.wrong(format!("branch {branch} of {}", self.branches.len()))
+    }
+
+    fn wrong(&self, what: impl std::fmt::Display) -> Error {
         let path = self.file.as_ref().map(|file| file.path.clone()).unwrap_or_default();
-        let of = self.branches.len();
-        Error::damaged(
-            &path,
-            format!("is damaged: branch {branch} of {of} of its search structure"),
-        )
+        Error::damaged(&path, format!("is damaged: {what} of its search structure"))
     }
 
     /// Reads all of it and compares it with the codes that it is of.
@@ -165,7 +165,9 @@ impl Buckets {
                 }
             }
         }
-        let all = seen.iter().all(|&seen| seen);
-        if all { Ok(()) } else { Err(self.damaged(self.branches.len())) }
+        match seen.iter().position(|&seen| !seen) {
+            None => Ok(()),
+            Some(slot) => Err(self.wrong(format!("item {slot} is in no branch"))),
+        }
     }
 }

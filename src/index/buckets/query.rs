@@ -154,11 +154,11 @@ impl Buckets {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let (least, branch) = parts(branch);
-        let block = self.block(branch as usize)?;
         let Scratch { bounds, visits, done, .. } = scratch;
         if done.contains(&branch) {
             return Ok(());
         }
+        let block = self.block(branch as usize)?;
         bounds.clear();
         let (count, before) = (self.branches[branch as usize].buckets as usize, visits.len());
         let weight = asked.weights.map_or(1, Weights::most);

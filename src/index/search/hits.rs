@@ -30,7 +30,8 @@ pub struct RankedHit {
     pub id: u64,
     /// The cosine of its vector and the query, from -1 to 1.
     pub cosine: f32,
-    /// In how many bits its code differs from the query's.
+    /// In how many bits its code differs from the query's; searched with a [`Dial`](crate::Dial), what
+    /// these bits weigh.
     pub distance: u32,
 }
 

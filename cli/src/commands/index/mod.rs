@@ -342,8 +342,8 @@ fn verify(args: &Named) -> Result<()> {
 
 fn compact(args: &Compact) -> Result<()> {
     let start = Instant::now();
-    let before = std::fs::metadata(&args.index)?.len();
     let mut index = args.lock.edit(&args.index)?;
+    let before = std::fs::metadata(&args.index)?.len();
     index.allow_search_structures(!args.no_structure);
     index.compact()?;
     let after = std::fs::metadata(&args.index)?.len();
