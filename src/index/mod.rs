@@ -5,6 +5,7 @@
 //! and `buckets` (what can be ruled out), `scan` (tiles of codes against queries), `segment` (columns).
 //! `file` keeps what `state` holds.
 
+mod answer;
 mod buckets;
 mod build;
 mod changes;
@@ -16,6 +17,8 @@ mod search;
 mod segment;
 mod snapshot;
 mod state;
+mod structure;
+mod tables;
 mod view;
 
 use std::fmt;

@@ -122,11 +122,6 @@ impl<'a> Block<'a> {
         &self.slots[self.offsets[code] as usize..self.offsets[code + 1] as usize]
     }
 
-    /// How many items have a code.
-    pub(super) fn repeats(&self, code: usize) -> u32 {
-        self.offsets[code + 1] - self.offsets[code]
-    }
-
     /// Whether all numbers in it lead to a place that is there, with slots below `count`.
     pub(super) fn is_sound(&self, buckets: usize, count: usize) -> bool {
         let codes = self.offsets.len() - 1;

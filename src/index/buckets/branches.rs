@@ -100,6 +100,36 @@ impl Buckets {
         8 * self.words.len()
     }
 
+    /// Calls with all distinct codes, and for each with the slots of its items, in an order that stays.
+    pub(in crate::index) fn each_code(&self, mut call: impl FnMut(&[u64], &[u32])) -> Result<()> {
+        let mut code = vec![0; self.layout.code_words()];
+        for (number, branch) in self.branches.iter().enumerate() {
+            let block = self.block(number)?;
+            for bucket in 0..branch.buckets as usize {
+                let (start, many) = block.run(bucket);
+                for place in start..start + many {
+                    self.layout.get(block.codes, place, &mut code);
+                    call(&code, block.slots(place));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(in crate::index) fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// How many items they are of.
+    pub(in crate::index) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Takes its blocks out of memory, if they are a file's.
+    pub(in crate::index) fn have_read(&self) {
+        self.words.release(self.words.len());
+    }
+
     /// The block of a branch, which was seen to be sound.
     pub(super) fn block(&self, branch: usize) -> Result<Block<'_>> {
         let of = &self.branches[branch];

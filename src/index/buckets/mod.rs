@@ -11,19 +11,15 @@
 //! All of it is words in one piece, the same in memory and in a file, where every branch has its own
 //! checksum, compared when a query first looks into it.
 
-mod asked;
 mod block;
 mod branches;
 mod build;
 mod directory;
-mod nearest;
 mod query;
-mod slots;
 mod split;
 #[cfg(test)]
 mod tests;
 
-pub(super) use self::asked::Asked;
 pub(super) use self::branches::Buckets;
 pub(super) use self::build::{are_worth_it, build, build_to};
 pub(super) use self::query::Scratch;

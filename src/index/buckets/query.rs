@@ -1,12 +1,10 @@
 //! A query, from branch to branch and from bucket to bucket.
 
-use super::asked::Asked;
 use super::block::Block;
 use super::branches::Buckets;
-use super::nearest::Nearest;
-use super::slots::Sorter;
 use super::split::EXCEPTIONS;
 use crate::Result;
+use crate::index::answer::{Asked, Memory, Nearest};
 use crate::kernel::{Comparison, Nearly, Run, Weights, distances, hit, parts, prefetch};
 
 /// What it takes to look into a bucket, in codes scanned.
@@ -42,14 +40,8 @@ pub(in crate::index) struct Scratch {
     in_order: Vec<Visit>,
     /// Where those of each bound go.
     places: Vec<u32>,
-    /// Codes below the limit, by their number among those of all branches.
-    pub(super) candidates: Vec<u64>,
-    by_distance: Vec<u64>,
-    /// Of items at one distance.
-    slots: Vec<u32>,
-    /// How many items are at each distance.
-    pub(super) counts: Vec<u32>,
-    sorter: Sorter,
+    /// Candidates are codes by their number among those of all branches.
+    memory: Memory,
 }
 
 /// A bucket to look into, or all of a branch.
@@ -73,9 +65,9 @@ impl Buckets {
         scratch: &mut Scratch,
         found: &mut Vec<u64>,
     ) -> Result<Option<()>> {
-        scratch.candidates.clear();
+        scratch.memory.candidates.clear();
         scratch.done.clear();
-        let mut nearest = Nearest::new(asked, &mut scratch.counts);
+        let mut nearest = Nearest::new(asked, &mut scratch.memory.counts);
         let (all, mut cost, mut from) = (asked.limit, 0, 0);
         // The nearest buckets first: mostly they hold enough, and what is in them tells how near the others
         // would have to be.
@@ -100,8 +92,6 @@ impl Buckets {
                 break;
             }
         }
-        let limit = asked.limit;
-        scratch.candidates.retain(|&candidate| parts(candidate).0 < limit);
         self.finish(asked, scratch, found)?;
         Ok(Some(()))
     }
@@ -189,7 +179,8 @@ impl Buckets {
         nearest: &mut Nearest,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let Scratch { visits, in_order, places, candidates, counts, .. } = scratch;
+        let Scratch { visits, in_order, places, memory, .. } = scratch;
+        let Memory { candidates, counts, .. } = memory;
         let visits = if asked.k.is_some() {
             by_bound(visits, in_order, places, nearest.shift());
             in_order
@@ -220,8 +211,14 @@ impl Buckets {
                 self.scan(asked, &block, start, count, first, candidates);
                 if candidates.len() > before && asked.k.is_some() {
                     let single = bucket != ALL && block.is_single(bucket as usize);
-                    let of = (first, single);
-                    nearest.settle(asked, &block, of, before, candidates, counts);
+                    let items = |asked: &Asked<'_>, number: u32| {
+                        let code = (number - first) as usize;
+                        match single && asked.masks.is_empty() {
+                            true => 1,
+                            false => asked.items(block.slots(code)),
+                        }
+                    };
+                    nearest.settle(asked, before, candidates, counts, items);
                 }
                 start += count;
                 tile *= 2;
@@ -287,65 +284,18 @@ impl Buckets {
 
     /// Appends the items of the candidates, as many as are asked for.
     fn finish(&self, asked: &Asked<'_>, scratch: &mut Scratch, found: &mut Vec<u64>) -> Result<()> {
-        let Scratch { candidates, places, by_distance, slots, sorter, .. } = scratch;
-        sort_by_distance(candidates, by_distance, places);
-        let mut left = asked.k.unwrap_or(usize::MAX);
         let mut branch = 0;
-        for level in by_distance.chunk_by(|one, other| parts(*one).0 == parts(*other).0) {
-            let distance = parts(level[0]).0;
-            slots.clear();
-            for &candidate in level {
-                let number = parts(candidate).1;
-                // Candidates of one branch mostly come together.
-                let of = &self.branches[branch];
-                if number < of.first || number - of.first >= of.codes {
-                    branch = self.branches.partition_point(|branch| branch.first <= number) - 1;
-                }
-                let code = (number - self.branches[branch].first) as usize;
-                let of_code = self.block(branch)?.slots(code);
-                if asked.masks.is_empty() {
-                    slots.extend_from_slice(&of_code[..of_code.len().min(left)]);
-                } else {
-                    let let_through = |slot: &&u32| asked.lets_through(**slot);
-                    slots.extend(of_code.iter().filter(let_through).take(left));
-                }
+        let append = |number: u32, left: usize, slots: &mut Vec<u32>| {
+            // Candidates of one branch mostly come together.
+            let of = &self.branches[branch];
+            if number < of.first || number - of.first >= of.codes {
+                branch = self.branches.partition_point(|branch| branch.first <= number) - 1;
             }
-            let before = found.len();
-            let push = |slot: u32| found.push(hit(distance, slot));
-            sorter.sort(slots, level.len() == 1, self.count, left, push);
-            left -= found.len() - before;
-            if left == 0 {
-                break;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Candidates that are sorted by comparing them.
-const FEW: usize = 128;
-
-/// Puts candidates in order of their distances, of those of the same in the order they have or in that of
-/// their numbers.
-fn sort_by_distance(candidates: &mut [u64], sorted: &mut Vec<u64>, places: &mut Vec<u32>) {
-    sorted.clear();
-    let most = candidates.iter().map(|&candidate| parts(candidate).0).max().unwrap_or(0) as usize;
-    if candidates.len() < FEW || most > candidates.len() {
-        candidates.sort_unstable();
-        sorted.extend_from_slice(candidates);
-        return;
-    }
-    places.clear();
-    places.resize(most + 2, 0);
-    candidates.iter().for_each(|&candidate| places[parts(candidate).0 as usize + 1] += 1);
-    for distance in 0..most {
-        places[distance + 1] += places[distance];
-    }
-    sorted.resize(candidates.len(), 0);
-    for &candidate in candidates.iter() {
-        let place = &mut places[parts(candidate).0 as usize];
-        sorted[*place as usize] = candidate;
-        *place += 1;
+            let code = (number - self.branches[branch].first) as usize;
+            asked.append(self.block(branch)?.slots(code), left, slots);
+            Ok(())
+        };
+        scratch.memory.write(asked, self.count, append, found)
     }
 }
 

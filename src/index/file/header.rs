@@ -36,10 +36,12 @@ pub(super) struct Header {
     /// How vectors are kept: their format, dimension, and whether lengths are kept with them; all 0
     /// if there are none. From version 3 on.
     pub(super) vectors: [u64; 3],
+    /// Search tables; `[0, 0]` if there are none. From version 3 on.
+    pub(super) tables: [u64; 2],
 }
 
 /// How many numbers that is.
-const NUMBERS: usize = 25;
+const NUMBERS: usize = 27;
 /// How many there were in the first two versions. Later ones are zero in their files.
 const FIRST_NUMBERS: usize = 18;
 /// The bytes of the header, which stay as they are for as long as the file.
@@ -56,7 +58,8 @@ impl Header {
         numbers[3..15].copy_from_slice(sections.as_flattened());
         numbers[15..18].copy_from_slice(&[self.checksum, self.log, self.first]);
         numbers[18..22].copy_from_slice([vectors, self.structure].as_flattened());
-        numbers[22..].copy_from_slice(&self.vectors);
+        numbers[22..25].copy_from_slice(&self.vectors);
+        numbers[25..].copy_from_slice(&self.tables);
         numbers
     }
 
@@ -75,6 +78,7 @@ impl Header {
             first: n[17],
             structure: pair(20),
             vectors: [n[22], n[23], n[24]],
+            tables: pair(25),
         }
     }
 
@@ -124,7 +128,8 @@ impl Header {
         // What came with a later version is not there in files of older ones.
         let [ids, codes, labels, vectors] = header.columns;
         let always = [header.text, header.function, ids, codes, labels, header.sums];
-        let optional = [vectors, header.structure].into_iter().filter(|&place| place != [0, 0]);
+        let optional = [vectors, header.structure, header.tables];
+        let optional = optional.into_iter().filter(|&place| place != [0, 0]);
         if !always.into_iter().chain(optional).all(before_log) || header.first > u64::MAX / 2 {
             return Err(wrong("is damaged: its header makes no sense"));
         }

@@ -17,6 +17,8 @@ use crate::index::buckets::Buckets;
 use crate::index::search::SearchSegment;
 use crate::index::segment::{Builder, Checksums, Columns, Kind, Segment, Shape, checksum_matches};
 use crate::index::state::State;
+use crate::index::structure::Structure;
+use crate::index::tables::Tables;
 use crate::kernel::{Layout, Mapped};
 use crate::{Error, Result};
 
@@ -176,10 +178,15 @@ fn with_structure(
     let section = within(header.structure).ok_or_else(wrong)?;
     let columns = segment.columns();
     let buckets = Buckets::mapped(columns.layout(), columns.len(), bytes, section, path)?;
-    Ok(match buckets {
-        Some(buckets) => SearchSegment::with_structure(segment, buckets),
-        None => SearchSegment::new(segment),
-    })
+    let Some(buckets) = buckets else { return Ok(SearchSegment::new(segment)) };
+    let tables = match header.tables {
+        [0, 0] => None,
+        place => {
+            let section = within(place).ok_or_else(wrong)?;
+            Tables::mapped(columns.layout(), columns.len(), bytes, section, path)?
+        }
+    };
+    Ok(SearchSegment::with_structure(segment, Structure { buckets, tables }))
 }
 
 /// Where a section begins in the mapped bytes, and its length.

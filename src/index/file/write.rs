@@ -13,6 +13,7 @@ use crate::file::{AtomicFile, destination, is_at};
 use crate::index::buckets::{are_worth_it, build_to};
 use crate::index::segment::{BLOCK, Builder, Item, Kind, Segment, Shape};
 use crate::index::state::State;
+use crate::index::tables;
 use crate::kernel::bytes_of;
 use crate::{Error, HashFunction, Result};
 
@@ -130,6 +131,7 @@ impl Writer<'_> {
             log,
             first: last,
             structure: [0, 0],
+            tables: [0, 0],
             vectors: shape.vectors.map_or([0; 3], vector_numbers),
         };
         self.file.set_len(log).map_err(Error::io(self.path))?;
@@ -151,18 +153,41 @@ impl Writer<'_> {
         if !are_worth_it(segment.columns()) {
             return Ok(());
         }
+        header.structure = self.append(header, |append| {
+            let buckets = build_to(segment.columns(), &mut *append)?;
+            append(&buckets.directory())
+        })?;
+        // The tables are of the codes that were just put into buckets.
+        let segment = written(self.file, *header, self.path)?;
+        let Some(structure) = segment.built() else { return Ok(()) };
+        let section = self.append(header, |append| {
+            match tables::build_to(&structure.buckets, &mut *append)? {
+                Some(tables) => append(&tables.directory()),
+                None => Ok(()),
+            }
+        })?;
+        if section[1] > 0 {
+            header.tables = section;
+        }
+        Ok(())
+    }
+
+    /// Writes a section where the log would begin, which then begins behind it.
+    fn append(
+        &mut self,
+        header: &mut Header,
+        write: impl FnOnce(&mut dyn FnMut(&[u64]) -> Result<()>) -> Result<()>,
+    ) -> Result<[u64; 2]> {
         let start = header.log;
         let mut end = start;
-        let mut append = |words: &[u64]| {
+        write(&mut |words: &[u64]| {
             let place = end;
             end += size_of_val(words) as u64;
             self.at(place, bytes_of(words))
-        };
-        let buckets = build_to(segment.columns(), &mut append)?;
-        append(&buckets.directory())?;
-        header.structure = [start, end - start];
+        })?;
         header.log = end.next_multiple_of(ALIGNED);
-        self.file.set_len(header.log).map_err(Error::io(self.path))
+        self.file.set_len(header.log).map_err(Error::io(self.path))?;
+        Ok([start, end - start])
     }
 
     /// Writes all items into the columns that begin at these places; the checksums of their blocks,

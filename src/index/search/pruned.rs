@@ -5,9 +5,11 @@ use rayon::prelude::*;
 use super::goal::Goal;
 use super::query::{Search, SegmentQueries};
 use super::selection::Selection;
+use super::structure::Way;
 use crate::Result;
-use crate::index::buckets::{Asked, Scratch};
+use crate::index::answer::Asked;
 use crate::index::scan::weights_of;
+use crate::index::structure::Scratch;
 
 /// What part of the codes a search by the structure may look at; beyond it, the scan is faster. Many
 /// queries share what it reads, so then it is much faster.
@@ -32,13 +34,15 @@ impl Search<'_> {
             return Ok(());
         }
         let work = (columns.len() * many) as u64;
-        let Some(buckets) = lazy.get(columns, work)? else { return Ok(()) };
+        let Some(structure) = lazy.get(columns, work)? else { return Ok(()) };
         let mut masks: Vec<&[u64]> = segment.live().into_iter().collect();
         if let Selection::Masked(by_slot) = segment_queries.selection {
             masks.push(by_slot);
         }
         let filtered = !matches!(segment_queries.selection, Selection::All);
-        let tries = lazy.tries(self.goal, filtered, !self.weights.is_empty());
+        let tries = |way: Way| lazy.tries(self.goal, filtered, way);
+        let by_buckets = if self.weights.is_empty() { Way::Buckets } else { Way::Weighted };
+        let (by_tables, by_buckets) = (tries(Way::Tables), tries(by_buckets));
         // A scan of few queries is shared by the threads.
         let part = if many < MANY { PART.max(threads) } else { PART_OF_MANY };
         let most = columns.len() / part;
@@ -49,15 +53,21 @@ impl Search<'_> {
         // Whether it was answered, and if not, what the limit has fallen to.
         let one = |scratch: &mut Scratch, query: usize, limit: u32, found: &mut Vec<u64>| {
             found.clear();
-            if !tries.pay() {
-                return Ok(Err(limit));
-            }
             let (code, weights) =
                 (segment_queries.codes.code(query), weights_of(self.weights, query));
             let (kernel, masks) = (self.kernel, &masks[..]);
             let mut asked = Asked { kernel, code, weights, k, limit, masks, most };
-            let answered = buckets.search(&mut asked, scratch, found)?;
-            tries.note(answered.is_none());
+            let mut answered = None;
+            if let Some(tables) = structure.tables_for(&asked)
+                && by_tables.pay()
+            {
+                answered = tables.search(&mut asked, &mut scratch.tables, found)?;
+                by_tables.note(answered.is_none());
+            }
+            if answered.is_none() && by_buckets.pay() {
+                answered = structure.buckets.search(&mut asked, &mut scratch.buckets, found)?;
+                by_buckets.note(answered.is_none());
+            }
             Ok(answered.ok_or(asked.limit))
         };
         let queries = (&segment_queries.chunk, &segment_queries.limits);

@@ -6,8 +6,8 @@ use super::cache::SelectionCache;
 use super::selection::Selection;
 use super::structure::LazyStructure;
 use crate::Result;
-use crate::index::buckets::Buckets;
 use crate::index::segment::{Columns, Segment};
+use crate::index::structure::Structure;
 
 /// A segment, and beside it what makes searches of its columns faster. That is shared by all clones,
 /// since the columns are.
@@ -29,8 +29,8 @@ impl SearchSegment {
     }
 
     /// A segment with the search structure that its file has.
-    pub(in crate::index) fn with_structure(segment: Segment, buckets: Buckets) -> Self {
-        let structure = LazyStructure::of(buckets);
+    pub(in crate::index) fn with_structure(segment: Segment, structure: Structure) -> Self {
+        let structure = LazyStructure::of(structure);
         SearchSegment { segment, aids: Arc::new(SearchAids { structure, ..Default::default() }) }
     }
 
@@ -40,6 +40,11 @@ impl SearchSegment {
 
     pub(super) fn structure(&self) -> &LazyStructure {
         &self.aids.structure
+    }
+
+    /// Its search structure, if it is built.
+    pub(in crate::index) fn built(&self) -> Option<&Structure> {
+        self.aids.structure.built()
     }
 
     /// Whether its search structure is built.

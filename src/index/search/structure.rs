@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::goal::Goal;
 use crate::Result;
-use crate::index::buckets::{Buckets, are_worth_it, build};
+use crate::index::buckets::are_worth_it;
 use crate::index::segment::Columns;
+use crate::index::structure::Structure;
 
 /// What it takes to build, in comparisons per code.
 const COST: u64 = 1 << 11;
@@ -14,23 +15,23 @@ const COST: u64 = 1 << 11;
 /// The search structure of some columns, once it is there.
 #[derive(Default)]
 pub(super) struct LazyStructure {
-    built: OnceLock<Buckets>,
+    built: OnceLock<Structure>,
     /// Whether someone is building it, or has.
     building: AtomicBool,
     /// How many codes were scanned for lack of it.
     scanned: AtomicU64,
-    /// Without filters and with them; without weights and with them.
-    tries: [[[Tries; CLASSES]; 2]; 2],
+    /// By tables, by buckets, and by these with weights; without filters and with them.
+    tries: [[[Tries; CLASSES]; 2]; 3],
 }
 
 impl LazyStructure {
     /// One that is there.
-    pub(super) fn of(buckets: Buckets) -> Self {
-        LazyStructure { built: OnceLock::from(buckets), ..LazyStructure::default() }
+    pub(super) fn of(structure: Structure) -> Self {
+        LazyStructure { built: OnceLock::from(structure), ..LazyStructure::default() }
     }
 
     /// The structure, once it pays: `work` codes are about to be scanned without it.
-    pub(super) fn get(&self, columns: &Columns, work: u64) -> Result<Option<&Buckets>> {
+    pub(super) fn get(&self, columns: &Columns, work: u64) -> Result<Option<&Structure>> {
         if let Some(built) = self.built.get() {
             return Ok(Some(built));
         }
@@ -41,17 +42,17 @@ impl LazyStructure {
         self.build(columns)
     }
 
-    pub(super) fn built(&self) -> Option<&Buckets> {
+    pub(super) fn built(&self) -> Option<&Structure> {
         self.built.get()
     }
 
     /// Builds it now, unless there are too few codes. One thread builds, and nobody waits for it: the
     /// threads that it wants to use may be busy here.
-    pub(super) fn build(&self, columns: &Columns) -> Result<Option<&Buckets>> {
+    pub(super) fn build(&self, columns: &Columns) -> Result<Option<&Structure>> {
         if !are_worth_it(columns) || self.building.swap(true, Ordering::Relaxed) {
             return Ok(self.built.get());
         }
-        match build(columns) {
+        match Structure::build(columns) {
             Ok(built) => Ok(Some(self.built.get_or_init(|| built))),
             Err(error) => {
                 self.scanned.store(0, Ordering::Relaxed);
@@ -63,11 +64,11 @@ impl LazyStructure {
 
     /// The bytes of all of it, in memory or mapped.
     pub(super) fn bytes(&self) -> usize {
-        self.built.get().map_or(0, |built| built.memory() + built.block_bytes())
+        self.built.get().map_or(0, |built| built.bytes())
     }
 
     /// How such searches went so far.
-    pub(super) fn tries(&self, goal: Goal, filtered: bool, weighted: bool) -> &Tries {
+    pub(super) fn tries(&self, goal: Goal, filtered: bool, way: Way) -> &Tries {
         let class = match goal {
             Goal::Nearest(k) => (k.ilog2() as usize).min(CLASSES / 2 - 1),
             Goal::Within(radius) => {
@@ -75,8 +76,19 @@ impl LazyStructure {
                     + radius.checked_ilog2().map_or(0, |log| 1 + log as usize).min(CLASSES / 2 - 1)
             }
         };
-        &self.tries[usize::from(weighted)][usize::from(filtered)][class]
+        &self.tries[way as usize][usize::from(filtered)][class]
     }
+}
+
+/// Ways to search by a structure.
+#[derive(Clone, Copy)]
+pub(super) enum Way {
+    /// By tables.
+    Tables,
+    /// By buckets.
+    Buckets,
+    /// By buckets, with weights.
+    Weighted,
 }
 
 /// Searches that are told apart when it is judged whether the structure pays: for the nearest by the

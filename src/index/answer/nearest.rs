@@ -1,7 +1,6 @@
 //! The distance of the k-th nearest item, as far as it is known.
 
 use super::asked::Asked;
-use super::block::Block;
 use crate::kernel::parts;
 
 /// Distances that are counted apart; larger ones are counted together with their neighbours.
@@ -11,7 +10,7 @@ const BINS: u32 = 1 << 11;
 const SPARE: usize = 1 << 12;
 
 /// How many items are at each distance, and what that makes of the limit.
-pub(super) struct Nearest {
+pub(in crate::index) struct Nearest {
     k: usize,
     /// Distances are counted by what is left when so many of their lowest bits are cut off.
     shift: u32,
@@ -22,7 +21,7 @@ pub(super) struct Nearest {
 
 impl Nearest {
     /// Before anything is found.
-    pub(super) fn new(asked: &Asked<'_>, counts: &mut Vec<u32>) -> Self {
+    pub(in crate::index) fn new(asked: &Asked<'_>, counts: &mut Vec<u32>) -> Self {
         let shift = asked.limit.div_ceil(BINS).next_power_of_two().trailing_zeros();
         let edge = (asked.limit >> shift) as usize + 1;
         counts.clear();
@@ -31,40 +30,28 @@ impl Nearest {
     }
 
     /// Whether as many items were found as are asked for.
-    pub(super) fn is_full(&self) -> bool {
+    pub(in crate::index) fn is_full(&self) -> bool {
         self.below >= self.k
     }
 
-    pub(super) fn shift(&self) -> u32 {
+    pub(in crate::index) fn shift(&self) -> u32 {
         self.shift
     }
 
-    /// How many items with a code may be found.
-    #[inline]
-    fn items(&self, asked: &Asked<'_>, block: &Block<'_>, code: usize, single: bool) -> usize {
-        if !asked.masks.is_empty() {
-            let slots = block.slots(code).iter();
-            return slots.filter(|&&slot| asked.lets_through(slot)).take(self.k).count();
-        }
-        if single { 1 } else { block.repeats(code) as usize }
-    }
-
-    /// Counts the items of the candidates that came since, and lets the limit fall. Codes come in no
-    /// order of slots, so those as far as the k-th stay.
-    pub(super) fn settle(
+    /// Counts the items of the candidates that came since, of which `items` tells how many may be found,
+    /// and lets the limit fall. Codes come in no order of slots, so those as far as the k-th stay.
+    pub(in crate::index) fn settle(
         &mut self,
         asked: &mut Asked<'_>,
-        block: &Block<'_>,
-        (first, single): (u32, bool),
         before: usize,
         candidates: &mut Vec<u64>,
         counts: &mut [u32],
+        items: impl Fn(&Asked<'_>, u32) -> usize,
     ) {
         let mut kept = before;
         for at in before..candidates.len() {
             let (distance, number) = parts(candidates[at]);
-            let code = (number - first) as usize;
-            let items = self.items(asked, block, code, single);
+            let items = items(asked, number);
             candidates[kept] = candidates[at];
             kept += usize::from(items > 0);
             let bin = (distance >> self.shift) as usize;

@@ -1,0 +1,203 @@
+//! [`Tables`], as they stand in memory and in files.
+//!
+//! ```text
+//! groups    of each code that several items have: how many they are, less one, and their slots, ascending;
+//!           the largest groups first, by class
+//! tables    one after the other; of each:
+//!   starts  of each key: where the codes that have it begin, and in the end where the last end
+//!   codes   in order of their keys
+//!   entries of each code: its group, or the slot of the one item that has it
+//! ```
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::key::Key;
+use crate::index::segment::checksum_matches;
+use crate::kernel::{Column, Layout, bytes_of, halves};
+use crate::{Error, Result};
+
+/// Words that have a checksum together.
+pub(super) const PIECE: usize = 1 << 12;
+
+/// Tables, at most.
+pub(super) const MOST: usize = 8;
+
+/// In an entry: one item alone has the code, and this is its slot.
+pub(super) const SINGLE: u32 = 1 << 31;
+
+/// Classes of groups: those of 2 items or 3, of 4 to 7, and so on. The largest come first, so that where a group
+/// is tells about how large it is.
+pub(super) const CLASSES: usize = 31;
+
+/// The class of a group of so many items, 2 at least.
+pub(super) fn class(items: usize) -> usize {
+    (items.ilog2() as usize).clamp(1, CLASSES) - 1
+}
+
+/// Positions of codes in a table that begin a group of them, whatever their length, are multiples of this.
+pub(super) const ALIGNED: usize = 16;
+
+/// Distinct codes, looked up by several keys.
+pub(in crate::index) struct Tables {
+    pub(super) layout: Layout,
+    /// How many items they are of.
+    pub(super) count: usize,
+    pub(super) distinct: usize,
+    pub(super) groups: Range<usize>,
+    /// Where the groups of each class begin, in halves of words.
+    pub(super) classes: [u32; CLASSES],
+    pub(super) tables: Vec<Table>,
+    pub(super) words: Column<u64>,
+    /// Of pieces.
+    pub(super) checksums: Vec<u32>,
+    /// Which pieces of a file were seen to be sound.
+    pub(super) file: Option<(PathBuf, Vec<AtomicBool>)>,
+}
+
+/// A table: its key, and where its parts are, in words.
+pub(super) struct Table {
+    pub(super) key: Key,
+    pub(super) starts: Range<usize>,
+    pub(super) codes: Range<usize>,
+    pub(super) entries: Range<usize>,
+}
+
+/// Where the parts of tables with these keys are, one after the other, each of whole lines: the
+/// groups, the tables, and the end of all; `None` if that is beyond all bounds.
+pub(super) fn places(
+    layout: Layout,
+    keys: Vec<Key>,
+    distinct: usize,
+    grouped: usize,
+) -> Option<(Range<usize>, Vec<Table>)> {
+    let mut end = 0usize;
+    let mut place = |words: usize| {
+        let start = end;
+        end = end.checked_add(words.checked_next_multiple_of(8)?)?;
+        Some(start..end)
+    };
+    let codes = layout.words(distinct.checked_next_multiple_of(ALIGNED)?);
+    let groups = place(grouped.div_ceil(2))?;
+    let mut tables = Vec::with_capacity(keys.len());
+    for key in keys {
+        let starts = place((1usize << key.bits).div_ceil(2) + 1)?;
+        let (codes, entries) = (place(codes)?, place(distinct.div_ceil(2))?);
+        tables.push(Table { key, starts, codes, entries });
+    }
+    Some((groups, tables))
+}
+
+impl Tables {
+    /// Bytes that it takes beyond those that a file has of it.
+    pub(in crate::index) fn memory(&self) -> usize {
+        self.tables.len() * 256 * 4 * 8 * self.layout.code_words() + 5 * self.checksums.len()
+    }
+
+    /// Bytes of its parts, in memory or mapped.
+    pub(in crate::index) fn bytes(&self) -> usize {
+        8 * self.words.len()
+    }
+
+    pub(super) fn damaged(&self, what: &str) -> Error {
+        let path = self.file.as_ref().map(|(path, _)| path.clone()).unwrap_or_default();
+        Error::damaged(&path, format!("is damaged: {what} of its search tables"))
+    }
+
+    /// Sees to it that some words, at least one, are what was written.
+    #[inline]
+    pub(super) fn check(&self, words: Range<usize>) -> Result<()> {
+        if let Some((_, seen)) = &self.file {
+            for piece in words.start / PIECE..=(words.end - 1) / PIECE {
+                if !seen[piece].load(Ordering::Relaxed) {
+                    self.check_piece(piece, &seen[piece])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn check_piece(&self, piece: usize, seen: &AtomicBool) -> Result<()> {
+        let (start, end) = (piece * PIECE, self.words.len().min((piece + 1) * PIECE));
+        let words = &self.words[start..end];
+        let mut sound =
+            checksum_matches(self.checksums[piece], crc32fast::hash(bytes_of(words)));
+        if self.groups.start < end && start < self.groups.end {
+            // Slots, and numbers of slots less one.
+            let words = &self.words[start..end.min(self.groups.end)];
+            sound &= halves(words).iter().fold(0, |most, &half| most.max(half)) < self.count as u32;
+        }
+        if !sound {
+            return Err(self.damaged(&format!("piece {piece} of {}", self.checksums.len())));
+        }
+        seen.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Where the codes with a key stand in a table.
+    #[inline]
+    pub(super) fn run(&self, table: &Table, key: u32) -> Result<(usize, usize)> {
+        let (at, starts) = (key as usize, table.starts.start);
+        self.check(starts + at / 2..starts + (at + 1) / 2 + 1)?;
+        let starts = halves(&self.words[table.starts.clone()]);
+        let (start, end) = (starts[at] as usize, starts[at + 1] as usize);
+        if start > end || end > self.distinct {
+            return Err(self.damaged("a key"));
+        }
+        Ok((start, end))
+    }
+
+    /// The entry of a code, which leads to a place that is there.
+    #[inline]
+    pub(super) fn entry(&self, table: &Table, position: usize) -> Result<u32> {
+        let word = table.entries.start + position / 2;
+        self.check(word..word + 1)?;
+        let entry = halves(&self.words[table.entries.clone()])[position];
+        let end = if entry & SINGLE != 0 { self.count } else { 2 * self.groups.len() };
+        match ((entry & !SINGLE) as usize) < end {
+            true => Ok(entry),
+            false => Err(self.damaged("an entry")),
+        }
+    }
+
+    /// Sees to it that the slots of an entry are there.
+    #[inline]
+    pub(super) fn check_slots(&self, entry: u32) -> Result<()> {
+        if entry & SINGLE != 0 {
+            return Ok(());
+        }
+        let (start, groups) = (entry as usize, halves(&self.words[self.groups.clone()]));
+        self.check(start / 2..start / 2 + 1)?;
+        let end = start + 2 + groups[start] as usize;
+        if end > groups.len() {
+            return Err(self.damaged("a group"));
+        }
+        self.check(start / 2..end.div_ceil(2))
+    }
+
+    /// How many items an entry has, at least, and half of them at least.
+    #[inline]
+    pub(super) fn items_at_least(&self, entry: u32) -> usize {
+        match entry & SINGLE != 0 {
+            true => 1,
+            // Most groups are small.
+            false => match self.classes.iter().position(|&start| entry >= start) {
+                Some(class) => 2 << class,
+                None => 1,
+            },
+        }
+    }
+
+    /// Calls with the slots of an entry.
+    #[inline]
+    pub(super) fn with_slots<R>(&self, entry: u32, call: impl FnOnce(&[u32]) -> R) -> R {
+        if entry & SINGLE != 0 {
+            return call(&[entry & !SINGLE]);
+        }
+        let groups = halves(&self.words[self.groups.clone()]);
+        let start = entry as usize;
+        call(&groups[start + 1..start + 2 + groups[start] as usize])
+    }
+}

@@ -1,0 +1,258 @@
+//! A query, from key to key.
+
+use super::key::WORDS;
+use super::parts::{ALIGNED, MOST, SINGLE, Table, Tables};
+use crate::Result;
+use crate::index::answer::{Asked, Level, Nearest};
+use crate::kernel::{Run, hit, parts, prefetch};
+
+/// What it takes to look up a key, in codes of its own.
+const KEY_COST: usize = 64;
+
+/// A code of a run costs as much as so many of a scan of all codes, in which queries share them.
+const CODE_COST: usize = 2;
+
+/// Codes that are scanned before what is found makes the limit fall, at first; then twice as many.
+const TILE: usize = 64;
+
+/// So many runs ahead the codes of one are asked for.
+const AHEAD: usize = 4;
+
+/// Items to a code from which on it is worth it to look how many have it, before all codes are known that
+/// are as near.
+const REPEATS: usize = 2;
+
+/// Memory that queries use one after the other.
+#[derive(Default)]
+pub(in crate::index) struct Scratch {
+    /// Codes with the keys that are looked up: where they begin and end.
+    runs: Vec<(u32, u32)>,
+    /// Codes of a run below the limit.
+    hits: Vec<u64>,
+    /// Codes below the limit by their distances, as tables and positions in them.
+    levels: Vec<Vec<u64>>,
+    /// Of the codes at one distance.
+    entries: Vec<u32>,
+    level: Level,
+    /// How many items are at each distance, at least.
+    counts: Vec<u32>,
+}
+
+/// How far a query has got with a table.
+#[derive(Clone, Copy, Default)]
+struct Progress {
+    key: u32,
+    /// Keys that differ from the query's in fewer bits were looked up.
+    radius: u32,
+    /// How many codes have the query's own key.
+    own: u32,
+}
+
+impl Tables {
+    /// Appends what is asked for, without weights, in order of distance and slot; `None` if that would cost more than it
+    /// may. The limit then is what it had fallen to.
+    ///
+    /// A code that differs from the query in fewer bits than keys were widened, all of them together,
+    /// differs in too few bits of one of the keys not to be among those looked up.
+    pub(in crate::index) fn search(
+        &self,
+        asked: &mut Asked<'_>,
+        scratch: &mut Scratch,
+        found: &mut Vec<u64>,
+    ) -> Result<Option<()>> {
+        let before = found.len();
+        scratch.levels.resize_with(self.layout.bits() + 1, Vec::new);
+        scratch.levels.iter_mut().for_each(Vec::clear);
+        let mut nearest = Nearest::new(asked, &mut scratch.counts);
+        let mut progress = [Progress::default(); MOST];
+        for (table, progress) in self.tables.iter().zip(&mut progress) {
+            progress.key = table.key.of(asked.code);
+            let (start, end) = self.run(table, progress.key)?;
+            progress.own = (end - start) as u32;
+            self.prefetch(table, start, end);
+        }
+        let (mut cost, mut left) = (0, asked.k.unwrap_or(usize::MAX));
+        for distance in 0..asked.limit {
+            // What takes the fewest keys first, and of the query's own the rarest.
+            let next = |&table: &usize| (progress[table].radius, progress[table].own);
+            let Some(number) = (0..self.tables.len()).min_by_key(next) else { break };
+            let (table, Progress { key, radius, .. }) = (&self.tables[number], progress[number]);
+            // No key differs in more bits than it has: then all codes were seen.
+            let keys = if radius > table.key.bits { 0 } else { binomial(table.key.bits, radius) };
+            cost += keys.saturating_mul(KEY_COST);
+            if cost > asked.most {
+                found.truncate(before);
+                return Ok(None);
+            }
+            scratch.runs.clear();
+            if keys > 0 {
+                self.runs(table, key, radius, &mut scratch.runs)?;
+            }
+            for at in 0..scratch.runs.len() {
+                if let Some(&(start, end)) = scratch.runs.get(at + AHEAD) {
+                    self.prefetch(table, start as usize, end as usize);
+                }
+                let (start, end) = scratch.runs[at];
+                cost += CODE_COST * (end - start) as usize;
+                if cost > asked.most {
+                    found.truncate(before);
+                    return Ok(None);
+                }
+                let run = (start as usize, end as usize);
+                self.scan(asked, number, &progress, distance, run, &mut nearest, scratch)?;
+            }
+            progress[number].radius += 1;
+            // All codes at this distance were seen.
+            left -= self.write(asked, distance, left, scratch, found)?;
+            if left == 0 || distance + 1 >= asked.limit {
+                break;
+            }
+        }
+        Ok(Some(()))
+    }
+
+    /// Appends the codes with keys that differ from one in so many bits, run after run.
+    fn runs(&self, table: &Table, key: u32, radius: u32, runs: &mut Vec<(u32, u32)>) -> Result<()> {
+        let end = 1u64 << table.key.bits;
+        let mut turned = (1u64 << radius) - 1;
+        while turned < end {
+            let (start, end) = self.run(table, key ^ turned as u32)?;
+            if start < end {
+                runs.push((start as u32, end as u32));
+            }
+            if turned == 0 {
+                break;
+            }
+            // The next number with as many bits set.
+            let lowest = turned & turned.wrapping_neg();
+            let above = turned + lowest;
+            turned = above | (((turned ^ above) >> 2) / lowest);
+        }
+        Ok(())
+    }
+
+    /// Takes note of the codes of a run that are below the limit, from a distance on, and were not seen before.
+    #[allow(clippy::too_many_arguments)]
+    fn scan(
+        &self,
+        asked: &mut Asked<'_>,
+        number: usize,
+        progress: &[Progress; MOST],
+        least: u32,
+        (start, end): (usize, usize),
+        nearest: &mut Nearest,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let Scratch { hits, levels, counts, .. } = scratch;
+        let table = &self.tables[number];
+        let words = &self.words[table.codes.clone()];
+        let (mut from, mut tile) = (start / ALIGNED * ALIGNED, TILE);
+        let place = table.codes.start;
+        self.check(place + self.layout.words(from)..place + self.layout.words(end))?;
+        while from < end {
+            let count = (end - from).min(tile);
+            let run =
+                Run { words: &words[self.layout.words(from)..], count, first: from as u32, mask: None };
+            hits.clear();
+            asked.kernel.scan(self.layout, asked.code, run, asked.limit, hits);
+            hits.retain(|&found| {
+                let (distance, position) = parts(found);
+                let is_new = distance >= least
+                    && position as usize >= start
+                    && !self.was_seen(asked.code, words, position as usize, progress);
+                if is_new {
+                    levels[distance as usize].push((number as u64) << 32 | u64::from(position));
+                }
+                is_new
+            });
+            if asked.k.is_some() && !hits.is_empty() {
+                // Where most codes are those of one item, it is not worth it to look.
+                let looks = !asked.masks.is_empty() || self.count > REPEATS * self.distinct;
+                for found in hits.iter_mut().filter(|_| looks) {
+                    let (distance, position) = parts(*found);
+                    let entry = self.entry(table, position as usize)?;
+                    if !asked.masks.is_empty() {
+                        self.check_slots(entry)?;
+                    }
+                    *found = hit(distance, entry);
+                }
+                let items = |asked: &Asked<'_>, entry: u32| match asked.masks.is_empty() {
+                    true if looks => self.items_at_least(entry),
+                    true => 1,
+                    false => self.with_slots(entry, |slots| asked.items(slots)),
+                };
+                nearest.settle(asked, 0, hits, counts, items);
+            }
+            from += count;
+            tile *= 2;
+        }
+        Ok(())
+    }
+
+    /// Appends items at a distance, so many at most. How many they were.
+    fn write(
+        &self,
+        asked: &Asked<'_>,
+        distance: u32,
+        most: usize,
+        scratch: &mut Scratch,
+        found: &mut Vec<u64>,
+    ) -> Result<usize> {
+        let Scratch { levels, entries, level, .. } = scratch;
+        let codes = &levels[distance as usize];
+        let place = |code: u64| (&self.tables[(code >> 32) as usize], code as u32 as usize);
+        for &code in codes {
+            let (table, position) = place(code);
+            prefetch(&self.words[table.entries.start + position / 2..][..1]);
+        }
+        entries.clear();
+        for &code in codes {
+            let (table, position) = place(code);
+            let entry = self.entry(table, position)?;
+            entries.push(entry);
+            if entry & SINGLE == 0 {
+                prefetch(&self.words[entry as usize / 2..][..1]);
+            }
+        }
+        for &entry in entries.iter() {
+            self.check_slots(entry)?;
+            self.with_slots(entry, |slots| asked.append(slots, most, &mut level.slots));
+        }
+        Ok(level.write(distance, entries.len(), self.count, most, found))
+    }
+
+    /// Whether a code is among those with the keys that were looked up before.
+    #[inline]
+    fn was_seen(
+        &self,
+        query: &[u64],
+        words: &[u64],
+        position: usize,
+        progress: &[Progress; MOST],
+    ) -> bool {
+        let mut code = [0; WORDS];
+        match query {
+            // Where they stand as they are.
+            [query] if self.layout.bits() > 32 => code[0] = words[position] ^ query,
+            _ => {
+                self.layout.get(words, position, &mut code[..query.len()]);
+                code.iter_mut().zip(query).for_each(|(code, query)| *code ^= query);
+            }
+        }
+        self.tables.iter().zip(progress).any(|(table, of)| of.radius > 0 && table.key.is_within(code, of.radius))
+    }
+
+    /// Asks for codes that will be scanned soon.
+    #[inline]
+    fn prefetch(&self, table: &Table, start: usize, end: usize) {
+        let words = &self.words[table.codes.clone()];
+        prefetch(&words[self.layout.words(start / ALIGNED * ALIGNED)..self.layout.words(end)]);
+    }
+}
+
+/// How many numbers of so many bits have so many set.
+fn binomial(bits: u32, set: u32) -> usize {
+    (0..set as usize).fold(1usize, |count, at| {
+        count.saturating_mul(bits as usize - at) / (at + 1)
+    })
+}
