@@ -2,8 +2,8 @@
 //!
 //! An index writes, a [`Snapshot`] reads. The way of a query goes down through the folders, and no
 //! import goes back up: `view`, `snapshot`, `search` (what is asked, segment by segment), `duplicates`
-//! and `buckets` (what can be ruled out), `scan` (tiles of codes against queries), `segment` (columns).
-//! `file` keeps what `state` holds.
+//! and `structure` with `tables` and `buckets` (what can be passed over), `scan` (tiles of codes against
+//! queries), `segment` (columns). `file` keeps what `state` holds.
 
 mod answer;
 mod buckets;
@@ -219,7 +219,7 @@ impl Index {
     }
 
     /// Whether searches may use search structures, and build them where there are none: the distinct codes
-    /// once more, in an order that lets a query pass most of them over. They do unless told
+    /// several times more, in orders that let a query pass most of them over, some 60 bytes for each code of 64 bits. They do unless told
     /// otherwise; what they find is the same. If it is no longer allowed, what there is in memory is dropped, and files are
     /// written without.
     ///

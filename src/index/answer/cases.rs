@@ -12,7 +12,13 @@ pub(in crate::index) fn random(state: &mut u64) -> u64 {
 }
 
 /// Codes around some centres, many of them more than once.
-pub(in crate::index) fn codes(bits: usize, count: usize, centres: usize, repeats: usize, seed: u64) -> Vec<Vec<u64>> {
+pub(in crate::index) fn codes(
+    bits: usize,
+    count: usize,
+    centres: usize,
+    repeats: usize,
+    seed: u64,
+) -> Vec<Vec<u64>> {
     let mut state = seed | 1;
     let width = bits.div_ceil(64);
     let last = if bits.is_multiple_of(64) { u64::MAX } else { (1 << (bits % 64)) - 1 };

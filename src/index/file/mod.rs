@@ -4,6 +4,7 @@
 //! page 0    magic, version, checksum; where the sections are
 //! pages 1-2 two commit marks that say in turn how far the log counts, each on a page of its own
 //! sections  text (JSON), function (safetensors), the columns, their checksums, the search structure
+//!           and its tables
 //! log       records, each a change that is applied wholly or not at all
 //! ```
 //!

@@ -12,7 +12,7 @@ const SAMPLE: usize = if cfg!(test) { 256 } else { 1 << 13 };
 /// Words that are put in order together. All codes are read once for each such part.
 const TOGETHER: usize = if cfg!(test) { 1 << 7 } else { 1 << 22 };
 
-/// How many keys codes of so many bits have, and of how many bits each is, for about four codes to a key
+/// How many keys codes of so many bits have, and of how many bits each is, for a few codes to a key
 /// that is there. The more keys, the fewer differ in each of them, and the more room they take.
 fn shape(bits: usize, distinct: usize) -> (usize, usize) {
     let keys = match bits {
@@ -22,7 +22,7 @@ fn shape(bits: usize, distinct: usize) -> (usize, usize) {
         49..=64 => 4,
         _ => 6,
     };
-    let size = (distinct.max(1).ilog2() as usize).saturating_sub(3).clamp(4, 18);
+    let size = (distinct.max(1).ilog2() as usize).saturating_sub(2).clamp(4, 18);
     (keys, size.min(bits / keys).max(1))
 }
 
@@ -128,7 +128,17 @@ pub(in crate::index) fn build_to(
     let checksums = pieces.finish();
     buckets.have_read();
     let words = Column::Lines(Lines::default());
-    Ok(Some(Tables { layout, count, distinct, groups, classes, tables, words, checksums, file: None }))
+    Ok(Some(Tables {
+        layout,
+        count,
+        distinct,
+        groups,
+        classes,
+        tables,
+        words,
+        checksums,
+        file: None,
+    }))
 }
 
 /// Where the group of some items begins; `None` if it is one alone.

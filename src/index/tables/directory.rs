@@ -55,7 +55,7 @@ impl Tables {
         }
         let number = |number: u64| usize::try_from(number).map_err(|_| damaged());
         let (tables, distinct, grouped) = (number(tables)?, number(distinct)?, number(grouped)?);
-        let sound = tables <= MOST && distinct <= count && grouped <= 2 * count + 16;
+        let sound = (1..=MOST).contains(&tables) && distinct <= count && grouped <= 2 * count + 16;
         let width = layout.code_words();
         if !sound || items != count as u64 || width > WORDS || count > i32::MAX as usize {
             return Err(damaged());
@@ -65,7 +65,9 @@ impl Tables {
         let mut of_tables = Vec::new();
         for mask in section[keys..trailer].chunks_exact(WORDS) {
             let key = Key::new([mask[0], mask[1]], width);
-            if key.bits > KEY_BITS {
+            // What is looked up would not be all if keys had bits in common.
+            let apart = |other: &Key| (0..WORDS).all(|word| other.mask[word] & mask[word] == 0);
+            if key.bits > KEY_BITS || !of_tables.iter().all(apart) {
                 return Err(damaged());
             }
             of_tables.push(key);
@@ -86,6 +88,16 @@ impl Tables {
         let words = Column::mapped(bytes, start, end).ok_or_else(damaged)?;
         let seen = checksums.iter().map(|_| AtomicBool::new(false)).collect();
         let file = Some((path.to_path_buf(), seen));
-        Ok(Some(Tables { layout, count, distinct, groups, classes, tables, words, checksums, file }))
+        Ok(Some(Tables {
+            layout,
+            count,
+            distinct,
+            groups,
+            classes,
+            tables,
+            words,
+            checksums,
+            file,
+        }))
     }
 }

@@ -64,7 +64,8 @@ pub(super) fn choose(
     size: usize,
 ) -> Vec<Key> {
     let count = sample.len() / width;
-    let is_set = |code: usize, bit: usize| (sample[code * width + bit / 64] >> (bit % 64) & 1) as usize;
+    let is_set =
+        |code: usize, bit: usize| (sample[code * width + bit / 64] >> (bit % 64) & 1) as usize;
     // For each key, which codes are the same in it so far: these have the same number.
     let mut same = vec![vec![0u32; count]; keys];
     let mut groups = vec![1usize; keys];

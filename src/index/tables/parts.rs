@@ -109,9 +109,10 @@ impl Tables {
     #[inline]
     pub(super) fn check(&self, words: Range<usize>) -> Result<()> {
         if let Some((_, seen)) = &self.file {
-            for piece in words.start / PIECE..=(words.end - 1) / PIECE {
-                if !seen[piece].load(Ordering::Relaxed) {
-                    self.check_piece(piece, &seen[piece])?;
+            let pieces = words.start / PIECE..(words.end - 1) / PIECE + 1;
+            for (piece, seen) in pieces.clone().zip(&seen[pieces]) {
+                if !seen.load(Ordering::Relaxed) {
+                    self.check_piece(piece, seen)?;
                 }
             }
         }
@@ -122,8 +123,7 @@ impl Tables {
     fn check_piece(&self, piece: usize, seen: &AtomicBool) -> Result<()> {
         let (start, end) = (piece * PIECE, self.words.len().min((piece + 1) * PIECE));
         let words = &self.words[start..end];
-        let mut sound =
-            checksum_matches(self.checksums[piece], crc32fast::hash(bytes_of(words)));
+        let mut sound = checksum_matches(self.checksums[piece], crc32fast::hash(bytes_of(words)));
         if self.groups.start < end && start < self.groups.end {
             // Slots, and numbers of slots less one.
             let words = &self.words[start..end.min(self.groups.end)];
@@ -140,7 +140,7 @@ impl Tables {
     #[inline]
     pub(super) fn run(&self, table: &Table, key: u32) -> Result<(usize, usize)> {
         let (at, starts) = (key as usize, table.starts.start);
-        self.check(starts + at / 2..starts + (at + 1) / 2 + 1)?;
+        self.check(starts + at / 2..starts + at.div_ceil(2) + 1)?;
         let starts = halves(&self.words[table.starts.clone()]);
         let (start, end) = (starts[at] as usize, starts[at + 1] as usize);
         if start > end || end > self.distinct {

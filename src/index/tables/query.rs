@@ -7,7 +7,7 @@ use crate::index::answer::{Asked, Level, Nearest};
 use crate::kernel::{Run, hit, parts, prefetch};
 
 /// What it takes to look up a key, in codes of its own.
-const KEY_COST: usize = 64;
+const KEY_COST: usize = 32;
 
 /// A code of a run costs as much as so many of a scan of all codes, in which queries share them.
 const CODE_COST: usize = 2;
@@ -72,11 +72,17 @@ impl Tables {
             self.prefetch(table, start, end);
         }
         let (mut cost, mut left) = (0, asked.k.unwrap_or(usize::MAX));
-        for distance in 0..asked.limit {
+        for distance in 0..asked.limit.min(self.layout.bits() as u32 + 1) {
             // What takes the fewest keys first, and of the query's own the rarest.
             let next = |&table: &usize| (progress[table].radius, progress[table].own);
             let Some(number) = (0..self.tables.len()).min_by_key(next) else { break };
             let (table, Progress { key, radius, .. }) = (&self.tables[number], progress[number]);
+            // By what was found with the query's own keys it can be told how far they would have to be widened.
+            let tables = self.tables.len() as u32;
+            if distance == tables && self.keys(distance..asked.limit) > asked.most / KEY_COST {
+                found.truncate(before);
+                return Ok(None);
+            }
             // No key differs in more bits than it has: then all codes were seen.
             let keys = if radius > table.key.bits { 0 } else { binomial(table.key.bits, radius) };
             cost += keys.saturating_mul(KEY_COST);
@@ -109,6 +115,14 @@ impl Tables {
             }
         }
         Ok(Some(()))
+    }
+
+    /// How many keys are looked up for some distances, about.
+    fn keys(&self, distances: std::ops::Range<u32>) -> usize {
+        let (tables, bits) = (self.tables.len() as u32, self.tables[0].key.bits);
+        let radii =
+            distances.map(|distance| distance / tables).take_while(|&radius| radius <= bits);
+        radii.fold(0, |keys: usize, radius| keys.saturating_add(binomial(bits, radius)))
     }
 
     /// Appends the codes with keys that differ from one in so many bits, run after run.
@@ -151,8 +165,12 @@ impl Tables {
         self.check(place + self.layout.words(from)..place + self.layout.words(end))?;
         while from < end {
             let count = (end - from).min(tile);
-            let run =
-                Run { words: &words[self.layout.words(from)..], count, first: from as u32, mask: None };
+            let run = Run {
+                words: &words[self.layout.words(from)..],
+                count,
+                first: from as u32,
+                mask: None,
+            };
             hits.clear();
             asked.kernel.scan(self.layout, asked.code, run, asked.limit, hits);
             hits.retain(|&found| {
@@ -239,7 +257,10 @@ impl Tables {
                 code.iter_mut().zip(query).for_each(|(code, query)| *code ^= query);
             }
         }
-        self.tables.iter().zip(progress).any(|(table, of)| of.radius > 0 && table.key.is_within(code, of.radius))
+        self.tables
+            .iter()
+            .zip(progress)
+            .any(|(table, of)| of.radius > 0 && table.key.is_within(code, of.radius))
     }
 
     /// Asks for codes that will be scanned soon.
@@ -252,7 +273,5 @@ impl Tables {
 
 /// How many numbers of so many bits have so many set.
 fn binomial(bits: u32, set: u32) -> usize {
-    (0..set as usize).fold(1usize, |count, at| {
-        count.saturating_mul(bits as usize - at) / (at + 1)
-    })
+    (0..set as usize).fold(1usize, |count, at| count.saturating_mul(bits as usize - at) / (at + 1))
 }

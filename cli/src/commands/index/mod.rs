@@ -83,8 +83,8 @@ struct Build {
     #[arg(long, value_name = "FORMAT", conflicts_with = "codes", requires = "model", value_parser = vector_format)]
     vectors: Option<VectorFormat>,
 
-    /// Leave out the search structure, without which a search looks at every code: the file is up to half
-    /// as large, and written faster
+    /// Leave out the search structure, without which a search looks at every code: the file is down to a
+    /// quarter as large, and written faster
     #[arg(long)]
     no_structure: bool,
 
