@@ -2,14 +2,20 @@
 //!
 //! `version-1/` holds models as the first version wrote them, one for every method, and an index with
 //! a hash function in it; `version-2/` what came with the second: scales, and functions in files of
-//! their own. `codes.txt` has for each model a line with the codes it gave when it was written, and one
+//! their own; `version-3/` detail bits, and an index with a search structure and vectors. `codes.txt` has for each model a line with the codes it gave when it was written, and one
 //! with those after it had learned on. Files are made once, when their version is new, and never
 //! change.
 
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use hashbrook::{Batch, Features, HashFunction, Index, Labels, Method, Model, Scale};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use hashbrook::{
+    Batch, Dial, Features, HashFunction, Index, Labels, Method, Model, Scale, VectorFormat,
+};
 
 use crate::streams::setup_with;
 
@@ -151,6 +157,62 @@ fn make_files_of_this_version() {
         lines += &format!("{} learned-on {}\n", case.name, codes(&model.hash_function()));
     }
     std::fs::write(folder(WRITTEN).join("codes.txt"), lines).unwrap();
+}
+
+/// Items of the index with a search structure: the rows again and again, as many as one is built for.
+const MANY: usize = 1 << 15;
+
+fn structured() -> PathBuf {
+    folder(3).join("structure.index.gz")
+}
+
+/// Makes the index with a search structure and vectors.
+#[test]
+#[ignore = "writes a file that is kept"]
+fn make_the_index_with_a_structure() {
+    let function = HashFunction::load(folder(3).join("brook-detail.function")).unwrap();
+    let mut index = Index::with_vectors(function, VectorFormat::F16);
+    let (rows, labels) = stream();
+    let rows: Vec<f32> = rows.iter().copied().cycle().take(MANY * DIM).collect();
+    let labels: Vec<u32> = labels.iter().copied().cycle().take(MANY).collect();
+    let ids: Vec<u64> = (0..MANY as u64).collect();
+    let labels = Labels::single(&labels);
+    index.add(&ids, Features::new(&rows, DIM).unwrap(), Some(labels)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    index.save(folder.path().join("a.index")).unwrap();
+    let bytes = std::fs::read(folder.path().join("a.index")).unwrap();
+    let mut gz = GzEncoder::new(std::fs::File::create(structured()).unwrap(), Compression::best());
+    gz.write_all(&bytes).unwrap();
+    gz.finish().unwrap();
+}
+
+#[test]
+fn an_index_with_search_structure_and_vectors_is_used_as_it_was_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.index");
+    let mut bytes = Vec::new();
+    GzDecoder::new(std::fs::File::open(structured()).unwrap()).read_to_end(&mut bytes).unwrap();
+    std::fs::write(&path, bytes).unwrap();
+    let index = Index::open(&path).unwrap();
+    index.verify().unwrap();
+    assert!(index.statistics().structure_bytes > MANY && index.len() == MANY);
+    let mut scan = Index::open(&path).unwrap();
+    scan.allow_search_structures(false);
+    assert_eq!(scan.statistics().structure_bytes, 0);
+    let (rows, _) = stream();
+    let queries = Features::new(&rows, DIM).unwrap();
+    for k in [1, 10, 1000] {
+        assert_eq!(index.search(queries, k).unwrap(), scan.search(queries, k).unwrap());
+    }
+    assert_eq!(index.within(queries, 3).unwrap(), scan.within(queries, 3).unwrap());
+    let dial = Dial::new(3, 1).unwrap();
+    let weighed = |index: &Index| index.dial(dial).search(queries, 50).unwrap();
+    assert_eq!(weighed(&index), weighed(&scan));
+    let ranked = index.rerank(1000).search(queries, 1).unwrap();
+    for row in 0..ROWS {
+        assert_eq!(ranked.row(row)[0].id, row as u64);
+        assert!(ranked.row(row)[0].cosine > 0.999);
+    }
 }
 
 /// The lines of `codes.txt`, by model and moment.
