@@ -55,7 +55,9 @@ impl Nearest {
             candidates[kept] = candidates[at];
             kept += usize::from(items > 0);
             let bin = (distance >> self.shift) as usize;
-            counts[bin] += items as u32;
+            // A file may claim more items than could be counted.
+            let counted = counts[bin].saturating_add(u32::try_from(items).unwrap_or(u32::MAX));
+            let items = (counted - std::mem::replace(&mut counts[bin], counted)) as usize;
             self.below += if bin < self.edge { items } else { 0 };
         }
         candidates.truncate(kept);
