@@ -11,7 +11,6 @@ use pyo3::types::PyDict;
 use crate::arrays::{Rows, codes, matrix, values};
 use crate::errors::exception;
 use crate::labels::{FromPython, Given};
-use crate::watch::Watch;
 
 /// The handwritten digits that come with the library: vectors, and labels.
 #[pyfunction]
@@ -110,7 +109,7 @@ pub fn compare<'py>(
         experiment.run(&mut model, |_| {})
     });
     let checkpoints = checkpoints.map_err(exception)?;
-    Watch::new(None).done(0)?;
+    py.check_signals()?;
     let tables = checkpoints.iter().map(|checkpoint| {
         let table = table(py, &checkpoint.evaluation)?;
         table.set_item("rows", checkpoint.seen)?;

@@ -35,6 +35,8 @@ mod _hashbrook {
     use crate::model::{Model, methods, presets};
     #[pymodule_export]
     use crate::snapshot::Snapshot;
+    #[pymodule_export]
+    use crate::watch::under_way;
 
     use super::*;
 

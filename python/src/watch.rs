@@ -1,11 +1,22 @@
 //! Long calls: in chunks, between which signals are looked at and progress is told.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
 /// How often a long call looks at signals, at most: each time it must wait for its turn with Python's lock.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// How many long calls are under way.
+static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+
+/// How many long calls (`learn`, `encode`, `search`, `within`) are under way in this process, in threads that
+/// do not hold Python's lock.
+#[pyfunction]
+pub fn under_way() -> usize {
+    UNDER_WAY.load(Ordering::SeqCst)
+}
 
 /// Who wants to know how a long call goes on: the user, who may press Ctrl-C, and a progress bar.
 pub struct Watch {
@@ -17,6 +28,7 @@ pub struct Watch {
 impl Watch {
     /// With a progress bar's function, if there is one.
     pub fn new(progress: Option<Py<PyAny>>) -> Self {
+        UNDER_WAY.fetch_add(1, Ordering::SeqCst);
         Watch { progress, last: Instant::now() }
     }
 
@@ -37,6 +49,12 @@ impl Watch {
         });
         self.last = Instant::now();
         looked
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
