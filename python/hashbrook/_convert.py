@@ -13,7 +13,8 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float32]
+from ._types import Bytes, Floats, Numbers
+
 Path = Union[str, "os.PathLike[str]"]
 
 
@@ -53,7 +54,7 @@ def _from_arrow(value: Any) -> npt.NDArray[Any]:
     return np.asarray(value.to_numpy(zero_copy_only=False))
 
 
-def features(value: Any, name: str = "X") -> FloatArray:
+def features(value: Any, name: str = "X") -> Floats:
     """Vectors, one per row, as a C-contiguous array of float32."""
     array = to_array(value)
     if array.dtype == object and array.ndim == 1 and len(array) and np.ndim(array[0]) == 1:
@@ -77,7 +78,7 @@ def features(value: Any, name: str = "X") -> FloatArray:
         return np.ascontiguousarray(array, dtype=np.float32)
 
 
-def codes(value: Any, name: str = "codes") -> npt.NDArray[np.uint8]:
+def codes(value: Any, name: str = "codes") -> Bytes:
     """Packed codes, one per row, as a C-contiguous array of uint8."""
     array = to_array(value)
     if array.dtype != np.uint8 or array.ndim != 2:
@@ -88,7 +89,7 @@ def codes(value: Any, name: str = "codes") -> npt.NDArray[np.uint8]:
     return np.ascontiguousarray(array)
 
 
-def ids(value: Any, name: str = "ids") -> npt.NDArray[np.uint64]:
+def ids(value: Any, name: str = "ids") -> Numbers:
     """Ids: whole numbers from 0 to 2^64 - 1."""
     if isinstance(value, (range, set, frozenset)) or (
         not hasattr(value, "__array__") and not hasattr(value, "__len__") and hasattr(value, "__iter__")

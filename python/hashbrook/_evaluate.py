@@ -46,7 +46,7 @@ def evaluate(
     asked, there = labels(query_labels, "query_labels"), labels(database_labels, "database_labels")
     if asked is None or there is None:
         raise ValueError("evaluation needs labels of the queries and of the database")
-    return native.evaluate(bits, queries, asked, database, there, metrics and list(metrics))
+    return native.evaluate(bits, queries, asked, database, there, None if metrics is None else list(metrics))
 
 
 class Comparison(Sequence["dict[str, Any]"]):

@@ -1,20 +1,30 @@
 """The compiled part of hashbrook: called by the rest of the package, and not by users."""
 
-from typing import Any, Callable, Optional, Union
+from typing import Any, Optional, Union, final
 
 import numpy as np
 import numpy.typing as npt
 
-__version__: str
+from ._types import Bytes, Floats, How, Labels, Numbers, Progress
 
-Floats = npt.NDArray[np.float32]
-Bytes = npt.NDArray[np.uint8]
-Numbers = npt.NDArray[np.uint64]
-Labels = tuple[Union[npt.NDArray[np.int64], list[str]], Optional[Numbers]]
-Progress = Optional[Callable[[int], None]]
-How = tuple[
-    Optional[list[str]], Optional[list[str]], Optional[Numbers], Optional[int], Optional[tuple[int, int, bool]]
+__all__ = [
+    "FormatError",
+    "HashFunction",
+    "Index",
+    "Model",
+    "Snapshot",
+    "__version__",
+    "compare",
+    "digits",
+    "evaluate",
+    "methods",
+    "presets",
+    "time_encode",
+    "time_learn",
+    "time_search",
+    "under_way",
 ]
+__version__: str
 
 class FormatError(ValueError): ...
 
@@ -49,6 +59,7 @@ def time_learn(
 def time_encode(function: HashFunction, rows: Floats) -> float: ...
 def time_search(snapshot: Snapshot, rows: Floats, k: int) -> float: ...
 
+@final
 class HashFunction:
     @staticmethod
     def load(path: str) -> HashFunction: ...
@@ -69,6 +80,7 @@ class HashFunction:
     def prepared(self, rows: Floats) -> Floats: ...
     def parts(self) -> dict[str, Any]: ...
 
+@final
 class Model:
     def __new__(
         cls,
@@ -123,6 +135,7 @@ class Model:
     @property
     def label_names(self) -> list[str]: ...
 
+@final
 class Snapshot:
     def __len__(self) -> int: ...
     @property
@@ -150,6 +163,7 @@ class Snapshot:
     def verify(self) -> None: ...
     def save(self, path: str) -> None: ...
 
+@final
 class Index:
     def __new__(cls, function: HashFunction, vectors: Optional[str] = None) -> Index: ...
     @staticmethod

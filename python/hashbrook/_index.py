@@ -15,6 +15,7 @@ from ._function import HashFunction
 from ._labels import labels, names
 from ._progress import bar
 from ._results import Hits, RankedHits, Within
+from ._types import How
 
 
 class _Filter:
@@ -43,7 +44,7 @@ class _Reader:
         label_weight: Optional[int],
         detail_weight: Optional[int],
         float_query: bool,
-    ) -> native.How:
+    ) -> How:
         dial = None
         if label_weight is not None or detail_weight is not None or float_query:
             one = (1 if weight is None else weight for weight in (label_weight, detail_weight))
@@ -246,7 +247,9 @@ class _Holder(_Reader):
         return len(self._now())
 
     def __contains__(self, id: object) -> bool:
-        return isinstance(id, (int, np.integer)) and 0 <= id < 2**64 and self._now().contains(int(id))
+        if not isinstance(id, (int, np.integer)) or not 0 <= int(id) < 2**64:
+            return False
+        return self._now().contains(int(id))
 
     def _described(self) -> str:
         now = self._now()

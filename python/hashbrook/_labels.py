@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Optional, Union
+from typing import Any, Iterable, Optional
 
 import numpy as np
 import numpy.typing as npt
 
 from ._convert import library_of, to_array
+from ._types import Labels
 
-#: A list of texts or an array of int64, and where the labels of each row end if rows have several.
-Given = tuple[Union[npt.NDArray[np.int64], list[str]], Optional[npt.NDArray[np.uint64]]]
-
-
-def labels(value: Any, name: str = "y") -> Optional[Given]:
+def labels(value: Any, name: str = "y") -> Optional[Labels]:
     """Labels as the compiled part takes them; `None` if there are none.
 
     They go by their texts: 7, 7.0 and "7" are one label. A row without a label has `None`, NaN, "" or an
@@ -104,7 +101,7 @@ def _text(label: Any, name: str) -> str:
     raise TypeError(f"{name} must be texts or whole numbers, not {label!r}")
 
 
-def _sets(rows: Iterable[Iterable[Any]], name: str) -> Given:
+def _sets(rows: Iterable[Iterable[Any]], name: str) -> Labels:
     flat: list[str] = []
     ends: list[int] = []
     for row in rows:
@@ -113,7 +110,7 @@ def _sets(rows: Iterable[Iterable[Any]], name: str) -> Given:
     return flat, np.array(ends, dtype=np.uint64)
 
 
-def _indicators(array: npt.NDArray[Any], name: str) -> Given:
+def _indicators(array: npt.NDArray[Any], name: str) -> Labels:
     try:
         numbers = array.astype(np.float64)
     except (TypeError, ValueError):
