@@ -9,27 +9,41 @@ import pytest
 from hashbrook import Model
 from hashbrook._recipe import codes, constants
 
+#: What functions are made by, their dimension, and the lift that they come to.
 FUNCTIONS = {
-    "compact": {"method": "brook", "anchors": 300},
-    "compact_reduced": {"method": "brook", "anchors": 1000, "detail": 0.5},
-    "full": {"method": "brook", "anchors": 200, "precision": "full"},
-    "linear": {"method": "brook", "lift": "none"},
-    "scaled": {"method": "brook", "anchors": 100, "scale": "standard"},
-    "as_they_are": {"method": "bsodh", "center": None, "unit": False},
-    "rbf": {"method": "hmoh", "anchors": 60, "lift": "rbf"},
-    "okh": {"method": "okh", "anchors": 60},
-    "offset": {"method": "itq"},
-    "odd": {"method": "brook", "bits": 21, "anchors": 50},
+    "compact": ({"anchors": 300, "precision": "compact"}, 64, "compact"),
+    "compact_reduced": ({"anchors": 300, "precision": "compact", "detail": 0.5}, 300, "compact"),
+    "compact_deep": ({"anchors": 200, "precision": "compact", "scale": "standard"}, 1200, "compact"),
+    "full": ({"anchors": 200, "precision": "full"}, 64, "rbf"),
+    "scaled": ({"anchors": 100, "scale": "standard"}, 64, "rbf"),
+    "linear": ({"lift": "none"}, 64, "identity"),
+    "as_they_are": ({"method": "bsodh", "center": None, "unit": False}, 64, "identity"),
+    "rbf": ({"method": "hmoh", "anchors": 60, "lift": "rbf"}, 64, "rbf"),
+    "okh": ({"method": "okh", "anchors": 60}, 64, "rbf"),
+    "offset": ({"method": "itq"}, 64, "identity"),
+    "odd": ({"bits": 21, "anchors": 50}, 64, "rbf"),
 }
 
 
 @pytest.fixture(scope="module", params=FUNCTIONS)
 def made(request, digits):
     X, y = digits
-    model = Model(**{"dim": 64, "bits": 64, "warmup": 1000, **FUNCTIONS[request.param]})
+    how, dim, lift = FUNCTIONS[request.param]
+    rng = np.random.default_rng(1)
+    if dim > 1000:
+        # Nothing that a few directions would hold.
+        X = rng.normal(size=(1797, dim)) + 2.0 * rng.normal(size=(10, dim))[y]
+    elif dim > 64:
+        X = X @ rng.normal(size=(64, dim)) + rng.normal(size=(1797, dim))
+    X = X.astype(np.float32)
+    model = Model(**{"dim": dim, "bits": 64, "warmup": 1000, **how})
     model.learn(X, y, batch=300)
-    rows = np.vstack([X, np.zeros((1, 64), dtype=np.float32), X[:300] * 1.37 - 2.5, X[:1] * 1e-20])
-    return model.hash_function(), np.ascontiguousarray(rows, dtype=np.float32)
+    function = model.hash_function()
+    parts = function.parts()
+    assert parts["lift"] == lift
+    assert ("directions" in parts and len(parts["directions"]) > 0) == (request.param == "compact_reduced")
+    rows = np.vstack([X, np.zeros((1, dim)), X[:300] * 1.37 - 2.5, X[:1] * 1e-20])
+    return function, np.ascontiguousarray(rows, dtype=np.float32)
 
 
 def count_differences(function, rows, found):

@@ -128,6 +128,9 @@ def test_reranking_and_dials(digits):
     bits = np.unpackbits(function.encode(X), axis=1, bitorder="little")
     differ = bits[:20, None, :] != bits[(heavy.ids // 3).astype(int)]
     assert (heavy.distances == (differ * np.where(label, 4, 1)).sum(axis=2)).all()
+    # A query that is sure of no bit more than of another counts them in steps of 1/64.
+    counted = index.search(X[:20], 1797, float_query=True).distances
+    assert counted.max() > 64 * 8 and (counted % 64 != 0).any()
     soft = index.search(X[:20], 5, float_query=True, rerank=50)
     assert (soft.ids[:, 0] == np.arange(20) * 3).all()
     with pytest.raises(ValueError, match="keeps no vectors"):

@@ -108,3 +108,12 @@ def test_neighbours_are_those_of_scikit_learn(digits, given):
         ours.kneighbors(queries, 5000)
     assert (ours.kneighbors(queries, return_distance=False) == rows).all()
     assert len(ours.radius_neighbors(queries, return_distance=False)) == len(near)
+
+
+def test_a_row_among_many_equal_ones_is_not_its_own_neighbour():
+    bits = np.zeros((9, 8))
+    bits[8, 0] = 1
+    distances, rows = HammingNeighbors().fit(bits).kneighbors(n_neighbors=3)
+    assert (rows != np.arange(9)[:, None]).all() and (np.diff(np.sort(rows)) > 0).all()
+    assert rows[7].tolist() == rows[8].tolist() == [0, 1, 2] and rows[0].tolist() == [1, 2, 3]
+    assert (distances[:8] == 0).all() and (distances[8] == 1).all()
