@@ -60,16 +60,14 @@ pub fn matrix<'py, T: numpy::Element>(
     PyArray1::from_vec(py, values).reshape([rows, columns])
 }
 
-/// A list of one value, to be filled in.
+/// An empty list with room for rows of so many columns.
 ///
 /// # Errors
-/// `MemoryError`, when there is not room for as many.
-pub fn filled<T: Copy>(value: T, rows: usize, columns: usize) -> PyResult<Vec<T>> {
+/// `MemoryError`, when there is not the room.
+pub fn with_room<T>((rows, columns): (usize, usize)) -> PyResult<Vec<T>> {
     let mut values = Vec::new();
     let room = rows.checked_mul(columns).filter(|&room| values.try_reserve_exact(room).is_ok());
-    let room = room.ok_or_else(|| {
+    room.map(|_| values).ok_or_else(|| {
         PyMemoryError::new_err(format!("there is not the memory for {rows} x {columns} results"))
-    })?;
-    values.resize(room, value);
-    Ok(values)
+    })
 }

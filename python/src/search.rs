@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::arrays::{Rows, codes, features, filled, matrix, values};
+use crate::arrays::{Rows, codes, features, matrix, values, with_room};
 use crate::errors::exception;
 use crate::labels::Given;
 use crate::watch::{Watch, chunks};
@@ -201,30 +201,25 @@ impl Arrays {
         take: impl Fn(&H) -> (u64, u32, f32),
         ranked: bool,
     ) -> PyResult<Arrays> {
-        let (rows, columns) = match goal {
-            Goal::Nearest(k) => (hits.len(), k),
-            Goal::Within(_) => (1, hits.all().len()),
+        let (room, columns) = match goal {
+            Goal::Nearest(k) => ((hits.len(), k), Some(k)),
+            Goal::Within(_) => ((1, hits.all().len()), None),
         };
-        let mut ids = filled(NO_ID, rows, columns)?;
-        let mut distances = filled(NO_DISTANCE, rows, columns)?;
-        let mut cosines = if ranked { filled(f32::NAN, rows, columns)? } else { Vec::new() };
-        let mut put = |place: usize, hit: &H| {
-            let (id, distance, cosine) = take(hit);
-            (ids[place], distances[place]) = (id, distance);
+        let (mut ids, mut distances) = (with_room(room)?, with_room(room)?);
+        let mut cosines = if ranked { with_room(room)? } else { Vec::new() };
+        for row in hits.iter() {
+            let end = columns.map_or(ids.len() + row.len(), |k| ids.len() + k);
+            ids.extend(row.iter().map(|hit| take(hit).0));
+            ids.resize(end, NO_ID);
+            distances.extend(row.iter().map(|hit| take(hit).1));
+            distances.resize(end, NO_DISTANCE);
             if ranked {
-                cosines[place] = cosine;
+                cosines.extend(row.iter().map(|hit| take(hit).2));
+                cosines.resize(end, f32::NAN);
             }
-        };
-        match goal {
-            Goal::Nearest(k) => {
-                for (row, hits) in hits.iter().enumerate() {
-                    hits.iter().enumerate().for_each(|(at, hit)| put(row * k + at, hit));
-                }
-            }
-            Goal::Within(_) => hits.all().iter().enumerate().for_each(|(at, hit)| put(at, hit)),
         }
         Ok(Arrays {
-            columns: matches!(goal, Goal::Nearest(_)).then_some(columns),
+            columns,
             offsets: hits.offsets().iter().map(|&offset| offset as i64).collect(),
             ids,
             distances,
