@@ -39,8 +39,9 @@ from . import datasets
 from ._evaluate import Comparison, compare, evaluate
 from ._function import HashFunction
 from ._hashbrook import FormatError, __version__, methods, presets
-from ._index import Index, Snapshot, View
+from ._index import Index
 from ._model import Model
+from ._reader import Snapshot, View
 from ._results import NO_DISTANCE, NO_ID, Hits, RankedHits, Within
 
 __all__ = [

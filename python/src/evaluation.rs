@@ -10,11 +10,15 @@ use pyo3::types::PyDict;
 
 use crate::arrays::{Rows, codes, matrix, values};
 use crate::errors::exception;
+use crate::fork;
 use crate::labels::{FromPython, Given};
+
+/// Vectors, and a label for each.
+type Labelled<'py> = (Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<i64>>);
 
 /// The handwritten digits that come with the library: vectors, and labels.
 #[pyfunction]
-pub fn digits(py: Python<'_>) -> PyResult<(Bound<'_, PyArray2<f32>>, Bound<'_, PyArray1<i64>>)> {
+pub fn digits(py: Python<'_>) -> PyResult<Labelled<'_>> {
     let Digits { features, labels } = hashbrook::dataset::digits();
     let labels = labels.into_iter().map(i64::from).collect();
     Ok((matrix(py, features, Digits::DIM)?, PyArray1::from_vec(py, labels)))
@@ -52,6 +56,7 @@ pub fn evaluate<'py>(
     names: Option<Vec<String>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (queries, database): (Codes, Codes) = (codes(&queries, bits)?, codes(&database, bits)?);
+    fork::check()?;
     let metrics = metrics(names)?;
     let mut known = LabelNames::new();
     let mut number = |(labels, ends)| Given::new(&labels, ends)?.number(&mut known);
@@ -82,6 +87,7 @@ pub fn compare<'py>(
     names: Option<Vec<String>>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let method: Method = crate::model::method(&method.0, method.1.as_deref(), &method.2)?;
+    fork::check()?;
     let metrics = metrics(names)?;
     let (rows, dim) = values(&data)?;
     let mut known = LabelNames::new();

@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrays::{Rows, features, matrix, values};
 use crate::errors::exception;
+use crate::fork;
 use crate::labels::texts;
 use crate::watch::{Watch, chunks};
 
@@ -68,6 +69,7 @@ impl HashFunction {
         rows: Rows<'py>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<u8>>> {
+        fork::check()?;
         let rows = values(&rows)?;
         let width = self.0.bits().div_ceil(8);
         let bytes = py.detach(|| {
@@ -89,6 +91,7 @@ impl HashFunction {
         py: Python<'py>,
         rows: Rows<'py>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        fork::check()?;
         let rows = values(&rows)?;
         let projected =
             py.detach(|| self.0.project(features(rows, self.0.dim())?).map_err(exception))?;
@@ -100,6 +103,7 @@ impl HashFunction {
         py: Python<'py>,
         rows: Rows<'py>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        fork::check()?;
         let rows = values(&rows)?;
         let prepared =
             py.detach(|| self.0.prepared(features(rows, self.0.dim())?).map_err(exception))?;

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Rows, codes, features, values};
 use crate::errors::{broken, exception};
+use crate::fork;
 use crate::function::HashFunction;
 use crate::labels::{FromPython, Given, given};
 use crate::snapshot::Snapshot;
@@ -41,6 +42,7 @@ impl Index {
         py: Python<'_>,
         change: impl FnOnce(&mut hashbrook::Index) -> PyResult<T> + Send,
     ) -> PyResult<T> {
+        fork::check()?;
         py.detach(|| {
             let mut index = self.writer.lock().map_err(broken)?;
             let changed = change(&mut index)?;

@@ -7,6 +7,7 @@
 mod arrays;
 mod errors;
 mod evaluation;
+mod fork;
 mod function;
 mod index;
 mod labels;

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::arrays::{Rows, features, values};
 use crate::errors::{broken, exception};
+use crate::fork;
 use crate::function::HashFunction;
 use crate::labels::{FromPython, Given, given, texts};
 use crate::watch::{Watch, chunks};
@@ -76,6 +77,7 @@ impl Model {
         py: Python<'_>,
         read: impl FnOnce(&hashbrook::Model) -> T + Send,
     ) -> PyResult<T> {
+        fork::check()?;
         self.expect_free()?;
         py.detach(|| Ok(read(&*self.model.read().map_err(broken)?)))
     }
@@ -85,6 +87,7 @@ impl Model {
         py: Python<'_>,
         change: impl FnOnce(&mut hashbrook::Model) -> PyResult<T> + Send,
     ) -> PyResult<T> {
+        fork::check()?;
         self.expect_free()?;
         py.detach(|| {
             let mut model = self.model.write().map_err(broken)?;

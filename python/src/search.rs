@@ -8,6 +8,7 @@ use pyo3::types::PyTuple;
 
 use crate::arrays::{Rows, codes, features, matrix, values, with_room};
 use crate::errors::exception;
+use crate::fork;
 use crate::labels::Given;
 use crate::watch::{Watch, chunks};
 
@@ -73,6 +74,7 @@ pub fn search<'py>(
     how: How<'py>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
+    fork::check()?;
     let (labels, without, ids, rerank, dial) = how;
     let names = snapshot.label_names();
     let known = |labels: Bound<'py, PyAny>| Ok::<_, PyErr>(Given::new(&labels, None)?.known(names));

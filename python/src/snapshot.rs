@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::errors::exception;
+use crate::fork;
 use crate::function::HashFunction;
 use crate::labels::texts;
 use crate::search::{Goal, How, Queries, search};
@@ -122,10 +123,12 @@ impl Snapshot {
     }
 
     fn duplicates(&self, py: Python<'_>, radius: u32) -> PyResult<Vec<Vec<u64>>> {
+        fork::check()?;
         py.detach(|| self.0.duplicates(radius)).map_err(exception)
     }
 
     fn build_search_structures(&self, py: Python<'_>) -> PyResult<()> {
+        fork::check()?;
         py.detach(|| self.0.build_search_structures()).map_err(exception)
     }
 
@@ -134,6 +137,7 @@ impl Snapshot {
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        fork::check()?;
         py.detach(|| self.0.save(path)).map_err(exception)
     }
 }

@@ -1,5 +1,8 @@
 """Threads: calls run side by side, and give right answers while others change what they ask."""
 
+import multiprocessing
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -138,3 +141,41 @@ def test_models_merged_into_each_other_do_not_wait_for_ever(digits):
                 assert "the very same" in str(error) or "cannot be merged" in str(error)
 
         run(lambda: merge(a, b), lambda: merge(b, a))
+
+
+FORK = """
+import os
+import hashbrook
+
+X, y = hashbrook.datasets.digits()
+function = hashbrook.Model("lsh", dim=64).hash_function()
+{before}
+if os.fork() == 0:
+    try:
+        index = hashbrook.Index(function)
+        index.add(range(len(X)), X)
+        print(index.search(X[:1], 1).ids, flush=True)
+    except RuntimeError as error:
+        print(error, flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_copies_of_a_process_say_so_and_do_not_wait_for_ever():
+    def told(before):
+        run = subprocess.run([sys.executable, "-c", FORK.format(before=before)], capture_output=True, text=True,
+                             timeout=120)
+        return run.stdout
+
+    assert "is a copy (fork) of one that has used hashbrook" in told("function.encode(X)")
+
+
+def _encode(rows):
+    return Model("lsh", dim=64).hash_function().encode(rows)
+
+
+def test_processes_started_anew_compute(digits):
+    X, _ = digits
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert (pool.apply(_encode, (X,)) == _encode(X)).all()
