@@ -19,7 +19,7 @@ from hashbrook import Index, Model, _hashbrook
 
 ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-DIM, BITS, QUERIES, K = 128, 64, 20_000, 10
+DIM, BITS, QUERIES, K = 128, 64, 200_000, 10
 
 
 def compare(name, rounds, here, there):
@@ -70,13 +70,14 @@ def main():
     linear, default = Model("brook", dim=DIM, bits=BITS, **parameters), Model("brook", dim=DIM, bits=BITS)
     for model in (linear, default):
         model.learn(X[few], y[few])
-    for name, model in (("linear", linear), ("by the default", default)):
+    part = X[: min(ROWS, 100_000)]
+    for name, model, rows in (("linear", linear, X), ("by the default, 100,000 rows", default, part)):
         h = model.hash_function()
         compare(
             f"`encode`, {name}",
             ROUNDS,
-            lambda: h.encode(X),
-            lambda: _hashbrook.time_encode(h._native, X),
+            lambda: h.encode(rows),
+            lambda: _hashbrook.time_encode(h._native, rows),
         )
     h = linear.hash_function()
     index = Index(h)
