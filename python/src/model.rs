@@ -16,7 +16,7 @@ use crate::errors::{broken, exception};
 use crate::fork;
 use crate::function::HashFunction;
 use crate::labels::{FromPython, Given, given, texts};
-use crate::watch::{Watch, chunks};
+use crate::watch::Watch;
 
 /// A method at work. One thread at a time changes it; others wait, without holding Python up.
 #[pyclass(frozen, module = "hashbrook._hashbrook")]
@@ -349,10 +349,9 @@ fn learn(
     };
     let mut any = false;
     // No rows are a batch, too.
-    let first = (rows.is_empty() || batch.is_none()).then_some(0..rows.len());
-    let others = chunks(if first.is_some() { 0 } else { rows.len() }, batch.unwrap_or(1));
-    for range in first.into_iter().chain(others) {
-        let start = range.start;
+    let (total, batch) = (rows.len(), batch.unwrap_or(rows.len()).max(1));
+    for start in (0..total.max(1)).step_by(batch) {
+        let range = start..total.min(start.saturating_add(batch));
         let mut stopped = Ok(());
         let learned = model.learn_while(all.slice(range), |rows| {
             stopped = watch.done(start + rows);

@@ -44,12 +44,6 @@ pub type How<'py> = (
     Option<(u32, u32, bool)>,
 );
 
-/// One kind of hit or the other.
-enum Found {
-    Plain(Hits<Hit>),
-    Ranked(Hits<RankedHit>),
-}
-
 /// Queries as the library takes them.
 enum Asked<'a> {
     Vectors(Features<'a>),
@@ -116,7 +110,7 @@ pub fn search<'py>(
         if let Some(dial) = dial {
             view = view.dial(dial);
         }
-        Arrays::of(&found(&view, &asked, goal, rerank, &mut Watch::new(progress))?, goal)
+        found(&view, &asked, goal, rerank, &mut Watch::new(progress))
     })?;
     arrays.into_python(py)
 }
@@ -127,12 +121,9 @@ fn found(
     goal: Goal,
     rerank: Option<usize>,
     watch: &mut Watch,
-) -> PyResult<Found> {
-    let mut plain = Hits::default();
-    let mut ranked = Hits::default();
-    // No queries are searched, too: what is wrong with the rest should show.
-    let none = (asked.len() == 0).then_some(0..0);
-    for chunk in none.into_iter().chain(chunks(asked.len(), QUERIES_AT_ONCE)) {
+) -> PyResult<Arrays> {
+    let mut arrays = Arrays::new(asked.len(), goal, rerank.is_some())?;
+    for chunk in chunks(asked.len(), QUERIES_AT_ONCE) {
         watch.done(chunk.start)?;
         match (asked, rerank) {
             (Asked::Codes(_), Some(_)) => {
@@ -142,37 +133,61 @@ fn found(
             }
             (Asked::Codes(codes), None) => {
                 // Most often all of them, which need not be copied.
-                let some =
-                    (chunk.len() < codes.len()).then(|| codes.select(&chunk.collect::<Vec<_>>()));
+                let all = chunk.len() == codes.len();
+                let some = (!all).then(|| codes.select(&chunk.collect::<Vec<_>>()));
                 let codes = some.as_ref().unwrap_or(codes);
-                plain.append(
-                    match goal {
-                        Goal::Nearest(k) => view.search_codes(codes, k),
-                        Goal::Within(radius) => view.within_codes(codes, radius),
-                    }
-                    .map_err(exception)?,
-                );
+                let hits = match goal {
+                    Goal::Nearest(k) => view.search_codes(codes, k),
+                    Goal::Within(radius) => view.within_codes(codes, radius),
+                };
+                arrays.append(&hits.map_err(exception)?);
             }
-            (Asked::Vectors(features), None) => plain.append(
-                match goal {
+            (Asked::Vectors(features), None) => {
+                let hits = match goal {
                     Goal::Nearest(k) => view.search(features.slice(chunk), k),
                     Goal::Within(radius) => view.within(features.slice(chunk), radius),
-                }
-                .map_err(exception)?,
-            ),
+                };
+                arrays.append(&hits.map_err(exception)?);
+            }
             (Asked::Vectors(features), Some(candidates)) => {
                 let view = view.rerank(candidates);
-                ranked.append(
-                    match goal {
-                        Goal::Nearest(k) => view.search(features.slice(chunk), k),
-                        Goal::Within(radius) => view.within(features.slice(chunk), radius),
-                    }
-                    .map_err(exception)?,
-                );
+                let hits = match goal {
+                    Goal::Nearest(k) => view.search(features.slice(chunk), k),
+                    Goal::Within(radius) => view.within(features.slice(chunk), radius),
+                };
+                let hits = hits.map_err(exception)?;
+                arrays.append(&hits);
+                arrays.append_cosines(&hits);
             }
         }
     }
-    Ok(if rerank.is_some() { Found::Ranked(ranked) } else { Found::Plain(plain) })
+    Ok(arrays)
+}
+
+/// What every kind of hit has.
+trait Found {
+    fn id(&self) -> u64;
+    fn distance(&self) -> u32;
+}
+
+impl Found for Hit {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn distance(&self) -> u32 {
+        self.distance
+    }
+}
+
+impl Found for RankedHit {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn distance(&self) -> u32 {
+        self.distance
+    }
 }
 
 /// What was found, column by column.
@@ -186,47 +201,41 @@ struct Arrays {
 }
 
 impl Arrays {
-    fn of(found: &Found, goal: Goal) -> PyResult<Arrays> {
-        match found {
-            Found::Plain(hits) => {
-                Arrays::from(hits, goal, |hit| (hit.id, hit.distance, 0.0), false)
-            }
-            Found::Ranked(hits) => {
-                Arrays::from(hits, goal, |hit| (hit.id, hit.distance, hit.cosine), true)
-            }
+    /// With room for what so many queries will find, where that is known.
+    fn new(queries: usize, goal: Goal, ranked: bool) -> PyResult<Arrays> {
+        let (columns, room) = match goal {
+            Goal::Nearest(k) => (Some(k), (queries, k)),
+            Goal::Within(_) => (None, (0, 0)),
+        };
+        Ok(Arrays {
+            columns,
+            offsets: vec![0],
+            ids: with_room(room)?,
+            distances: with_room(room)?,
+            cosines: ranked.then(|| with_room(room)).transpose()?,
+        })
+    }
+
+    /// Appends what further queries found.
+    fn append<H: Found>(&mut self, hits: &Hits<H>) {
+        for row in hits.iter() {
+            let end = self.ids.len() + self.columns.unwrap_or(row.len());
+            self.ids.extend(row.iter().map(H::id));
+            self.ids.resize(end, NO_ID);
+            self.distances.extend(row.iter().map(H::distance));
+            self.distances.resize(end, NO_DISTANCE);
+            self.offsets.push(end as i64);
         }
     }
 
-    fn from<H>(
-        hits: &Hits<H>,
-        goal: Goal,
-        take: impl Fn(&H) -> (u64, u32, f32),
-        ranked: bool,
-    ) -> PyResult<Arrays> {
-        let (room, columns) = match goal {
-            Goal::Nearest(k) => ((hits.len(), k), Some(k)),
-            Goal::Within(_) => ((1, hits.all().len()), None),
-        };
-        let (mut ids, mut distances) = (with_room(room)?, with_room(room)?);
-        let mut cosines = if ranked { with_room(room)? } else { Vec::new() };
+    /// Appends the cosines of hits that were appended.
+    fn append_cosines(&mut self, hits: &Hits<RankedHit>) {
+        let Some(cosines) = &mut self.cosines else { return };
         for row in hits.iter() {
-            let end = columns.map_or(ids.len() + row.len(), |k| ids.len() + k);
-            ids.extend(row.iter().map(|hit| take(hit).0));
-            ids.resize(end, NO_ID);
-            distances.extend(row.iter().map(|hit| take(hit).1));
-            distances.resize(end, NO_DISTANCE);
-            if ranked {
-                cosines.extend(row.iter().map(|hit| take(hit).2));
-                cosines.resize(end, f32::NAN);
-            }
+            let end = cosines.len() + self.columns.unwrap_or(row.len());
+            cosines.extend(row.iter().map(|hit| hit.cosine));
+            cosines.resize(end, f32::NAN);
         }
-        Ok(Arrays {
-            columns,
-            offsets: hits.offsets().iter().map(|&offset| offset as i64).collect(),
-            ids,
-            distances,
-            cosines: ranked.then_some(cosines),
-        })
     }
 
     fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {

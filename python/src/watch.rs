@@ -58,7 +58,34 @@ impl Drop for Watch {
     }
 }
 
-/// The ranges that rows are cut into.
-pub fn chunks(rows: usize, at_once: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
-    (0..rows).step_by(at_once).map(move |start| start..rows.min(start + at_once))
+/// The ranges that rows are cut into, where what comes out does not depend on it: they grow until one takes as
+/// long as the time between two looks at signals, so that threads seldom wait for each other.
+pub struct Chunks {
+    rows: usize,
+    start: usize,
+    at_once: usize,
+    last: Option<Instant>,
+}
+
+/// Chunks of rows, the first of them so large, if there are as many. No rows are one chunk, too: what is wrong
+/// with the rest should show.
+pub fn chunks(rows: usize, first: usize) -> Chunks {
+    Chunks { rows, start: 0, at_once: first, last: None }
+}
+
+impl Iterator for Chunks {
+    type Item = std::ops::Range<usize>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.last.is_some_and(|last| last.elapsed() < PAUSE / 2) {
+            self.at_once *= 2;
+        }
+        if self.start == self.rows && self.last.is_some() {
+            return None;
+        }
+        self.last = Some(Instant::now());
+        let start = self.start;
+        self.start = self.rows.min(start.saturating_add(self.at_once));
+        Some(start..self.start)
+    }
 }
