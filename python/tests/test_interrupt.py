@@ -28,6 +28,15 @@ def stopped(call):
     except KeyboardInterrupt:
         return True
     return False
+
+def stopped_in_its_midst(call):
+    # Python raises what was signalled at the latest when a call is over: that it was over sooner tells.
+    start = time.perf_counter()
+    call()
+    whole = time.perf_counter() - start
+    start = time.perf_counter()
+    assert stopped(call)
+    assert time.perf_counter() - start < whole / 2
 """
 
 CALLS = {
@@ -50,15 +59,15 @@ again.learn(X[:rows - 2000], y[:rows - 2000])
 assert model.hash_function() == again.hash_function()
 """,
     "encode": """
-rows = np.tile(X, (20, 1))
-assert stopped(lambda: function.encode(rows))
+rows = np.tile(X, (6, 1))
+stopped_in_its_midst(lambda: function.encode(rows))
 """,
     "search": """
 index = Index(function)
 index.allow_search_structures(False)
 index.add(range(60_000), X)
 rows = np.tile(X, (20, 1))
-assert stopped(lambda: index.search(rows, 100))
+stopped_in_its_midst(lambda: index.search(rows[:100_000], 100))
 assert stopped(lambda: index.within(rows, 20))
 assert len(index.search(X[:2], 3).ids) == 2
 """,
