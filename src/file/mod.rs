@@ -46,7 +46,8 @@ impl AtomicFile {
         let folder = folder(&destination);
         if !folder.is_dir() {
             let problem = format!("there is no folder {}", folder.display());
-            return Err(Error::malformed(path, problem));
+            let cause = std::io::Error::new(std::io::ErrorKind::NotFound, problem);
+            return Err(Error::Io { path: path.to_path_buf(), cause });
         }
         let replaced = fs::metadata(&destination).ok();
         let created = Temporary::create(&destination, replaced.as_ref());

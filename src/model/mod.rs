@@ -2,6 +2,7 @@
 
 mod description;
 mod file;
+mod large;
 mod preparation;
 mod setup;
 mod start;

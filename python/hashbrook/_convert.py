@@ -1,0 +1,128 @@
+"""What users have, as arrays that the compiled part takes.
+
+Vectors are taken without a copy when they are a C-contiguous numpy array of float32. Everything else is
+converted to one: other types of numbers, other orders in memory, lists, frames and columns of pandas and
+polars, and Arrow arrays and tables. None of these libraries is imported for that.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from ._types import Bytes, Floats, Numbers
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+def library_of(value: Any) -> str:
+    """The library that a value's type comes from."""
+    return type(value).__module__.partition(".")[0]
+
+
+def to_array(value: Any) -> npt.NDArray[Any]:
+    """Any kind of column or matrix as a numpy array; copied only where it must be."""
+    if isinstance(value, np.ndarray):
+        return value
+    if library_of(value) == "pyarrow":
+        return _from_arrow(value)
+    if library_of(value) == "polars":
+        return np.asarray(value.to_numpy())
+    if library_of(value) == "scipy" and hasattr(value, "toarray"):
+        raise TypeError("vectors are dense here: give the sparse matrix as an array (toarray())")
+    return np.asarray(value)
+
+
+def _from_arrow(value: Any) -> npt.NDArray[Any]:
+    if hasattr(value, "columns") and hasattr(value, "schema"):
+        return np.stack([_from_arrow(column) for column in value.columns], axis=1)
+    if hasattr(value, "combine_chunks"):
+        chunks = value.combine_chunks()
+        # One chunk, or in older versions a list of chunks.
+        return _from_arrow(chunks if not hasattr(chunks, "chunks") else chunks.chunk(0))
+    if hasattr(value, "dictionary_decode"):
+        value = value.dictionary_decode()
+    if hasattr(value.type, "value_type"):
+        rows = len(value)
+        flat = value.flatten()
+        if value.null_count or (rows and len(flat) % rows):
+            raise ValueError("rows of a list column must all be there, and of one length")
+        return _from_arrow(flat).reshape(rows, -1)
+    return np.asarray(value.to_numpy(zero_copy_only=False))
+
+
+def features(value: Any, name: str = "X") -> Floats:
+    """Vectors, one per row, as a C-contiguous array of float32."""
+    array = to_array(value)
+    if array.dtype == object and array.ndim == 1 and len(array) and np.ndim(array[0]) == 1:
+        # A column of lists, or of vectors.
+        array = np.stack([np.asarray(row, dtype=np.float32) for row in array])
+    if array.ndim != 2:
+        shape = "x".join(map(str, array.shape)) or "a single number"
+        hint = "; for one vector, give a list of it: [x]" if array.ndim == 1 else ""
+        raise ValueError(f"{name} must have rows of vectors (2 dimensions), not {shape}{hint}")
+    if array.dtype.kind not in "fiub" and array.dtype != object:
+        raise TypeError(f"{name} must have numbers, not {array.dtype}")
+    if array.dtype == np.float32 and array.flags.c_contiguous and array.flags.aligned:
+        return array if type(array) is np.ndarray else np.asarray(array)
+    if array.dtype == object:
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as problem:
+            raise type(problem)(f"{name} must have numbers: {problem}") from None
+    with np.errstate(over="ignore", invalid="ignore"):
+        # What is beyond float32 becomes infinite, and is told by its row and column.
+        return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def codes(value: Any, name: str = "codes") -> Bytes:
+    """Packed codes, one per row, as a C-contiguous array of uint8."""
+    array = to_array(value)
+    if array.dtype != np.uint8 or array.ndim != 2:
+        raise TypeError(
+            f"{name} must be uint8 of 2 dimensions, as encode gives them, "
+            f"not {array.dtype} of {array.ndim}"
+        )
+    return np.ascontiguousarray(array)
+
+
+def ids(value: Any, name: str = "ids") -> Numbers:
+    """Ids: whole numbers from 0 to 2^64 - 1."""
+    if isinstance(value, (range, set, frozenset)) or (
+        not hasattr(value, "__array__") and not hasattr(value, "__len__") and hasattr(value, "__iter__")
+    ):
+        value = list(value)
+    if isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be a list or an array, not a number; for one, give [{value}]")
+    array = to_array(value)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, not {array.ndim}")
+    if not len(array):
+        return np.zeros(0, dtype=np.uint64)
+    if array.dtype == object or array.dtype.kind == "f":
+        # Numbers of mixed size become objects, or lose their last digits: one by one, then.
+        if array.dtype.kind == "f" and isinstance(value, np.ndarray):
+            raise TypeError(f"{name} must be whole numbers, not {array.dtype}")
+        try:
+            return np.array([_id(one, name) for one in value], dtype=np.uint64)
+        except OverflowError:
+            raise ValueError(f"{name} must be from 0 to 2^64 - 1") from None
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be whole numbers, not {array.dtype}")
+    if array.dtype.kind == "i" and int(array.min()) < 0:
+        raise ValueError(f"{name} must be from 0 to 2^64 - 1, not {int(array.min())}")
+    return np.ascontiguousarray(array, dtype=np.uint64)
+
+
+def _id(value: Any, name: str) -> int:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+        raise TypeError(f"{name} must be whole numbers, not {value!r}")
+    return int(value)
+
+
+def path(value: Path) -> str:
+    """A path as the operating system takes it."""
+    return os.fspath(value)

@@ -1,0 +1,155 @@
+"""Index: ids with their codes, searched by Hamming distance."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any, Literal, Optional
+
+from . import _hashbrook as native
+from ._convert import Path, codes, features, ids, path
+from ._function import HashFunction
+from ._labels import labels
+from ._reader import Holder, Snapshot
+
+
+class Index(Holder):
+    """Items found by how near their codes are to a query's: exact, complete, and in a fixed order.
+
+    >>> import hashbrook
+    >>> X, y = hashbrook.datasets.digits()
+    >>> model = hashbrook.Model("brook", dim=64)
+    >>> model.learn(X, y)
+    >>> index = hashbrook.Index(model.hash_function(), vectors="f16")
+    >>> index.add(range(len(X)), X, y)
+    >>> index
+    <Index: 1797 items, 64 bits, of vectors of 64 dimensions, which are kept as f16>
+    >>> ids, distances = index.search(X[:3], 5)
+    >>> ids.shape, distances.dtype
+    ((3, 5), dtype('uint32'))
+    >>> sevens = index.filtered(labels=[7]).search(X[:1], 5)
+    >>> index.labels_of(sevens.ids[0])
+    [['7'], ['7'], ['7'], ['7'], ['7']]
+    >>> index.search(X[:1], 1, rerank=100).ids
+    array([[0]], dtype=uint64)
+
+    ``Index(h)`` keeps codes in memory, ``Index(h, vectors="f16")`` the vectors as well ("i8": in half the
+    room), and :meth:`of_codes` takes codes of any origin. :meth:`open` searches in a file, :meth:`edit` changes
+    one, :meth:`load` copies one into memory.
+
+    Searches see the latest change and never wait for one that is under way, so that threads may search
+    while another adds; :meth:`snapshot` stays as it is.
+    """
+
+    __slots__ = ("_native", "_path")
+
+    def __init__(self, function: HashFunction, *, vectors: Optional[Literal["f16", "i8"]] = None) -> None:
+        self._native = native.Index(function._native, vectors)
+        self._path: Optional[str] = None
+
+    @classmethod
+    def _of(cls, index: native.Index, path_: Optional[str] = None) -> Index:
+        made = cls.__new__(cls)
+        made._native = index
+        made._path = path_
+        return made
+
+    @classmethod
+    def of_codes(cls, bits: int) -> Index:
+        """An index in memory for codes of a length.
+
+        >>> import numpy, hashbrook
+        >>> index = hashbrook.Index.of_codes(8)
+        >>> index.add_codes([10, 20, 30], numpy.array([[0b0000], [0b0001], [0b0111]], dtype="uint8"))
+        >>> found = index.search_codes(numpy.array([[0b0011]], dtype="uint8"), 2)
+        >>> found.ids, found.distances
+        (array([[20, 30]], dtype=uint64), array([[1, 1]], dtype=uint32))
+        """
+        return cls._of(native.Index.of_codes(bits))
+
+    @classmethod
+    def open(cls, path_: Path) -> Index:
+        """Opens a file to search in it; any number of processes can. It is mapped: replace it with ``mv``, never
+        with ``cp``."""
+        return cls._of(native.Index.open(path(path_)), path(path_))
+
+    @classmethod
+    def edit(cls, path_: Path) -> Index:
+        """Opens a file to change it, which one process can at a time. A change is in the file when the call
+        returns."""
+        return cls._of(native.Index.edit(path(path_)), path(path_))
+
+    @classmethod
+    def load(cls, path_: Path) -> Index:
+        """Copies a file into memory; the index knows nothing of the file any more."""
+        return cls._of(native.Index.load(path(path_)))
+
+    def _now(self) -> native.Snapshot:
+        return self._native.snapshot()
+
+    def snapshot(self) -> Snapshot:
+        """What it holds now, to be searched for as long as one likes, whatever is changed meanwhile."""
+        return Snapshot(self._native.snapshot())
+
+    def refresh(self) -> bool:
+        """Follows the writer of a file that was opened to search in it. Whether anything was new."""
+        return self._native.refresh()
+
+    def add(self, ids_: Any, X: Any, y: Any = None) -> None:
+        """Adds items with new ids, and labels if you like: all of them, or none."""
+        self._native.put_vectors(ids(ids_), features(X), labels(y), False)
+
+    def add_codes(self, ids_: Any, packed: Any, y: Any = None) -> None:
+        """Like :meth:`add`, of items that are encoded already."""
+        self._native.put_codes(ids(ids_), codes(packed), labels(y), False)
+
+    def upsert(self, ids_: Any, X: Any, y: Any = None) -> None:
+        """Adds items, in the place of those with the same ids: all of them, or none."""
+        self._native.put_vectors(ids(ids_), features(X), labels(y), True)
+
+    def upsert_codes(self, ids_: Any, packed: Any, y: Any = None) -> None:
+        """Like :meth:`upsert`, of items that are encoded already."""
+        self._native.put_codes(ids(ids_), codes(packed), labels(y), True)
+
+    def remove(self, ids_: Any) -> int:
+        """Removes items, and returns how many were there."""
+        return self._native.remove(ids(ids_))
+
+    def compact(self) -> None:
+        """Drops removed items for good, and puts the others together."""
+        self._native.compact()
+
+    def renew(self, function: HashFunction, ids_: Any = None, X: Any = None) -> None:
+        """Encodes all items anew under a newer function: from the vectors of all of them, or, if none are
+        given, from those that the index keeps."""
+        if (ids_ is None) != (X is None):
+            raise ValueError("renew takes ids and their vectors, or neither")
+        if ids_ is None:
+            self._native.renew_kept(function._native)
+        else:
+            self._native.renew(function._native, ids(ids_), features(X))
+
+    def allow_search_structures(self, allow: bool) -> None:
+        """Whether searches may use and build search structures; what they find is the same."""
+        self._native.allow_search_structures(allow)
+
+    def __repr__(self) -> str:
+        place = "" if self._path is None else f" in {self._path!r}"
+        return f"<Index{place}: {self._described()}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._path is not None:
+            raise TypeError(f"an index in a file is not pickled: open {self._path!r} where it is needed")
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "index")
+            self.save(file)
+            with open(file, "rb") as saved:
+                return _unpickled, (saved.read(),)
+
+
+def _unpickled(data: bytes) -> Index:
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "index")
+        with open(file, "wb") as saved:
+            saved.write(data)
+        return Index.load(file)

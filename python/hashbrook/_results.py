@@ -1,0 +1,88 @@
+"""What searches find."""
+
+from __future__ import annotations
+
+from typing import Iterator, NamedTuple, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+#: The id that fills the end of a row of fewer hits than were asked for.
+NO_ID = int(np.iinfo(np.uint64).max)
+#: The distance there.
+NO_DISTANCE = int(np.iinfo(np.uint32).max)
+
+Ids = npt.NDArray[np.uint64]
+Distances = npt.NDArray[np.uint32]
+Cosines = npt.NDArray[np.float32]
+
+
+class Hits(NamedTuple):
+    """Ids and distances, in order of distance and id.
+
+    Of :meth:`Index.search` they have a row for each query and a column for each of the nearest. Where fewer
+    were found, the row ends with ids of 2^64 - 1 (:data:`hashbrook.NO_ID`) and distances of 2^32 - 1
+    (:data:`hashbrook.NO_DISTANCE`), and :attr:`found` says how many there are.
+    """
+
+    ids: Ids
+    distances: Distances
+
+    @property
+    def found(self) -> npt.NDArray[np.int64]:
+        """How many each query found."""
+        return np.asarray((self.distances != NO_DISTANCE).sum(axis=-1))
+
+
+class RankedHits(NamedTuple):
+    """Ids, distances and cosines, in order of cosine and id; the end of a short row has cosines of NaN."""
+
+    ids: Ids
+    distances: Distances
+    cosines: Cosines
+
+    @property
+    def found(self) -> npt.NDArray[np.int64]:
+        """How many each query found."""
+        return np.asarray((self.distances != NO_DISTANCE).sum(axis=-1))
+
+
+class Within:
+    """All that several queries found up to a distance: as many hits as there are.
+
+    ``found[q]`` is what query ``q`` found. Beneath, the hits of all queries stand in one array each
+    (:attr:`ids`, :attr:`distances`, and :attr:`cosines` if they were ranked), and query ``q`` has
+    ``offsets[q]:offsets[q + 1]`` of them.
+    """
+
+    __slots__ = ("cosines", "distances", "ids", "offsets")
+
+    def __init__(
+        self,
+        offsets: npt.NDArray[np.int64],
+        ids: Ids,
+        distances: Distances,
+        cosines: Optional[Cosines] = None,
+    ) -> None:
+        self.offsets = offsets
+        self.ids = ids
+        self.distances = distances
+        self.cosines = cosines
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, query: int) -> Union[Hits, RankedHits]:
+        if not -len(self) <= query < len(self):
+            raise IndexError(f"there are {len(self)} queries, and no number {query}")
+        query %= len(self)
+        part = slice(self.offsets[query], self.offsets[query + 1])
+        if self.cosines is None:
+            return Hits(self.ids[part], self.distances[part])
+        return RankedHits(self.ids[part], self.distances[part], self.cosines[part])
+
+    def __iter__(self) -> Iterator[Union[Hits, RankedHits]]:
+        return (self[query] for query in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<Within: {len(self.ids)} hits of {len(self)} queries>"

@@ -1,0 +1,126 @@
+//! Evaluation, comparison, and the data that comes along.
+
+use hashbrook::dataset::{Data, Digits};
+use hashbrook::eval::{self, Evaluation, Metric};
+use hashbrook::protocol::Experiment;
+use hashbrook::{Center, Codes, LabelNames, Method, Setup};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::{Rows, codes, matrix, values};
+use crate::errors::exception;
+use crate::fork;
+use crate::labels::{FromPython, Given};
+
+/// Vectors, and a label for each.
+type Labelled<'py> = (Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<i64>>);
+
+/// The handwritten digits that come with the library: vectors, and labels.
+#[pyfunction]
+pub fn digits(py: Python<'_>) -> PyResult<Labelled<'_>> {
+    let Digits { features, labels } = hashbrook::dataset::digits();
+    let labels = labels.into_iter().map(i64::from).collect();
+    Ok((matrix(py, features, Digits::DIM)?, PyArray1::from_vec(py, labels)))
+}
+
+fn metrics(names: Option<Vec<String>>) -> PyResult<Vec<Metric>> {
+    match names {
+        None => Ok(Metric::DEFAULT.to_vec()),
+        Some(names) => names.iter().map(|name| name.parse().map_err(exception)).collect(),
+    }
+}
+
+/// By the names that the command prints.
+fn table<'py>(py: Python<'py>, found: &Evaluation) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    for (metric, value) in &found.values {
+        table.set_item(metric.to_string(), value)?;
+    }
+    table.set_item("queries", found.queries)?;
+    table.set_item("answerable_queries", found.answerable)?;
+    table.set_item("database", found.database)?;
+    Ok(table)
+}
+
+/// How good a ranking by the distances of codes is.
+#[pyfunction]
+#[pyo3(signature = (bits, queries, query_labels, database, database_labels, names=None))]
+pub fn evaluate<'py>(
+    py: Python<'py>,
+    bits: usize,
+    queries: PyReadonlyArray2<'_, u8>,
+    query_labels: FromPython<'_>,
+    database: PyReadonlyArray2<'_, u8>,
+    database_labels: FromPython<'_>,
+    names: Option<Vec<String>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (queries, database): (Codes, Codes) = (codes(&queries, bits)?, codes(&database, bits)?);
+    fork::check()?;
+    let metrics = metrics(names)?;
+    let mut known = LabelNames::new();
+    let mut number = |(labels, ends)| Given::new(&labels, ends)?.number(&mut known);
+    let (query_labels, database_labels) = (number(query_labels)?, number(database_labels)?);
+    let found = py.detach(|| {
+        eval::evaluate(&queries, query_labels.view(), &database, database_labels.view(), &metrics)
+    });
+    table(py, &found.map_err(exception)?)
+}
+
+/// Runs a method by the papers' protocol, as the command `compare` does: the data is split by the seed, and
+/// the first rows of the database are streamed. A table for each checkpoint.
+#[pyfunction]
+#[pyo3(signature = (method, data, labels, bits, seed, queries_per_class, stream, batch, every, center, names))]
+#[expect(clippy::too_many_arguments, reason = "called by name from the Python part alone")]
+pub fn compare<'py>(
+    py: Python<'py>,
+    method: (String, Option<String>, String),
+    data: Rows<'_>,
+    labels: FromPython<'_>,
+    bits: usize,
+    seed: u64,
+    queries_per_class: usize,
+    stream: usize,
+    batch: Option<usize>,
+    every: Option<usize>,
+    center: &str,
+    names: Option<Vec<String>>,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let method: Method = crate::model::method(&method.0, method.1.as_deref(), &method.2)?;
+    fork::check()?;
+    let metrics = metrics(names)?;
+    let (rows, dim) = values(&data)?;
+    let mut known = LabelNames::new();
+    let labels = Given::new(&labels.0, labels.1)?.number(&mut known)?;
+    let checkpoints = py.detach(|| {
+        let data = Data::new(dim, rows.to_vec(), labels)?;
+        let (database, queries) = data.split(queries_per_class, seed)?;
+        let stream = stream.min(database.len());
+        let mut setup = Setup::default();
+        setup.center = match center {
+            "all" => Center::Given(data.mean()),
+            "first" => Center::First,
+            _ => Center::None,
+        };
+        setup.warmup = Some(method.warmup().min(stream));
+        let mut model = method.start_with(dim, bits, seed, setup)?;
+        let experiment = Experiment {
+            stream: database.batch().slice(0..stream),
+            database: database.batch(),
+            queries: queries.batch(),
+            batch: batch.unwrap_or_else(|| stream.div_ceil(10).clamp(1, 2000)),
+            every,
+            metrics: &metrics,
+        };
+        experiment.run(&mut model, |_| {})
+    });
+    let checkpoints = checkpoints.map_err(exception)?;
+    py.check_signals()?;
+    let tables = checkpoints.iter().map(|checkpoint| {
+        let table = table(py, &checkpoint.evaluation)?;
+        table.set_item("rows", checkpoint.seen)?;
+        table.set_item("learn_seconds", checkpoint.learning.as_secs_f64())?;
+        Ok(table)
+    });
+    tables.collect()
+}

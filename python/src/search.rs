@@ -1,0 +1,256 @@
+//! Searches, chunk by chunk of queries, and what they find as arrays.
+
+use hashbrook::{Codes, Dial, Features, Filter, Hit, Hits, RankedHit, Snapshot, View};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::arrays::{Rows, codes, features, matrix, values, with_room};
+use crate::errors::exception;
+use crate::fork;
+use crate::labels::Given;
+use crate::watch::{Watch, chunks};
+
+/// How many queries are searched between two looks at signals. Fewer would cost those that are searched
+/// together what they share.
+const QUERIES_AT_ONCE: usize = 4096;
+
+/// What fills the end of a row of fewer hits than were asked for.
+const NO_ID: u64 = u64::MAX;
+const NO_DISTANCE: u32 = u32::MAX;
+
+/// How far a search goes.
+#[derive(Clone, Copy)]
+pub enum Goal {
+    Nearest(usize),
+    Within(u32),
+}
+
+/// What is searched with, as the Python part gives it: vectors, or packed codes.
+#[derive(FromPyObject)]
+pub enum Queries<'py> {
+    Vectors(Rows<'py>),
+    Codes(PyReadonlyArray2<'py, u8>),
+}
+
+/// How to search, as the Python part gives it: labels and labels to be without, ids, `rerank`, and a dial of
+/// two weights and whether the query is a float one.
+pub type How<'py> = (
+    Option<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyAny>>,
+    Option<PyReadonlyArray1<'py, u64>>,
+    Option<usize>,
+    Option<(u32, u32, bool)>,
+);
+
+/// Queries as the library takes them.
+enum Asked<'a> {
+    Vectors(Features<'a>),
+    Codes(Codes),
+}
+
+impl Asked<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Asked::Vectors(features) => features.len(),
+            Asked::Codes(codes) => codes.len(),
+        }
+    }
+}
+
+/// Searches a snapshot: ids, distances, and cosines or `None`; of a radius, offsets before them.
+pub fn search<'py>(
+    py: Python<'py>,
+    snapshot: &Snapshot,
+    queries: &Queries<'py>,
+    goal: Goal,
+    how: How<'py>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    fork::check()?;
+    let (labels, without, ids, rerank, dial) = how;
+    let names = snapshot.label_names();
+    let known = |labels: Bound<'py, PyAny>| Ok::<_, PyErr>(Given::new(&labels, None)?.known(names));
+    let mut filter = Filter::all();
+    if let Some(labels) = labels {
+        filter = filter.labels(&known(labels)?);
+    }
+    if let Some(labels) = without {
+        filter = filter.without_labels(&known(labels)?);
+    }
+    if let Some(ids) = ids {
+        filter = filter.ids_in(ids.as_array().iter().copied());
+    }
+    let dial = match dial {
+        None => None,
+        Some((labels, details, float)) => {
+            Some(Dial::new(labels, details).map_err(exception)?.float_query(float))
+        }
+    };
+    let rows = match queries {
+        Queries::Vectors(rows) => Some(values(rows)?),
+        Queries::Codes(_) => None,
+    };
+    let packed = match queries {
+        Queries::Vectors(_) => None,
+        Queries::Codes(bytes) => Some(codes(bytes, snapshot.bits())?),
+    };
+    let asked = |rows| {
+        let dim = snapshot.function().ok_or(hashbrook::Error::NoFunction).map_err(exception)?.dim();
+        Ok::<_, PyErr>(Asked::Vectors(features(rows, dim)?))
+    };
+    let arrays = py.detach(|| {
+        let asked = match (rows, packed) {
+            (Some(rows), _) => asked(rows)?,
+            (None, Some(codes)) => Asked::Codes(codes),
+            (None, None) => unreachable!("queries are vectors or codes"),
+        };
+        let mut view = snapshot.filtered(&filter);
+        if let Some(dial) = dial {
+            view = view.dial(dial);
+        }
+        found(&view, &asked, goal, rerank, &mut Watch::new(progress))
+    })?;
+    arrays.into_python(py)
+}
+
+fn found(
+    view: &View<'_>,
+    asked: &Asked<'_>,
+    goal: Goal,
+    rerank: Option<usize>,
+    watch: &mut Watch,
+) -> PyResult<Arrays> {
+    let mut arrays = Arrays::new(asked.len(), goal, rerank.is_some())?;
+    for chunk in chunks(asked.len(), QUERIES_AT_ONCE) {
+        watch.done(chunk.start)?;
+        match (asked, rerank) {
+            (Asked::Codes(_), Some(_)) => {
+                let problem =
+                    "rerank ranks by vectors, so it takes vectors to search with, not codes";
+                return Err(PyValueError::new_err(problem));
+            }
+            (Asked::Codes(codes), None) => {
+                // Most often all of them, which need not be copied.
+                let all = chunk.len() == codes.len();
+                let some = (!all).then(|| codes.select(&chunk.collect::<Vec<_>>()));
+                let codes = some.as_ref().unwrap_or(codes);
+                let hits = match goal {
+                    Goal::Nearest(k) => view.search_codes(codes, k),
+                    Goal::Within(radius) => view.within_codes(codes, radius),
+                };
+                arrays.append(&hits.map_err(exception)?);
+            }
+            (Asked::Vectors(features), None) => {
+                let hits = match goal {
+                    Goal::Nearest(k) => view.search(features.slice(chunk), k),
+                    Goal::Within(radius) => view.within(features.slice(chunk), radius),
+                };
+                arrays.append(&hits.map_err(exception)?);
+            }
+            (Asked::Vectors(features), Some(candidates)) => {
+                let view = view.rerank(candidates);
+                let hits = match goal {
+                    Goal::Nearest(k) => view.search(features.slice(chunk), k),
+                    Goal::Within(radius) => view.within(features.slice(chunk), radius),
+                };
+                let hits = hits.map_err(exception)?;
+                arrays.append(&hits);
+                arrays.append_cosines(&hits);
+            }
+        }
+    }
+    Ok(arrays)
+}
+
+/// What every kind of hit has.
+trait Found {
+    fn id(&self) -> u64;
+    fn distance(&self) -> u32;
+}
+
+impl Found for Hit {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn distance(&self) -> u32 {
+        self.distance
+    }
+}
+
+impl Found for RankedHit {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn distance(&self) -> u32 {
+        self.distance
+    }
+}
+
+/// What was found, column by column.
+struct Arrays {
+    /// How many hits a row has; `None` if they differ, and offsets say.
+    columns: Option<usize>,
+    offsets: Vec<i64>,
+    ids: Vec<u64>,
+    distances: Vec<u32>,
+    cosines: Option<Vec<f32>>,
+}
+
+impl Arrays {
+    /// With room for what so many queries will find, where that is known.
+    fn new(queries: usize, goal: Goal, ranked: bool) -> PyResult<Arrays> {
+        let (columns, room) = match goal {
+            Goal::Nearest(k) => (Some(k), (queries, k)),
+            Goal::Within(_) => (None, (0, 0)),
+        };
+        Ok(Arrays {
+            columns,
+            offsets: vec![0],
+            ids: with_room(room)?,
+            distances: with_room(room)?,
+            cosines: ranked.then(|| with_room(room)).transpose()?,
+        })
+    }
+
+    /// Appends what further queries found.
+    fn append<H: Found>(&mut self, hits: &Hits<H>) {
+        for row in hits.iter() {
+            let end = self.ids.len() + self.columns.unwrap_or(row.len());
+            self.ids.extend(row.iter().map(H::id));
+            self.ids.resize(end, NO_ID);
+            self.distances.extend(row.iter().map(H::distance));
+            self.distances.resize(end, NO_DISTANCE);
+            self.offsets.push(end as i64);
+        }
+    }
+
+    /// Appends the cosines of hits that were appended.
+    fn append_cosines(&mut self, hits: &Hits<RankedHit>) {
+        let Some(cosines) = &mut self.cosines else { return };
+        for row in hits.iter() {
+            let end = cosines.len() + self.columns.unwrap_or(row.len());
+            cosines.extend(row.iter().map(|hit| hit.cosine));
+            cosines.resize(end, f32::NAN);
+        }
+    }
+
+    fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+        let Arrays { columns, offsets, ids, distances, cosines } = self;
+        match columns {
+            Some(k) => {
+                let cosines = cosines.map(|cosines| matrix(py, cosines, k)).transpose()?;
+                (matrix(py, ids, k)?, matrix(py, distances, k)?, cosines).into_pyobject(py)
+            }
+            None => {
+                let cosines = cosines.map(|cosines| PyArray1::from_vec(py, cosines));
+                let (ids, distances) =
+                    (PyArray1::from_vec(py, ids), PyArray1::from_vec(py, distances));
+                (PyArray1::from_vec(py, offsets), ids, distances, cosines).into_pyobject(py)
+            }
+        }
+    }
+}

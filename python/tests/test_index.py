@@ -1,0 +1,213 @@
+import pickle
+
+import numpy as np
+import pytest
+
+import hashbrook
+from hashbrook import Index, Model
+
+
+def naive(codes, query, ids):
+    """(distance, id) of all items, in order: the twin of the search."""
+    distances = np.unpackbits(codes ^ query, axis=1).sum(axis=1)
+    return sorted(zip(distances.tolist(), ids.tolist()))
+
+
+def made(function, digits, **how):
+    X, y = digits
+    index = Index(function, **how)
+    index.add(np.arange(1797) * 3, X, y)
+    return index
+
+
+def test_search_and_within_are_as_the_naive_twin(function, digits):
+    X, y = digits
+    index, codes, ids = made(function, digits), function.encode(X), np.arange(1797) * 3
+    found, near = index.search(X[:50], 7), index.within(X[:50], 5)
+    assert found.ids.dtype == np.uint64 and found.distances.dtype == np.uint32
+    assert near.offsets.dtype == np.int64 and len(near) == 50
+    for query in range(50):
+        expected = naive(codes, codes[query], ids)
+        assert list(zip(found.distances[query], found.ids[query])) == expected[:7]
+        hits = near[query]
+        assert list(zip(hits.distances, hits.ids)) == [hit for hit in expected if hit[0] <= 5]
+    assert [len(hits.ids) for hits in near] == np.diff(near.offsets).tolist()
+    assert (near[-1].ids == near[49].ids).all() and "hits of 50 queries" in repr(near)
+    with pytest.raises(IndexError, match="there are 50 queries"):
+        near[50]
+    by_codes = index.search_codes(codes[:50], 7)
+    assert (by_codes.ids == found.ids).all() and (by_codes.distances == found.distances).all()
+    assert (index.within_codes(codes[:50], 5).ids == near.ids).all()
+
+
+def test_many_queries_in_chunks_find_the_same(function, digits):
+    X, _ = digits
+    index = made(function, digits)
+    queries = np.tile(X, (6, 1))
+    found, once = index.search(queries, 3), index.search(X, 3)
+    assert (found.ids == np.tile(once.ids, (6, 1))).all()
+    codes = function.encode(X)
+    assert (index.search_codes(np.tile(codes, (6, 1)), 3).ids == np.tile(once.ids, (6, 1))).all()
+    near = index.within(queries, 2)
+    assert (near.ids == np.tile(index.within(X, 2).ids, 6)).all() and len(near) == len(queries)
+
+
+def test_short_rows_are_padded(function, digits):
+    X, y = digits
+    index = Index(function, vectors="f16")
+    found = index.search(X[:2], 3)
+    assert (found.ids == hashbrook.NO_ID).all() and found.found.tolist() == [0, 0]
+    index.add([5, 9], X[:2], y[:2])
+    found = index.search(X[:2], 3)
+    assert found.ids[:, 2].tolist() == [2**64 - 1] * 2
+    assert found.distances[:, 2].tolist() == [2**32 - 1] * 2
+    assert found.found.tolist() == [2, 2]
+    ranked = index.search(X[:2], 3, rerank=10)
+    assert ranked.ids[:, 0].tolist() == [5, 9] and ranked.found.tolist() == [2, 2]
+    assert np.isnan(ranked.cosines[:, 2]).all() and (ranked.cosines[:, 0] > 0.999).all()
+    assert index.search(X[:0], 3).ids.shape == (0, 3)
+    with pytest.raises(MemoryError):
+        index.search(X, 2**60)
+
+
+def test_changes(function, digits):
+    X, y = digits
+    index = made(function, digits)
+    before = index.snapshot()
+    assert index.remove([0, 3, 4]) == 2 and len(index) == 1795 and len(before) == 1797
+    assert 0 not in index and 6 in index and "6" not in index and -1 not in index and 0 in before
+    index.upsert([6, 7], X[:2], ["zero", "one"])
+    assert index.labels_of([6, 7, 0]) == [["zero"], ["one"], []]
+    assert (index.code(6) == function.encode(X[:1])[0]).all()
+    with pytest.raises(KeyError):
+        index.code(0)
+    assert (index.ids() == np.sort(index.ids())).all() and len(index.ids()) == 1796
+    index.compact()
+    assert index.statistics()["removed"] == 0 and index.statistics()["items"] == 1796
+    with pytest.raises(ValueError, match="id 6 is there already"):
+        index.add([6], X[:1])
+    with pytest.raises(ValueError, match="2 ids for 1 items"):
+        index.add([10_001, 10_002], X[:1])
+    assert index.bits == 64 and index.function == function and index.vectors is None
+    assert index.duplicates(0)
+    index.verify()
+    index.allow_search_structures(False)
+
+
+def test_filters(function, digits):
+    X, y = digits
+    index = made(function, digits)
+    threes = index.filtered(labels=3).search(X[:5], 20)
+    assert set(y[(threes.ids // 3).astype(int)].ravel()) == {3}
+    others = index.filtered(without_labels=["3", 5]).search(X[:5], 20)
+    assert not {3, 5} & set(y[(others.ids // 3).astype(int)].ravel())
+    some = index.filtered(ids=range(0, 300), labels=[1, 2]).within(X[:5], 64)
+    assert set(some.ids) == {i * 3 for i in range(100) if y[i] in (1, 2)}
+    assert index.filtered(labels=["no such"]).search(X[:1], 2).found.tolist() == [0]
+    assert (index.filtered().search(X[:5], 5).ids == index.search(X[:5], 5).ids).all()
+    assert "labels=['3']" in repr(index.filtered(labels=[3]))
+
+
+def test_reranking_and_dials(digits):
+    X, y = digits
+    model = Model(dim=64, bits=64, warmup=500, anchors=200, detail=0.5)
+    model.learn(X, y)
+    function = model.hash_function()
+    index = made(function, digits, vectors="f16")
+    vectors = function.prepared(X)
+    ranked = index.search(X[:20], 5, rerank=1797)
+    cosines = vectors[:20] @ vectors.T
+    assert np.allclose(ranked.cosines, -np.sort(-cosines, axis=1)[:, :5], atol=2e-3)
+    near = index.within(X[:20], 64, rerank=3)
+    assert (np.diff(near.offsets) == 3).all() and near[0].cosines[0] > 0.999
+    plain, weighed = index.search(X[:20], 5), index.search(X[:20], 5, label_weight=1, detail_weight=1)
+    assert (plain.ids == weighed.ids).all()
+    heavy = index.search(X[:20], 5, label_weight=4)
+    label = np.zeros(64, dtype=bool)
+    label[: function.label_bits] = True
+    bits = np.unpackbits(function.encode(X), axis=1, bitorder="little")
+    differ = bits[:20, None, :] != bits[(heavy.ids // 3).astype(int)]
+    assert (heavy.distances == (differ * np.where(label, 4, 1)).sum(axis=2)).all()
+    # A query that is sure of no bit more than of another counts them in steps of 1/64.
+    counted = index.search(X[:20], 1797, float_query=True).distances
+    assert counted.max() > 64 * 8 and (counted % 64 != 0).any()
+    soft = index.search(X[:20], 5, float_query=True, rerank=50)
+    assert (soft.ids[:, 0] == np.arange(20) * 3).all()
+    with pytest.raises(ValueError, match="keeps no vectors"):
+        made(function, digits).search(X, 5, rerank=3)
+    with pytest.raises(ValueError, match="k must be 1 or more"):
+        index.search(X, 0)
+
+
+def test_renewal(digits):
+    X, y = digits
+    model = Model(dim=64, bits=64, warmup=500, anchors=100)
+    model.learn(X[:900], y[:900])
+    old = model.hash_function()
+    model.learn(X[900:], y[900:])
+    new = model.hash_function()
+    kept, given = made(old, digits, vectors="f16"), made(old, digits)
+    given.renew(new, np.arange(1797) * 3, X)
+    assert (np.stack([given.code(i * 3) for i in range(1797)]) == new.encode(X)).all()
+    kept.renew(new)
+    codes = np.stack([kept.code(i * 3) for i in range(1797)])
+    assert np.unpackbits(codes ^ new.encode(X)).mean() < 0.001
+    assert kept.function == new
+    with pytest.raises(ValueError, match="keeps no vectors"):
+        given.renew(new)
+    with pytest.raises(ValueError, match="takes ids and their vectors"):
+        given.renew(new, [1])
+
+
+def test_files(function, digits, tmp_path):
+    X, y = digits
+    path = tmp_path / "i"
+    made(function, digits).save(path)
+    reader, writer = Index.open(path), Index.edit(path)
+    with pytest.raises(BlockingIOError, match="being written by another"):
+        Index.edit(path)
+    writer.remove([0])
+    assert len(reader) == 1797 and reader.refresh() and len(reader) == 1796 and not reader.refresh()
+    with pytest.raises(OSError, match="was opened for reading") as raised:
+        reader.remove([3])
+    assert isinstance(raised.value, ValueError), "io.UnsupportedOperation"
+    loaded = Index.load(path)
+    loaded.remove([3])
+    assert len(loaded) == 1795 and len(Index.open(path)) == 1796
+    with pytest.raises(TypeError, match="not pickled"):
+        pickle.dumps(reader)
+    again = pickle.loads(pickle.dumps(loaded))
+    assert (again.ids() == loaded.ids()).all()
+    assert (again.search(X[:5], 5).ids == loaded.search(X[:5], 5).ids).all()
+    assert again.labels_of([6]) == loaded.labels_of([6]) != [[]]
+    assert repr(reader).startswith("<Index in ") and "1795 items, 64 bits" in repr(loaded)
+    assert repr(loaded.snapshot()).startswith("<Snapshot: 1795 items")
+
+
+def test_codes_of_any_origin():
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 256, (500, 3), dtype=np.uint8)
+    codes[:, 2] &= 0b1111
+    index = Index.of_codes(20)
+    index.add_codes(range(500), codes, [["a", "b"], ["b"], [], None, "c"] * 100)
+    index.upsert_codes([0], codes[1:2])
+    codes[0] = codes[1]
+    found = index.search_codes(codes[:9], 4)
+    for query in range(9):
+        expected = naive(codes, codes[query], np.arange(500))[:4]
+        assert list(zip(found.distances[query], found.ids[query])) == expected
+    assert index.labels_of([0, 1, 5]) == [[], ["b"], ["a", "b"]]
+    assert index.function is None
+    for wrong, problem in [
+        (lambda: index.search(np.zeros((1, 3)), 1), "takes codes alone"),
+        (lambda: index.search_codes(codes[:, :2], 1), "20 bits have 3 bytes each, these have 2"),
+        (lambda: index.add_codes([900], codes[:1] | 0xF0), "bits set beyond the last"),
+        (lambda: index.search_codes(codes, 1, label_weight=2), "nothing tells label bits"),
+        (lambda: Index.of_codes(2000), "bits must be from 1 to 1024"),
+    ]:
+        with pytest.raises(ValueError, match=problem):
+            wrong()
+    with pytest.raises(TypeError, match="must be uint8"):
+        index.search_codes(codes.astype(float))
+    with pytest.raises(ValueError, match="vectors are kept as"):
+        Index(Model("lsh", dim=2).hash_function(), vectors="f32")
