@@ -272,6 +272,7 @@ mod error;
 pub mod eval;
 pub mod file;
 mod hash;
+mod id_names;
 mod index;
 mod kernel;
 mod labels;
@@ -291,6 +292,7 @@ pub use codes::{Codes, MAX_BITS, hamming};
 pub use error::{Error, ErrorKind, Result};
 pub use hash::dial::{Dial, Weighed};
 pub use hash::{Compact, HashFunction, HashParts, Lift};
+pub use id_names::IdNames;
 pub use index::{
     Filter, Hit, Hits, Index, IndexBuilder, Item, RankedHit, Reranked, Snapshot, Statistics, View,
 };

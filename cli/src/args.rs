@@ -9,6 +9,7 @@ use crate::commands::{
     compare, dedup, demo, encode, eval, export, index, info, learn, merge, reproduce, search,
     split, unlearn,
 };
+use crate::pattern;
 
 /// Learns compact binary codes from a labelled stream of vectors, and measures search by them.
 #[derive(Parser)]
@@ -44,10 +45,11 @@ Learning in parts, and forgetting:
   hashbrook merge   digits.model more.model --out all.model
   hashbrook unlearn --model all.model --data gone.npy --labels gone-labels.npy --out all.model
 
-Files: npy, npz, IDX, CSV, fvecs/bvecs/ivecs and MATLAB v5 are told apart by their content, gzipped
-or not. FILE:NAME picks an array of an npz or mat file, FILE:COLUMNS columns of a CSV file (names,
-or places from 0, as in digits.csv:0-63). --data and --labels may be given several times: the files
-are read one after the other. A stream should be mixed: rows sorted by label teach little.
+Files: npy, npz, IDX, CSV, fvecs/bvecs/ivecs, HDF5, MATLAB, Parquet and Arrow (Feather, or a stream) are
+told apart by their content, gzipped or not. FILE:NAME picks an array of an npz, HDF5 or mat file,
+FILE:COLUMNS columns of a CSV, Parquet or Arrow file (names, or places from 0, as in
+digits.csv:0-63). --data and --labels may be given several times, or as patterns ('corpus/*.parquet'):
+the files are read one after the other. A stream should be mixed: rows sorted by label teach little.
 
 Exit status: 0 done; 1 failed, with one message that says why; 2 the command line was wrong;
 130 interrupted.";
@@ -56,7 +58,7 @@ impl Args {
     /// Reads the command line; where it is wrong, ends the program with a message and status 2.
     pub fn read() -> Args {
         let read = values_may_be_negative(Args::command())
-            .try_get_matches()
+            .try_get_matches_from(pattern::expanded(std::env::args_os()))
             .and_then(|matches| Args::from_arg_matches(&matches));
         read.unwrap_or_else(|error| {
             if !error.use_stderr() {
@@ -128,7 +130,7 @@ pub struct Completions {
 #[derive(ClapArgs)]
 pub struct LabelledData {
     /// Vectors, one per row; several files are read one after the other
-    #[arg(long, value_name = "FILE", required = true, action = ArgAction::Append)]
+    #[arg(long, value_name = "FILE", required = true, num_args = 1.., action = ArgAction::Append)]
     pub data: Vec<String>,
 
     /// Their labels: one per row, a 0/1 matrix of rows x labels, or text with the labels of a row
@@ -145,6 +147,6 @@ pub struct ModelAndData {
     pub model: PathBuf,
 
     /// Vectors, one per row; several files are read one after the other
-    #[arg(long, value_name = "FILE", required = true, action = ArgAction::Append)]
+    #[arg(long, value_name = "FILE", required = true, num_args = 1.., action = ArgAction::Append)]
     pub data: Vec<String>,
 }

@@ -8,6 +8,7 @@ mod dial;
 mod input;
 mod interrupt;
 mod output;
+mod pattern;
 
 use std::process::ExitCode;
 

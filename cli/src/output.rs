@@ -38,6 +38,11 @@ impl Output {
         &self.path
     }
 
+    /// Whether it is the standard output.
+    pub fn is_standard(&self) -> bool {
+        self.folder.is_some()
+    }
+
     /// What messages call it.
     pub fn name(&self) -> String {
         match self.folder {

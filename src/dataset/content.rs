@@ -3,16 +3,11 @@
 use std::path::Path;
 
 use super::array::Array;
+#[cfg(feature = "arrow")]
+use super::arrow::Table as ColumnTable;
 use super::input::Input;
 use super::npy::Strings;
 use super::source::Source;
-
-/// What the content is wanted for. It matters where a file holds several arrays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    Features,
-    Labels,
-}
 
 /// What a file, or the part of it that was asked for, holds.
 pub(super) enum Content {
@@ -20,6 +15,9 @@ pub(super) enum Content {
     Array(Array),
     /// Texts of an npy array.
     Strings(Strings),
+    /// Columns with names and types.
+    #[cfg(feature = "arrow")]
+    Columns(Box<ColumnTable>),
     /// Lines of text, with the columns asked for.
     Text(Input, Option<String>),
 }
@@ -30,6 +28,8 @@ impl Content {
         match self {
             Content::Array(array) => array.path(),
             Content::Strings(strings) => strings.path(),
+            #[cfg(feature = "arrow")]
+            Content::Columns(table) => table.path(),
             Content::Text(input, _) => input.path(),
         }
     }

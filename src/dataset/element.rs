@@ -177,7 +177,7 @@ stored! {
 }
 
 /// Only floats that are sure to stand for themselves count as whole: beyond 2^53 neighbours merge.
-fn whole_float(value: f64) -> Result<i128, f64> {
+pub(super) fn whole_float(value: f64) -> Result<i128, f64> {
     const LARGEST: f64 = (1u64 << 53) as f64;
     let whole = value.fract() == 0.0 && value.abs() <= LARGEST;
     if whole { Ok(value as i128) } else { Err(value) }

@@ -15,6 +15,10 @@ pub(super) enum Format {
     Npz,
     Idx,
     Mat,
+    Hdf5,
+    Parquet,
+    /// An Arrow file, which is also called Feather, or an Arrow stream.
+    Arrow,
     Vecs(VecsKind),
     Text,
 }
@@ -30,9 +34,17 @@ impl Format {
             Ok(Format::Npz)
         } else if is_idx(head) {
             Ok(Format::Idx)
-        } else if head.starts_with(HDF5) || head.starts_with(b"MATLAB 7.3") {
-            let problem = "is an HDF5 file, as MATLAB writes with -v7.3, which is not read; \
-                           save it with -v7, or as .npy";
+        } else if is_hdf5(head) {
+            Ok(Format::Hdf5)
+        } else if head.starts_with(b"PAR1") {
+            Ok(Format::Parquet)
+        } else if head.starts_with(b"PARE") {
+            let problem = "is an encrypted Parquet file, which is not read";
+            Err(Error::malformed(input.path(), problem))
+        } else if head.starts_with(b"ARROW1") || is_arrow_stream(head) {
+            Ok(Format::Arrow)
+        } else if head.starts_with(b"FEA1") {
+            let problem = "is a Feather file of version 1, which is not read; save it as version 2";
             Err(Error::malformed(input.path(), problem))
         } else if is_mat(head) {
             Ok(Format::Mat)
@@ -49,7 +61,7 @@ impl Format {
             Ok(Format::Vecs(kind))
         } else {
             let problem = "is in no format that is read: npy, npz, IDX, CSV or other text, fvecs, \
-                           bvecs, ivecs, MATLAB (-v7), each also gzipped";
+                           bvecs, ivecs, MATLAB, HDF5, Parquet, Arrow, each also gzipped";
             Err(Error::malformed(input.path(), problem))
         }
     }
@@ -65,6 +77,25 @@ fn extension(path: &Path) -> String {
 /// Two zeros, a type and a number of dimensions.
 fn is_idx(head: &[u8]) -> bool {
     matches!(head, [0, 0, 0x08 | 0x09 | 0x0b..=0x0e, 1..=32, ..])
+}
+
+/// The magic number at the start, or behind what someone else has put there: at 512 bytes, or at twice as
+/// many, and so on.
+fn is_hdf5(head: &[u8]) -> bool {
+    let starts = std::iter::successors(Some(512), |start| Some(2 * start));
+    let starts = std::iter::once(0).chain(starts.take_while(|&start| start < head.len()));
+    head.starts_with(b"MATLAB 7.3") || starts.into_iter().any(|at| head[at..].starts_with(HDF5))
+}
+
+/// A word of ones, and the length of a description.
+fn is_arrow_stream(head: &[u8]) -> bool {
+    match head {
+        [0xff, 0xff, 0xff, 0xff, a, b, c, d, ..] => {
+            let length = u32::from_le_bytes([*a, *b, *c, *d]);
+            length > 0 && length % 8 == 0 && length < 1 << 26
+        }
+        _ => false,
+    }
 }
 
 /// A text of 124 bytes that does not begin with zeros, and mostly as here; a version; and `MI` as a
@@ -99,6 +130,13 @@ mod tests {
         assert_eq!(format("a.fvecs", b"\x00\x00\x08\x03...."), Ok(Format::Idx));
         assert_eq!(format("a.npy", b"1,2,3\n"), Ok(Format::Text));
         assert_eq!(format("a.mat", b"caf\xc3\xa9\n"), Ok(Format::Text));
+        assert_eq!(format("a.csv", b"PAR1...."), Ok(Format::Parquet));
+        assert_eq!(format("a.csv", b"ARROW1.."), Ok(Format::Arrow));
+        assert_eq!(format("a.fvecs", b"\xff\xff\xff\xff\x10\0\0\0...."), Ok(Format::Arrow));
+        let mut mat73 = b"MATLAB 7.3 MAT-file".to_vec();
+        mat73.resize(512, b' ');
+        assert_eq!(format("a.mat", &mat73), Ok(Format::Hdf5));
+        assert_eq!(format("a.npy", HDF5), Ok(Format::Hdf5));
     }
 
     #[test]
@@ -120,10 +158,7 @@ mod tests {
 
     #[test]
     fn formats_that_are_not_read_are_called_by_name() {
-        let mut mat73 = b"MATLAB 7.3 MAT-file".to_vec();
-        mat73.resize(512, b' ');
-        assert!(format("a.mat", &mat73).unwrap_err().contains("-v7.3"));
-        assert!(format("a.h5", HDF5).unwrap_err().contains("HDF5"));
+        assert!(format("a.feather", b"FEA1....").unwrap_err().contains("version 1"));
         assert!(format("a.txt", b"\xff\xfea\0b\0").unwrap_err().contains("UTF-16"));
     }
 }

@@ -166,6 +166,10 @@ impl Input {
             (Rest::Stream(_), ErrorKind::InvalidData | ErrorKind::InvalidInput) => {
                 Error::malformed(&self.path, format!("the compressed data is damaged: {error}"))
             }
+            // What decodes a format of its own says what is wrong, or not read, itself.
+            (Rest::Stream(_), ErrorKind::Unsupported) => {
+                Error::malformed(&self.path, format!("cannot be read: {error}"))
+            }
             _ => Error::io(&self.path)(error),
         }
     }

@@ -11,11 +11,25 @@
 //! | CSV, tab or semicolon separated | a line each, header or not | names or places of columns |
 //! | fvecs, bvecs, ivecs | as their name says; without a telling name, as their content suggests | |
 //! | MATLAB (`save -v7` or `-v6`) | rows of a matrix of real numbers | the variable's name, needed if several fit |
+//! | HDF5, and MATLAB's `save -v7.3` (feature `hdf5`) | integers, floats, truth values; further dimensions are joined | the dataset's name, `group/name`, needed if several fit |
+//! | Parquet (feature `arrow`) | columns of numbers, or of lists of as many numbers in each row | names or places of columns, needed unless one fits |
+//! | Arrow files (Feather) and streams (feature `arrow`) | the same | the same |
 //! | other text (labels only) | a line each, labels separated by commas | |
 //!
 //! Any of them may be gzipped. Columns of a CSV file are given by their names in the header, by
 //! their places counted from 0 or, from -1 down, from the end, by ranges such as `0-63` or `0--2`
 //! (both ends included), or by a list of these separated by commas. A number always means a place.
+//!
+//! Columns of Parquet and Arrow files are given in the same way; each row is put together of all columns that
+//! are named. Labels in them are texts, whole numbers, dictionaries of these, or lists of these, which are
+//! sets; lists of a fixed length are of zeros and ones, as arrays of several columns are. What is null
+//! is no label, and an error among features and ids. Parquet may be compressed with snappy, zstd, lz4 or gzip,
+//! Arrow with zstd or lz4. Parquet is read some pages at a time, Arrow a batch at a time, HDF5 some
+//! chunks at a time: a file that its writer made in one piece takes as much memory as that.
+//!
+//! HDF5 is read with superblocks 0 to 3, old and new groups, data in one piece or in chunks, and the filters
+//! deflate, shuffle, fletcher32, lzf and scale-offset; not with several dimensions that may grow in the newer formats,
+//! nor the data layout that is new in HDF5 2.0 (h5py writes it if told `libver="latest"`). MATLAB's matrices have their rows as in MATLAB, not as HDF5 has them.
 //!
 //! A file that is cut off, or that has bytes beyond what its header says, is an error.
 //!
@@ -36,6 +50,8 @@
 //! ```
 
 mod array;
+#[cfg(feature = "arrow")]
+mod arrow;
 mod column_major;
 mod content;
 mod data;
@@ -43,6 +59,10 @@ mod digits;
 mod element;
 mod extent;
 mod format;
+#[cfg(any(feature = "arrow", feature = "hdf5"))]
+mod guard;
+#[cfg(feature = "hdf5")]
+mod hdf5;
 mod idx;
 mod input;
 mod kept;
@@ -52,6 +72,7 @@ mod npy;
 mod npz;
 mod open;
 mod packed;
+mod purpose;
 mod reader;
 mod records;
 mod source;
@@ -60,6 +81,8 @@ mod split;
 mod text;
 mod vecs;
 
+#[cfg(feature = "arrow")]
+pub use arrow::CodesWriter;
 pub use data::Data;
 pub use digits::{Digits, digits};
 pub use labels::{
@@ -67,7 +90,7 @@ pub use labels::{
 };
 pub use npy::{NpyElement, NpyWriter};
 pub use open::first_line;
-pub use packed::{NpzArray, read_codes, read_ids, read_ids_for, write_npz};
+pub use packed::{NpzArray, read_codes, read_id_texts, read_ids, read_ids_for, write_npz};
 pub use reader::Reader;
 pub use spec::file_of;
 pub use split::{Queries, Split};

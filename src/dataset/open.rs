@@ -1,10 +1,15 @@
 //! From what a user wrote to what a file holds: the formats meet here.
 
-use super::content::{Content, Purpose};
+#[cfg(feature = "arrow")]
+use super::arrow::Table;
+use super::content::Content;
 use super::format::Format;
+#[cfg(feature = "hdf5")]
+use super::hdf5;
 use super::input::Input;
+use super::purpose::Purpose;
 use super::spec::Spec;
-use super::text::Table;
+use super::text::Table as TextTable;
 use super::{idx, mat, npy, npz, vecs};
 use crate::{Error, Result};
 
@@ -21,8 +26,28 @@ pub(super) fn open(spec: &str, purpose: Purpose) -> Result<Content> {
         Format::Npy => npy::open(input),
         Format::Npz => npz::open(input, name.as_deref()),
         Format::Mat => mat::open(input, name.as_deref(), purpose).map(Content::Array),
+        #[cfg(feature = "hdf5")]
+        Format::Hdf5 => hdf5::open(input, name.as_deref(), purpose).map(Content::Array),
+        #[cfg(not(feature = "hdf5"))]
+        Format::Hdf5 => {
+            let problem = "is an HDF5 file, as MATLAB writes with -v7.3, which this build does not \
+                           read; the library does with the feature `hdf5`";
+            Err(Error::malformed(&path, problem))
+        }
         Format::Idx => idx::open(input).map(Content::Array),
         Format::Vecs(kind) => vecs::open(input, kind).map(Content::Array),
+        #[cfg(feature = "arrow")]
+        Format::Parquet => {
+            Table::parquet(input, name).map(|table| Content::Columns(Box::new(table)))
+        }
+        #[cfg(feature = "arrow")]
+        Format::Arrow => Table::ipc(input, name).map(|table| Content::Columns(Box::new(table))),
+        #[cfg(not(feature = "arrow"))]
+        Format::Parquet | Format::Arrow => {
+            let problem = "is a Parquet or Arrow file, which this build does not read; the library \
+                           does with the feature `arrow`";
+            Err(Error::malformed(&path, problem))
+        }
         Format::Text => Ok(Content::Text(input, name)),
     }
 }
@@ -35,7 +60,7 @@ pub(super) fn open(spec: &str, purpose: Purpose) -> Result<Content> {
 pub fn first_line(spec: &str) -> Result<Option<Vec<String>>> {
     match open(spec, Purpose::Labels)? {
         Content::Text(input, _) => {
-            Ok(Some(Table::open(input, None, Purpose::Labels)?.first_line().to_vec()))
+            Ok(Some(TextTable::open(input, None, Purpose::Labels)?.first_line().to_vec()))
         }
         _ => Ok(None),
     }

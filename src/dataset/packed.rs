@@ -7,10 +7,13 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::array::Array;
-use super::content::{Content, Purpose};
+#[cfg(feature = "arrow")]
+use super::arrow::Packed;
+use super::content::Content;
 use super::extent::shape;
 use super::npy::{NpyElement, header, text_bytes};
 use super::open::open;
+use super::purpose::Purpose;
 use super::source::Source;
 use super::text::{Lines, Table};
 use crate::file::AtomicFile;
@@ -23,7 +26,11 @@ use crate::{Codes, Error, Result};
 /// # Errors
 /// When the file cannot be read, is no such array, or has bits set beyond the last.
 pub fn read_codes(spec: &str, bits: Option<usize>) -> Result<Codes> {
-    let content = open(spec, Purpose::Features)?;
+    let content = open(spec, Purpose::Codes)?;
+    #[cfg(feature = "arrow")]
+    if let Content::Columns(table) = content {
+        return column_codes(Packed::open(*table)?, bits);
+    }
     let Content::Array(mut array) = content else {
         return Err(Error::malformed(Path::new(spec), "holds text; packed codes are uint8 arrays"));
     };
@@ -44,14 +51,35 @@ pub fn read_codes(spec: &str, bits: Option<usize>) -> Result<Codes> {
         return Err(wrong(&array, problem));
     }
     while let Some(bytes) = array.next_raw()? {
-        let before = codes.len();
-        let some = Codes::from_bytes(bits, bytes).map_err(|error| match error {
-            Error::PackedCodes { row, bits, problem } => {
-                Error::PackedCodes { row: before + row, bits, problem }
-            }
-            other => other,
-        })?;
-        codes.append(&some)?;
+        append_codes(&mut codes, bytes)?;
+    }
+    Ok(codes)
+}
+
+/// Appends packed codes; errors count rows from the first of all.
+fn append_codes(codes: &mut Codes, bytes: &[u8]) -> Result<()> {
+    let before = codes.len();
+    let some = Codes::from_bytes(codes.bits(), bytes).map_err(|error| match error {
+        Error::PackedCodes { row, bits, problem } => {
+            Error::PackedCodes { row: before + row, bits, problem }
+        }
+        other => other,
+    })?;
+    codes.append(&some)
+}
+
+/// The codes in a column of bytes.
+#[cfg(feature = "arrow")]
+fn column_codes(mut packed: Packed, bits: Option<usize>) -> Result<Codes> {
+    let (width, bits) = (packed.width(), bits.unwrap_or(packed.width() * 8));
+    let mut codes = Codes::new(bits)?;
+    if bits.div_ceil(8) != width {
+        let needed = bits.div_ceil(8);
+        let problem = format!("has {width} bytes a row; codes of {bits} bits have {needed}");
+        return Err(Error::malformed(packed.path(), problem));
+    }
+    while let Some(bytes) = packed.next()? {
+        append_codes(&mut codes, &bytes)?;
     }
     Ok(codes)
 }
@@ -99,7 +127,7 @@ fn append_ids(spec: &str, ids: &mut Vec<u64>, most: usize) -> Result<()> {
             Err(Error::malformed(path, problem + "; there must be one per item"))
         }
     };
-    let content = open(spec, Purpose::Labels)?;
+    let content = open(spec, Purpose::Ids)?;
     let path = content.path().to_path_buf();
     match content {
         Content::Array(mut array) => {
@@ -144,11 +172,73 @@ fn append_ids(spec: &str, ids: &mut Vec<u64>, most: usize) -> Result<()> {
                 check(&path, ids.len())?;
             }
         }
+        #[cfg(feature = "arrow")]
+        Content::Columns(table) => {
+            check(&path, before.saturating_add(table.rows().unwrap_or(0)))?;
+            table.for_each_id(|text| {
+                let row = ids.len() - before;
+                ids.push(text.parse().map_err(|_| wrong(&path, row, &format!("{text:?}")))?);
+                check(&path, ids.len())
+            })?;
+        }
         Content::Strings(_) => {
             return Err(Error::malformed(&path, "holds texts; ids are whole numbers"));
         }
     }
     Ok(())
+}
+
+/// Reads ids that are texts, of several files one after the other: where [`read_ids`] takes a whole number,
+/// anything that is not empty, and whole numbers in decimal.
+///
+/// # Errors
+/// When a file cannot be read, or has a row without an id.
+pub fn read_id_texts<S: AsRef<str>>(specs: &[S]) -> Result<Vec<String>> {
+    let mut texts = Vec::new();
+    for spec in specs {
+        append_id_texts(spec.as_ref(), &mut texts)?;
+    }
+    Ok(texts)
+}
+
+fn append_id_texts(spec: &str, texts: &mut Vec<String>) -> Result<()> {
+    let before = texts.len();
+    let content = open(spec, Purpose::Ids)?;
+    let path = content.path().to_path_buf();
+    let mut push = |text: &str| {
+        if text.is_empty() {
+            let problem = format!("row {} is empty; every row needs an id", texts.len() - before);
+            return Err(Error::malformed(&path, problem + " (rows count from 0)"));
+        }
+        texts.push(text.to_owned());
+        Ok(())
+    };
+    match content {
+        Content::Array(_) => read_ids(spec)?.iter().try_for_each(|id| push(&id.to_string())),
+        Content::Strings(strings) => strings.for_each(push),
+        #[cfg(feature = "arrow")]
+        Content::Columns(table) => table.for_each_id(push),
+        Content::Text(input, None) => {
+            let mut lines = Lines::new(input)?;
+            let mut line = Vec::new();
+            while lines.next_line(&mut line)? {
+                push(String::from_utf8_lossy(&line).trim())?;
+            }
+            Ok(())
+        }
+        Content::Text(input, Some(columns)) => {
+            let mut table = Table::open(input, Some(&columns), Purpose::Ids)?;
+            while table.advance()? {
+                let fields = table.texts().collect::<Result<Vec<_>>>()?;
+                let [text] = fields[..] else {
+                    let problem = format!("{} columns were picked; ids have one", fields.len());
+                    return Err(Error::malformed(&path, problem));
+                };
+                push(text)?;
+            }
+            Ok(())
+        }
+    }
 }
 
 /// An array to be written to an npz file.

@@ -4,9 +4,12 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::path::PathBuf;
 
-use super::content::{Content, Purpose};
+#[cfg(feature = "arrow")]
+use super::arrow::Numbers;
+use super::content::Content;
 use super::kept::Kept;
 use super::open::open;
+use super::purpose::Purpose;
 use super::source::Source;
 use super::text::NumberTable;
 use crate::{Error, Features, Result};
@@ -49,8 +52,8 @@ struct Part {
 }
 
 impl Reader {
-    /// Opens a file: `FILE`, or `FILE:NAME` for an array inside of an npz or MATLAB file, or
-    /// `FILE:COLUMNS` for columns of a CSV file.
+    /// Opens a file: `FILE`, or `FILE:NAME` for an array inside of an npz, HDF5 or MATLAB file, or
+    /// `FILE:COLUMNS` for columns of a CSV, Parquet or Arrow file.
     ///
     /// # Errors
     /// When the file cannot be read, is in no known format, is cut off or damaged as far as that
@@ -90,7 +93,7 @@ impl Reader {
         self.dim
     }
 
-    /// How many rows there are in all, where the files say; CSV and gzipped vecs files do not.
+    /// How many rows there are in all, where the files say; CSV, gzipped vecs files and Arrow streams do not.
     pub fn rows(&self) -> Option<usize> {
         self.rows
     }
@@ -216,6 +219,8 @@ fn open_source(spec: &str) -> Result<Box<dyn Source>> {
     let source: Box<dyn Source> = match open(spec, Purpose::Features)? {
         Content::Array(array) => Box::new(array),
         Content::Text(input, columns) => Box::new(NumberTable::open(input, columns.as_deref())?),
+        #[cfg(feature = "arrow")]
+        Content::Columns(table) => Box::new(Numbers::open(*table)?),
         Content::Strings(strings) => {
             let problem = "holds texts; features must be numbers";
             return Err(Error::malformed(strings.path(), problem));

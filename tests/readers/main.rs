@@ -1,9 +1,13 @@
 //! Reading and writing files of features and labels, as a user of the library does.
 
+#[cfg(feature = "arrow")]
+mod columns;
 #[path = "../data/mod.rs"]
 mod data;
 mod fixtures;
 mod formats;
+#[cfg(feature = "hdf5")]
+mod hdf5;
 mod labels;
 mod left_out;
 mod mutation;

@@ -16,33 +16,42 @@ struct Watched;
 
 thread_local! {
     static LARGEST: Cell<usize> = const { Cell::new(0) };
+    /// What this thread has asked for and not given back, and the most that this was.
+    static HELD: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
-fn note(size: usize) {
+fn note(size: usize, given_back: usize) {
     LARGEST.with(|largest| largest.set(largest.get().max(size)));
+    HELD.with(|held| {
+        // What is absurd is not given, and what is given does not overflow.
+        held.set(held.get().wrapping_add(size as isize).wrapping_sub(given_back as isize));
+        PEAK.with(|peak| peak.set(peak.get().max(held.get())));
+    });
 }
 
 // SAFETY: everything is passed on to the system's allocator as it is.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note(layout.size());
+        note(layout.size(), 0);
         // SAFETY: passed on as it came to the allocator that made it, or makes it.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        note(0, layout.size());
         // SAFETY: passed on as it came to the allocator that made it, or makes it.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        note(layout.size());
+        note(layout.size(), 0);
         // SAFETY: passed on as it came to the allocator that made it, or makes it.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        note(size);
+        note(size, layout.size());
         // SAFETY: passed on as it came to the allocator that made it, or makes it.
         unsafe { System.realloc(pointer, layout, size) }
     }
@@ -93,6 +102,16 @@ fn mutate(content: &mut Vec<u8>, rng: &mut ChaCha8Rng) {
     }
 }
 
+/// The memory that is asked for at most while some is done, all that is not given back in the meantime
+/// included.
+#[cfg(any(feature = "arrow", feature = "hdf5"))]
+pub fn peak(run: impl FnOnce()) -> usize {
+    let before = HELD.get();
+    PEAK.set(before);
+    run();
+    usize::try_from(PEAK.get() - before).unwrap_or(0)
+}
+
 /// Damage before a file is packed, where checksums do not give it away.
 fn pack(name: &str, content: &[u8]) -> Option<(String, Vec<u8>)> {
     let zipped = [("x.npy", content)];
@@ -133,6 +152,75 @@ fn damaged_files_are_read_or_refused() {
         }
     }
     assert!(read > 1000 && refused > 1000, "{read} were read, {refused} refused");
+    let largest = LARGEST.get();
+    assert!(largest <= MOST_MEMORY, "{largest} bytes were asked for at once");
+}
+
+/// Parquet and Arrow files are read by crates that trust some of the sizes they find, up to 2^31 bytes; so
+/// memory that is asked for is bounded by that and not by what is needed.
+#[cfg(feature = "arrow")]
+#[test]
+fn damaged_tables_are_read_or_refused() {
+    const ROUNDS: usize = 300;
+    const MOST_MEMORY: usize = 1 << 32;
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let files = Files::new();
+    let (mut read, mut refused) = (0, 0);
+    for name in
+        ["none.parquet", "zstd.parquet", "v2.parquet", "uncompressed.feather", "lz4.feather"]
+    {
+        let content = std::fs::read(crate::support::fixture(name)).unwrap();
+        for _ in 0..ROUNDS {
+            let mut damaged = content.clone();
+            mutate(&mut damaged, &mut rng);
+            if rng.random() {
+                // The footer of a Parquet file is at its end.
+                damaged.reverse();
+                mutate(&mut damaged, &mut rng);
+                damaged.reverse();
+            }
+            let spec = files.write(name, &damaged);
+            for column in ["x", "fixed", "label", "tags"] {
+                let spec = format!("{spec}:{column}");
+                let found = [features(&spec).is_ok(), labels(&spec).is_ok()];
+                read += found.iter().filter(|ok| **ok).count();
+                refused += found.iter().filter(|ok| !**ok).count();
+            }
+        }
+    }
+    assert!(read > 300 && refused > 1000, "{read} were read, {refused} refused");
+    let largest = LARGEST.get();
+    assert!(largest <= MOST_MEMORY, "{largest} bytes were asked for at once");
+}
+
+/// HDF5 files are read by a crate that takes sizes as they are where the bytes could be there.
+#[cfg(feature = "hdf5")]
+#[test]
+fn damaged_hdf5_is_read_or_refused() {
+    const ROUNDS: usize = 300;
+    const MOST_MEMORY: usize = 1 << 30;
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let files = Files::new();
+    let (mut read, mut refused) = (0, 0);
+    for (name, datasets) in [
+        ("earliest.h5", ["train", "both", "filtered", "growing"]),
+        ("modern.h5", ["train", "chunked", "filtered", "growing"]),
+        ("v73.mat", ["x", "labels", "truths", "word"]),
+    ] {
+        let content = std::fs::read(crate::support::fixture(name)).unwrap();
+        for _ in 0..ROUNDS {
+            let mut damaged = content.clone();
+            mutate(&mut damaged, &mut rng);
+            let spec = files.write(name, &damaged);
+            for dataset in datasets {
+                let spec = format!("{spec}:{dataset}");
+                let found = [features(&spec).is_ok(), labels(&spec).is_ok()];
+                read += found.iter().filter(|ok| **ok).count();
+                refused += found.iter().filter(|ok| !**ok).count();
+            }
+        }
+    }
+    assert!(read > 100 && refused > 1000, "{read} were read, {refused} refused");
     let largest = LARGEST.get();
     assert!(largest <= MOST_MEMORY, "{largest} bytes were asked for at once");
 }

@@ -98,3 +98,56 @@ fn nothing_comes_after_the_end() {
     assert!(reader.next(5).unwrap().is_none());
     assert!(reader.next(5).unwrap().is_none());
 }
+
+/// A table that takes 48 MB in memory is streamed in much less.
+#[cfg(feature = "arrow")]
+#[test]
+fn tables_are_streamed_in_bounded_memory() {
+    let files = Files::new();
+    let (rows, dim) = (60_000, 200);
+    let spec = crate::columns::large_parquet(&files, rows, dim) + ":x";
+    let peak = crate::mutation::peak(|| {
+        let mut reader = Reader::open(&spec).unwrap();
+        let mut row = 0;
+        while let Some(batch) = reader.next(500).unwrap() {
+            for values in batch.values().chunks_exact(dim) {
+                assert_eq!(
+                    (values[0], values[dim - 1]),
+                    ((row * dim) as f32, (row * dim + dim - 1) as f32)
+                );
+                row += 1;
+            }
+        }
+        assert_eq!(row, rows);
+    });
+    assert!(peak < 16 << 20, "{peak} bytes were held at once");
+}
+
+/// The same of HDF5 that is compressed in chunks.
+#[cfg(feature = "hdf5")]
+#[test]
+fn hdf5_is_streamed_in_bounded_memory() {
+    let files = Files::new();
+    let (rows, dim) = (60_000, 200);
+    let path = files.path("large.h5");
+    {
+        let values: Vec<f32> = (0..rows * dim).map(|at| at as f32).collect();
+        let mut builder = hdf5_pure::FileBuilder::new();
+        let dataset = builder.create_dataset("x").with_f32_data(&values);
+        dataset.with_shape(&[rows as u64, dim as u64]).with_chunks(&[700, 64]).with_deflate(1);
+        builder.write(&path).unwrap();
+    }
+    let peak = crate::mutation::peak(|| {
+        let mut reader = Reader::open(&format!("{}:x", path.display())).unwrap();
+        let mut row = 0;
+        while let Some(batch) = reader.next(500).unwrap() {
+            for values in batch.values().chunks_exact(dim) {
+                let ends = ((row * dim) as f32, (row * dim + dim - 1) as f32);
+                assert_eq!((values[0], values[dim - 1]), ends);
+                row += 1;
+            }
+        }
+        assert_eq!(row, rows);
+    });
+    assert!(peak < 24 << 20, "{peak} bytes were held at once");
+}

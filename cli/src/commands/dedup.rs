@@ -5,9 +5,11 @@ use anyhow::Result;
 use clap::{ArgAction, ArgGroup};
 use hashbrook::Index;
 use hashbrook::dataset::read_ids_for;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::index::items::read_codes_all;
+use super::index::text_ids::TextIds;
+use super::search::filter::quoted;
 use super::search::results::label_names;
 use crate::console::{self, count, plural, seconds};
 use crate::output::Output;
@@ -83,6 +85,10 @@ pub fn run(args: &Args) -> Result<()> {
             index
         }
     };
+    let texts = match &args.index {
+        Some(path) => TextIds::of(path)?,
+        None => TextIds::none(),
+    };
     let clock = Instant::now();
     let groups = index.duplicates(args.radius)?;
     let time = clock.elapsed();
@@ -97,14 +103,14 @@ pub fn run(args: &Args) -> Result<()> {
         Some(out) => {
             let mut text = if form == Form::Csv { "id,group\n".to_owned() } else { String::new() };
             for (number, group) in groups.iter().enumerate() {
-                text += &(form.of(&index, number, group)? + "\n");
+                text += &(form.of(&index, &texts, number, group)? + "\n");
             }
             hashbrook::file::write(out.path(), text.as_bytes())?;
             out.finish()?;
         }
         None => {
             for (number, group) in groups.iter().enumerate() {
-                console::line(form.of(&index, number, group)?)?;
+                console::line(form.of(&index, &texts, number, group)?)?;
             }
         }
     }
@@ -146,13 +152,16 @@ enum Form {
 }
 
 impl Form {
-    fn of(self, index: &Index, number: usize, group: &[u64]) -> Result<String> {
+    fn of(self, index: &Index, texts: &TextIds, number: usize, group: &[u64]) -> Result<String> {
+        let values: Vec<Value> = group.iter().map(|&id| texts.value(id)).collect();
         let ids = |line: &dyn Fn(&u64) -> String| group.iter().map(line).collect::<Vec<_>>();
         Ok(match self {
-            Form::Ids => ids(&u64::to_string).join(" "),
-            Form::Csv => ids(&|id| format!("{id},{number}")).join("\n"),
-            Form::Json if index.label_bound() == 0 => json!({ "ids": group }).to_string(),
-            Form::Json => json!({ "ids": group, "labels": label_names(index, group)? }).to_string(),
+            Form::Ids => ids(&|&id| texts.text(id)).join(" "),
+            Form::Csv => ids(&|&id| format!("{},{number}", quoted(&texts.text(id)))).join("\n"),
+            Form::Json if index.label_bound() == 0 => json!({ "ids": values }).to_string(),
+            Form::Json => {
+                json!({ "ids": values, "labels": label_names(index, group)? }).to_string()
+            }
         })
     }
 }

@@ -109,7 +109,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     console::line(
         "P@10 is the share of right ones among the ten nearest, P r<=2 among all within two bits.\n\n\
-         On your own data (npy, npz, IDX, CSV, vecs, mat; one label per row, or several):\n  \
+         On your own data (Parquet, npy, npz, HDF5, CSV, mat; one label per row, or several):\n  \
          hashbrook split --data x.npy --labels y.npy --queries 100 --out split/\n  \
          hashbrook learn --data split/db.npy --labels split/db-labels.npy --bits 64 --out my.model\n  \
          hashbrook eval  --model my.model --data split/db.npy --labels split/db-labels.npy \\\n                  \

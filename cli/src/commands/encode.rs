@@ -1,8 +1,9 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
-use hashbrook::dataset::NpyWriter;
+use anyhow::{Result, bail};
+use hashbrook::Codes;
+use hashbrook::dataset::{CodesWriter, NpyWriter};
 use serde_json::json;
 
 use crate::args::ModelAndData;
@@ -12,11 +13,14 @@ use crate::{console, input, output};
 /// Turns vectors into packed binary codes
 ///
 /// The codes are an npy array of uint8, rows x ceil(bits / 8), least significant bit first: the
-/// layout of numpy.packbits(bitorder="little") and of other Hamming indexes.
+/// layout of numpy.packbits(bitorder="little") and of other Hamming indexes. Or they are a Parquet file,
+/// if --out ends in .parquet, with the columns id and code: the same bytes, of a fixed length.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   hashbrook encode --model digits.model --data x.npy --out codes.npy
+  hashbrook encode --model pets.model --data 'corpus/*.parquet:embedding' --id-column id \\
+                   --out codes.parquet
   my-features | hashbrook encode --model digits.model --data - --out - > codes.npy")]
 pub struct Args {
     #[command(flatten)]
@@ -26,20 +30,29 @@ pub struct Args {
     #[arg(long, value_name = "FILE.npy")]
     out: PathBuf,
 
+    /// The column of ids in the files of vectors, which are Parquet or Arrow files then; it is written as
+    /// id. Without it, ids in a Parquet file are row numbers
+    #[arg(long, value_name = "COLUMN")]
+    id_column: Option<String>,
+
+    /// Other columns to keep in a Parquet file, such as those of labels
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
+    keep: Vec<String>,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    output::check_name(&args.out, "codes", &["npy"])?;
+    output::check_name(&args.out, "codes", &["npy", "parquet"])?;
     output::check_json(&args.out, args.json)?;
     output::check_given_once([args.input.model.as_path()], &args.input.data)?;
     output::check_outputs([args.out.as_path(), &args.input.model], &args.input.data)?;
     let function = input::load_function(&args.input.model)?;
     let mut reader = input::open_for(&function, &args.input.data)?;
     let target = Output::new(&args.out)?;
-    let mut out = NpyWriter::<u8>::create(target.path(), Some(function.bits().div_ceil(8)))?;
+    let mut out = Out::create(args, target.path(), function.bits())?;
     let (mut rows, mut encoding) = (0u64, Duration::ZERO);
     let start = Instant::now();
     input::for_each_rows("encoding", &mut reader, |features| {
@@ -47,7 +60,7 @@ pub fn run(args: &Args) -> Result<()> {
         let codes = function.encode(features)?;
         encoding += clock.elapsed();
         rows += codes.len() as u64;
-        Ok(out.write(&codes.to_bytes())?)
+        out.write(&codes)
     })?;
     out.finish()?;
     target.finish()?;
@@ -64,4 +77,54 @@ pub fn run(args: &Args) -> Result<()> {
     let (codes, bits) = (console::plural(rows, "code"), console::plural(bits as u64, "bit"));
     let time = console::seconds(start.elapsed());
     target.say(format_args!("{codes} of {bits} written to {path} in {time}"))
+}
+
+/// The file of codes.
+enum Out {
+    Npy(NpyWriter<u8>),
+    Parquet(Box<CodesWriter>),
+}
+
+impl Out {
+    fn create(args: &Args, path: &Path, bits: usize) -> Result<Out> {
+        let Args { id_column, keep, input, out, .. } = args;
+        let ending = out.extension().unwrap_or_default();
+        if !ending.eq_ignore_ascii_case("parquet") {
+            if id_column.is_some() || !keep.is_empty() {
+                bail!(
+                    "--id-column and --keep need a Parquet file, as in --out codes.parquet; {} holds \
+                     codes alone",
+                    out.display()
+                );
+            }
+            return Ok(Out::Npy(NpyWriter::create(path, Some(bits.div_ceil(8)))?));
+        }
+        let writer = CodesWriter::create(path, bits)?;
+        if id_column.is_none() && keep.is_empty() {
+            return Ok(Out::Parquet(Box::new(writer)));
+        }
+        if !input::are_regular(&input.data) {
+            bail!(
+                "--id-column and --keep need files, and no pipe: {} is read once for its vectors, and \
+                 once for the other columns",
+                input.data.join(", ")
+            );
+        }
+        let writer = writer.with_columns(&input.data, id_column.as_deref(), keep)?;
+        Ok(Out::Parquet(Box::new(writer)))
+    }
+
+    fn write(&mut self, codes: &Codes) -> Result<()> {
+        match self {
+            Out::Npy(out) => Ok(out.write(&codes.to_bytes())?),
+            Out::Parquet(out) => Ok(out.write(codes)?),
+        }
+    }
+
+    fn finish(self) -> Result<()> {
+        match self {
+            Out::Npy(out) => Ok(out.finish()?),
+            Out::Parquet(out) => Ok(out.finish()?),
+        }
+    }
 }

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod beyond;
+mod columns;
 mod compare;
 mod files;
 mod good;

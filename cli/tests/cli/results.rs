@@ -322,7 +322,6 @@ fn commands_on_indexes_say_what_they_do_and_numbers_what_they_should_be() {
         ("search --index i --queries q -k ten", "a whole number of 0 or more was expected"),
         ("search --index i --queries q -k 1 --repeat 0", "0 is not from 1 to 4294967295"),
         ("learn --data x --out m --batch -1", "a whole number of 0 or more was expected"),
-        ("index remove i --id 4,-3", "a whole number of 0 or more was expected"),
         ("demo --threads 0", "0 is not from 1 to 1024"),
         ("search --index i --queries q --radius -1", "-1 is not from 0 to 4294967295"),
         ("dedup --index i --radius 99999999999", "99999999999 is not from 0 to 4294967295"),

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::super::array::Array;
-use super::super::content::{Content, Purpose};
+use super::super::content::Content;
 use super::super::extent::shape;
 use super::super::input::Input;
 use super::super::open::open;
+use super::super::purpose::Purpose;
 use super::super::source::Source;
 use super::super::text::{Lines, Table};
 use crate::labels::{LabelList, LabelNames};
@@ -167,6 +168,15 @@ impl Part {
             Content::Strings(strings) => {
                 limit.check(&path, strings.rows())?;
                 strings.for_each(|text| rows.push_names(names, [text]))?;
+                rows.keep_blank_end()?;
+                0
+            }
+            #[cfg(feature = "arrow")]
+            Content::Columns(table) => {
+                limit.check(&path, table.rows().unwrap_or(0))?;
+                table.for_each_labels(|texts| {
+                    rows.push_names(names, texts.iter().map(|text| text.as_ref()))
+                })?;
                 rows.keep_blank_end()?;
                 0
             }

@@ -9,9 +9,9 @@ use std::path::Path;
 use flate2::bufread::ZlibDecoder;
 
 use super::array::{Array, Order};
-use super::content::Purpose;
 use super::extent::shape;
 use super::input::{CHUNK, Input};
+use super::purpose::Purpose;
 use crate::{Error, Result};
 use variable::{COMPRESSED, Class, Data, Elements, MATRIX, Variable};
 
@@ -112,8 +112,8 @@ fn default_for(purpose: Purpose, variables: &[(Variable, Place)]) -> Option<usiz
         fitting.next().filter(|_| fitting.next().is_none())
     };
     match purpose {
-        Purpose::Features => only(&Variable::is_table),
-        Purpose::Labels => {
+        Purpose::Features | Purpose::Codes => only(&Variable::is_table),
+        Purpose::Labels | Purpose::Ids => {
             only(&Variable::is_numeric_matrix).or_else(|| only(&Variable::is_vector))
         }
     }
@@ -128,10 +128,10 @@ fn choice(variables: &[(Variable, Place)], name: Option<&str>, purpose: Purpose)
     let all = all.join(", ");
     match (name, purpose) {
         (Some(name), _) => format!("has no variable {name:?}; it has {all}"),
-        (None, Purpose::Features) => format!(
+        (None, Purpose::Features | Purpose::Codes) => format!(
             "does not have exactly one table of numbers, so pick a variable as FILE:NAME; it has {all}"
         ),
-        (None, Purpose::Labels) => format!(
+        (None, Purpose::Labels | Purpose::Ids) => format!(
             "does not have exactly one row or column of numbers, so pick a variable as FILE:NAME; \
              it has {all}"
         ),
@@ -173,7 +173,7 @@ fn array(
     };
     let sizes = match (purpose, &variable.sizes[..]) {
         // A row of labels is as good as a column.
-        (Purpose::Labels, &[1, count]) => vec![count, 1],
+        (Purpose::Labels | Purpose::Ids, &[1, count]) => vec![count, 1],
         (_, &[rows, columns]) => vec![rows, columns],
         (_, sizes) => {
             let problem =

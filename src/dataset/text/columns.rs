@@ -2,7 +2,7 @@
 
 /// A column, or several.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Columns {
+pub(in crate::dataset) enum Columns {
     /// The one with this name in the header.
     Named(String),
     /// From one to another, both included. Columns count from 0; from -1 down, from the end.
@@ -10,7 +10,7 @@ pub(super) enum Columns {
 }
 
 /// Reads a list such as `0-63,-1,label`.
-pub(super) fn parse(list: &str) -> Vec<Columns> {
+pub(in crate::dataset) fn parse(list: &str) -> Vec<Columns> {
     list.split(',').map(|columns| parse_one(columns.trim())).collect()
 }
 
@@ -31,7 +31,7 @@ fn parse_one(columns: &str) -> Columns {
 
 impl Columns {
     /// The places of these columns in a table with so many, whose first line may be a header.
-    pub(super) fn resolve(
+    pub(in crate::dataset) fn resolve(
         &self,
         count: usize,
         first_line: &[String],

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::super::content::Purpose;
 use super::super::input::Input;
+use super::super::purpose::Purpose;
 use super::super::source::Source;
 use super::table::Table;
 use crate::{Error, Result};

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use csv::ByteRecord;
 
-use super::super::content::Purpose;
 use super::super::extent::MAX_DIM;
 use super::super::input::Input;
+use super::super::purpose::Purpose;
 use super::columns::{self, Columns};
 use super::lines::{Lines, MOST_SEPARATORS, too_wide};
 use crate::{Error, Result};

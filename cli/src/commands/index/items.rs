@@ -2,9 +2,10 @@
 
 use anyhow::{Result, bail};
 use clap::ArgAction;
-use hashbrook::dataset::{read_codes, read_ids_for};
+use hashbrook::dataset::{file_of, read_codes, read_ids_for};
 use hashbrook::{Codes, Error, Features, Index, IndexBuilder, LabelList, LabelNames};
 
+use super::text_ids::TextIds;
 use crate::console::plural;
 use crate::{input, interrupt};
 
@@ -22,6 +23,11 @@ pub struct Items {
     #[arg(long, value_name = "FILE", action = ArgAction::Append)]
     pub ids: Vec<String>,
 
+    /// Their ids, as a column of the very files of vectors or codes: whole numbers as with
+    /// --ids FILE:COLUMN, or texts, which are kept beside the index, in INDEX.ids
+    #[arg(long, value_name = "COLUMN", conflicts_with = "ids")]
+    pub id_column: Option<String>,
+
     /// Their labels, to filter by: one per row, a 0/1 matrix, or text separated by commas
     #[arg(long, value_name = "FILE", action = ArgAction::Append)]
     pub labels: Vec<String>,
@@ -33,8 +39,25 @@ impl Items {
         [&self.data, &self.codes, &self.ids, &self.labels].into_iter().flatten()
     }
 
+    /// The files of ids, and their columns.
+    fn id_files(&self) -> Result<Vec<String>> {
+        let Some(column) = &self.id_column else { return Ok(self.ids.clone()) };
+        let with_column = |file: &String| {
+            let file = file_of(file)?;
+            if !file.is_file() {
+                bail!(
+                    "--id-column needs files, and no pipe: {} is read once for the items, and once for \
+                     their ids",
+                    file.display()
+                );
+            }
+            Ok(format!("{}:{column}", file.display()))
+        };
+        self.data.iter().chain(&self.codes).map(with_column).collect()
+    }
+
     /// Puts the items into an index; how many.
-    pub fn put(&self, index: &mut Index, upsert: bool) -> Result<usize> {
+    pub fn put(&self, index: &mut Index, upsert: bool, texts: &mut TextIds) -> Result<usize> {
         let keeps_vectors = index.vector_format().is_some();
         if keeps_vectors && !self.codes.is_empty() {
             return Err(Error::VectorsMissing.into());
@@ -48,13 +71,18 @@ impl Items {
                 Ok(())
             })?;
             let rows = values.len() / dim;
-            (Some((values, dim)), self.read_rest(index, None, rows)?)
+            (Some((values, dim)), self.read_rest(index, None, rows, texts)?)
         } else {
-            (None, self.read(index, None)?)
+            (None, self.read(index, None, texts)?)
         };
         let items = given.items;
         let ids = match given.ids {
             Some(ids) => ids,
+            None if texts.in_use() => {
+                bail!(
+                    "the ids of this index are texts; give those of the items: --ids or --id-column"
+                )
+            }
             None => {
                 let first = index.last_id()?.map_or(Some(0), |last| last.checked_add(1));
                 let end = first.and_then(|first| first.checked_add(items as u64));
@@ -67,9 +95,13 @@ impl Items {
         if !upsert {
             // Before names are written, so that it is all or nothing.
             if let Some(&taken) = index.present(&ids)?.first() {
+                if texts.in_use() {
+                    bail!("the id {:?} is there already; --upsert replaces it", texts.text(taken));
+                }
                 return Err(Error::IdTaken(taken).into());
             }
         }
+        texts.save()?;
         index.set_label_names(given.names)?;
         let labels = given.labels.as_ref().map(|labels| labels.view());
         match (vectors, given.codes) {
@@ -94,6 +126,7 @@ impl Items {
         &self,
         like: &Index,
         mut builder: IndexBuilder,
+        texts: &mut TextIds,
     ) -> Result<IndexBuilder> {
         let Some(function) = like.function() else { return Err(Error::NoFunction.into()) };
         let mut reader = input::open_for(function, &self.data)?;
@@ -103,7 +136,7 @@ impl Items {
                 self.data.join(", ")
             );
         };
-        let given = self.read_rest(like, None, rows)?;
+        let given = self.read_rest(like, None, rows, texts)?;
         builder.set_label_names(given.names);
         let labels = given.labels.as_ref().map(|labels| labels.view());
         let mut at = 0;
@@ -125,10 +158,11 @@ impl Items {
         like: &Index,
         codes: Option<Codes>,
         mut builder: IndexBuilder,
+        texts: &mut TextIds,
     ) -> Result<IndexBuilder> {
         /// Items that are copied at a time.
         const AT_ONCE: usize = 1 << 16;
-        let given = self.read(like, codes)?;
+        let given = self.read(like, codes, texts)?;
         let Some(codes) = given.codes else { return Ok(builder) };
         builder.set_label_names(given.names);
         let labels = given.labels.as_ref().map(|labels| labels.view());
@@ -145,21 +179,30 @@ impl Items {
     }
 
     /// Reads the items for an index, with their codes if these are read already.
-    fn read(&self, index: &Index, codes: Option<Codes>) -> Result<Given> {
+    fn read(&self, index: &Index, codes: Option<Codes>, texts: &mut TextIds) -> Result<Given> {
         let codes = match codes {
             Some(codes) => codes,
             None if self.codes.is_empty() => encode(index, &self.data)?,
             None => read_codes_all(&self.codes, Some(index.bits()))?,
         };
         let items = codes.len();
-        self.read_rest(index, Some(codes), items)
+        self.read_rest(index, Some(codes), items, texts)
     }
 
     /// Reads what belongs to so many items besides vectors or codes.
-    fn read_rest(&self, index: &Index, codes: Option<Codes>, items: usize) -> Result<Given> {
-        let ids = match self.ids.is_empty() {
-            true => None,
-            false => Some(read_ids_all(&self.ids, items)?),
+    fn read_rest(
+        &self,
+        index: &Index,
+        codes: Option<Codes>,
+        items: usize,
+        texts: &mut TextIds,
+    ) -> Result<Given> {
+        let ids = match self.id_files()?.as_slice() {
+            [] => None,
+            files => {
+                let may_begin = self.id_column.is_some() && index.is_empty();
+                Some(texts.read(files, items, may_begin)?)
+            }
         };
         let mut names = index.label_names().clone();
         let (named, used) = (names.iter().count(), index.label_bound() as usize);

@@ -3,18 +3,19 @@
 pub mod items;
 mod lock;
 mod renew;
+pub mod text_ids;
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::{ArgAction, ArgGroup, Subcommand};
-use hashbrook::dataset::read_ids;
 use hashbrook::{HashFunction, Index, IndexBuilder, VectorFormat};
 use serde_json::json;
 
 use self::items::Items;
 use self::lock::Lock;
+use self::text_ids::TextIds;
 use crate::console::{self, count, plural, seconds};
 use crate::output::Output;
 use crate::{input, interrupt, output};
@@ -68,6 +69,8 @@ Examples:
   hashbrook index build --model digits.model --data x.npy --labels y.npy --out digits.index
   hashbrook index build --model pets.model --data pets.csv:1-2 --ids pets.csv:0 --out pets.index
   hashbrook index build --codes codes.npy --ids ids.npy --out digits.index
+  hashbrook index build --model pets.model --data pets.parquet:embedding --id-column id \\
+                        --labels pets.parquet:kind --out pets.index
   hashbrook index build --model digits.model --data x.npy --vectors f16 --out digits.index")]
 struct Build {
     /// The model that encodes vectors, as `learn` wrote it, or the function alone, as `export` did;
@@ -154,9 +157,9 @@ struct Remove {
     /// The index
     index: PathBuf,
 
-    /// The ids
+    /// The ids: numbers, or texts where the index has such
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
-    id: Vec<u64>,
+    id: Vec<String>,
 
     /// A file of ids: an array of whole numbers, a text with one on each line, or a column of a table
     #[arg(long, value_name = "FILE", action = ArgAction::Append)]
@@ -242,26 +245,34 @@ fn build(args: &Build) -> Result<()> {
         (None, None) => bail!("vectors need --model to be encoded; or give packed --codes"),
     };
     let path = target.path();
+    let mut texts = TextIds::for_new(path)?;
     let with = |builder: IndexBuilder| {
         builder.memory(args.memory << 20).search_structure(!args.no_structure)
     };
     let builder = match (like.function(), args.vectors) {
         (Some(function), Some(format)) => {
             let builder = IndexBuilder::with_vectors(path, function.clone(), format)?;
-            args.items.build_with_vectors(&like, with(builder))?
+            args.items.build_with_vectors(&like, with(builder), &mut texts)?
         }
         (Some(function), None) => {
             let builder = IndexBuilder::new(path, function.clone())?;
-            args.items.build(&like, codes, with(builder))?
+            args.items.build(&like, codes, with(builder), &mut texts)?
         }
         (None, _) => {
             let builder = IndexBuilder::of_codes(path, like.bits())?;
-            args.items.build(&like, codes, with(builder))?
+            args.items.build(&like, codes, with(builder), &mut texts)?
         }
     };
     let (items, bits) = (builder.len(), like.bits());
     interrupt::check()?;
+    if texts.in_use() && target.is_standard() {
+        bail!(
+            "ids that are texts are kept beside the index, which the standard output has no place for"
+        );
+    }
+    texts.save()?;
     args.lock.finish(builder)?;
+    texts.remove_unused()?;
     target.finish()?;
     let path = target.name();
     if args.json {
@@ -295,20 +306,31 @@ fn tidy(index: &mut Index) {
 fn add(args: &Add) -> Result<()> {
     let start = Instant::now();
     let mut index = args.lock.edit(&args.index)?;
-    let added = args.items.put(&mut index, args.upsert)?;
+    let mut texts = TextIds::of(&args.index)?;
+    let added = args.items.put(&mut index, args.upsert, &mut texts)?;
     tidy(&mut index);
     changed(&index, "added", added, start, args.json)
 }
 
 fn remove(args: &Remove) -> Result<()> {
     let start = Instant::now();
-    let mut ids = args.id.clone();
+    let mut index = args.lock.edit(&args.index)?;
+    let texts = TextIds::of(&args.index)?;
+    let mut ids = Vec::new();
+    for id in &args.id {
+        match texts.number(id) {
+            Some(id) => ids.push(id),
+            None if texts.in_use() => {}
+            None => {
+                bail!("{id:?} is no id of this index: a whole number of 0 or more was expected")
+            }
+        }
+    }
     for file in &args.ids {
-        ids.extend(read_ids(file)?);
+        ids.extend(texts.read_known(file)?);
     }
     ids.sort_unstable();
     ids.dedup();
-    let mut index = args.lock.edit(&args.index)?;
     let removed = index.remove(&ids)?;
     tidy(&mut index);
     changed(&index, "removed", removed, start, args.json)

@@ -7,8 +7,9 @@ use anyhow::{Result, bail};
 use clap::ArgAction;
 use hashbrook::Features;
 
+use super::changed;
 use super::lock::Lock;
-use super::{changed, items};
+use super::text_ids::TextIds;
 use crate::console::plural;
 use crate::{input, interrupt};
 
@@ -71,8 +72,9 @@ pub fn run(args: &Renew) -> Result<()> {
         })?,
     }
     let rows = codes.as_ref().map_or(vectors.len() / function.dim(), |codes| codes.len());
+    let mut texts = TextIds::of(&args.index)?;
     let ids =
-        if args.ids.is_empty() { index.ids()? } else { items::read_ids_all(&args.ids, rows)? };
+        if args.ids.is_empty() { index.ids()? } else { texts.read(&args.ids, rows, false)? };
     if ids.len() != rows {
         let (rows, items) = (plural(rows as u64, "row"), plural(ids.len() as u64, "item"));
         bail!(

@@ -1,8 +1,10 @@
 //! `--where`: which items a search may find.
 
 use anyhow::{Result, bail};
-use hashbrook::dataset::{read_ids, split_labels};
+use hashbrook::dataset::{file_of, split_labels};
 use hashbrook::{Filter, Index};
+
+use super::super::index::text_ids::TextIds;
 
 /// What `--where` takes, for messages.
 const FORMS: &str = "label=NAME,..., label!=NAME,..., id=NUMBER,... and id=FILE are";
@@ -17,7 +19,7 @@ pub fn files(conditions: &[String]) -> Vec<String> {
 }
 
 /// The filter that lets through what meets all conditions.
-pub fn parse(index: &Index, conditions: &[String]) -> Result<Filter> {
+pub fn parse(index: &Index, texts: &TextIds, conditions: &[String]) -> Result<Filter> {
     let mut filter = Filter::all();
     for condition in conditions {
         filter = match condition.split_once('=') {
@@ -26,9 +28,18 @@ pub fn parse(index: &Index, conditions: &[String]) -> Result<Filter> {
             }
             Some(("label", names)) => filter.labels(&labels(index, names)?),
             Some(("label!", names)) => filter.without_labels(&labels(index, names)?),
+            Some(("id", value)) if texts.in_use() && texts.number(value).is_none() => {
+                match file_of(value)?.is_file() {
+                    true => filter.ids(&texts.read_known(value)?),
+                    false => {
+                        filter.ids_in(split_labels(value).iter().filter_map(|id| texts.number(id)))
+                    }
+                }
+            }
+            Some(("id", value)) if texts.in_use() => filter.ids_in(texts.number(value)),
             Some(("id", value)) => match ids(value) {
                 Some(ids) => filter.ids(&ids),
-                None => filter.ids(&read_ids(value)?),
+                None => filter.ids(&texts.read_known(value)?),
             },
             _ => bail!("{condition:?} is no condition; {FORMS}"),
         };

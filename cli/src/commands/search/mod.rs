@@ -13,6 +13,7 @@ use serde_json::json;
 use self::queries::Queries;
 use self::results::{FORMATS, Results};
 use super::index::items::{NO_FUNCTION, read_codes_all};
+use super::index::text_ids::TextIds;
 use crate::console::{self, count, plural, seconds};
 use crate::dial::DialArgs;
 use crate::output::Output;
@@ -43,7 +44,8 @@ the other way round. Both need codes with detail bits, as brook makes them unles
 
 results.npz holds ids and distances, queries x k, and with --rerank cosines; within a radius, lists of
 these, and offsets: query i found those from offsets[i] to offsets[i + 1]. If items have labels, there
-are labels and label_names: in Python, label_names[labels] is as large as ids. A label with a comma is
+are labels and label_names: in Python, label_names[labels] is as large as ids. If ids are texts, there
+are id_names, and id_names[ids] are the texts. A label with a comma is
 written in quotes, also after --where: --where 'label=\"red, big\",small'."
 )]
 pub struct Args {
@@ -153,10 +155,11 @@ pub fn run(args: &Args) -> Result<()> {
         Some(function) => Queries::encode(function, dial, &args.queries)?,
         None => bail!(NO_FUNCTION),
     };
-    let filter = filter::parse(&index, &args.conditions)?;
+    let texts = TextIds::of(&args.index)?;
+    let filter = filter::parse(&index, &texts, &args.conditions)?;
     let ranked = args.rerank.is_some();
     let mut results =
-        Results::new(&index, args.out.as_deref(), args.json, args.k.is_some(), ranked)?;
+        Results::new(&index, &texts, args.out.as_deref(), args.json, args.k.is_some(), ranked)?;
     let time = search(args, &index, &queries, &filter, &mut results)?;
     results.finish(out.as_ref().map(Output::path))?;
     out.as_ref().map_or(Ok(()), Output::finish)?;

@@ -10,6 +10,7 @@ use hashbrook::dataset::{NpzArray, write_npz};
 use hashbrook::{Index, RankedHit, file};
 use serde_json::{Value, json};
 
+use super::super::index::text_ids::TextIds;
 use super::filter::quoted;
 use super::queries::Found;
 use crate::console::{self, count};
@@ -23,6 +24,7 @@ const SHOWN: usize = 10;
 /// What becomes of hits.
 pub struct Results<'a> {
     index: &'a Index,
+    texts: &'a TextIds,
     has_labels: bool,
     has_cosines: bool,
     form: Form,
@@ -71,6 +73,7 @@ impl<'a> Results<'a> {
     /// To a file, as JSON to the standard output, or to be shown.
     pub fn new(
         index: &'a Index,
+        texts: &'a TextIds,
         out: Option<&Path>,
         json: bool,
         is_matrix: bool,
@@ -108,7 +111,7 @@ impl<'a> Results<'a> {
             })),
         };
         let has_labels = index.label_bound() > 0;
-        Ok(Results { index, has_labels, has_cosines, form, queries: 0, hits: 0, ties: 0 })
+        Ok(Results { index, texts, has_labels, has_cosines, form, queries: 0, hits: 0, ties: 0 })
     }
 
     /// How many hits there were.
@@ -162,7 +165,8 @@ impl<'a> Results<'a> {
     fn object(&self, row: &[RankedHit]) -> Result<Value> {
         let ids = ids(row);
         let distances: Vec<u32> = row.iter().map(|hit| hit.distance).collect();
-        let mut object = json!({ "query": self.queries, "ids": ids, "distances": distances });
+        let shown: Vec<Value> = ids.iter().map(|&id| self.texts.value(id)).collect();
+        let mut object = json!({ "query": self.queries, "ids": shown, "distances": distances });
         if self.has_cosines {
             let cosines: Vec<f64> = row.iter().map(|hit| shortest(hit.cosine)).collect();
             object["cosines"] = json!(cosines);
@@ -179,6 +183,7 @@ impl<'a> Results<'a> {
         let labels = label_lists(self.index, row)?;
         for (rank, (hit, labels)) in row.iter().zip(&labels).enumerate() {
             let (query, RankedHit { id, distance, cosine, .. }) = (self.queries, hit);
+            let id = quoted(&self.texts.text(*id));
             let cosine = if self.has_cosines { format!("{cosine},") } else { String::new() };
             let labels = quoted(labels);
             lines += &format!("{query},{rank},{id},{distance},{cosine}{labels}\n");
@@ -192,8 +197,8 @@ impl<'a> Results<'a> {
         for (hit, labels) in row.iter().zip(labels) {
             let labels = if labels.is_empty() { labels } else { format!(" [{labels}]") };
             shown.push(match self.has_cosines {
-                true => format!("{}{labels} at {:.4}", hit.id, hit.cosine),
-                false => format!("{}{labels} at {}", hit.id, hit.distance),
+                true => format!("{}{labels} at {:.4}", self.texts.text(hit.id), hit.cosine),
+                false => format!("{}{labels} at {}", self.texts.text(hit.id), hit.distance),
             });
         }
         let more = row.len().saturating_sub(SHOWN);
@@ -218,7 +223,9 @@ impl<'a> Results<'a> {
                 }
                 Ok(file::write_from(out, &mut rewound(text)?)?)
             }
-            (Form::Arrays(arrays), Some(out)) => arrays.write(out, queries, self.has_labels),
+            (Form::Arrays(arrays), Some(out)) => {
+                arrays.write(out, queries, self.has_labels, self.texts)
+            }
             _ => Ok(()),
         }
     }
@@ -250,7 +257,13 @@ impl Arrays {
         Ok(())
     }
 
-    fn write(&mut self, out: &Path, queries: usize, has_labels: bool) -> Result<()> {
+    fn write(
+        &mut self,
+        out: &Path,
+        queries: usize,
+        has_labels: bool,
+        texts: &TextIds,
+    ) -> Result<()> {
         let hits = self.ends[self.ends.len() - 1] as usize;
         let sizes = match self.is_matrix {
             true => vec![queries, hits.checked_div(queries).unwrap_or(0)],
@@ -271,6 +284,9 @@ impl Arrays {
             let labels = rewound(&mut self.labels)?;
             arrays.push(NpzArray::numbers::<i32>("labels", &sizes, labels));
             arrays.push(NpzArray::texts("label_names", &self.set_names));
+        }
+        if texts.in_use() {
+            arrays.push(NpzArray::texts("id_names", &texts.names()));
         }
         Ok(write_npz(out, arrays)?)
     }

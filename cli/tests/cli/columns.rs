@@ -1,0 +1,159 @@
+//! Parquet, Arrow and HDF5 files, from vectors to codes to neighbours.
+
+use crate::support::Folder;
+
+/// A file of the library's tests, with 7 rows of 3 numbers in its column or dataset.
+fn fixture(name: &str) -> String {
+    format!("{}/../tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A folder with two tables and a model.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    for name in ["a1.parquet", "a2.parquet"] {
+        std::fs::copy(fixture("snappy.parquet"), folder.file(name)).unwrap();
+    }
+    std::fs::copy(fixture("table.arrows"), folder.file("table.arrows")).unwrap();
+    std::fs::copy(fixture("earliest.h5"), folder.file("ann.hdf5")).unwrap();
+    let learn =
+        "learn --method lsh --bits 24 --data a1.parquet:x --labels a1.parquet:number --out m";
+    folder.run(learn).ok();
+    folder
+}
+
+#[test]
+fn tables_become_codes_with_their_ids() {
+    let folder = folder();
+    let said = folder
+        .run("encode --model m --data a*.parquet:x --id-column id --keep label,number --out c.parquet")
+        .ok()
+        .out;
+    assert!(said.contains("14 codes of 24 bits written to c.parquet"), "{said}");
+    // The same, as a shell gives the files of a pattern.
+    folder.run("encode --model m --data a1.parquet:x a2.parquet:fixed --out c.npy").ok();
+    folder.run("encode --model m --data ann.hdf5:train --out h.npy").ok();
+    let (npy, h5) = (std::fs::read(folder.file("c.npy")), std::fs::read(folder.file("h.npy")));
+    let (npy, h5) = (npy.unwrap(), h5.unwrap());
+    assert_eq!(npy[npy.len() - 42..npy.len() - 21], h5[h5.len() - 21..]);
+    // Codes and ids go into an index, and labels with them.
+    let build = "index build --codes c.parquet --id-column id --labels c.parquet:number --out i";
+    // The ids of the two files are the same.
+    folder.run(build).fails_with(&["100"]);
+    folder
+        .run("encode --model m --data a1.parquet:x --id-column id --keep number --out c.parquet")
+        .ok();
+    folder.run(build).ok();
+    // What they find is what codes and ids from elsewhere find.
+    folder.run("index build --codes h.npy --ids table.arrows:id --out j").ok();
+    let search = |index: &str| {
+        folder
+            .run(&format!("search --index {index} --model m --queries a1.parquet:half -k 3 --json"))
+    };
+    let (found, expected) = (search("i").ok().json(), search("j").ok().json());
+    for (found, expected) in found.iter().zip(&expected).take(7) {
+        assert_eq!(
+            (&found["ids"], &found["distances"]),
+            (&expected["ids"], &expected["distances"])
+        );
+    }
+    assert_eq!((&found[0]["ids"][0], found.len()), (&100.into(), 8));
+    folder.run("index add i --codes c.parquet --id-column id --upsert").ok();
+    folder
+        .run("encode --model m --data a1.parquet:x --id-column id --out c.npy")
+        .fails_with(&["need a Parquet file"]);
+    folder
+        .run("encode --model m --data a1.parquet:x --id-column no --out c.parquet")
+        .fails_with(&["has no column \"no\"; it has id (int64)"]);
+    folder
+        .run("encode --model m --data ann.hdf5:train --id-column id --out c.parquet")
+        .fails_with(&["carried over from Parquet and Arrow files"]);
+    assert!(folder.names().iter().all(|name| !name.contains("tmp")), "{:?}", folder.names());
+}
+
+#[test]
+fn an_index_is_made_of_a_table_in_one_go() {
+    let folder = folder();
+    let items = "--model m --data a1.parquet:x --id-column id --labels a1.parquet:label";
+    folder.run(&format!("index build {items} --out i")).ok();
+    folder.run(&format!("index build {items} --vectors f16 --out v")).ok();
+    for index in ["i", "v"] {
+        let search = format!("search --index {index} --queries ann.hdf5:test -k 1 --out found.csv");
+        folder.run(&search).ok();
+        let found = std::fs::read_to_string(folder.file("found.csv")).unwrap();
+        assert!(found.contains("\n0,0,100,0,cat\n1,0,100,"), "{found}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_stream_comes_through_a_pipe() {
+    let folder = folder();
+    folder.run("encode --model m --data a1.parquet:x --out c.npy").ok();
+    folder.shell("cat table.arrows | hashbrook encode --model m --data=-:x --out piped.npy").ok();
+    folder
+        .shell("gzip -c table.arrows | hashbrook encode --model m --data=-:x --out packed.npy")
+        .ok();
+    let read = |name: &str| std::fs::read(folder.file(name)).unwrap();
+    assert!(read("piped.npy") == read("c.npy") && read("packed.npy") == read("c.npy"));
+    let script =
+        "cat table.arrows | hashbrook encode --model m --data=-:x --id-column id --out p.parquet";
+    folder.shell(script).fails_with(&["need files, and no pipe"]);
+}
+
+#[test]
+fn ids_may_be_texts() {
+    let folder = Folder::new();
+    let table = |rows: std::ops::Range<usize>| {
+        let row = |row: usize| format!("pet {row},{},{},{}\n", row % 7, row / 7, row % 2);
+        "name,a,b,kind\n".to_owned() + &rows.map(row).collect::<String>()
+    };
+    folder.write("pets.csv", table(0..40));
+    folder.write("more.csv", table(40..49));
+    folder
+        .run("learn --method lsh --bits 64 --data pets.csv:a,b --labels pets.csv:kind --out m")
+        .ok();
+    let build = "index build --model m --data pets.csv:a,b --id-column name --out i";
+    folder.run(build).ok();
+    assert_eq!(folder.names(), ["i", "i.ids", "m", "more.csv", "pets.csv"]);
+    let search = "search --index i --queries pets.csv:a,b -k 1";
+    let found: Vec<_> = folder.run(&format!("{search} --json")).ok().json();
+    assert_eq!((&found[0]["ids"][0], &found[39]["ids"][0]), (&"pet 0".into(), &"pet 39".into()));
+    assert!(folder.run(search).ok().out.contains("query 3: pet 3 at 0"));
+    folder.run(&format!("{search} --out found.csv")).ok();
+    let found = std::fs::read_to_string(folder.file("found.csv")).unwrap();
+    assert!(found.contains("39,0,pet 39,0,\n"), "{found}");
+    folder.run(&format!("{search} --out found.npz")).ok();
+    // Items come and go by their texts.
+    let more = "index add i --data more.csv:a,b";
+    folder.run(more).fails_with(&["the ids of this index are texts; give those of the items"]);
+    folder.run(&format!("{more} --id-column name")).ok();
+    folder
+        .run(&format!("{more} --ids more.csv:name"))
+        .fails_with(&["the id \"pet 40\" is there already"]);
+    folder.run(&format!("{more} --ids more.csv:name --upsert")).ok();
+    folder.write("gone.txt", "pet 41\npet 999\n");
+    let removed =
+        folder.shell("hashbrook index remove i --id 'pet 40','pet 998' --ids gone.txt --json");
+    assert_eq!(removed.ok().json()[0]["removed"], 2);
+    let nearest = folder.shell(
+        "hashbrook search --index i --queries more.csv:a,b -k 1 --where 'id=pet 42,pet 43' --json",
+    );
+    let nearest = nearest.ok().json();
+    assert_eq!(
+        (&nearest[2]["ids"][0], &nearest[3]["ids"][0]),
+        (&"pet 42".into(), &"pet 43".into())
+    );
+    // An index with numbers in its place has no texts, and takes none.
+    folder.run("index build --model m --data pets.csv:a,b --out i --force").ok();
+    assert!(!folder.file("i.ids").exists());
+    folder
+        .run("index remove i --id 4,-3")
+        .fails_with(&["a whole number of 0 or more was expected"]);
+    let wrong = "row 0 is \"pet 40\"; ids must be whole numbers";
+    folder.run(&format!("{more} --ids more.csv:name")).fails_with(&[wrong]);
+    folder.run(&format!("{more} --id-column name")).fails_with(&[wrong]);
+    let wrong = format!("{} --ids pets.csv:name --force", build.replace("--id-column name", ""));
+    folder.run(&wrong).fails_with(&["row 0 is \"pet 0\"; ids must be whole numbers"]);
+    std::fs::write(folder.file("i.ids"), "no ids").unwrap();
+    folder.run(search).fails_with(&["i.ids: is no file of ids that are texts"]);
+}

@@ -1,0 +1,21 @@
+//! Parquet and Arrow files: tables whose columns have names and types.
+//!
+//! A row is put together of the columns that are picked, each a number, or a list of numbers of one
+//! length. Both formats are read a batch of rows at a time, and only the columns that are asked for are
+//! decoded.
+
+mod batches;
+mod carried;
+mod cells;
+mod choice;
+mod codes;
+mod ipc;
+mod numbers;
+mod packed;
+mod parquet;
+mod table;
+
+pub use codes::CodesWriter;
+pub(super) use numbers::Numbers;
+pub(super) use packed::Packed;
+pub(super) use table::Table;

@@ -1,0 +1,146 @@
+//! A Parquet or Arrow file, and the columns of it that are read.
+
+use std::path::{Path, PathBuf};
+
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::SchemaRef;
+
+use super::super::input::Input;
+use super::super::purpose::Purpose;
+use super::batches::Batches;
+use super::{choice, ipc, parquet};
+use crate::{Error, Result};
+
+/// A file that was opened, of which nothing but its schema was read.
+enum File {
+    Parquet(parquet::File),
+    Ipc(ipc::Stream),
+}
+
+/// A Parquet or Arrow file, and the columns of it that a user named.
+pub(in crate::dataset) struct Table {
+    pub(super) path: PathBuf,
+    /// The columns, as they were written after the colon.
+    name: Option<String>,
+    pub(super) schema: SchemaRef,
+    rows: Option<usize>,
+    file: File,
+}
+
+impl Table {
+    /// Opens a Parquet file.
+    pub(in crate::dataset) fn parquet(input: Input, name: Option<String>) -> Result<Table> {
+        let path = input.path().to_path_buf();
+        let file = parquet::File::open(input)?;
+        let (schema, rows) = (file.schema(), Some(file.rows()));
+        Ok(Table { path, name, schema, rows, file: File::Parquet(file) })
+    }
+
+    /// Opens an Arrow file, which is also called Feather, or an Arrow stream.
+    pub(in crate::dataset) fn ipc(input: Input, name: Option<String>) -> Result<Table> {
+        let path = input.path().to_path_buf();
+        let stream = ipc::Stream::open(input)?;
+        let schema = stream.schema();
+        let rows = stream.rows();
+        Ok(Table { path, name, schema, rows, file: File::Ipc(stream) })
+    }
+
+    /// The file.
+    pub(in crate::dataset) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many rows there are, where the file says.
+    pub(in crate::dataset) fn rows(&self) -> Option<usize> {
+        self.rows
+    }
+
+    /// The columns that were named, or those that fit the purpose.
+    pub(super) fn pick(self, purpose: Purpose) -> Result<Picked> {
+        let columns = choice::choose(&self.path, &self.schema, self.name.as_deref(), purpose)?;
+        self.pick_at(&columns)
+    }
+
+    /// The columns at these places, in this order.
+    pub(super) fn pick_at(self, columns: &[usize]) -> Result<Picked> {
+        let mut read = columns.to_vec();
+        read.sort_unstable();
+        read.dedup();
+        let place = |column: &usize| read.partition_point(|other| other < column);
+        let order = columns.iter().map(place).collect();
+        let names = columns.iter().map(|&at| self.schema.field(at).name().clone()).collect();
+        let batches: Box<dyn Batches> = match self.file {
+            File::Parquet(file) => Box::new(file.batches(&read)?),
+            File::Ipc(stream) => Box::new(stream.batches(read)),
+        };
+        Ok(Picked { path: self.path, names, batches, order, row: 0, rows: self.rows })
+    }
+}
+
+/// Columns of a table, read batch by batch.
+pub(super) struct Picked {
+    pub(super) path: PathBuf,
+    /// What the columns are called.
+    pub(super) names: Vec<String>,
+    batches: Box<dyn Batches>,
+    /// Where each of the columns stands in a batch.
+    order: Vec<usize>,
+    /// Rows that came so far.
+    pub(super) row: usize,
+    /// Rows that the file says it has.
+    pub(super) rows: Option<usize>,
+}
+
+impl Picked {
+    /// The columns of the next rows, of which there is at least one; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<Vec<ArrayRef>>> {
+        loop {
+            let batch = self.batches.next().map_err(|error| match error {
+                Error::Malformed { path, problem } => {
+                    let columns = self.names.join(", ");
+                    let problem = format!("{problem} (column {columns}, after row {})", self.row);
+                    Error::Malformed { path, problem }
+                }
+                other => other,
+            })?;
+            let Some(batch) = batch else { return self.end().map(|()| None) };
+            let columns: Option<Vec<ArrayRef>> =
+                self.order.iter().map(|&at| batch.columns().get(at).cloned()).collect();
+            let Some(columns) = columns else {
+                return Err(Error::malformed(&self.path, "has a batch that lacks a column"));
+            };
+            if columns.iter().any(|column| column.len() != batch.num_rows()) {
+                return Err(Error::malformed(&self.path, "has columns of different lengths"));
+            }
+            if batch.num_rows() > 0 {
+                self.row += batch.num_rows();
+                return Ok(Some(columns));
+            }
+        }
+    }
+
+    /// Fails if there were fewer or more rows than the file says.
+    fn end(&self) -> Result<()> {
+        match self.rows {
+            Some(rows) if rows != self.row => {
+                let problem = format!("says that it has {rows} rows, and has {}", self.row);
+                Err(Error::malformed(&self.path, problem))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What is wrong in a column at a row.
+    pub(super) fn wrong(
+        &self,
+        column: usize,
+        row: usize,
+        problem: impl std::fmt::Display,
+    ) -> Error {
+        let name = &self.names[column];
+        Error::malformed(
+            &self.path,
+            format!("row {row}, column {name:?} {problem} (rows count from 0)"),
+        )
+    }
+}

@@ -1,0 +1,218 @@
+//! Ids that are texts: the number that stands for each of them in an index, and the file they are kept in.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::{Error, Result, file};
+
+/// What a file of ids begins with; its last byte is the version.
+const MAGIC: &[u8; 8] = b"HBIDS\0\0\x01";
+
+/// Texts in place of ids. An [`Index`](crate::Index) knows items by numbers; this knows which number stands
+/// for which text. Numbers count up from 0 in the order in which the texts came, and are never given away
+/// again.
+///
+/// The file stands beside that of the index, with `.ids` after its name, and appears whole or not at all.
+/// Write it before the items are added: if the process is killed in between, it has texts that no item
+/// has, which do no harm, and every item has its text.
+///
+/// ```
+/// let mut names = hashbrook::IdNames::new();
+/// assert_eq!((names.number("cat.jpg"), names.number("dog.jpg"), names.number("cat.jpg")), (0, 1, 0));
+/// assert_eq!((names.find("bird.jpg"), names.name(1)), (None, Some("dog.jpg")));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IdNames {
+    names: Vec<Arc<str>>,
+    numbers: HashMap<Arc<str>, u64>,
+}
+
+impl IdNames {
+    /// None yet.
+    pub fn new() -> IdNames {
+        IdNames::default()
+    }
+
+    /// Where the texts of an index are kept.
+    pub fn path_beside(index: impl AsRef<Path>) -> PathBuf {
+        let mut path = index.as_ref().as_os_str().to_owned();
+        path.push(".ids");
+        path.into()
+    }
+
+    /// The texts of an index; `None` if its ids are numbers.
+    ///
+    /// # Errors
+    /// As for [`load`](IdNames::load).
+    pub fn load_beside(index: impl AsRef<Path>) -> Result<Option<IdNames>> {
+        let path = IdNames::path_beside(index);
+        match path.try_exists() {
+            Ok(false) => Ok(None),
+            _ => IdNames::load(path).map(Some),
+        }
+    }
+
+    /// The number of a text, which is a new one if it did not come up before.
+    pub fn number(&mut self, name: &str) -> u64 {
+        if let Some(&number) = self.numbers.get(name) {
+            return number;
+        }
+        let (name, number): (Arc<str>, u64) = (name.into(), self.names.len() as u64);
+        self.names.push(name.clone());
+        self.numbers.insert(name, number);
+        number
+    }
+
+    /// The number of a text, if it has one.
+    pub fn find(&self, name: &str) -> Option<u64> {
+        self.numbers.get(name).copied()
+    }
+
+    /// The text that a number stands for.
+    pub fn name(&self, number: u64) -> Option<&str> {
+        self.names.get(usize::try_from(number).ok()?).map(|name| &**name)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// All texts, in order of their numbers.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.names.iter().map(|name| &**name)
+    }
+
+    /// Writes the file: a magic number, how many texts there are, each with its length before it, and a
+    /// checksum of it all, numbers least significant byte first.
+    ///
+    /// # Errors
+    /// When it cannot be written; what stood there before is as it was.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend((self.names.len() as u64).to_le_bytes());
+        for name in &self.names {
+            bytes.extend((name.len() as u64).to_le_bytes());
+            bytes.extend(name.as_bytes());
+        }
+        let checksum = crc32fast::hash(&bytes);
+        bytes.extend(checksum.to_le_bytes());
+        file::write(path, &bytes)
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, is no such file, or is damaged.
+    pub fn load(path: impl AsRef<Path>) -> Result<IdNames> {
+        let path = path.as_ref();
+        let bytes = fs::read(path).map_err(Error::io(path))?;
+        let magic = MAGIC.len() - 1;
+        match bytes.get(..MAGIC.len()) {
+            Some(found) if found == MAGIC => {}
+            Some(found) if found[..magic] == MAGIC[..magic] => {
+                let problem = format!("is of version {}; version 1 is read", found[magic]);
+                return Err(Error::malformed(path, problem));
+            }
+            _ => return Err(Error::malformed(path, "is no file of ids that are texts")),
+        }
+        let damaged = |problem: &str| Error::damaged(path, problem);
+        let (content, checksum) =
+            bytes.split_last_chunk::<4>().ok_or_else(|| damaged("it is cut off"))?;
+        if crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
+            return Err(damaged("its checksum is not that of its content"));
+        }
+        let mut rest = &content[MAGIC.len()..];
+        let mut number = || {
+            let (number, after) = rest.split_first_chunk::<8>()?;
+            rest = after;
+            usize::try_from(u64::from_le_bytes(*number)).ok()
+        };
+        let count = number().ok_or_else(|| damaged("it is cut off"))?;
+        let mut names = IdNames::new();
+        for place in 0..count {
+            let name = rest.split_first_chunk::<8>().and_then(|(length, after)| {
+                let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+                let (name, after) = after.split_at_checked(length)?;
+                rest = after;
+                std::str::from_utf8(name).ok()
+            });
+            match name {
+                Some(name) if names.number(name) == place as u64 => {}
+                _ => {
+                    return Err(damaged(
+                        "its texts are not as many, or not as different, as it says",
+                    ));
+                }
+            }
+        }
+        match rest.is_empty() {
+            true => Ok(names),
+            false => Err(damaged("it has more bytes than its texts take")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_come_back_with_their_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let index = folder.path().join("pets.index");
+        assert_eq!(IdNames::load_beside(&index).unwrap(), None);
+        let mut names = IdNames::new();
+        for (number, name) in ["cat", "", "žába", "17", "a\nb"].iter().enumerate() {
+            assert_eq!((names.number(name), names.number(name)), (number as u64, number as u64));
+        }
+        let path = IdNames::path_beside(&index);
+        assert_eq!(path, folder.path().join("pets.index.ids"));
+        names.save(&path).unwrap();
+        let loaded = IdNames::load_beside(&index).unwrap().unwrap();
+        assert_eq!((&loaded, loaded.len(), loaded.name(5)), (&names, 5, None));
+        assert_eq!(loaded.iter().collect::<Vec<_>>(), ["cat", "", "žába", "17", "a\nb"]);
+        IdNames::new().save(&path).unwrap();
+        assert!(IdNames::load(&path).unwrap().is_empty());
+    }
+
+    #[test]
+    fn any_damage_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ids");
+        let mut names = IdNames::new();
+        for name in ["one", "two", "three"] {
+            names.number(name);
+        }
+        names.save(&path).unwrap();
+        let whole = fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            fs::write(&path, &whole[..at]).unwrap();
+            assert!(IdNames::load(&path).is_err(), "cut at {at}");
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            fs::write(&path, &damaged).unwrap();
+            assert!(IdNames::load(&path).is_err(), "damaged at {at}");
+        }
+        // With a checksum that is right, what is said must still fit.
+        for (count, texts) in
+            [(2u64, &[b"a"][..]), (1, &[b"a", b"b"]), (2, &[b"a", b"a"]), (1, &[b"\xff"])]
+        {
+            let mut bytes = [&MAGIC[..], &count.to_le_bytes()].concat();
+            for text in texts {
+                bytes.extend(1u64.to_le_bytes());
+                bytes.extend_from_slice(&text[..]);
+            }
+            bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+            fs::write(&path, &bytes).unwrap();
+            assert!(IdNames::load(&path).is_err(), "{count} {texts:?}");
+        }
+    }
+}
