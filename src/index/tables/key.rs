@@ -39,16 +39,15 @@ impl Key {
     /// Whether two codes differ in fewer than so many of the bits, by those in which they differ at all.
     #[inline]
     pub(super) fn is_within(&self, differ: [u64; WORDS], limit: u32) -> bool {
-        let mut left = limit;
-        // Limits are small, and to count all bits takes longer where there is no instruction for it.
-        for (differ, mask) in differ.into_iter().zip(self.mask) {
-            let mut bits = differ & mask;
-            while bits != 0 && left > 0 {
-                bits &= bits - 1;
-                left -= 1;
-            }
+        let [mut low, mut high] = [differ[0] & self.mask[0], differ[1] & self.mask[1]];
+        // Limits are small, and to count all bits takes longer where there is no instruction for it. No branch
+        // depends on the codes: it would be guessed wrong as often as not.
+        for _ in 1..limit {
+            let of_high = if low == 0 { high.wrapping_sub(1) } else { u64::MAX };
+            low &= low.wrapping_sub(1);
+            high &= of_high;
         }
-        left > 0
+        limit > 0 && (low | high) == 0
     }
 }
 

@@ -53,9 +53,10 @@ impl TextIds {
     pub fn read(&mut self, files: &[String], items: usize, may_begin: bool) -> Result<Vec<u64>> {
         if !self.in_use {
             match read_ids_all(files, items) {
-                Err(error) => match read_id_texts(files) {
-                    Ok(_) if may_begin => self.in_use = true,
-                    _ => return Err(error),
+                // Files of ids may be far longer than the data, and are not read again for nothing.
+                Err(error) if may_begin => match read_id_texts(files) {
+                    Ok(_) => self.in_use = true,
+                    Err(_) => return Err(error),
                 },
                 ids => return ids,
             }
