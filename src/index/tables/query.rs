@@ -257,10 +257,8 @@ impl Tables {
                 code.iter_mut().zip(query).for_each(|(code, query)| *code ^= query);
             }
         }
-        self.tables
-            .iter()
-            .zip(progress)
-            .any(|(table, of)| of.radius > 0 && table.key.is_within(code, of.radius))
+        let tables = self.tables.iter().zip(progress);
+        tables.fold(false, |seen, (table, of)| seen | table.key.is_within(code, of.radius))
     }
 
     /// Asks for codes that will be scanned soon.
