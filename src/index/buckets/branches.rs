@@ -8,6 +8,9 @@ use crate::index::segment::{Columns, checksum_matches};
 use crate::kernel::{Column, Layout, Lines, bytes_of};
 use crate::{Error, Result};
 
+/// Blocks of a file that are in memory at a time while all are gone through.
+const AT_HAND: usize = 64;
+
 /// Distinct codes in buckets, below branches.
 pub(in crate::index) struct Buckets {
     pub(super) layout: Layout,
@@ -100,7 +103,8 @@ impl Buckets {
         8 * self.words.len()
     }
 
-    /// Calls with all distinct codes, and for each with the slots of its items, in an order that stays.
+    /// Calls with all distinct codes, and for each with the slots of its items, in an order that stays. Blocks
+    /// of a file leave the memory behind it.
     pub(in crate::index) fn each_code(&self, mut call: impl FnMut(&[u64], &[u32])) -> Result<()> {
         let mut code = vec![0; self.layout.code_words()];
         for (number, branch) in self.branches.iter().enumerate() {
@@ -111,6 +115,9 @@ impl Buckets {
                     self.layout.get(block.codes, place, &mut code);
                     call(&code, block.slots(place));
                 }
+            }
+            if number % AT_HAND == AT_HAND - 1 || number + 1 == self.branches.len() {
+                self.words.release(branch.start + branch.ends[7]);
             }
         }
         Ok(())
@@ -123,11 +130,6 @@ impl Buckets {
     /// How many items they are of.
     pub(in crate::index) fn len(&self) -> usize {
         self.count
-    }
-
-    /// Takes its blocks out of memory, if they are a file's.
-    pub(in crate::index) fn have_read(&self) {
-        self.words.release(self.words.len());
     }
 
     /// The block of a branch, which was seen to be sound.

@@ -126,7 +126,6 @@ pub(in crate::index) fn build_to(
         })?;
     }
     let checksums = pieces.finish();
-    buckets.have_read();
     let words = Column::Lines(Lines::default());
     Ok(Some(Tables {
         layout,
