@@ -17,6 +17,7 @@ __all__ = [
     "compare",
     "digits",
     "evaluate",
+    "load",
     "methods",
     "presets",
     "time_encode",
@@ -32,6 +33,9 @@ def methods() -> list[str]: ...
 def presets() -> list[str]: ...
 def under_way() -> int: ...
 def digits() -> tuple[Floats, npt.NDArray[np.int64]]: ...
+def load(
+    data: list[str], labels: Optional[list[str]]
+) -> tuple[Floats, Optional[tuple[list[list[str]], bool]]]: ...
 def evaluate(
     bits: int,
     queries: Bytes,

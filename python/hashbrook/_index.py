@@ -84,6 +84,32 @@ class Index(Holder):
         """Copies a file into memory; the index knows nothing of the file any more."""
         return cls._of(native.Index.load(path(path_)))
 
+    @classmethod
+    def from_faiss(cls, index: Any, function: Optional[HashFunction] = None, X: Any = None) -> Index:
+        """An index in memory with the ids and codes of a binary index of FAISS (``pip install hashbrook[faiss]``).
+
+        With the function that made the codes it takes vectors, too. Given the vectors of the first rows as
+        well, it is checked that the function makes these codes of them, bits in the same order.
+        """
+        from .interchange import check_codes, from_faiss
+
+        ids_, packed = from_faiss(index)
+        bits = index.d if function is None else function.bits
+        packed = check_codes(packed, bits, function, X)
+        made = cls.of_codes(bits) if function is None else cls(function)
+        made.add_codes(ids_, packed)
+        return made
+
+    @classmethod
+    def from_lance(cls, path_: Path, table: str = "codes", function: Optional[HashFunction] = None) -> Index:
+        """An index in memory with the codes that :meth:`to_lance` wrote of a function."""
+        from .interchange import from_lance
+
+        bits, ids_, packed = from_lance(path_, table, function)
+        made = cls.of_codes(bits) if function is None else cls(function)
+        made.add_codes(ids_, packed)
+        return made
+
     def _now(self) -> native.Snapshot:
         return self._native.snapshot()
 

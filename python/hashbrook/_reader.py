@@ -241,6 +241,25 @@ class Holder(_Reader):
         """Writes it to a file, whole or not at all, replacing what stood there."""
         self._now().save(path(path_))
 
+    def to_faiss(self) -> Any:
+        """The codes as an index of FAISS that finds the same (``pip install hashbrook[faiss]``)."""
+        from .interchange import to_faiss
+
+        return to_faiss(self)
+
+    def to_usearch(self) -> Any:
+        """The codes as an index of USearch (``pip install hashbrook[usearch]``)."""
+        from .interchange import to_usearch
+
+        return to_usearch(self)
+
+    def to_lance(self, path_: Path, table: str = "codes") -> int:
+        """Writes the codes to a table of LanceDB, as a version of their function; its number
+        (``pip install hashbrook[lance]``)."""
+        from .interchange import to_lance
+
+        return to_lance(self, path_, table)
+
     def __len__(self) -> int:
         return len(self._now())
 

@@ -7,6 +7,7 @@
 mod arrays;
 mod errors;
 mod evaluation;
+mod files;
 mod fork;
 mod function;
 mod index;
@@ -26,6 +27,8 @@ mod _hashbrook {
     use crate::errors::FormatError;
     #[pymodule_export]
     use crate::evaluation::{compare, digits, evaluate};
+    #[pymodule_export]
+    use crate::files::load;
     #[pymodule_export]
     use crate::function::HashFunction;
     #[pymodule_export]

@@ -22,11 +22,15 @@ index = hashbrook.Index(model.hash_function())
 index.add(range(len(X)), X, y)
 assert index.search(X[:1], 5).ids.shape == (1, 5)
 loaded = {name.partition(".")[0] for name in sys.modules}
-assert not loaded & {"sklearn", "pandas", "polars", "pyarrow", "tqdm", "onnx", "torch", "scipy", "river"}, loaded
+assert not loaded & {"sklearn", "pandas", "polars", "pyarrow", "tqdm", "onnx", "torch", "scipy", "river",
+                     "faiss", "usearch", "lancedb", "psycopg"}, loaded
 for call, needs in [
     (lambda: model.learn(X, y, progress=True), "tqdm"),
     (lambda: __import__("hashbrook.sklearn"), "scikit-learn"),
     (lambda: model.hash_function().to_onnx("f"), "onnx"),
+    (lambda: index.to_faiss(), "hashbrook[faiss]"),
+    (lambda: index.to_usearch(), "hashbrook[usearch]"),
+    (lambda: index.to_lance("f"), "hashbrook[lance]"),
 ]:
     try:
         call()
