@@ -390,6 +390,11 @@ impl Snapshot {
         View::new(&self.state, self.file.as_deref())
     }
 
+    /// Whether ids stand for texts, which are kept beside the file (see [`IdNames`](crate::IdNames)).
+    pub fn has_text_ids(&self) -> bool {
+        self.state.text_ids
+    }
+
     /// Builds the search structures now that items in memory lack (see
     /// [`Index::allow_search_structures`](crate::Index::allow_search_structures)), so that no query has to
     /// wait for them. What is put together of items that had one gets one, too.

@@ -21,6 +21,8 @@ pub(super) struct State {
     /// Number 0 is the set without labels.
     pub(super) sets: Arc<LabelSets>,
     pub(super) names: Arc<LabelNames>,
+    /// Whether ids stand for texts, which are kept beside the file.
+    pub(super) text_ids: bool,
     /// The first may be mapped from a file. An item that is there is in one of them.
     pub(super) segments: Vec<SearchSegment>,
     pub(super) kernel: Kernel,
@@ -83,6 +85,7 @@ impl State {
             vectors,
             sets: Arc::new(sets),
             names: Arc::new(names.unwrap_or_default()),
+            text_ids: false,
             segments: Vec::new(),
             kernel: Kernel::available()[0],
             structures: true,

@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<()> {
         }
     };
     let texts = match &args.index {
-        Some(path) => TextIds::of(path)?,
+        Some(path) => TextIds::of(&index, path)?,
         None => TextIds::none(),
     };
     let clock = Instant::now();

@@ -143,6 +143,17 @@ fn ids_may_be_texts() {
         (&nearest[2]["ids"][0], &nearest[3]["ids"][0]),
         (&"pet 42".into(), &"pet 43".into())
     );
+    // Without its texts, or with others, an index says so, also after it was compacted.
+    folder.run("index compact i").ok();
+    let texts = std::fs::read(folder.file("i.ids")).unwrap();
+    std::fs::write(folder.file("i.ids"), "no ids").unwrap();
+    folder.run(search).fails_with(&["i.ids: is no file of ids that are texts"]);
+    std::fs::remove_file(folder.file("i.ids")).unwrap();
+    let gone = "are texts, which are kept in i.ids, and that is not there";
+    for command in [search, "index remove i --id 3", "dedup --index i --radius 0"] {
+        folder.run(command).fails_with(&[gone, "move it along"]);
+    }
+    std::fs::write(folder.file("i.ids"), &texts).unwrap();
     // An index with numbers in its place has no texts, and takes none.
     folder.run("index build --model m --data pets.csv:a,b --out i --force").ok();
     assert!(!folder.file("i.ids").exists());
@@ -154,6 +165,7 @@ fn ids_may_be_texts() {
     folder.run(&format!("{more} --id-column name")).fails_with(&[wrong]);
     let wrong = format!("{} --ids pets.csv:name --force", build.replace("--id-column name", ""));
     folder.run(&wrong).fails_with(&["row 0 is \"pet 0\"; ids must be whole numbers"]);
-    std::fs::write(folder.file("i.ids"), "no ids").unwrap();
-    folder.run(search).fails_with(&["i.ids: is no file of ids that are texts"]);
+    // Texts that another index left there are not its own.
+    std::fs::write(folder.file("i.ids"), &texts).unwrap();
+    assert!(folder.run(search).ok().out.contains("query 3: 3 at 0"));
 }

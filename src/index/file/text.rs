@@ -12,6 +12,8 @@ pub(super) struct Text {
     program: String,
     label_sets: Vec<Vec<u32>>,
     label_names: LabelNames,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    text_ids: bool,
 }
 
 impl Text {
@@ -21,6 +23,7 @@ impl Text {
             program: concat!("hashbrook ", env!("CARGO_PKG_VERSION")).to_owned(),
             label_sets: (0..sets.len()).map(|set| sets.labels(set).to_vec()).collect(),
             label_names: LabelNames::clone(&state.names),
+            text_ids: state.text_ids,
         }
     }
 
@@ -36,6 +39,7 @@ impl Text {
     /// Gives a state what it says.
     pub(super) fn apply(self, state: &mut State) -> Result<(), String> {
         state.names = Arc::new(self.label_names);
+        state.text_ids = self.text_ids;
         let sets = Arc::make_mut(&mut state.sets);
         for (number, labels) in self.label_sets.iter().enumerate() {
             if sets.number(labels) != number {

@@ -73,6 +73,10 @@ pub(in crate::index) fn build_to(
         classes[class] = grouped as u32;
         grouped += sizes[class];
     }
+    if grouped >= SINGLE as usize {
+        // Entries could not tell where a group is.
+        return Ok(None);
+    }
     let (keys, size) = shape(layout.bits(), distinct);
     let keys = choose(&sampled, layout.code_words(), layout.bits(), keys, size);
     // So many words, and halves of them, are in memory elsewhere.

@@ -138,6 +138,7 @@ impl Items {
         };
         let given = self.read_rest(like, None, rows, texts)?;
         builder.set_label_names(given.names);
+        builder.set_text_ids(texts.in_use());
         let labels = given.labels.as_ref().map(|labels| labels.view());
         let mut at = 0;
         input::for_each_rows("encoding", &mut reader, |features| {
@@ -165,6 +166,7 @@ impl Items {
         let given = self.read(like, codes, texts)?;
         let Some(codes) = given.codes else { return Ok(builder) };
         builder.set_label_names(given.names);
+        builder.set_text_ids(texts.in_use());
         let labels = given.labels.as_ref().map(|labels| labels.view());
         for start in (0..codes.len()).step_by(AT_ONCE) {
             interrupt::check()?;

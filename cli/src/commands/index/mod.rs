@@ -306,7 +306,7 @@ fn tidy(index: &mut Index) {
 fn add(args: &Add) -> Result<()> {
     let start = Instant::now();
     let mut index = args.lock.edit(&args.index)?;
-    let mut texts = TextIds::of(&args.index)?;
+    let mut texts = TextIds::of(&index, &args.index)?;
     let added = args.items.put(&mut index, args.upsert, &mut texts)?;
     tidy(&mut index);
     changed(&index, "added", added, start, args.json)
@@ -315,7 +315,7 @@ fn add(args: &Add) -> Result<()> {
 fn remove(args: &Remove) -> Result<()> {
     let start = Instant::now();
     let mut index = args.lock.edit(&args.index)?;
-    let texts = TextIds::of(&args.index)?;
+    let texts = TextIds::of(&index, &args.index)?;
     let mut ids = Vec::new();
     for id in &args.id {
         match texts.number(id) {

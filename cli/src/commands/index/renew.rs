@@ -72,7 +72,7 @@ pub fn run(args: &Renew) -> Result<()> {
         })?,
     }
     let rows = codes.as_ref().map_or(vectors.len() / function.dim(), |codes| codes.len());
-    let mut texts = TextIds::of(&args.index)?;
+    let mut texts = TextIds::of(&index, &args.index)?;
     let ids =
         if args.ids.is_empty() { index.ids()? } else { texts.read(&args.ids, rows, false)? };
     if ids.len() != rows {

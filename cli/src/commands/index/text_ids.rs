@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use hashbrook::IdNames;
 use hashbrook::dataset::{read_id_texts, read_ids};
+use hashbrook::{IdNames, Index};
 use serde_json::{Value, json};
 
 use super::items::read_ids_all;
@@ -21,11 +21,20 @@ pub struct TextIds {
 }
 
 impl TextIds {
-    /// Those of an index that is there.
-    pub fn of(index: &Path) -> Result<TextIds> {
-        let names = IdNames::load_beside(index)?;
-        let in_use = names.is_some();
-        Ok(TextIds { in_use, ..TextIds::with(index, names.unwrap_or_default()) })
+    /// Those of an index in a file. A file of texts beside an index with numbers is not its own.
+    pub fn of(index: &Index, path: &Path) -> Result<TextIds> {
+        if !index.has_text_ids() {
+            return Ok(TextIds::with(path, IdNames::new()));
+        }
+        let Some(names) = IdNames::load_beside(path)? else {
+            let beside = IdNames::path_beside(path);
+            bail!(
+                "the ids of {} are texts, which are kept in {}, and that is not there; move it along with the index",
+                path.display(),
+                beside.display()
+            );
+        };
+        Ok(TextIds { in_use: true, ..TextIds::with(path, names) })
     }
 
     /// Ids that are numbers.

@@ -155,7 +155,7 @@ pub fn run(args: &Args) -> Result<()> {
         Some(function) => Queries::encode(function, dial, &args.queries)?,
         None => bail!(NO_FUNCTION),
     };
-    let texts = TextIds::of(&args.index)?;
+    let texts = TextIds::of(&index, &args.index)?;
     let filter = filter::parse(&index, &texts, &args.conditions)?;
     let ranked = args.rerank.is_some();
     let mut results =
