@@ -1,9 +1,9 @@
 //! Ids that are texts: the number that stands for each of them in an index, and the file they are kept in.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
 use crate::{Error, Result, file};
 
@@ -42,16 +42,20 @@ impl IdNames {
         path.into()
     }
 
-    /// The texts of an index; `None` if its ids are numbers.
+    /// The texts of an index whose [ids are texts](crate::Snapshot::has_text_ids).
     ///
     /// # Errors
     /// As for [`load`](IdNames::load).
-    pub fn load_beside(index: impl AsRef<Path>) -> Result<Option<IdNames>> {
-        let path = IdNames::path_beside(index);
-        match path.try_exists() {
-            Ok(false) => Ok(None),
-            _ => IdNames::load(path).map(Some),
+    pub fn load_beside(index: impl AsRef<Path>) -> Result<IdNames> {
+        let path = IdNames::path_beside(index.as_ref());
+        if let Ok(false) = path.try_exists() {
+            let problem = format!(
+                "is not there; it has the texts that the ids of {} stand for: move it along with the index",
+                index.as_ref().display()
+            );
+            return Err(Error::io(&path)(io::Error::new(io::ErrorKind::NotFound, problem)));
         }
+        IdNames::load(path)
     }
 
     /// The number of a text, which is a new one if it did not come up before.
@@ -168,7 +172,8 @@ mod tests {
     fn texts_come_back_with_their_numbers() {
         let folder = tempfile::tempdir().unwrap();
         let index = folder.path().join("pets.index");
-        assert_eq!(IdNames::load_beside(&index).unwrap(), None);
+        let missing = IdNames::load_beside(&index).unwrap_err().to_string();
+        assert!(missing.contains("move it along"), "{missing}");
         let mut names = IdNames::new();
         for (number, name) in ["cat", "", "žába", "17", "a\nb"].iter().enumerate() {
             assert_eq!((names.number(name), names.number(name)), (number as u64, number as u64));
@@ -176,7 +181,7 @@ mod tests {
         let path = IdNames::path_beside(&index);
         assert_eq!(path, folder.path().join("pets.index.ids"));
         names.save(&path).unwrap();
-        let loaded = IdNames::load_beside(&index).unwrap().unwrap();
+        let loaded = IdNames::load_beside(&index).unwrap();
         assert_eq!((&loaded, loaded.len(), loaded.name(5)), (&names, 5, None));
         assert_eq!(loaded.iter().collect::<Vec<_>>(), ["cat", "", "žába", "17", "a\nb"]);
         IdNames::new().save(&path).unwrap();

@@ -13,7 +13,7 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
-from ._types import Bytes, Floats, Numbers
+from ._types import Bytes, Floats, Ids
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -89,19 +89,26 @@ def codes(value: Any, name: str = "codes") -> Bytes:
     return np.ascontiguousarray(array)
 
 
-def ids(value: Any, name: str = "ids") -> Numbers:
-    """Ids: whole numbers from 0 to 2^64 - 1."""
+def ids(value: Any, name: str = "ids") -> Ids:
+    """Ids: whole numbers from 0 to 2^64 - 1, or texts."""
+    if isinstance(value, str):
+        raise TypeError(f"{name} must be a list or an array, not a text; for one, give [{value!r}]")
     if isinstance(value, (range, set, frozenset)) or (
         not hasattr(value, "__array__") and not hasattr(value, "__len__") and hasattr(value, "__iter__")
     ):
         value = list(value)
     if isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be a list or an array, not a number; for one, give [{value}]")
-    array = to_array(value)
+    # numpy would make texts of numbers that stand beside texts.
+    array = np.array(value, dtype=object) if _has_texts(value) else to_array(value)
     if array.ndim != 1:
         raise ValueError(f"{name} must have one dimension, not {array.ndim}")
     if not len(array):
         return np.zeros(0, dtype=np.uint64)
+    if array.dtype.kind in "UT":
+        return [str(one) for one in array]
+    if array.dtype == object and isinstance(array[0], str):
+        return [_text(one, name) for one in array]
     if array.dtype == object or array.dtype.kind == "f":
         # Numbers of mixed size become objects, or lose their last digits: one by one, then.
         if array.dtype.kind == "f" and isinstance(value, np.ndarray):
@@ -111,7 +118,7 @@ def ids(value: Any, name: str = "ids") -> Numbers:
         except OverflowError:
             raise ValueError(f"{name} must be from 0 to 2^64 - 1") from None
     if array.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be whole numbers, not {array.dtype}")
+        raise TypeError(f"{name} must be whole numbers or texts, not {array.dtype}")
     if array.dtype.kind == "i" and int(array.min()) < 0:
         raise ValueError(f"{name} must be from 0 to 2^64 - 1, not {int(array.min())}")
     return np.ascontiguousarray(array, dtype=np.uint64)
@@ -119,8 +126,18 @@ def ids(value: Any, name: str = "ids") -> Numbers:
 
 def _id(value: Any, name: str) -> int:
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
-        raise TypeError(f"{name} must be whole numbers, not {value!r}")
+        raise TypeError(f"{name} must be whole numbers or all be texts, not {value!r}")
     return int(value)
+
+
+def _has_texts(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and any(isinstance(one, str) for one in value)
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be texts or all be whole numbers, not {value!r}")
+    return str(value)
 
 
 def path(value: Path) -> str:

@@ -34,7 +34,9 @@ class Index(Holder):
     array([[0]], dtype=uint64)
 
     ``Index(h)`` keeps codes in memory, ``Index(h, vectors="f16")`` the vectors as well ("i8": in half the
-    room), and :meth:`of_codes` takes codes of any origin. :meth:`open` searches in a file, :meth:`edit` changes
+    room), and :meth:`of_codes` takes codes of any origin. Ids are whole numbers or texts, whichever the first item
+    has; texts are kept in a file of their own, which has ``.ids`` after the name of the index and moves along with
+    it. :meth:`open` searches in a file, :meth:`edit` changes
     one, :meth:`load` copies one into memory.
 
     Searches see the latest change and never wait for one that is under way, so that threads may search
@@ -169,13 +171,16 @@ class Index(Holder):
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "index")
             self.save(file)
-            with open(file, "rb") as saved:
-                return _unpickled, (saved.read(),)
+            parts = {}
+            for name in os.listdir(folder):
+                with open(os.path.join(folder, name), "rb") as saved:
+                    parts[name] = saved.read()
+            return _unpickled, (parts,)
 
 
-def _unpickled(data: bytes) -> Index:
+def _unpickled(parts: dict[str, bytes]) -> Index:
     with tempfile.TemporaryDirectory() as folder:
-        file = os.path.join(folder, "index")
-        with open(file, "wb") as saved:
-            saved.write(data)
-        return Index.load(file)
+        for name, data in parts.items():
+            with open(os.path.join(folder, name), "wb") as saved:
+                saved.write(data)
+        return Index.load(os.path.join(folder, "index"))

@@ -12,8 +12,24 @@ from ._convert import Path, codes, features, ids, path
 from ._function import HashFunction
 from ._labels import names
 from ._progress import bar
-from ._results import Hits, RankedHits, Within
-from ._types import How
+from ._results import Hits, Ids, RankedHits, Within
+from ._types import Bytes, Floats, How, Numbers, Progress
+
+
+def as_given(now: native.Snapshot, found: Numbers) -> Ids:
+    """Ids as they were given: numbers, or the texts that they stand for."""
+    if not now.text_ids:
+        return found
+    texts = np.empty(found.size, dtype=object)
+    texts[:] = now.texts_of(found.reshape(-1))
+    return texts.reshape(found.shape)
+
+
+def _within(
+    now: native.Snapshot, queries: Union[Floats, Bytes], radius: int, how: How, told: Progress
+) -> Within:
+    offsets, found, distances, cosines = now.within(queries, radius, how, told)
+    return Within(offsets, as_given(now, found), distances, cosines)
 
 
 class _Filter:
@@ -99,8 +115,10 @@ class _Reader:
         """
         X, how = features(X), self._how(rerank, label_weight, detail_weight, float_query)
         with bar(progress, len(X), "searching") as told:
-            found, distances, cosines = self._now().search(X, k, how, told)
-        return Hits(found, distances) if cosines is None else RankedHits(found, distances, cosines)
+            now = self._now()
+            found, distances, cosines = now.search(X, k, how, told)
+        given = as_given(now, found)
+        return Hits(given, distances) if cosines is None else RankedHits(given, distances, cosines)
 
     def search_codes(
         self,
@@ -114,8 +132,9 @@ class _Reader:
         """Like :meth:`search`, with codes as :meth:`HashFunction.encode` gives them."""
         packed, how = codes(packed), self._how(None, label_weight, detail_weight, False)
         with bar(progress, len(packed), "searching") as told:
-            found, distances, _ = self._now().search(packed, k, how, told)
-        return Hits(found, distances)
+            now = self._now()
+            found, distances, _ = now.search(packed, k, how, told)
+        return Hits(as_given(now, found), distances)
 
     def within(
         self,
@@ -131,7 +150,7 @@ class _Reader:
         """All items up to a distance from each vector, which is included; other arguments as of :meth:`search`."""
         X, how = features(X), self._how(rerank, label_weight, detail_weight, float_query)
         with bar(progress, len(X), "searching") as told:
-            return Within(*self._now().within(X, radius, how, told))
+            return _within(self._now(), X, radius, how, told)
 
     def within_codes(
         self,
@@ -145,7 +164,7 @@ class _Reader:
         """Like :meth:`within`, with codes as :meth:`HashFunction.encode` gives them."""
         packed, how = codes(packed), self._how(None, label_weight, detail_weight, False)
         with bar(progress, len(packed), "searching") as told:
-            return Within(*self._now().within(packed, radius, how, told))
+            return _within(self._now(), packed, radius, how, told)
 
 
 class View(_Reader):
@@ -202,18 +221,19 @@ class Holder(_Reader):
         """What the labels are called."""
         return self._now().label_names
 
-    def ids(self) -> npt.NDArray[np.uint64]:
-        """All ids, ascending."""
-        return self._now().ids()
+    def ids(self) -> Ids:
+        """All ids, ascending; texts in the order in which they came."""
+        now = self._now()
+        return as_given(now, now.ids())
 
-    def code(self, id: int) -> npt.NDArray[np.uint8]:
+    def code(self, id: Union[int, str]) -> npt.NDArray[np.uint8]:
         """The code of an item, in packed bytes; `KeyError` if it is not there."""
         item = self._now().get(id)
         if item is None:
             raise KeyError(id)
         return item[0]
 
-    def vector(self, id: int) -> Optional[npt.NDArray[np.float32]]:
+    def vector(self, id: Union[int, str]) -> Optional[npt.NDArray[np.float32]]:
         """The vector of an item as it is kept, prepared and rounded; `None` if it is not."""
         return self._now().vector(id)
 
@@ -221,9 +241,13 @@ class Holder(_Reader):
         """The labels of items, as texts; none of those that are not there."""
         return self._now().labels_of(ids(ids_))
 
-    def duplicates(self, radius: int) -> list[list[int]]:
+    def duplicates(self, radius: int) -> Union[list[list[int]], list[list[str]]]:
         """Groups of near-duplicates: items of which a chain leads from one to the other in steps of the radius."""
-        return self._now().duplicates(radius)
+        now = self._now()
+        groups = now.duplicates(radius)
+        if not now.text_ids:
+            return groups
+        return [as_given(now, np.array(group, dtype=np.uint64)).tolist() for group in groups]
 
     def statistics(self) -> dict[str, int]:
         """What it holds, in numbers: items, bytes of each kind, segments."""
@@ -238,7 +262,8 @@ class Holder(_Reader):
         self._now().verify()
 
     def save(self, path_: Path) -> None:
-        """Writes it to a file, whole or not at all, replacing what stood there."""
+        """Writes it to a file, whole or not at all, replacing what stood there. Ids that are texts are kept beside
+        it, in a file with ``.ids`` after its name."""
         self._now().save(path(path_))
 
     def to_faiss(self) -> Any:
@@ -264,9 +289,10 @@ class Holder(_Reader):
         return len(self._now())
 
     def __contains__(self, id: object) -> bool:
-        if not isinstance(id, (int, np.integer)) or not 0 <= int(id) < 2**64:
-            return False
-        return self._now().contains(int(id))
+        now = self._now()
+        if now.text_ids:
+            return isinstance(id, str) and now.contains(id)
+        return isinstance(id, (int, np.integer)) and 0 <= int(id) < 2**64 and now.contains(int(id))
 
     def _described(self) -> str:
         now = self._now()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, NamedTuple, Optional, Union
+from typing import Any, Iterator, NamedTuple, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,8 @@ NO_ID = int(np.iinfo(np.uint64).max)
 #: The distance there.
 NO_DISTANCE = int(np.iinfo(np.uint32).max)
 
-Ids = npt.NDArray[np.uint64]
+#: Of uint64; of texts, and of None at the end of a short row, in an index whose ids are texts.
+Ids = npt.NDArray[Any]
 Distances = npt.NDArray[np.uint32]
 Cosines = npt.NDArray[np.float32]
 
@@ -21,8 +22,8 @@ class Hits(NamedTuple):
     """Ids and distances, in order of distance and id.
 
     Of :meth:`Index.search` they have a row for each query and a column for each of the nearest. Where fewer
-    were found, the row ends with ids of 2^64 - 1 (:data:`hashbrook.NO_ID`) and distances of 2^32 - 1
-    (:data:`hashbrook.NO_DISTANCE`), and :attr:`found` says how many there are.
+    were found, the row ends with ids of 2^64 - 1 (:data:`hashbrook.NO_ID`; ``None`` if ids are texts) and distances
+    of 2^32 - 1 (:data:`hashbrook.NO_DISTANCE`), and :attr:`found` says how many there are.
     """
 
     ids: Ids

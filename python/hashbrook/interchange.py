@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from ._convert import Path, codes, features, path, to_array
 from ._function import HashFunction
-from ._reader import Holder
+from ._reader import Holder, as_given
 from ._types import Bytes, Numbers
 
 #: What a binary COPY of PostgreSQL begins with: signature, flags, length of what may follow; and its end.
@@ -97,10 +97,10 @@ def check_codes(packed_: Any, bits: int, function: Optional[HashFunction] = None
     return packed
 
 
-def codes_of(index: Holder) -> tuple[Numbers, Bytes]:
+def codes_of(index: Holder) -> tuple[npt.NDArray[Any], Bytes]:
     """All ids of an index or a snapshot, ascending, and their codes."""
     now = index._now()
-    found = now.ids()
+    found = as_given(now, now.ids())
     packed = np.empty((len(found), (now.bits + 7) // 8), dtype=np.uint8)
     for row, id in enumerate(found.tolist()):
         item = now.get(id)
@@ -108,6 +108,12 @@ def codes_of(index: Holder) -> tuple[Numbers, Bytes]:
             raise RuntimeError(f"a snapshot lists the id {id} and does not have it")
         packed[row] = item[0]
     return found, packed
+
+
+def _numbers(index: Holder, engine: str) -> tuple[Numbers, Bytes]:
+    if index._now().text_ids:
+        raise ValueError(f"ids of {engine} are numbers, and those of this index are texts; number them yourself")
+    return codes_of(index)
 
 
 def _signed(ids: Numbers, engine: str) -> npt.NDArray[np.int64]:
@@ -122,7 +128,7 @@ def to_faiss(index: Holder) -> Any:
     FAISS has codes of whole bytes: others get zeros at their end, which leave distances what they are.
     """
     faiss = _partner("faiss", "faiss")
-    ids, packed = codes_of(index)
+    ids, packed = _numbers(index, "FAISS")
     made = faiss.IndexBinaryFlat(packed.shape[1] * 8)
     if np.array_equal(ids, np.arange(len(ids))):
         made.add(packed)
@@ -156,7 +162,7 @@ def to_usearch(index: Holder) -> Any:
     Its ``search`` is approximate unless it is told ``exact=True``.
     """
     usearch = _partner("usearch.index", "usearch")
-    ids, packed = codes_of(index)
+    ids, packed = _numbers(index, "USearch")
     made = usearch.Index(ndim=packed.shape[1] * 8, metric=usearch.MetricKind.Hamming, dtype="b1")
     if len(ids):
         made.add(ids, packed)
@@ -178,9 +184,9 @@ def to_lance(index: Holder, path_: Path, table: str = "codes") -> int:
     ids, packed = codes_of(index)
     column = pa.FixedSizeListArray.from_arrays(pa.array(packed.reshape(-1)), packed.shape[1])
     schema = pa.schema(
-        [("id", pa.uint64()), ("code", column.type)], metadata={"hashbrook.bits": str(index.bits)}
+        [("id", pa.string() if ids.dtype == object else pa.uint64()), ("code", column.type)], metadata={"hashbrook.bits": str(index.bits)}
     )
-    rows = pa.table([pa.array(ids), column], schema=schema)
+    rows = pa.table([pa.array(ids, schema.field("id").type), column], schema=schema)
     made = lancedb.connect(path(path_)).create_table(table, rows, mode="overwrite")
     name, version = function_id(index.function), int(made.version)
     if name in made.tags.list():
@@ -192,7 +198,7 @@ def to_lance(index: Holder, path_: Path, table: str = "codes") -> int:
 
 def from_lance(
     path_: Path, table: str = "codes", function: Optional[HashFunction] = None
-) -> tuple[int, Numbers, Bytes]:
+) -> tuple[int, npt.NDArray[Any], Bytes]:
     """How many bits codes have, ids and codes, of the version that :func:`to_lance` wrote for a function."""
     opened = _partner("lancedb", "lance").connect(path(path_)).open_table(table)
     name, tags = function_id(function), opened.tags.list()
@@ -202,7 +208,8 @@ def from_lance(
     rows = opened.to_arrow()
     packed = to_array(rows["code"])
     bits = int((rows.schema.metadata or {}).get(b"hashbrook.bits", packed.shape[1] * 8))
-    return bits, to_array(rows["id"]).astype(np.uint64), check_codes(packed, bits)
+    ids = to_array(rows["id"])
+    return bits, ids if ids.dtype == object else ids.astype(np.uint64), check_codes(packed, bits)
 
 
 def _copied(bits: int) -> np.dtype[Any]:
@@ -233,7 +240,7 @@ def copy_to_postgres(connection: Any, table: str, index: Holder) -> int:
     ``ORDER BY code <~> %s::bit(64)``, with a query of :func:`codes_to_pgvector`.
     """
     sql = _partner("psycopg.sql", "pgvector")
-    ids, packed = codes_of(index)
+    ids, packed = _numbers(index, "this table of PostgreSQL")
     bits = index.bits
     rows = np.zeros(len(ids), dtype=_copied(bits))
     rows["columns"], rows["id_bytes"], rows["id"] = 2, 8, _signed(ids, "PostgreSQL")

@@ -1,10 +1,10 @@
 //! Indexes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, RwLock};
 
-use hashbrook::{LabelList, VectorFormat};
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use hashbrook::{IdNames, LabelList, VectorFormat};
+use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -12,6 +12,7 @@ use crate::arrays::{Rows, codes, features, values};
 use crate::errors::{broken, exception};
 use crate::fork;
 use crate::function::HashFunction;
+use crate::ids::{GivenIds, Ids, Texts};
 use crate::labels::{FromPython, Given, given};
 use crate::snapshot::Snapshot;
 
@@ -21,19 +22,32 @@ use crate::snapshot::Snapshot;
 pub struct Index {
     writer: Mutex<hashbrook::Index>,
     latest: RwLock<hashbrook::Snapshot>,
+    texts: Texts,
+    /// The file that it was opened of, if it follows that.
+    path: Option<PathBuf>,
 }
 
 impl Index {
-    fn of(index: hashbrook::Index) -> Index {
+    fn of(index: hashbrook::Index, texts: Texts, path: Option<PathBuf>) -> Index {
         let latest = RwLock::new(index.snapshot());
-        Index { writer: Mutex::new(index), latest }
+        Index { writer: Mutex::new(index), latest, texts, path }
+    }
+
+    fn in_memory(index: hashbrook::Index) -> Index {
+        Index::of(index, Texts::new(IdNames::new(), None), None)
     }
 
     fn opened(
         py: Python<'_>,
-        open: impl FnOnce() -> hashbrook::Result<hashbrook::Index> + Send,
-    ) -> PyResult<Index> {
-        py.detach(open).map(Index::of).map_err(exception)
+        path: PathBuf,
+        open: impl FnOnce(&Path) -> hashbrook::Result<hashbrook::Index> + Send,
+    ) -> PyResult<(hashbrook::Index, IdNames, PathBuf)> {
+        let opened = py.detach(|| {
+            let index = open(&path)?;
+            let names = Texts::read(&index, &path)?;
+            Ok((index, names))
+        });
+        opened.map(|(index, names)| (index, names, path)).map_err(exception)
     }
 
     /// Changes it, and shows those who search what it has become.
@@ -74,7 +88,7 @@ impl Index {
     fn put(
         &self,
         py: Python<'_>,
-        ids: &[u64],
+        ids: GivenIds,
         items: Put<'_>,
         labels: Option<Given>,
         replace: bool,
@@ -88,15 +102,30 @@ impl Index {
                     Err(features(rows, function.map_err(exception)?.dim())?)
                 }
             };
-            let labels = number(index, labels)?;
-            let labels = labels.as_ref().map(LabelList::view);
-            match (items, replace) {
-                (Err(features), false) => index.add(ids, features, labels),
-                (Err(features), true) => index.upsert(ids, features, labels),
-                (Ok(codes), false) => index.add_codes(ids, &codes, labels),
-                (Ok(codes), true) => index.upsert_codes(ids, &codes, labels),
+            // The first ids decide whether they are texts.
+            let begins = index.is_empty()
+                && !index.has_text_ids()
+                && matches!(&ids, GivenIds::Texts(ids) if !ids.is_empty());
+            if begins {
+                index.set_text_ids(true).map_err(exception)?;
             }
-            .map_err(exception)
+            let put = || {
+                let ids = &self.texts.put(index.has_text_ids(), ids)?;
+                let labels = number(index, labels)?;
+                let labels = labels.as_ref().map(LabelList::view);
+                match (items, replace) {
+                    (Err(features), false) => index.add(ids, features, labels),
+                    (Err(features), true) => index.upsert(ids, features, labels),
+                    (Ok(codes), false) => index.add_codes(ids, &codes, labels),
+                    (Ok(codes), true) => index.upsert_codes(ids, &codes, labels),
+                }
+                .map_err(|error| self.texts.told(error))
+            };
+            let done = put();
+            if begins && done.is_err() {
+                index.set_text_ids(false).map_err(exception)?;
+            }
+            done
         })
     }
 }
@@ -108,7 +137,7 @@ impl Index {
     #[pyo3(signature = (function, vectors=None))]
     fn new(function: &Bound<'_, HashFunction>, vectors: Option<&str>) -> PyResult<Index> {
         let function = function.get().0.clone();
-        Ok(Index::of(match vectors {
+        Ok(Index::in_memory(match vectors {
             None => hashbrook::Index::new(function),
             Some("f16") => hashbrook::Index::with_vectors(function, VectorFormat::F16),
             Some("i8") => hashbrook::Index::with_vectors(function, VectorFormat::I8),
@@ -122,61 +151,77 @@ impl Index {
 
     #[staticmethod]
     fn of_codes(bits: usize) -> PyResult<Index> {
-        hashbrook::Index::of_codes(bits).map(Index::of).map_err(exception)
+        hashbrook::Index::of_codes(bits).map(Index::in_memory).map_err(exception)
     }
 
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Index> {
-        Index::opened(py, || hashbrook::Index::open(path))
+        let (index, names, path) =
+            Index::opened(py, path, |path| hashbrook::Index::open(path))?;
+        Ok(Index::of(index, Texts::new(names, None), Some(path)))
     }
 
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Index> {
-        Index::opened(py, || hashbrook::Index::load(path))
+        let (index, names, _) = Index::opened(py, path, |path| hashbrook::Index::load(path))?;
+        Ok(Index::of(index, Texts::new(names, None), None))
     }
 
     #[staticmethod]
     fn edit(py: Python<'_>, path: PathBuf) -> PyResult<Index> {
-        Index::opened(py, || hashbrook::Index::edit(path))
+        let (index, names, path) =
+            Index::opened(py, path, |path| hashbrook::Index::edit(path))?;
+        Ok(Index::of(index, Texts::new(names, Some(path.clone())), Some(path)))
     }
 
     /// What it holds now. Nobody waits for a change for that.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
-        py.detach(|| Ok(Snapshot(self.latest.read().map_err(broken)?.clone())))
+        let snapshot = py.detach(|| Ok::<_, PyErr>(self.latest.read().map_err(broken)?.clone()))?;
+        Ok(Snapshot { snapshot, texts: self.texts.clone() })
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
-        self.change(py, |index| index.refresh().map_err(exception))
+        self.change(py, |index| {
+            let new = index.refresh().map_err(exception)?;
+            if let Some(path) = self.path.as_ref().filter(|_| new && index.has_text_ids()) {
+                // They were written before the items that have them.
+                self.texts.replace(IdNames::load_beside(path).map_err(exception)?)?;
+            }
+            Ok(new)
+        })
     }
 
     fn put_vectors(
         &self,
         py: Python<'_>,
-        ids: PyReadonlyArray1<'_, u64>,
+        ids: Ids<'_>,
         rows: Rows<'_>,
         labels: Option<FromPython<'_>>,
         replace: bool,
     ) -> PyResult<()> {
         let items = Put::Vectors(values(&rows)?);
-        self.put(py, &ids.as_array().to_vec(), items, given(labels)?, replace)
+        self.put(py, ids.given(), items, given(labels)?, replace)
     }
 
     fn put_codes(
         &self,
         py: Python<'_>,
-        ids: PyReadonlyArray1<'_, u64>,
+        ids: Ids<'_>,
         bytes: PyReadonlyArray2<'_, u8>,
         labels: Option<FromPython<'_>>,
         replace: bool,
     ) -> PyResult<()> {
-        let bits = self.snapshot(py)?.0.bits();
+        let bits = self.snapshot(py)?.snapshot.bits();
         let items = Put::Codes(codes(&bytes, bits)?);
-        self.put(py, &ids.as_array().to_vec(), items, given(labels)?, replace)
+        self.put(py, ids.given(), items, given(labels)?, replace)
     }
 
-    fn remove(&self, py: Python<'_>, ids: PyReadonlyArray1<'_, u64>) -> PyResult<usize> {
-        let ids = ids.as_array().to_vec();
-        self.change(py, |index| index.remove(&ids).map_err(exception))
+    fn remove(&self, py: Python<'_>, ids: Ids<'_>) -> PyResult<usize> {
+        let ids = ids.given();
+        self.change(py, |index| {
+            let ids = self.texts.find(index.has_text_ids(), ids)?;
+            index.remove(&ids).map_err(exception)
+        })
     }
 
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
@@ -187,12 +232,13 @@ impl Index {
         &self,
         py: Python<'_>,
         function: &Bound<'_, HashFunction>,
-        ids: PyReadonlyArray1<'_, u64>,
+        ids: Ids<'_>,
         rows: Rows<'_>,
     ) -> PyResult<()> {
         let function = function.get().0.clone();
-        let (ids, rows) = (ids.as_array().to_vec(), values(&rows)?);
+        let (ids, rows) = (ids.given(), values(&rows)?);
         self.change(py, |index| {
+            let ids = self.texts.find(index.has_text_ids(), ids)?;
             let rows = features(rows, function.dim())?;
             index.renew(function, &ids, rows).map_err(exception)
         })

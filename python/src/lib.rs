@@ -10,6 +10,7 @@ mod evaluation;
 mod files;
 mod fork;
 mod function;
+mod ids;
 mod index;
 mod labels;
 mod measure;

@@ -57,7 +57,7 @@ pub fn time_search(
     rows: Rows<'_>,
     k: usize,
 ) -> PyResult<f64> {
-    let (rows, snapshot) = (values(&rows)?, &snapshot.get().0);
+    let (rows, snapshot) = (values(&rows)?, &snapshot.get().snapshot);
     py.detach(|| {
         let clock = Instant::now();
         let hits = snapshot.search(features(rows, rows.1)?, k).map_err(exception)?;

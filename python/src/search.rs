@@ -1,7 +1,7 @@
 //! Searches, chunk by chunk of queries, and what they find as arrays.
 
-use hashbrook::{Codes, Dial, Features, Filter, Hit, Hits, RankedHit, Snapshot, View};
-use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use hashbrook::{Codes, Dial, Features, Filter, Hit, Hits, RankedHit, View};
+use numpy::{PyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -9,7 +9,9 @@ use pyo3::types::PyTuple;
 use crate::arrays::{Rows, codes, features, matrix, values, with_room};
 use crate::errors::exception;
 use crate::fork;
+use crate::ids::Ids;
 use crate::labels::Given;
+use crate::snapshot::Snapshot;
 use crate::watch::{Watch, chunks};
 
 /// How many queries are searched between two looks at signals. Fewer would cost those that are searched
@@ -39,7 +41,7 @@ pub enum Queries<'py> {
 pub type How<'py> = (
     Option<Bound<'py, PyAny>>,
     Option<Bound<'py, PyAny>>,
-    Option<PyReadonlyArray1<'py, u64>>,
+    Option<Ids<'py>>,
     Option<usize>,
     Option<(u32, u32, bool)>,
 );
@@ -62,7 +64,7 @@ impl Asked<'_> {
 /// Searches a snapshot: ids, distances, and cosines or `None`; of a radius, offsets before them.
 pub fn search<'py>(
     py: Python<'py>,
-    snapshot: &Snapshot,
+    searched: &Snapshot,
     queries: &Queries<'py>,
     goal: Goal,
     how: How<'py>,
@@ -70,6 +72,7 @@ pub fn search<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     fork::check()?;
     let (labels, without, ids, rerank, dial) = how;
+    let snapshot = &searched.snapshot;
     let names = snapshot.label_names();
     let known = |labels: Bound<'py, PyAny>| Ok::<_, PyErr>(Given::new(&labels, None)?.known(names));
     let mut filter = Filter::all();
@@ -80,7 +83,7 @@ pub fn search<'py>(
         filter = filter.without_labels(&known(labels)?);
     }
     if let Some(ids) = ids {
-        filter = filter.ids_in(ids.as_array().iter().copied());
+        filter = filter.ids_in(searched.texts.find(snapshot.has_text_ids(), ids.given())?);
     }
     let dial = match dial {
         None => None,

@@ -1,34 +1,12 @@
 """Library, Python and command give the same codes and results for one seed."""
 
 import json
-import os
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hashbrook
 from hashbrook import HashFunction, Index, Model
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def command():
-    built = [ROOT / "target" / profile / "hashbrook" for profile in ("debug", "release")]
-    given = os.environ.get("HASHBROOK_COMMAND")
-    built = [Path(given)] if given else sorted((path for path in built if path.exists()),
-                                              key=lambda path: -path.stat().st_mtime)
-    if not built:
-        pytest.skip("left out: the command is not built (cargo build -p hashbrook-cli)")
-
-    def run(*arguments):
-        done = subprocess.run([built[0], *map(str, arguments)], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
 
 
 @pytest.mark.parametrize("method", ["brook", "bsodh", "mihash"])

@@ -178,7 +178,7 @@ def test_ids_of_every_kind():
     assert ids([2**64 - 1, 0]).tolist() == [2**64 - 1, 0]
     assert ids([2**53 + 1, 2**63 + 1]).tolist() == [2**53 + 1, 2**63 + 1]
     assert ids([]).tolist() == []
-    for wrong, error in [([-1], ValueError), ([2**64], ValueError), (["a"], TypeError), ([1.5], TypeError),
+    for wrong, error in [([-1], ValueError), ([2**64], ValueError), (["a", 1], TypeError), ([1.5], TypeError),
                          (np.array([1.0]), TypeError), (7, TypeError), ([[1]], ValueError), ([True, 2**64], TypeError)]:
         with pytest.raises(error):
             ids(wrong)

@@ -113,6 +113,29 @@ impl Index {
         })
     }
 
+    /// Says whether ids stand for texts, which [`IdNames`](crate::IdNames) keeps beside the file: whoever opens it
+    /// can [ask](crate::Snapshot::has_text_ids). It is said before the first item comes.
+    ///
+    /// # Errors
+    /// When the file, which is written anew, cannot be written.
+    pub fn set_text_ids(&mut self, texts: bool) -> Result<()> {
+        if texts == self.has_text_ids() {
+            return Ok(());
+        }
+        self.change(|state| {
+            state.text_ids = texts;
+            Ok(())
+        })?;
+        let written = self.compact();
+        if written.is_err() {
+            self.change(|state| {
+                state.text_ids = !texts;
+                Ok(())
+            })?;
+        }
+        written
+    }
+
     /// Merges all segments into one and drops removed items. The file is written anew, a block of items at a
     /// time, and takes the place of the old one at once.
     ///

@@ -149,7 +149,7 @@ fn ids_may_be_texts() {
     std::fs::write(folder.file("i.ids"), "no ids").unwrap();
     folder.run(search).fails_with(&["i.ids: is no file of ids that are texts"]);
     std::fs::remove_file(folder.file("i.ids")).unwrap();
-    let gone = "are texts, which are kept in i.ids, and that is not there";
+    let gone = "i.ids: is not there; it has the texts";
     for command in [search, "index remove i --id 3", "dedup --index i --radius 0"] {
         folder.run(command).fails_with(&[gone, "move it along"]);
     }

@@ -26,15 +26,7 @@ impl TextIds {
         if !index.has_text_ids() {
             return Ok(TextIds::with(path, IdNames::new()));
         }
-        let Some(names) = IdNames::load_beside(path)? else {
-            let beside = IdNames::path_beside(path);
-            bail!(
-                "the ids of {} are texts, which are kept in {}, and that is not there; move it along with the index",
-                path.display(),
-                beside.display()
-            );
-        };
-        Ok(TextIds { in_use: true, ..TextIds::with(path, names) })
+        Ok(TextIds { in_use: true, ..TextIds::with(path, IdNames::load_beside(path)?) })
     }
 
     /// Ids that are numbers.
@@ -44,7 +36,11 @@ impl TextIds {
 
     /// For an index that is to be made. Texts of one that stands there stay what they are until it is replaced.
     pub fn for_new(index: &Path) -> Result<TextIds> {
-        Ok(TextIds::with(index, IdNames::load_beside(index)?.unwrap_or_default()))
+        let names = match IdNames::path_beside(index).exists() {
+            true => IdNames::load_beside(index)?,
+            false => IdNames::new(),
+        };
+        Ok(TextIds::with(index, names))
     }
 
     fn with(index: &Path, names: IdNames) -> TextIds {

@@ -1,0 +1,162 @@
+//! Ids: numbers, or texts that numbers stand for.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
+
+use hashbrook::IdNames;
+use numpy::PyReadonlyArray1;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::errors::{broken, exception};
+
+/// What stands for an id that is not there. No text has this number: they count up from 0.
+const NOBODY: u64 = u64::MAX;
+
+/// Ids as the Python part gives them.
+#[derive(FromPyObject)]
+pub enum Ids<'py> {
+    Numbers(PyReadonlyArray1<'py, u64>),
+    Texts(Vec<String>),
+}
+
+/// Ids that do not belong to Python.
+pub enum GivenIds {
+    Numbers(Vec<u64>),
+    Texts(Vec<String>),
+}
+
+/// One id.
+#[derive(FromPyObject)]
+pub enum Id {
+    Number(u64),
+    Text(String),
+}
+
+impl Ids<'_> {
+    pub fn given(self) -> GivenIds {
+        match self {
+            Ids::Numbers(ids) => GivenIds::Numbers(ids.as_array().to_vec()),
+            Ids::Texts(ids) => GivenIds::Texts(ids),
+        }
+    }
+}
+
+impl From<Id> for GivenIds {
+    fn from(id: Id) -> GivenIds {
+        match id {
+            Id::Number(id) => GivenIds::Numbers(vec![id]),
+            Id::Text(id) => GivenIds::Texts(vec![id]),
+        }
+    }
+}
+
+/// The texts that the ids of an index stand for, if they do: shared by the index and its snapshots. Numbers are
+/// only ever added, so that those of an older snapshot stay what they were.
+#[derive(Clone)]
+pub struct Texts {
+    names: Arc<RwLock<IdNames>>,
+    /// The index that they are kept beside, if it is a file that is changed.
+    beside: Option<PathBuf>,
+}
+
+impl Texts {
+    /// Those of an index; `beside` is where they are written.
+    pub fn new(names: IdNames, beside: Option<PathBuf>) -> Texts {
+        Texts { names: Arc::new(RwLock::new(names)), beside }
+    }
+
+    /// Those of an index in a file; none if its ids are numbers.
+    pub fn read(index: &hashbrook::Snapshot, path: &Path) -> hashbrook::Result<IdNames> {
+        match index.has_text_ids() {
+            true => IdNames::load_beside(path),
+            false => Ok(IdNames::new()),
+        }
+    }
+
+    /// Takes what a file has become.
+    pub fn replace(&self, names: IdNames) -> PyResult<()> {
+        *self.names.write().map_err(broken)? = names;
+        Ok(())
+    }
+
+    /// The numbers of ids that are put into an index. Texts that are new are in their file before the items are:
+    /// what is left of a change that then fails are texts that no item has.
+    pub fn put(&self, texts: bool, ids: GivenIds) -> PyResult<Vec<u64>> {
+        let ids = match (texts, ids) {
+            (true, GivenIds::Texts(ids)) => ids,
+            (texts, ids) => return same_kind(texts, ids),
+        };
+        let mut names = self.names.write().map_err(broken)?;
+        let before = names.len();
+        let numbers = ids.iter().map(|id| names.number(id)).collect();
+        if let Some(index) = self.beside.as_ref().filter(|_| names.len() > before) {
+            names.save(IdNames::path_beside(index)).map_err(exception)?;
+        }
+        Ok(numbers)
+    }
+
+    /// The numbers of ids that may be in an index.
+    pub fn find(&self, texts: bool, ids: GivenIds) -> PyResult<Vec<u64>> {
+        match (texts, ids) {
+            (true, GivenIds::Texts(ids)) => {
+                let names = self.names.read().map_err(broken)?;
+                Ok(ids.iter().map(|id| names.find(id).unwrap_or(NOBODY)).collect())
+            }
+            (texts, ids) => same_kind(texts, ids),
+        }
+    }
+
+    /// The texts that numbers stand for.
+    pub fn of(&self, ids: &[u64]) -> PyResult<Vec<Option<String>>> {
+        let names = self.names.read().map_err(broken)?;
+        Ok(ids.iter().map(|&id| names.name(id).map(str::to_owned)).collect())
+    }
+
+    /// An exception that tells of an id as it was given.
+    pub fn told(&self, error: hashbrook::Error) -> PyErr {
+        let (id, problem) = match &error {
+            hashbrook::Error::IdTwice(id) => (*id, "is given more than once; nothing was changed"),
+            hashbrook::Error::IdTaken(id) => (*id, "is there already; upsert replaces items. Nothing was changed"),
+            _ => return exception(error),
+        };
+        match self.of(&[id]).map(|mut names| names.pop().flatten()) {
+            Ok(Some(name)) => PyValueError::new_err(format!("id {name:?} {problem}")),
+            _ => exception(error),
+        }
+    }
+
+    /// Writes them beside an index that is about to be written. One that stands there must not lose its own.
+    pub fn save_beside(&self, index: &Path) -> PyResult<()> {
+        let path = IdNames::path_beside(index);
+        let names = self.names.read().map_err(broken)?;
+        if let Ok(old) = hashbrook::Index::open(index)
+            && old.has_text_ids()
+            && IdNames::load(&path).is_ok_and(|old| !old.iter().eq(names.iter().take(old.len())))
+        {
+            let problem = format!(
+                "{} has other texts as ids, and would be without them if this were interrupted; remove it first, \
+                 or save to another place",
+                index.display()
+            );
+            return Err(PyValueError::new_err(problem));
+        }
+        names.save(path).map_err(exception)
+    }
+}
+
+/// Ids are numbers where numbers are expected; an empty list is of either kind.
+fn same_kind(texts: bool, ids: GivenIds) -> PyResult<Vec<u64>> {
+    let problem = match (texts, ids) {
+        (false, GivenIds::Numbers(ids)) => return Ok(ids),
+        (true, GivenIds::Numbers(ids)) => match ids.first() {
+            None => return Ok(ids),
+            Some(id) => format!("the ids of this index are texts, and {id} is a number"),
+        },
+        (_, GivenIds::Texts(ids)) => match ids.first() {
+            None => return Ok(Vec::new()),
+            Some(id) => format!("the ids of this index are numbers, and {id:?} is a text"),
+        },
+    };
+    Err(PyValueError::new_err(problem))
+}
