@@ -117,7 +117,9 @@ impl Texts {
     pub fn told(&self, error: hashbrook::Error) -> PyErr {
         let (id, problem) = match &error {
             hashbrook::Error::IdTwice(id) => (*id, "is given more than once; nothing was changed"),
-            hashbrook::Error::IdTaken(id) => (*id, "is there already; upsert replaces items. Nothing was changed"),
+            hashbrook::Error::IdTaken(id) => {
+                (*id, "is there already; upsert replaces items. Nothing was changed")
+            }
             _ => return exception(error),
         };
         match self.of(&[id]).map(|mut names| names.pop().flatten()) {

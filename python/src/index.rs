@@ -156,8 +156,7 @@ impl Index {
 
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Index> {
-        let (index, names, path) =
-            Index::opened(py, path, |path| hashbrook::Index::open(path))?;
+        let (index, names, path) = Index::opened(py, path, |path| hashbrook::Index::open(path))?;
         Ok(Index::of(index, Texts::new(names, None), Some(path)))
     }
 
@@ -169,8 +168,7 @@ impl Index {
 
     #[staticmethod]
     fn edit(py: Python<'_>, path: PathBuf) -> PyResult<Index> {
-        let (index, names, path) =
-            Index::opened(py, path, |path| hashbrook::Index::edit(path))?;
+        let (index, names, path) = Index::opened(py, path, |path| hashbrook::Index::edit(path))?;
         Ok(Index::of(index, Texts::new(names, Some(path.clone())), Some(path)))
     }
 

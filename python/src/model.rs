@@ -271,6 +271,11 @@ impl Model {
         self.change(py, |model| model.merge(&other).map_err(exception))
     }
 
+    fn merge_part(&self, py: Python<'_>, other: &Bound<'_, Model>, batches: u64) -> PyResult<()> {
+        let other = other.get().read(py, hashbrook::Model::clone)?;
+        self.change(py, |model| model.merge_part(&other, batches).map_err(exception))
+    }
+
     fn sibling(&self, py: Python<'_>) -> PyResult<Model> {
         self.read(py, |model| model.sibling().map(Model::of).map_err(exception))?
     }

@@ -118,8 +118,11 @@ impl Snapshot {
         id: Id,
     ) -> PyResult<Option<(Bound<'py, PyArray1<u8>>, Vec<String>)>> {
         let id = self.number(id)?;
-        let Some(item) = py.detach(|| self.snapshot.get(id)).map_err(exception)? else { return Ok(None) };
-        let code = hashbrook::Codes::from_words(self.snapshot.bits(), item.code).map_err(exception)?;
+        let Some(item) = py.detach(|| self.snapshot.get(id)).map_err(exception)? else {
+            return Ok(None);
+        };
+        let code =
+            hashbrook::Codes::from_words(self.snapshot.bits(), item.code).map_err(exception)?;
         Ok(Some((PyArray1::from_vec(py, code.to_bytes()), self.called(&item.labels))))
     }
 

@@ -64,6 +64,27 @@ impl Model {
     /// When the models do not fit each other or have learned the same, or the method is another than
     /// brook. Nothing is changed then.
     pub fn merge(&mut self, other: &Model) -> Result<()> {
+        if self.has_learned_the_same(other) {
+            return Err(Error::NotMergeable {
+                problem: format!(
+                    "both have learned the very same {} rows, which would count twice; is one a copy \
+                     of the other?",
+                    self.description.seen
+                ),
+            });
+        }
+        self.merge_part(other, other.description.batches)
+    }
+
+    /// Adds what a sibling has learned of a part of a batch, which was divided among several: afterwards this
+    /// model is as if it had learned the part itself. Other than for [`merge`](Model::merge), parts may be equal, as
+    /// those of a stream that repeats itself are, and how many `batches` it counts is said: 1 for the first part
+    /// of a batch, and 0 for the others. Labels get their numbers as if the parts had come in the order in which
+    /// they are merged.
+    ///
+    /// # Errors
+    /// When the models do not fit each other, or the method is another than brook. Nothing is changed then.
+    pub fn merge_part(&mut self, other: &Model, batches: u64) -> Result<()> {
         let differ = |what: &str, here: &str, there: &str| Error::NotMergeable {
             problem: format!("their {what} differ: {here} and {there}"),
         };
@@ -101,15 +122,6 @@ impl Model {
                 ),
             });
         }
-        if self.has_learned_the_same(other) {
-            return Err(Error::NotMergeable {
-                problem: format!(
-                    "both have learned the very same {} rows, which would count twice; is one a copy \
-                     of the other?",
-                    a.seen
-                ),
-            });
-        }
         if self.names.is_empty() != other.names.is_empty() && other.description.seen > 0 {
             return Err(Error::NotMergeable {
                 problem: "the labels of one have names, and those of the other only numbers"
@@ -124,8 +136,7 @@ impl Model {
         self.learner.name_labels(&names);
         self.names = names;
         self.description.seen = self.description.seen.saturating_add(other.description.seen);
-        self.description.batches =
-            self.description.batches.saturating_add(other.description.batches);
+        self.description.batches = self.description.batches.saturating_add(batches);
         Ok(())
     }
 

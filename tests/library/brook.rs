@@ -304,6 +304,35 @@ fn more_than_a_block_of_rows_is_as_exact() {
 }
 
 #[test]
+fn parts_of_a_batch_make_the_file_that_the_batch_makes() {
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    // The stream repeats itself, so that parts are equal.
+    let values: Vec<f32> =
+        (0..2000 * 3).map(|_| rng.random_range(-1.0..1.0)).collect::<Vec<_>>().repeat(2);
+    let labels: Vec<u32> = (0..2000).map(|row| row % 5).collect::<Vec<_>>().repeat(2);
+    let all = Batch::new(Features::new(&values, 3).unwrap(), Labels::single(&labels)).unwrap();
+    for lift in LIFTS {
+        let mut warm = brook(lift).start(3, 16, 1).unwrap();
+        warm.learn(all.slice(0..1000)).unwrap();
+        warm.end_warmup().unwrap();
+        let mut whole = warm.clone();
+        whole.learn(all).unwrap();
+        let sibling = warm.sibling().unwrap();
+        let mut parts = (0..4000).step_by(1000).map(|first| {
+            let mut part = sibling.clone();
+            part.learn(all.slice(first..first + 300)).unwrap();
+            part.learn(all.slice(first + 300..first + 1000)).unwrap();
+            part
+        });
+        let mut divided = sibling.clone();
+        parts.by_ref().take(3).for_each(|part| divided.merge_part(&part, 0).unwrap());
+        warm.merge_part(&divided, 1).unwrap();
+        warm.merge_part(&parts.next().unwrap(), 0).unwrap();
+        assert!(warm.to_bytes() == whole.to_bytes(), "{lift:?}");
+    }
+}
+
+#[test]
 fn rows_that_were_not_learned_are_not_unlearned() {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let mut rows = |n: usize| (0..n * 6).map(|_| rng.random::<f32>()).collect::<Vec<f32>>();

@@ -1,0 +1,180 @@
+"""Near-duplicates: codes that can be near each other meet in one partition, and chains are followed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any, Iterator, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from .._types import Bytes
+from . import _search
+from ._columns import Ids, codes, column, placed, to_binary
+from ._search import _chunks, _given, _index, _texts
+from ._session import expect_columns, session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def dedup(
+    codes_df: DataFrame, radius: int, *, bits: Optional[int] = None, id_column: str = "id"
+) -> DataFrame:
+    """Groups of near-duplicates: ``id`` and ``group``, the smallest id of the group, of all items that have one.
+
+    Two items are in one group if a chain of items leads from one to the other in steps of the radius, as in
+    :meth:`hashbrook.Index.duplicates`.
+
+    Equal codes are put together first. The others are cut into ``radius + 1`` parts: two codes that differ in at most
+    ``radius`` bits are equal in one of them, so each code goes, once for each part, to where all codes go that have that
+    part, and the library finds which are near. So the radius should be small beside the length of the codes.
+    """
+    from pyspark.sql import functions as F
+
+    if radius < 0:
+        raise ValueError(f"the radius must be 0 or more, not {radius}")
+    expect_columns(codes_df, id_column, "code")
+    texts = _texts(codes_df, id_column)
+    items = codes_df.select(F.col(id_column).alias("id"), "code")
+    different = items.groupBy("code").agg(F.min("id").alias("id"), F.count("*").alias("items"))
+    if radius == 0:
+        groups = different.where("items > 1").withColumnRenamed("id", "group")
+        return items.join(groups, "code").select("id", "group")
+    different = different.persist()
+    chains = _components(_near(different, radius, _bits(codes_df, bits), texts))
+    first = chains.select(F.col("b").alias("id"), F.col("b").alias("group")).distinct()
+    groups = chains.select(F.col("a").alias("id"), F.col("b").alias("group")).union(first)
+    grouped = different.join(groups, "id", "left").where("items > 1 or group is not null")
+    grouped = grouped.select("code", F.coalesce("group", "id").alias("group"))
+    return items.join(grouped, "code").select("id", "group")
+
+
+def _bits(df: DataFrame, bits: Optional[int]) -> int:
+    if bits is not None:
+        return bits
+    first = df.select("code").first()
+    return 8 if first is None or first[0] is None else max(len(first[0]) * 8, 8)
+
+
+def _near(different: DataFrame, radius: int, bits: int, texts: bool) -> DataFrame:
+    """Pairs that are near, so many that chains of them are those of all pairs that are."""
+    kind = "string" if texts else "long"
+    edges = np.linspace(0, bits, radius + 2).round().astype(int)
+
+    def spread(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for batch, place in placed(batches):
+            ids = Ids(column(batch, "id"), "id", place).values
+            packed = codes(batch, "code", bits, place)
+            unpacked = np.unpackbits(packed, axis=1, bitorder="little", count=bits)
+            for part in range(radius + 1):
+                key = np.packbits(unpacked[:, edges[part] : edges[part + 1]], axis=1, bitorder="little")
+                key = np.hstack([np.full((len(key), 1), part % 256, dtype=np.uint8), key])
+                yield pa.RecordBatch.from_arrays(
+                    [to_binary(key), pa.array(ids, pa.string() if texts else pa.int64()), to_binary(packed)],
+                    ["key", "id", "code"],
+                )
+
+    def meet(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        with tempfile.TemporaryDirectory() as folder:
+            for ids, packed in _blocks(batches, bits, folder):
+                groups = _index(ids, packed, bits).duplicates(radius)
+                if not groups:
+                    continue
+                first = np.repeat([group[0] for group in groups], [len(group) - 1 for group in groups])
+                others = np.concatenate([group[1:] for group in groups])
+                pair = (_given(ids, side.astype(np.uint64)) for side in (others, first))
+                as_column = pa.string() if texts else pa.int64()
+                yield pa.RecordBatch.from_arrays([pa.array(side, as_column) for side in pair], ["a", "b"])
+
+    spark = session(different)
+    copies = different.count() * (radius + 1)
+    partitions = max(spark.sparkContext.defaultParallelism, -(-2 * copies // _search.ROWS_AT_ONCE), 1)
+    keyed = different.select("id", "code").mapInArrow(spread, f"key binary, id {kind}, code binary")
+    return keyed.repartition(partitions, "key").mapInArrow(meet, f"a {kind}, b {kind}")
+
+
+def _blocks(batches: Iterator[Any], bits: int, folder: str) -> Iterator[tuple[npt.NDArray[Any], Bytes]]:
+    """Ids and codes of a partition such that every two of them come together at least once.
+
+    Most often that is the partition. Where it has more rows than a task should hold, which is so where many codes
+    have a part in common, its chunks wait on disk, and every two of them come together.
+    """
+    held: Optional[tuple[npt.NDArray[Any], Bytes]] = None
+    kept = 0
+    for ids, packed in _chunks(batches, "id", bits):
+        chunk = _unique(ids, packed)
+        if held is None and kept == 0:
+            held = chunk
+            continue
+        if held is not None:
+            _put(folder, 0, held)
+            held, kept = None, 1
+        _put(folder, kept, chunk)
+        kept += 1
+    if held is not None:
+        yield held
+    for one in range(kept):
+        for other in range(one + 1, kept):
+            (ids, packed), (more, others) = _get(folder, one), _get(folder, other)
+            yield _unique(np.concatenate([ids, more]), np.concatenate([packed, others]))
+
+
+def _put(folder: str, number: int, chunk: tuple[npt.NDArray[Any], Bytes]) -> None:
+    np.save(os.path.join(folder, f"ids-{number}.npy"), chunk[0], allow_pickle=True)
+    np.save(os.path.join(folder, f"codes-{number}.npy"), chunk[1])
+
+
+def _get(folder: str, number: int) -> tuple[npt.NDArray[Any], Bytes]:
+    ids = np.load(os.path.join(folder, f"ids-{number}.npy"), allow_pickle=True)
+    return ids, np.load(os.path.join(folder, f"codes-{number}.npy"))
+
+
+def _unique(ids: npt.NDArray[Any], packed: Bytes) -> tuple[npt.NDArray[Any], Bytes]:
+    """A code comes once for each of its parts, and several of these may come to one place."""
+    ids, first = np.unique(ids, return_index=True)
+    return ids, packed[first]
+
+
+def _components(pairs: DataFrame) -> DataFrame:
+    """For every item of a chain but its smallest, the smallest: ``a`` and ``b``.
+
+    Items are connected with the smallest of their neighbours in turns, as in "Connected Components in MapReduce and
+    Beyond" (Kiveris et al., 2014), until nothing changes.
+    """
+    from pyspark.sql import functions as F
+
+    kept = [pairs.distinct().persist()]
+    now, before = _planned_anew(kept[0]), None
+    while True:
+        told = now.agg(F.count("*"), F.bit_xor(F.xxhash64("a", "b"))).first()
+        assert told is not None
+        if before == tuple(told):
+            # What the last turn has made, and this one has not changed, is kept; so nothing is computed again.
+            for frame in kept[:-1]:
+                frame.unpersist()
+            return now
+        before = tuple(told)
+        both = now.union(now.select("b", "a"))
+        least = both.groupBy("a").agg(F.min("b").alias("least"))
+        larger = both.join(least, "a").where("b > a").select(F.col("b").alias("a"), F.least("least", "a").alias("b"))
+        larger = larger.distinct()
+        least = larger.groupBy("a").agg(F.min("b").alias("least"))
+        smaller = larger.join(least, "a").where("b != least").select(F.col("b").alias("a"), F.col("least").alias("b"))
+        kept.append(smaller.union(least.select("a", F.col("least").alias("b"))).distinct().persist())
+        now = _planned_anew(kept[-1])
+
+
+def _planned_anew(df: DataFrame) -> DataFrame:
+    """The same rows, without the plan that leads to them, which would grow with every turn. Where they come from is
+    still known to Spark, so that what is lost with an executor is made again."""
+    from pyspark.sql import DataFrame as Frame
+
+    spark: Any = df.sparkSession
+    again = spark._jsparkSession.createDataFrame(df._jdf.toJavaRDD(), df._jdf.schema())
+    return Frame(again, spark)

@@ -1,0 +1,134 @@
+"""Streams: a model that learns batch after batch, each exactly once, and codes of what came."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Optional
+
+from .._model import Model
+from ..interchange import function_id
+from ._encode import encode
+from ._learn import learn
+from ._table import Files, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+#: How many models are kept of those before the last.
+KEEP = 2
+
+
+def learn_stream(
+    stream_df: DataFrame,
+    model_path: str,
+    *,
+    checkpoint: str,
+    out: Optional[str] = None,
+    method: str = "brook",
+    column: str = "vector",
+    label_column: str = "label",
+    trigger: Optional[dict[str, Any]] = None,
+    **parameters: Any,
+) -> StreamingQuery:
+    """Starts a query that learns from a stream, and appends the codes of its rows to a table; the query.
+
+    After every micro-batch the model is in ``model_path`` (:func:`load_model`), and the codes of the batch by the function
+    as it then is are in ``out`` (:func:`read_codes`), with the function's id in their column ``function``;
+    :func:`renew` makes them codes of one function. ``checkpoint`` is where Spark keeps how far the stream was read, and
+    ``trigger`` says when batches are taken: ``{"processingTime": "10 seconds"}``, ``{"availableNow": True}``.
+
+    Whatever is killed, and whenever: after a new start with the same paths, every row has been learned once, and is
+    once among the codes. A batch that comes again changes nothing: its model is there, and so are its codes.
+    A model that is in ``model_path`` already, from another stream, is learned on. One query at a time may use a
+    ``model_path``.
+    """
+    spark = stream_df.sparkSession
+    settings = {"method": method, "column": column, "label_column": label_column, **parameters}
+
+    def take(batch: DataFrame, number: int) -> None:
+        models = _Models(batch.sparkSession, model_path)
+        query = str(json.loads(Files(batch.sparkSession, checkpoint).read("metadata"))["id"])
+        batch.persist()
+        try:
+            model = models.after(query, number)
+            if model is None:
+                latest = models.latest()
+                if batch.isEmpty() and latest is None:
+                    return
+                model = learn(batch, model=latest, **settings) if not batch.isEmpty() else latest
+                assert model is not None
+                models.put(model, query, number)
+            if out is not None and not batch.isEmpty():
+                _append(batch, model, out, query, number, column)
+        finally:
+            batch.unpersist()
+
+    started = stream_df.writeStream.foreachBatch(take).option("checkpointLocation", checkpoint)
+    if trigger is not None:
+        started = started.trigger(**trigger)
+    _expect_settings(spark, model_path, settings)
+    return started.start()
+
+
+def load_model(spark: SparkSession, model_path: str) -> Model:
+    """The model that :func:`learn_stream` has written last."""
+    model = _Models(spark, model_path).latest()
+    if model is None:
+        raise FileNotFoundError(f"there is no model in {model_path}")
+    return model
+
+
+def _expect_settings(spark: SparkSession, model_path: str, settings: dict[str, Any]) -> None:
+    """Tells of what cannot be learned before the query starts."""
+    latest = _Models(spark, model_path).latest()
+    bits = settings.get("bits")
+    if latest is not None and bits is not None and bits != latest.bits:
+        raise ValueError(f"the model in {model_path} has codes of {latest.bits} bits, and {bits} are asked for")
+    if latest is None and settings["method"] != "brook":
+        raise ValueError(f"on Spark brook is learned, whose sums can be merged, and not {settings['method']!r}")
+
+
+def _append(batch: DataFrame, model: Model, out: str, query: str, number: int, column: str) -> None:
+    table = Table(batch.sparkSession, out)
+    if any(entry.get("query") == query and entry.get("batch") == number for entry in table.log()):
+        return
+    function = model.hash_function()
+    about = {"function": function_id(function), "query": query, "batch": number}
+    table.change(encode(batch, function, column), False, about)
+
+
+class _Models:
+    """Models in a folder, each with its place in the order, the query, and the batch that it has learned last."""
+
+    def __init__(self, spark: SparkSession, folder: str) -> None:
+        self._files = Files(spark, folder)
+
+    def _names(self) -> list[tuple[int, str, int, str]]:
+        """Order, query and batch, and the file."""
+        names = [name for name in self._files.names("") if name.endswith(".model")]
+        parts = [(name, name[: -len(".model")].split("_")) for name in names]
+        return sorted((int(order), query, int(batch), name) for name, (order, query, batch) in parts)
+
+    def latest(self) -> Optional[Model]:
+        names = self._names()
+        return Model.from_bytes(self._files.read(names[-1][3])) if names else None
+
+    def after(self, query: str, number: int) -> Optional[Model]:
+        """The model after a batch of a query, if it has been learned."""
+        names = self._names()
+        if not names or names[-1][1] != query or names[-1][2] < number:
+            return None
+        if names[-1][2] > number:
+            raise ValueError(
+                f"{self._files.folder} has learned batch {names[-1][2]} of this stream, and batch {number} came; "
+                "is the checkpoint an old one?"
+            )
+        return Model.from_bytes(self._files.read(names[-1][3]))
+
+    def put(self, model: Model, query: str, number: int) -> None:
+        names = self._names()
+        order = 1 + (names[-1][0] if names else 0)
+        self._files.write(f"{order:012}_{query}_{number}.model", model.to_bytes())
+        for *_, name in names[:-KEEP]:
+            self._files.remove(name)

@@ -1,0 +1,146 @@
+"""Codes in files, version beside version: what a reader sees is always one of them, and whole."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING, Any, Optional
+
+from .._function import HashFunction
+from ..interchange import function_id
+from ._encode import encode
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Files:
+    """A folder on any file system that Spark knows."""
+
+    def __init__(self, spark: SparkSession, folder: str) -> None:
+        jvm: Any = spark._jvm
+        self._path = jvm.org.apache.hadoop.fs.Path
+        self.folder = str(folder).rstrip("/")
+        self._system = self._path(self.folder).getFileSystem(spark._jsc.hadoopConfiguration())
+        self._stream = jvm.org.apache.commons.io.IOUtils
+
+    def at(self, name: str) -> str:
+        """The whole path of a name."""
+        return f"{self.folder}/{name}"
+
+    def names(self, folder: str) -> list[str]:
+        """What is in a folder; nothing if it is not there."""
+        path = self._path(self.at(folder))
+        if not self._system.exists(path):
+            return []
+        return sorted(found.getPath().getName() for found in self._system.listStatus(path))
+
+    def read(self, name: str) -> bytes:
+        """All bytes of a file."""
+        opened = self._system.open(self._path(self.at(name)))
+        try:
+            return bytes(self._stream.toByteArray(opened))
+        finally:
+            opened.close()
+
+    def write(self, name: str, data: bytes) -> None:
+        """Writes a file, which appears whole or not at all."""
+        aside, there = self._path(self.at(f".{uuid.uuid4().hex}")), self._path(self.at(name))
+        self._system.mkdirs(there.getParent())
+        out = self._system.create(aside, True)
+        try:
+            out.write(data)
+        finally:
+            out.close()
+        if self._system.exists(there) or not self._system.rename(aside, there):
+            self._system.delete(aside, False)
+            raise FileExistsError(f"{self.at(name)} is there already")
+
+    def claim(self, name: str) -> bool:
+        """Makes an empty file; whether it was not there."""
+        path = self._path(self.at(name))
+        self._system.mkdirs(path.getParent())
+        return bool(self._system.createNewFile(path))
+
+    def remove(self, name: str) -> None:
+        """Removes a file or a folder with all that is in it."""
+        self._system.delete(self._path(self.at(name)), True)
+
+
+class Table:
+    """Codes in a folder: ``data/`` has Parquet, and ``log/`` a file for each change, in order.
+
+    A change replaces all that was there, or appends to it. It counts once its file in the log is there, which appears
+    at once; whatever of ``data/`` no such file names is of no matter.
+    """
+
+    def __init__(self, spark: SparkSession, folder: str) -> None:
+        self.spark = spark
+        self.files = Files(spark, folder)
+
+    def log(self) -> list[dict[str, Any]]:
+        """All changes, in order."""
+        names = [name for name in self.files.names("log") if name.endswith(".json")]
+        return [json.loads(self.files.read(f"log/{name}")) for name in names]
+
+    def change(self, df: DataFrame, replaces: bool, about: dict[str, Any]) -> int:
+        """Writes the rows of a frame, and then that they are there; the number of the change."""
+        number = 1 + max((int(name.partition(".")[0]) for name in self.files.names("log")), default=0)
+        while not self.files.claim(f"log/{number:012}.claim"):
+            number += 1
+        data = f"data/{number:012}"
+        df.write.mode("overwrite").parquet(self.files.at(data))
+        entry = {"number": number, "replaces": replaces, "data": data, **about}
+        self.files.write(f"log/{number:012}.json", json.dumps(entry).encode())
+        return number
+
+    def now(self, number: Optional[int] = None) -> list[dict[str, Any]]:
+        """The changes that make up what there is, or was after a change."""
+        log = [entry for entry in self.log() if number is None or entry["number"] <= number]
+        begins = max((at for at, entry in enumerate(log) if entry["replaces"]), default=0)
+        return log[begins:]
+
+
+def renew(df: DataFrame, function: HashFunction, path: str, *, column: str = "vector") -> int:
+    """Encodes vectors into a new version of the codes in ``path``; its number.
+
+    The version is written beside the one that is there, and takes its place by one step when it is complete: who reads
+    with :func:`read_codes` sees the old one until then, and the new one from then on. A call that fails, or is
+    killed, leaves what was there. Old versions stay until :func:`vacuum` removes them.
+    """
+    table = Table(df.sparkSession, path)
+    return table.change(encode(df, function, column), True, {"function": function_id(function)})
+
+
+def read_codes(spark: SparkSession, path: str, version: Optional[int] = None) -> DataFrame:
+    """The codes in ``path`` as they are now, or were after a version; what others write meanwhile is not in it."""
+    table = Table(spark, path)
+    there = table.now(version)
+    if not there:
+        raise FileNotFoundError(f"there are no codes in {path}" + ("" if version is None else f" of version {version}"))
+    return spark.read.parquet(*(table.files.at(entry["data"]) for entry in there))
+
+
+def versions(spark: SparkSession, path: str) -> list[dict[str, Any]]:
+    """All versions of the codes in ``path``, in order: number, function, and whether it replaced what was there."""
+    return [{key: value for key, value in entry.items() if key != "data"} for entry in Table(spark, path).log()]
+
+
+def vacuum(spark: SparkSession, path: str, keep: int = 1) -> int:
+    """Removes files that no version needs any more but the current one and ``keep`` before it; how many versions.
+
+    Who still reads one that is removed gets an error. Nobody may write meanwhile.
+    """
+    table = Table(spark, path)
+    log = table.log()
+    replaced = [entry["number"] for entry in log if entry["replaces"]]
+    oldest = replaced[-1 - keep] if len(replaced) > keep else 0
+    needed = {entry["data"] for entry in log if entry["number"] >= oldest}
+    removed = [entry for entry in log if entry["data"] not in needed]
+    # First the log, so that nobody is led to what is no more there.
+    for entry in removed:
+        table.files.remove(f"log/{entry['number']:012}.json")
+    for name in table.files.names("data"):
+        if f"data/{name}" not in needed:
+            table.files.remove(f"data/{name}")
+    return len(removed)

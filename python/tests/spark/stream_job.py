@@ -1,0 +1,28 @@
+"""A job that learns from files as they come, until there are no more: killed and started again by a test."""
+
+import sys
+
+from pyspark.sql import SparkSession
+
+import hashbrook.spark as hs
+
+folder, files = sys.argv[1:]
+spark = (
+    SparkSession.builder.master("local[2]")
+    .config("spark.ui.enabled", "false")
+    .config("spark.driver.bindAddress", "127.0.0.1")
+    .config("spark.driver.host", "127.0.0.1")
+    .config("spark.sql.shuffle.partitions", "2")
+    .config("spark.local.dir", f"{folder}/local")
+    .getOrCreate()
+)
+spark.sparkContext.setLogLevel("OFF")
+schema = "id long, vector array<float>, label string"
+stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(files)
+query = hs.learn_stream(
+    stream, f"{folder}/model", checkpoint=f"{folder}/checkpoint", out=f"{folder}/codes",
+    trigger={"availableNow": True}, bits=32, warmup=250, anchors=40,
+)
+print("started", flush=True)
+query.awaitTermination()
+print("ended", flush=True)
