@@ -22,6 +22,7 @@ however large a partition is.
 
 from ._dedup import dedup
 from ._encode import encode
+from ._evaluate import evaluate
 from ._learn import learn
 from ._search import search, within
 from ._stream import learn_stream, load_model
@@ -30,6 +31,7 @@ from ._table import read_codes, renew, vacuum, versions
 __all__ = [
     "dedup",
     "encode",
+    "evaluate",
     "learn",
     "learn_stream",
     "load_model",

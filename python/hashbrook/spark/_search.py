@@ -155,19 +155,24 @@ def _collected(
 
 
 def _items(df: DataFrame, function: Optional[HashFunction], id_column: str) -> DataFrame:
-    """Ids and codes; where rows tell the function that made them, it must be the one that is given."""
+    """Ids and codes."""
+    expect_columns(df, id_column, "code")
+    return _right_codes(df, function, id_column)
+
+
+def _right_codes(df: DataFrame, function: Optional[HashFunction], beside: str) -> DataFrame:
+    """A column, and codes; where rows tell the function that made these, it must be the one that is given."""
     from pyspark.sql import functions as F
 
-    expect_columns(df, id_column, "code")
-    if function is not None and "function" in df.columns:
-        name = function_id(function)
-        problem = F.concat(
-            F.lit("the code of "), F.col(id_column).cast("string"), F.lit(" is of "), F.col("function"),
-            F.lit(f", and queries are of {name}; renew makes codes of one function"),
-        )
-        right = F.when(F.col("function") == name, F.col("code")).otherwise(F.raise_error(problem).cast("binary"))
-        return df.select(F.col(id_column), right.alias("code"))
-    return df.select(id_column, "code")
+    if function is None or "function" not in df.columns:
+        return df.select(beside, "code")
+    name = function_id(function)
+    problem = F.concat(
+        F.lit("a code is of "), F.col("function"),
+        F.lit(f", and queries are of {name}; renew makes codes of one function"),
+    )
+    right = F.when(F.col("function") == name, F.col("code")).otherwise(F.raise_error(problem).cast("binary"))
+    return df.select(beside, right.alias("code"))
 
 
 def _texts(df: DataFrame, id_column: str) -> bool:

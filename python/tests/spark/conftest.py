@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from million import CLASSES, DIM, ROWS, SETTINGS
+from million import CLASSES, DIM, ROWS, SETTINGS, in_order
 
 if find_spec("pyspark") is None:
     collect_ignore_glob = ["test_*.py"]
@@ -74,15 +74,6 @@ def df(spark, data):
     """A partition for each group of rows or so, in the order of the files."""
     spark.conf.set("spark.sql.files.maxPartitionBytes", str(48 << 20))
     return in_order(spark, data.folder)
-
-
-def in_order(spark, folder):
-    """Files are read in the order of their sizes, so each is read by itself, and they are put together."""
-    parts = [spark.read.parquet(f"{folder}/{name}") for name in sorted(os.listdir(folder)) if name.endswith("t")]
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole.union(part)
-    return whole
 
 
 @pytest.fixture(scope="session")

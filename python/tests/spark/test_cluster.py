@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hashbrook.spark as hs
-from million import DIM, ROWS, SETTINGS
+from million import CLASSES, DIM, ROWS, SETTINGS, in_order
 
 pytestmark = pytest.mark.parametrize("kill", [False, True], ids=["whole", "one killed"])
 
@@ -23,7 +23,8 @@ def codes_path(spark, data, single, tmp_path_factory):
     ends = [0, 500_000, 500_001, 800_000, ROWS]
     for number, (first, end) in enumerate(zip(ends, ends[1:])):
         packed = pa.array(list(map(bytes, single.codes[first:end])), pa.binary())
-        pq.write_table(pa.table([pa.array(np.arange(first, end)), packed], names=["id", "code"]),
+        columns = [pa.array(np.arange(first, end)), packed, pa.array(data.y[first:end])]
+        pq.write_table(pa.table(columns, names=["id", "code", "y"]),
                        folder / f"{number}.parquet", row_group_size=50_000)
     return str(folder)
 
@@ -69,11 +70,11 @@ def test_search(codes_df, data, single, killing, kill):
 
 def test_within(codes_df, data, single, killing, kill):
     with killing(kill):
-        found = hs.within(codes_df, single.codes[:50], 4).orderBy("query", "distance", "id").collect()
-    expected = single.index.within_codes(single.codes[:50], 4)
+        found = hs.within(codes_df, single.codes[:10], 3).orderBy("query", "distance", "id").collect()
+    expected = single.index.within_codes(single.codes[:10], 3)
     assert [row["id"] for row in found] == expected.ids.tolist()
     assert [row["distance"] for row in found] == expected.distances.tolist()
-    assert [row["query"] for row in found] == np.repeat(np.arange(50), np.diff(expected.offsets)).tolist()
+    assert [row["query"] for row in found] == np.repeat(np.arange(10), np.diff(expected.offsets)).tolist()
 
 
 def test_dedup(codes_df, single, killing, kill):
@@ -85,6 +86,17 @@ def test_dedup(codes_df, single, killing, kill):
     expected = single.index.duplicates(1)
     assert sorted(map(sorted, groups.values())) == sorted(map(sorted, expected))
     assert all(group == min(ids) for group, ids in groups.items())
+
+
+def test_evaluate(spark, codes_path, data, single, killing, kill):
+    """Rows in order, since among equals they are ranked by it."""
+    from hashbrook import evaluate
+
+    y = spark.createDataFrame([(label, f"class {label}") for label in range(CLASSES)], "y long, label string")
+    labelled = in_order(spark, codes_path).join(y.hint("broadcast"), "y")
+    with killing(kill):
+        found = hs.evaluate(labelled, data.X[:200], data.labels[:200], function=single.function)
+    assert found == evaluate(64, single.codes[:200], data.labels[:200], single.codes, data.labels)
 
 
 def test_renew_while_others_read(spark, df, single, killing, kill, tmp_path):

@@ -10,10 +10,10 @@ import hashbrook.spark as hs
 
 
 def test_memory_does_not_grow_with_a_partition(spark, data, single):
-    """A partition of 2 million vectors of 128 numbers, a gigabyte, is encoded, learned from and searched."""
+    """A partition of a million vectors of 128 numbers, half a gigabyte, is encoded, learned from and searched."""
     import pyarrow as pa
 
-    rows, flat = 2_000_000, data.X[:10_000].reshape(-1)
+    rows, flat = 1_000_000, data.X[:10_000].reshape(-1)
 
     def make(batches):
         vectors = pa.ListArray.from_arrays(np.arange(0, len(flat) + 1, 128, dtype=np.int32), flat)
