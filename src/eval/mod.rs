@@ -42,6 +42,8 @@ mod dial;
 mod evaluation;
 mod metric;
 mod neighbours;
+mod precision_sum;
+mod ranking;
 mod scored;
 
 pub use self::by_distance::evaluate;
