@@ -42,6 +42,7 @@ mod dial;
 mod evaluation;
 mod metric;
 mod neighbours;
+pub mod parts;
 mod precision_sum;
 mod ranking;
 mod scored;
