@@ -70,6 +70,9 @@ pub fn evaluate<'py>(
 /// Queries as the Python part gives them: how many bits their codes have, the codes, and labels.
 type Asked<'py> = (usize, PyReadonlyArray2<'py, u8>, FromPython<'py>);
 
+/// What goes to and fro between parts: numbers.
+type Words<'py> = Bound<'py, PyArray1<u64>>;
+
 /// Codes and their labels, numbered along with those of the queries.
 fn labelled(
     bits: usize,
@@ -88,7 +91,7 @@ pub fn tally_part<'py>(
     queries: Asked<'_>,
     database: PyReadonlyArray2<'_, u8>,
     database_labels: FromPython<'_>,
-) -> PyResult<Bound<'py, PyArray1<u64>>> {
+) -> PyResult<Words<'py>> {
     fork::check()?;
     let (mut known, bits) = (LabelNames::new(), queries.0);
     let (queries, wanted) = labelled(bits, &queries.1, queries.2, &mut known)?;
@@ -110,7 +113,7 @@ pub fn rank_part<'py>(
     total: PyReadonlyArray1<'_, u64>,
     before: PyReadonlyArray1<'_, u64>,
     names: Option<Vec<String>>,
-) -> PyResult<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>)> {
+) -> PyResult<(Words<'py>, Words<'py>)> {
     fork::check()?;
     let (mut known, bits) = (LabelNames::new(), queries.0);
     let (queries, wanted) = labelled(bits, &queries.1, queries.2, &mut known)?;

@@ -91,7 +91,8 @@ mod tests {
         fn any_order_and_any_cut_come_to_the_same(count in 0..50_000usize, seed: u64) {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let ratio = |rng: &mut ChaCha8Rng| {
-                let rank = rng.random_range(1..=1u64 << rng.random_range(1..40));
+                let most = 1u64 << rng.random_range(1..40);
+                let rank = rng.random_range(1..=most);
                 rng.random_range(1..=rank) as f64 / rank as f64
             };
             let mut precisions: Vec<f64> = (0..count).map(|_| ratio(&mut rng)).collect();

@@ -223,21 +223,24 @@ fn starts(
     before: QueryTally<'_>,
 ) -> Result<Vec<(u64, u64)>> {
     let (mut rank, mut found) = (0, 0);
-    let tallies =
-        total.items.iter().zip(total.relevant).zip(before.items.iter().zip(before.relevant));
-    let start = |((items, relevant), (all, before)): ((u32, u32), ((&u64, &u64), (&u64, &u64)))| {
+    let mut starts = Vec::with_capacity(total.items.len());
+    for (distance, (items, relevant)) in ranking.counts().enumerate() {
         let (items, relevant) = (u64::from(items), u64::from(relevant));
-        if before.0 + items > *all.0 || before.1 + relevant > *all.1 {
-            let expected = format!("of {} items at a distance at most, as tallied", all.0);
-            return Err(Error::parameter("parts", expected, before.0 + items));
+        let (all, all_relevant) = (total.items[distance], total.relevant[distance]);
+        let start = (before.items[distance], before.relevant[distance]);
+        if start.0 + items > all || start.1 + relevant > all_relevant {
+            let expected = format!(
+                "of at most {all} items at distance {distance}, {all_relevant} of them relevant, as tallied"
+            );
+            let found = format!("{}, {}", start.0 + items, start.1 + relevant);
+            return Err(Error::parameter("parts", expected, found));
         }
-        // Not below zero: the total has at least the items of this part at each smaller distance.
-        let start = (rank + before.0, found + before.1);
-        rank += all.0 - items;
-        found += all.1 - relevant;
-        Ok(start)
-    };
-    ranking.counts().zip(tallies).map(start).collect()
+        starts.push((rank + start.0, found + start.1));
+        // What the part has at smaller distances is in its own ranks already, and is part of the total.
+        rank += all - items;
+        found += all_relevant - relevant;
+    }
+    Ok(starts)
 }
 
 /// What the ranks of the relevant items come to, in the whole database.
