@@ -19,7 +19,7 @@ use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{BlockStructure, matmul as triangular_matmul};
 use faer::linalg::solvers::Solve;
 use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
-use hashbrook::eval::{Metric, evaluate};
+use hashbrook::eval::{Evaluation, Metric, evaluate, parts};
 use hashbrook::learners::bsodh::Params;
 use hashbrook::{
     Batch, Center, Codes, Compact, Features, HashFunction, HashParts, Labels, Learner, Lift,
@@ -450,12 +450,19 @@ fn evaluation() {
     let (labels, wanted) = (Labels::single(&labels), Labels::single(&wanted));
     let metrics = Metric::DEFAULT;
     let fast = || evaluate(&queries, wanted, &database, labels, metrics).expect("fits");
+    let rows: Vec<usize> = (0..database.len()).collect();
+    let cut = rows.chunks(database.len() / 4).map(|rows| (database.select(rows), rows));
+    let cut: Vec<(Codes, Labels<'_>)> =
+        cut.map(|(codes, rows)| (codes, labels.slice(rows[0]..rows[0] + rows.len()))).collect();
+    let in_parts = || evaluate_parts(&queries, wanted, &cut, metrics).expect("fits");
+    assert_eq!(in_parts(), fast());
     let all_threads = rayon::ThreadPoolBuilder::new().build().expect("threads");
-    let mut times = [const { Vec::new() }; 4];
+    let mut times = [const { Vec::new() }; 5];
     let mut results = Vec::new();
     for _ in 0..3 {
         times[0].push(time(|| results.push(fast().get(Metric::Map))));
         times[1].push(time(|| results.push(all_threads.install(fast).get(Metric::Map))));
+        times[4].push(time(|| results.push(in_parts().get(Metric::Map))));
         times[2].push(time(|| {
             let packed =
                 |l: &Codes, i: usize, r: &Codes, j: usize| hamming(l.code(i), r.code(j)) as usize;
@@ -470,13 +477,14 @@ fn evaluation() {
         }));
     }
     assert!(results.iter().all(|map| (map - results[0]).abs() < 1e-9), "{results:?}");
-    let [one, all, packed, bits] = times.map(middle);
+    let [one, all, packed, bits, parts] = times.map(middle);
     println!("all metrics, 1,000 queries against 69,000 codes of 64 bits");
     println!("  one thread                          {one:8.3} s");
     println!(
         "  {} threads                           {all:8.3} s",
         all_threads.current_num_threads()
     );
+    println!("  in four parts, one thread           {parts:8.3} s   ratio {:.1}", parts / one);
     println!(
         "  sorting, packed codes, one thread   {packed:8.3} s   ratio {:.1}, {:.1}",
         packed / one,
@@ -487,6 +495,25 @@ fn evaluation() {
         bits / one,
         bits / all
     );
+}
+
+/// Both passes over parts, and what they come to.
+fn evaluate_parts(
+    codes: &Codes,
+    wanted: Labels<'_>,
+    cut: &[(Codes, Labels<'_>)],
+    metrics: &[Metric],
+) -> hashbrook::Result<Evaluation> {
+    let queries = parts::Queries::new(codes, wanted)?;
+    let mut total = queries.nothing();
+    for (codes, labels) in cut {
+        total.add(&queries.tally(codes, *labels)?)?;
+    }
+    let (mut before, mut all) = (queries.nothing(), queries.no_ranks(&total, metrics)?);
+    for (codes, labels) in cut {
+        all.add(&queries.rank((codes, *labels), &total, &mut before, metrics)?)?;
+    }
+    queries.score(&total, &all, metrics)
 }
 
 fn start(dim: usize, bits: usize, setup: Setup) -> Model {

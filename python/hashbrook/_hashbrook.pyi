@@ -20,6 +20,9 @@ __all__ = [
     "load",
     "methods",
     "presets",
+    "rank_part",
+    "score_parts",
+    "tally_part",
     "time_encode",
     "time_learn",
     "time_search",
@@ -42,6 +45,23 @@ def evaluate(
     query_labels: Labels,
     database: Bytes,
     database_labels: Labels,
+    names: Optional[list[str]] = None,
+) -> dict[str, float]: ...
+def tally_part(
+    queries: tuple[int, Bytes, Labels], database: Bytes, database_labels: Labels
+) -> Numbers: ...
+def rank_part(
+    queries: tuple[int, Bytes, Labels],
+    database: Bytes,
+    database_labels: Labels,
+    total: Numbers,
+    before: Numbers,
+    names: Optional[list[str]] = None,
+) -> tuple[Numbers, Numbers]: ...
+def score_parts(
+    queries: tuple[int, Bytes, Labels],
+    total: Numbers,
+    ranks: list[Numbers],
     names: Optional[list[str]] = None,
 ) -> dict[str, float]: ...
 def compare(

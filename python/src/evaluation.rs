@@ -1,10 +1,10 @@
 //! Evaluation, comparison, and the data that comes along.
 
 use hashbrook::dataset::{Data, Digits};
-use hashbrook::eval::{self, Evaluation, Metric};
+use hashbrook::eval::{self, Evaluation, Metric, parts};
 use hashbrook::protocol::Experiment;
-use hashbrook::{Center, Codes, LabelNames, Method, Setup};
-use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
+use hashbrook::{Center, Codes, LabelList, LabelNames, Method, Setup};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -64,6 +64,94 @@ pub fn evaluate<'py>(
     let found = py.detach(|| {
         eval::evaluate(&queries, query_labels.view(), &database, database_labels.view(), &metrics)
     });
+    table(py, &found.map_err(exception)?)
+}
+
+/// Queries as the Python part gives them: how many bits their codes have, the codes, and labels.
+type Asked<'py> = (usize, PyReadonlyArray2<'py, u8>, FromPython<'py>);
+
+/// What goes to and fro between parts: numbers.
+type Words<'py> = Bound<'py, PyArray1<u64>>;
+
+/// Codes and their labels, numbered along with those of the queries.
+fn labelled(
+    bits: usize,
+    bytes: &PyReadonlyArray2<'_, u8>,
+    (labels, ends): FromPython<'_>,
+    known: &mut LabelNames,
+) -> PyResult<(Codes, LabelList)> {
+    Ok((codes(bytes, bits)?, Given::new(&labels, ends)?.number(known)?))
+}
+
+/// Counts the items of a part of a database by their distances from each query: numbers, which add up over
+/// parts.
+#[pyfunction]
+pub fn tally_part<'py>(
+    py: Python<'py>,
+    queries: Asked<'_>,
+    database: PyReadonlyArray2<'_, u8>,
+    database_labels: FromPython<'_>,
+) -> PyResult<Words<'py>> {
+    fork::check()?;
+    let (mut known, bits) = (LabelNames::new(), queries.0);
+    let (queries, wanted) = labelled(bits, &queries.1, queries.2, &mut known)?;
+    let (database, labels) = labelled(bits, &database, database_labels, &mut known)?;
+    let tally =
+        py.detach(|| parts::Queries::new(&queries, wanted.view())?.tally(&database, labels.view()));
+    Ok(PyArray1::from_slice(py, tally.map_err(exception)?.words()))
+}
+
+/// Ranks the items of a part among all: numbers for [`score_parts`], and `before` with this part added.
+/// `total` is the sum of the tallies of all parts, `before` that of the parts before this one.
+#[pyfunction]
+#[pyo3(signature = (queries, database, database_labels, total, before, names=None))]
+pub fn rank_part<'py>(
+    py: Python<'py>,
+    queries: Asked<'_>,
+    database: PyReadonlyArray2<'_, u8>,
+    database_labels: FromPython<'_>,
+    total: PyReadonlyArray1<'_, u64>,
+    before: PyReadonlyArray1<'_, u64>,
+    names: Option<Vec<String>>,
+) -> PyResult<(Words<'py>, Words<'py>)> {
+    fork::check()?;
+    let (mut known, bits) = (LabelNames::new(), queries.0);
+    let (queries, wanted) = labelled(bits, &queries.1, queries.2, &mut known)?;
+    let (database, labels) = labelled(bits, &database, database_labels, &mut known)?;
+    let metrics = metrics(names)?;
+    let (total, before) = (total.as_array().to_vec(), before.as_array().to_vec());
+    let ranked = py.detach(|| {
+        let queries = parts::Queries::new(&queries, wanted.view())?;
+        let (total, mut before) = (queries.tally_of(total)?, queries.tally_of(before)?);
+        let ranks = queries.rank((&database, labels.view()), &total, &mut before, &metrics)?;
+        Ok((ranks.to_words(), before))
+    });
+    let (ranks, before) = ranked.map_err(exception)?;
+    Ok((PyArray1::from_vec(py, ranks), PyArray1::from_slice(py, before.words())))
+}
+
+/// How good the ranking of all parts is: what [`evaluate`] finds of the whole.
+#[pyfunction]
+#[pyo3(signature = (queries, total, ranks, names=None))]
+pub fn score_parts<'py>(
+    py: Python<'py>,
+    queries: Asked<'_>,
+    total: PyReadonlyArray1<'_, u64>,
+    ranks: Vec<PyReadonlyArray1<'_, u64>>,
+    names: Option<Vec<String>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    fork::check()?;
+    let (codes, wanted) = labelled(queries.0, &queries.1, queries.2, &mut LabelNames::new())?;
+    let metrics = metrics(names)?;
+    let queries = parts::Queries::new(&codes, wanted.view()).map_err(exception)?;
+    let total = queries.tally_of(total.as_array().to_vec()).map_err(exception)?;
+    // Ranks of no items, if there are no parts.
+    let mut all = queries.no_ranks(&total, &metrics).map_err(exception)?;
+    for part in &ranks {
+        let part = queries.ranks_of(&part.as_array().to_vec()).map_err(exception)?;
+        all.add(&part).map_err(exception)?;
+    }
+    let found = py.detach(|| queries.score(&total, &all, &metrics));
     table(py, &found.map_err(exception)?)
 }
 

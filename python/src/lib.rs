@@ -27,7 +27,7 @@ mod _hashbrook {
     #[pymodule_export]
     use crate::errors::FormatError;
     #[pymodule_export]
-    use crate::evaluation::{compare, digits, evaluate};
+    use crate::evaluation::{compare, digits, evaluate, rank_part, score_parts, tally_part};
     #[pymodule_export]
     use crate::files::load;
     #[pymodule_export]

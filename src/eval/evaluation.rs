@@ -65,15 +65,22 @@ impl Serialize for Evaluation {
 /// What must be so for there to be anything to measure: rows and their labels, of the queries and of
 /// the database.
 pub(super) fn check(queries: (usize, Labels<'_>), database: (usize, Labels<'_>)) -> Result<()> {
-    for (rows, labels) in [queries, database] {
-        if rows != labels.len() {
-            return Err(Error::LabelCount { rows, labels: labels.len() });
-        }
+    check_rows(queries.0, queries.1)?;
+    check_rows(database.0, database.1)?;
+    check_any("queries", queries.0)?;
+    check_any("database", database.0)
+}
+
+/// Fails unless each row has its labels.
+pub(super) fn check_rows(rows: usize, labels: Labels<'_>) -> Result<()> {
+    if rows == labels.len() {
+        Ok(())
+    } else {
+        Err(Error::LabelCount { rows, labels: labels.len() })
     }
-    for (name, (rows, _)) in [("queries", queries), ("database", database)] {
-        if rows == 0 {
-            return Err(Error::parameter(name, "1 or more", 0));
-        }
-    }
-    Ok(())
+}
+
+/// Fails unless there are rows.
+pub(super) fn check_any(name: &'static str, rows: usize) -> Result<()> {
+    if rows > 0 { Ok(()) } else { Err(Error::parameter(name, "1 or more", 0)) }
 }

@@ -160,6 +160,49 @@ pub(super) trait QueryRanking {
     fn within(&self, radius: usize) -> (usize, usize);
 }
 
+/// What is relevant to a query, as far as metrics ask for it.
+#[derive(Clone, Copy)]
+pub(super) enum Relevant<'a> {
+    /// So many items of the gain 1.
+    Alike(usize),
+    /// Items of these gains.
+    Gains(&'a [u32]),
+    /// So many items of the gain 1, of the gain 2, and so on.
+    ByGain(&'a [u64]),
+}
+
+impl<'a> Relevant<'a> {
+    /// So many items, and the gain of each; no gains where all are 1.
+    pub(super) fn new(relevant: &[u32], gains: &'a [u32]) -> Relevant<'a> {
+        if gains.is_empty() { Relevant::Alike(relevant.len()) } else { Relevant::Gains(gains) }
+    }
+
+    /// How many items there are.
+    fn count(self) -> usize {
+        match self {
+            Relevant::Alike(count) => count,
+            Relevant::Gains(gains) => gains.len(),
+            Relevant::ByGain(counts) => counts.iter().sum::<u64>() as usize,
+        }
+    }
+
+    /// How many items there are of each gain, from 0 on.
+    pub(super) fn by_gain(self) -> Vec<usize> {
+        match self {
+            Relevant::Alike(count) => vec![0, count],
+            Relevant::Gains(gains) => {
+                let most = gains.iter().max().copied().unwrap_or(0);
+                let mut counts = vec![0; most as usize + 1];
+                gains.iter().for_each(|&gain| counts[gain as usize] += 1);
+                counts
+            }
+            Relevant::ByGain(counts) => {
+                [0].into_iter().chain(counts.iter().map(|&count| count as usize)).collect()
+            }
+        }
+    }
+}
+
 /// The metrics of one evaluation, and what they have in common.
 pub(super) struct Scoring {
     metrics: Vec<Metric>,
@@ -205,13 +248,8 @@ impl Scoring {
         self.depth
     }
 
-    /// What one query scores by each of the metrics, from its ranking and the gains of all that is
-    /// `relevant` to it: 1 each where there are no `gains`.
-    pub(super) fn score(
-        &self,
-        ranking: &dyn QueryRanking,
-        (relevant, gains): (&[u32], &[u32]),
-    ) -> Scores {
+    /// What one query scores by each of the metrics, from its ranking and what is relevant to it.
+    pub(super) fn score(&self, ranking: &dyn QueryRanking, relevant: Relevant<'_>) -> Scores {
         let mut first = Vec::with_capacity(self.depth + 1);
         let (mut found, mut sum) = (0u32, 0.0);
         first.push((found, sum));
@@ -222,10 +260,11 @@ impl Scoring {
             }
             first.push((found, sum));
         }
-        let (relevant, by_gain) = (relevant.len(), OnceCell::new());
-        let query = Query { scoring: self, ranking, relevant, gains, first, by_gain };
+        let (count, by_gain) = (relevant.count(), OnceCell::new());
+        let query =
+            Query { scoring: self, ranking, relevant: count, gains: relevant, first, by_gain };
         let by_metric = self.metrics.iter().map(|metric| metric.score(&query)).collect();
-        Scores { answerable: relevant > 0, by_metric }
+        Scores { answerable: count > 0, by_metric }
     }
 }
 
@@ -243,8 +282,7 @@ struct Query<'a> {
     ranking: &'a dyn QueryRanking,
     /// How many items are relevant.
     relevant: usize,
-    /// The gain of each of them; none where all are 1.
-    gains: &'a [u32],
+    gains: Relevant<'a>,
     /// At `r`, of the first `r`: how many are relevant, and the sum of the precisions at their ranks.
     first: Vec<(u32, f64)>,
     /// How many items there are of each gain, once it was asked for.
@@ -270,14 +308,7 @@ impl Query<'_> {
 
     /// The same if all items stood in the order of their gains.
     fn best_discounted_gain(&self, r: usize) -> f64 {
-        let by_gain = self.by_gain.get_or_init(|| match self.gains.iter().max() {
-            None => vec![0, self.relevant],
-            Some(&most) => {
-                let mut counts = vec![0; most as usize + 1];
-                self.gains.iter().for_each(|&gain| counts[gain as usize] += 1);
-                counts
-            }
-        });
+        let by_gain = self.by_gain.get_or_init(|| self.gains.by_gain());
         let (sums, r) = (&self.scoring.discount_sums, self.clamp(r));
         let (mut best, mut rank) = (0.0, 0);
         for (gain, count) in by_gain.iter().enumerate().rev() {

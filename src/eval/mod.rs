@@ -30,6 +30,11 @@
 //! sure the query is of it, and of the [`Cosine`] of the vectors themselves. *Within a radius* then means:
 //! of a score of at most so much. [`neighbours_by`] does the same for neighbours.
 //!
+//! # Databases in parts
+//!
+//! [`parts`] comes to the same numbers as [`evaluate`], bit by bit, from parts of a database that are looked at
+//! one after the other, or on different machines.
+//!
 //! # How it is fast
 //!
 //! Distances are small whole numbers, so nothing is sorted: counting how many items lie at each
@@ -42,6 +47,9 @@ mod dial;
 mod evaluation;
 mod metric;
 mod neighbours;
+pub mod parts;
+mod precision_sum;
+mod ranking;
 mod scored;
 
 pub use self::by_distance::evaluate;

@@ -5,7 +5,8 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::evaluation::{Evaluation, check};
-use super::metric::{Metric, QueryRanking, Scores, Scoring};
+use super::metric::{Metric, QueryRanking, Relevant, Scores, Scoring};
+use super::precision_sum::PrecisionSum;
 use crate::similarity::Carriers;
 use crate::{Labels, Result};
 
@@ -68,7 +69,7 @@ pub fn evaluate_scores(
                 let score = |(query, keys): (usize, &[u32])| {
                     let (relevant, gains) = carriers.of_any_counted(query_labels.row(query));
                     order.find(keys, (&relevant, &gains), scoring.depth());
-                    scoring.score(order, (&relevant, &gains))
+                    scoring.score(order, Relevant::new(&relevant, &gains))
                 };
                 these.zip(keys.chunks_exact(database)).map(score).collect()
             },
@@ -170,13 +171,13 @@ impl<'a> Order<'a> {
 
 impl QueryRanking for Order<'_> {
     fn precision_sum(&self) -> f64 {
-        let (mut found, mut sum) = (0.0, 0.0);
+        let (mut found, mut sum) = (0.0, PrecisionSum::default());
         for (rank, _) in self.sorted.iter().enumerate().filter(|(_, item)| self.is_relevant(**item))
         {
             found += 1.0;
-            sum += found / (rank + 1) as f64;
+            sum.add(found / (rank + 1) as f64);
         }
-        sum
+        sum.value()
     }
 
     fn head(&self) -> &[u32] {

@@ -1,7 +1,7 @@
 //! What the public types are good for: threads, paths of any kind, printing.
 
 use hashbrook::dataset::Reader;
-use hashbrook::eval::{Evaluation, Metric};
+use hashbrook::eval::{Evaluation, Metric, parts};
 use hashbrook::{
     Batch, Center, Codes, Error, Features, FileKind, Filter, HashFunction, HashParts, Hit, Hits,
     Index, Item, Kernel, LabelList, LabelNames, Labels, Lift, Mean, Method, Model, RankedHit,
@@ -34,6 +34,9 @@ fn everything_can_be_sent_to_and_shared_by_threads() {
     both::<Mean>();
     both::<Method>();
     both::<Metric>();
+    both::<parts::Queries<'_>>();
+    both::<parts::Ranks>();
+    both::<parts::Tally>();
     both::<Model>();
     both::<Hits<RankedHit>>();
     both::<Reranked<'_>>();

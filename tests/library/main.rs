@@ -15,6 +15,7 @@ mod brook_streams;
 mod bsodh;
 mod codes;
 mod evaluation;
+mod evaluation_parts;
 mod function;
 mod golden;
 mod hashing;
