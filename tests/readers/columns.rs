@@ -8,7 +8,7 @@ use arrow_array::builder::{
     FixedSizeBinaryBuilder, Float32Builder, Float64Builder, Int32Builder, ListBuilder,
     StringBuilder,
 };
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use hashbrook::Codes;
 use hashbrook::dataset::{CodesWriter, Reader, read_codes, read_ids};
@@ -143,6 +143,38 @@ fn what_is_not_read_is_named() {
     assert!(labels_error(&format!("{table}:bytes")).contains("has 2 at place 2"));
     let error = read_codes(&format!("{table}:name"), None).unwrap_err().to_string();
     assert!(error.contains("name is text; packed codes are"), "{error}");
+}
+
+#[test]
+fn codes_may_be_bytes_of_any_length_if_all_have_one() {
+    let files = Files::new();
+    let bytes: Vec<u8> = (0..300).map(|at| (at * 7 % 251) as u8).collect();
+    let column = |rows: Vec<Option<&[u8]>>| Arc::new(BinaryArray::from(rows)) as ArrayRef;
+    let rows: Vec<Option<&[u8]>> = bytes.chunks(3).map(Some).collect();
+    for spec in write(&files, vec![("code", column(rows.clone()))]) {
+        // They may be anything, so that they must be picked.
+        assert!(
+            read_codes(&spec, None).unwrap_err().to_string().contains("pick it as FILE:COLUMN")
+        );
+        let codes = read_codes(&format!("{spec}:code"), None).unwrap();
+        assert_eq!(codes, Codes::from_bytes(24, &bytes).unwrap());
+    }
+    for (row, value, expected) in [
+        (57, Some(&bytes[..2]), "row 57, column \"code\" has 2 bytes, and the first code has 3"),
+        (57, None, "row 57, column \"code\" is null"),
+        (0, None, "row 0, column \"code\" is null"),
+    ] {
+        let mut rows = rows.clone();
+        rows[row] = value;
+        for spec in write(&files, vec![("code", column(rows))]) {
+            let error = read_codes(&format!("{spec}:code"), None).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+    for spec in write(&files, vec![("code", column(Vec::new()))]) {
+        let error = read_codes(&format!("{spec}:code"), None).unwrap_err().to_string();
+        assert!(error.contains("nothing tells how long they are"), "{error}");
+    }
 }
 
 /// Writes a batch in each of the formats.

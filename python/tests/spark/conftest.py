@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 from million import CLASSES, DIM, ROWS, SETTINGS, in_order
 
+# Run by a test, and not to be looked at for examples in its text.
+collect_ignore = ["stream_job.py"]
 if find_spec("pyspark") is None:
-    collect_ignore_glob = ["test_*.py"]
+    collect_ignore_glob = ["*.py"]
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 //! Packed codes from a column of a table.
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt8Type;
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
 use super::super::purpose::Purpose;
@@ -15,6 +15,8 @@ use crate::{Error, Result};
 pub(in crate::dataset) struct Packed {
     picked: Picked,
     width: usize,
+    /// Codes that were read to learn how long they are.
+    first: Option<Vec<u8>>,
 }
 
 impl Packed {
@@ -29,11 +31,12 @@ impl Packed {
             [DataType::FixedSizeList(item, width)] if *item.data_type() == DataType::UInt8 => {
                 *width
             }
+            // Columns of bytes of any length, as Spark writes them: all must be as long as the first.
+            [DataType::Binary] => return Packed::as_long_as_the_first(picked),
             ref other => {
                 let found: Vec<String> = other.iter().map(|kind| kind_name(kind)).collect();
                 let problem = format!(
-                    "{} is {}; packed codes are one column of bytes of a fixed length, or of lists \
-                     of uint8 of a fixed length",
+                    "{} is {}; packed codes are one column of bytes, or of lists of uint8, of one length",
                     picked.names.join(", "),
                     found.join(", ")
                 );
@@ -41,9 +44,23 @@ impl Packed {
             }
         };
         match usize::try_from(width) {
-            Ok(width) if width > 0 => Ok(Packed { picked, width }),
+            Ok(width) if width > 0 => Ok(Packed { picked, width, first: None }),
             _ => Err(Error::malformed(&picked.path, "has packed codes of no bytes")),
         }
+    }
+
+    fn as_long_as_the_first(mut picked: Picked) -> Result<Packed> {
+        while let Some(columns) = picked.next()? {
+            let Some(codes) = columns[0].as_binary_opt::<i32>().filter(|codes| !codes.is_empty())
+            else {
+                continue;
+            };
+            let width = if codes.is_null(0) { 0 } else { codes.value(0).len() };
+            let mut packed = Packed { picked, width: width.max(1), first: None };
+            packed.first = Some(packed.bytes(&columns[0], 0)?);
+            return Ok(packed);
+        }
+        Err(Error::malformed(&picked.path, "has no codes, and nothing tells how long they are"))
     }
 
     /// Bytes of a code.
@@ -58,22 +75,37 @@ impl Packed {
 
     /// The bytes of the next codes; `None` at the end.
     pub(in crate::dataset) fn next(&mut self) -> Result<Option<Vec<u8>>> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
         let before = self.picked.row;
         let Some(columns) = self.picked.next()? else { return Ok(None) };
-        let column = &columns[0];
+        self.bytes(&columns[0], before).map(Some)
+    }
+
+    /// The bytes of a column, of which so many rows come before.
+    fn bytes(&self, column: &ArrayRef, before: usize) -> Result<Vec<u8>> {
         let null = |row| self.picked.wrong(0, before + row, "is null; codes must be there");
         if let Some(row) = first_null(column) {
             return Err(null(row));
         }
+        if let Some(codes) = column.as_binary_opt::<i32>() {
+            if let Some(row) = (0..codes.len()).find(|&row| codes.value(row).len() != self.width) {
+                let (found, first) = (codes.value(row).len(), self.width);
+                let problem = format!("has {found} bytes, and the first code has {first}");
+                return Err(self.picked.wrong(0, before + row, &problem));
+            }
+            return Ok((0..codes.len()).flat_map(|at| codes.value(at)).copied().collect());
+        }
         let Some(list) = column.as_fixed_size_list_opt() else {
             let codes = column.as_fixed_size_binary();
-            return Ok(Some((0..codes.len()).flat_map(|at| codes.value(at)).copied().collect()));
+            return Ok((0..codes.len()).flat_map(|at| codes.value(at)).copied().collect());
         };
         let start = list.value_offset_at(0);
         let items = list.values().slice(start, list.len() * self.width);
         if let Some(item) = first_null(&items) {
             return Err(null(item / self.width));
         }
-        Ok(Some(items.as_primitive::<UInt8Type>().values().to_vec()))
+        Ok(items.as_primitive::<UInt8Type>().values().to_vec())
     }
 }
