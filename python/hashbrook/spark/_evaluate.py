@@ -45,7 +45,10 @@ def evaluate(
             raise ValueError("queries that are no frame need their labels (query_labels=)")
         expect_columns(queries, label_column)
         query_labels = [row[0] for row in queries.select(label_column).collect()]
-    about = (asked.bits, np.ascontiguousarray(asked.packed), given_labels(query_labels, "query_labels"))
+    of_queries = given_labels(query_labels, "query_labels")
+    if of_queries is None:
+        raise ValueError("queries must have labels")
+    about = (asked.bits, np.ascontiguousarray(asked.packed), of_queries)
     expect_columns(codes_df, "code", label_column)
     items = _right_codes(codes_df, function, label_column)
     spark, length = session(codes_df), asked.bits
