@@ -9,6 +9,7 @@ process with one thread does the same from the same files. Neither counts its st
 same kind before, and its time is that of the stage, from its first task to its last.
 """
 
+import itertools
 import os
 import statistics
 import sys
@@ -24,6 +25,9 @@ from pyspark.sql import SparkSession
 
 import hashbrook.spark as hs
 from hashbrook import Index, Model
+from hashbrook.spark._columns import Place
+from hashbrook.spark._columns import codes as codes_of
+from hashbrook.spark._columns import vectors as vectors_of
 
 ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 3
@@ -62,7 +66,7 @@ def main(folder):
     centers = rng.normal(size=(20, DIM)).astype(np.float32)
     y = rng.integers(0, 20, ROWS)
     X = centers[y] + rng.standard_normal((ROWS, DIM), dtype=np.float32) * np.float32(0.8)
-    for kind in ("vectors", "codes", "few"):
+    for kind in ("vectors", "bytes", "codes", "few"):
         os.mkdir(f"{folder}/{kind}")
     models = {"brook, the defaults": Model("brook", dim=DIM, bits=BITS),
               "brook, lift = none": Model("brook", dim=DIM, bits=BITS, lift="none")}
@@ -74,6 +78,9 @@ def main(folder):
         vectors = pa.ListArray.from_arrays(np.arange(0, len(rows) * DIM + 1, DIM, dtype=np.int32), X[rows].reshape(-1))
         table = pa.table([pa.array(rows), vectors], names=["id", "vector"])
         pq.write_table(table, f"{folder}/vectors/{number}.parquet", compression="none")
+        packed = pa.array(list(map(bytes, X[rows])), pa.binary())
+        pq.write_table(pa.table([pa.array(rows), packed], names=["id", "vector"]), f"{folder}/bytes/{number}.parquet",
+                       compression="none")
         if number == 0:
             pq.write_table(table.slice(0, 1000), f"{folder}/few/0.parquet")
         packed = pa.array(list(map(bytes, encoded[rows[rows < len(encoded)]])), pa.binary())
@@ -83,15 +90,16 @@ def main(folder):
     hs.encode(spark.read.parquet(f"{folder}/few"), functions["brook, the defaults"]).collect()
 
     print(f"| {ROWS:,} x {DIM}, {BITS} bits, per core | Spark | one machine | of it |\n|---|---|---|---|")
-    files = [f"{folder}/vectors/{number}.parquet" for number in range(PARTS)]
-    for name, function in functions.items():
+    for (name, function), kind in itertools.product(functions.items(), ("vectors", "bytes")):
         def alone():
-            for file in files:
-                for batch in pq.ParquetFile(file).iter_batches(10_000, columns=["vector"]):
-                    function.encode(batch.column(0))
+            for number in range(PARTS):
+                file = pq.ParquetFile(f"{folder}/{kind}/{number}.parquet")
+                for batch in file.iter_batches(10_000, columns=["vector"]):
+                    function.encode(vectors_of(batch, "vector", DIM, Place(0, 0)))
 
-        encoding = hs.encode(spark.read.parquet(f"{folder}/vectors"), function)
-        compare(f"`encode`, {name}", "rows/s", ROWS,
+        encoding = hs.encode(spark.read.parquet(f"{folder}/{kind}"), function)
+        kind_name = "lists" if kind == "vectors" else "bytes"
+        compare(f"`encode`, {name}, vectors as {kind_name}", "rows/s", ROWS,
                 lambda: encoding.selectExpr("bit_xor(xxhash64(code))").collect(), alone)
 
     queries = encoded[:QUERIES]
@@ -100,8 +108,8 @@ def main(folder):
         index = Index.of_codes(BITS)
         for number in range(PARTS):
             table = pq.read_table(f"{folder}/codes/{number}.parquet")
-            packed = np.frombuffer(b"".join(table["code"].to_pylist()), dtype=np.uint8).reshape(-1, BITS // 8)
-            index.add_codes(table["id"], packed)
+            for batch in table.to_batches():
+                index.add_codes(batch.column(0), codes_of(batch, "code", BITS, Place(0, 0)))
         index.search_codes(queries, K)
 
     searching = hs.search(spark.read.parquet(f"{folder}/codes"), queries, K)

@@ -15,7 +15,7 @@
   them, :func:`versions` lists what there is, and :func:`vacuum` removes what is old.
 * :func:`learn_stream` learns from a stream, each batch exactly once.
 
-Frames have a column of arrays of numbers (``vector``), a column of ids, whole numbers or texts (``id``), and all others
+Frames have a column of vectors (``vector``), which are arrays of numbers, or bytes of float32, which Spark moves far faster; a column of ids, whole numbers or texts (``id``), and all others
 that you like; what is null, ragged or not finite is told by its partition and row. Tasks hold a bounded number of rows,
 however large a partition is.
 """

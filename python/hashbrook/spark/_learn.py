@@ -77,7 +77,8 @@ def _dimension(df: DataFrame, column: str) -> int:
         raise ValueError("the frame has no rows, and nothing tells the dimension of its vectors")
     if first[0] is None:
         raise ValueError(f"the first row has no vector: {column!r} is null")
-    return len(first[0])
+    # Bytes of float32, or numbers.
+    return len(first[0]) // 4 if isinstance(first[0], (bytes, bytearray)) else len(first[0])
 
 
 def _warm_up(df: DataFrame, model: Model, column: str, label_column: str) -> dict[int, int]:

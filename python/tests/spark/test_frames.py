@@ -93,6 +93,16 @@ def test_encode_keeps_what_else_there_is(spark, function, kind):
     assert {row["function"] for row in rows} == {function_id(function)}
 
 
+def test_vectors_may_be_bytes(spark, function, model):
+    rows = [(row, X[row].tobytes(), int(y[row])) for row in range(len(X))]
+    df = spark.createDataFrame(rows, "id long, vector binary, label int").coalesce(1)
+    assert b"".join(row["code"] for row in hs.encode(df, function).collect()) == function.encode(X).tobytes()
+    assert hs.learn(df, bits=32, warmup=300, anchors=50).to_bytes() == model.to_bytes()
+    short = df.selectExpr("id", "case when id = 7 then substr(vector, 1, 250) else vector end as vector")
+    fails(lambda: hs.encode(short, function).collect(), "row 7 of partition 0: 'vector' has 250 bytes",
+          "a vector of 64 numbers has 256")
+
+
 @pytest.mark.parametrize("id_column", ["id", "name"])
 def test_searches_by_any_ids(spark, function, id_column):
     """Ids are numbers or texts; several chunks, several partitions, ties."""
