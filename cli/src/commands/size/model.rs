@@ -138,6 +138,8 @@ impl Rates {
 pub struct Step {
     pub name: &'static str,
     pub core_seconds: f64,
+    /// The seconds that it takes on the cores that are asked for.
+    pub seconds: f64,
     /// Bytes read from storage.
     pub read: f64,
     /// Bytes written to storage.
@@ -251,16 +253,16 @@ impl Asked {
             _ => parts * rates.dedup(copies / parts),
         };
         let kept = if self.vectors.is_some() { memory.vectors } else { given };
-        let step = |name, core_seconds, read, written, moved| Step {
-            name,
-            core_seconds,
-            read,
-            written,
-            moved,
+        let cores = self.cores as f64;
+        // One index is built by little more than one core.
+        let built_on = cores.min(parts);
+        let step = |name, core_seconds, read, written, moved| {
+            let seconds = core_seconds / cores;
+            Step { name, core_seconds, seconds, read, written, moved }
         };
         let steps = vec![
             step("encode", encode, given, packed, 0.0),
-            step("build", build, packed, memory.index(), 0.0),
+            Step { seconds: build / built_on, ..step("build", build, packed, memory.index(), 0.0) },
             step(
                 "search",
                 parts * rates.search(in_part, queries),
@@ -276,7 +278,10 @@ impl Asked {
                 2.0 * ID_BYTES * items,
                 moved(copies * (packed_bytes(self.bits) + ID_BYTES)),
             ),
-            step("renew", encode + build, kept + memory.ids, memory.index(), 0.0),
+            Step {
+                seconds: encode / cores + build / built_on,
+                ..step("renew", encode + build, kept + memory.ids, memory.index(), 0.0)
+            },
         ];
         Estimate { steps, memory }
     }
@@ -337,6 +342,13 @@ mod tests {
         close(step("encode").read, 16e6 * 400.0);
         close(step("encode").written, 16e6 * 8.0);
         close(step("build").core_seconds, 32.0);
+        close(step("encode").seconds, 4.0);
+        close(step("build").seconds, 8.0);
+        let few = asked(16_000_000, 2).estimate(&RATES);
+        let renew = few.steps.last().unwrap();
+        assert_eq!(renew.name, "renew");
+        // Four cores encode, and two build two indexes.
+        close(renew.seconds, 4.0 + 16.0);
         // Four indexes of 4 million, in each of which a query takes twice as long as in one of 1 million.
         close(step("search").core_seconds, 4.0 * 1_000.0 * 2e-4);
         close(step("search").moved, 4.0 * 1_000.0 * (10.0 * 20.0 + 8.0));

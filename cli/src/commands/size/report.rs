@@ -89,7 +89,7 @@ fn steps(asked: &Asked, estimate: &Estimate) -> Result<()> {
             step.name,
             &digits(step.core_seconds / 3600.0),
             &time(step.core_seconds),
-            &time(step.core_seconds / asked.cores as f64),
+            &time(step.seconds),
             &bytes(step.read),
             &bytes(step.written),
             &bytes(step.moved),
