@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    compare, dedup, demo, encode, eval, export, index, info, learn, merge, reproduce, search,
+    compare, dedup, demo, encode, eval, export, index, info, learn, merge, reproduce, search, size,
     split, unlearn,
 };
 use crate::pattern;
@@ -44,6 +44,9 @@ Learning in parts, and forgetting:
   hashbrook learn   --like digits.model --data more.npy --labels more-labels.npy --out more.model
   hashbrook merge   digits.model more.model --out all.model
   hashbrook unlearn --model all.model --data gone.npy --labels gone-labels.npy --out all.model
+
+What it takes at other numbers:
+  hashbrook size --items 1e9 --dim 128 --bits 64 --cores 16
 
 Files: npy, npz, IDX, CSV, fvecs/bvecs/ivecs, HDF5, MATLAB, Parquet and Arrow (Feather, or a stream) are
 told apart by their content, gzipped or not. FILE:NAME picks an array of an npz, HDF5 or mat file,
@@ -113,6 +116,7 @@ pub enum Command {
     Compare(compare::Args),
     Reproduce(reproduce::Args),
     Info(info::Args),
+    Size(size::Args),
     Completions(Completions),
 }
 

@@ -43,6 +43,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Search(args) => commands::search::run(&args),
         Command::Dedup(args) => commands::dedup::run(&args),
         Command::Info(args) => commands::info::run(&args),
+        Command::Size(args) => commands::size::run(&args),
         Command::Completions(args) => commands::completions(&args),
     }
 }

@@ -12,6 +12,7 @@ pub mod learn;
 pub mod merge;
 pub mod reproduce;
 pub mod search;
+pub mod size;
 pub mod split;
 pub mod unlearn;
 

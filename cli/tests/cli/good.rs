@@ -254,7 +254,7 @@ fn threads_do_not_change_the_result() {
 fn help_has_examples_and_shells_have_completions() {
     let folder = Folder::new();
     assert!(folder.run("--help").ok().out.contains("Exit status: 0 done; 1 failed"));
-    for command in ["split", "learn", "encode", "eval", "export", "info", "completions"] {
+    for command in ["split", "learn", "encode", "eval", "export", "info", "size", "completions"] {
         let help = folder.run(&format!("{command} --help")).ok().out;
         assert!(help.contains("Example"), "{command}: {help}");
     }

@@ -1,0 +1,71 @@
+"""How the codes of real items spread: the numbers that `cli/src/commands/size/codes.rs` makes codes by.
+
+    bench/run --real                                        # once: makes the codes
+    bench/.env/bin/python bench/fit_codes.py bench/work/tinyimagenet-cnn
+
+Prints how many bits of an item's code differ from the centre of its class (at the middle of each sixteenth of the
+items), and beside the real codes made-up ones with so many classes that look like a class, and so much preference for the
+bits in which these differ: what share of the codes is distinct, and how far the nearest, the 10th and the 100th are.
+"""
+
+import pathlib
+import sys
+
+import numpy as np
+
+BITS = 64
+SIXTEENTHS = np.arange(1, 32, 2) / 32
+QUERIES = 300
+
+
+def words(path):
+    return np.load(path).view(np.uint64).ravel()
+
+
+def turned_bits(codes, labels):
+    """In how many bits each code differs from what most of its class have."""
+    bits = np.unpackbits(codes.view(np.uint8).reshape(len(codes), -1), axis=1, bitorder="little")
+    turned = np.empty(len(codes), int)
+    for label in np.unique(labels):
+        rows = bits[labels == label]
+        turned[labels == label] = (rows != (rows.mean(0) > 0.5)).sum(1)
+    return turned
+
+
+def made_up(count, classes, turned, alike, preference, seed):
+    """Codes of classes, with bits turned, mostly those in which a class that looks like it differs."""
+    rng = np.random.default_rng(5)
+    centres = rng.integers(0, 2, (classes, BITS)).astype(bool)
+    others = rng.integers(0, classes, (classes, alike))
+    rng = np.random.default_rng(seed)
+    of = rng.integers(0, classes, count)
+    other = others[of, rng.integers(0, alike, count)]
+    # The largest of weighted random numbers are a weighted choice.
+    keys = rng.gumbel(size=(count, BITS)) + np.log(preference) * (centres[of] != centres[other])
+    rank = np.argsort(np.argsort(-keys, axis=1), axis=1)
+    bits = centres[of] ^ (rank < turned[rng.integers(0, len(turned), count)][:, None])
+    return np.packbits(bits, axis=1, bitorder="little").view(np.uint64).ravel()
+
+
+def describe(name, codes, queries):
+    found = np.array([np.partition(np.bitwise_count(codes ^ query), [0, 9, 99])[[0, 9, 99]] for query in queries[:QUERIES]])
+    nearest = "  ".join(f"{distance:5.2f}" for distance in found.mean(0))
+    print(f"{name:34} {len(np.unique(codes)) / len(codes):.3f} distinct; nearest, 10th, 100th: {nearest}")
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    codes, queries = words(folder / "brook-64.items.npy"), words(folder / "brook-64.queries.npy")
+    labels = np.load(folder / "labels.npy").ravel()
+    classes = len(np.unique(labels))
+    turned = np.quantile(turned_bits(codes, labels), SIXTEENTHS).astype(int)
+    print(f"{len(codes):,} codes of {classes} classes; bits turned: {turned.tolist()}")
+    describe("real", codes, queries)
+    for alike in (4, 8, classes - 1):
+        for preference in (1, 8, 16, 32):
+            made = (made_up(count, classes, turned, alike, preference, seed) for seed, count in ((2, len(codes)), (3, 1000)))
+            describe(f"{alike} alike, {preference} times preferred", *made)
+
+
+if __name__ == "__main__":
+    main()
