@@ -31,7 +31,8 @@ def learn(
     Rows count in the order of partitions and of rows in them, where that matters: the first ones are the warm-up, which
     the driver learns from, and labels are numbered as they come up. All others are added up where they are, and the
     sums are merged as a tree. ``label_column`` has whole numbers or texts, lists of either, or nulls for rows without
-    labels. ``parameters`` are those of :class:`hashbrook.Model`; with ``model`` a model learns on, which is left as it is.
+    labels. The frame is read up to three times, and must give the same rows in the same order each time: cache one that
+    does not. ``parameters`` are those of :class:`hashbrook.Model`; with ``model`` a model learns on, which is left as it is.
 
     Only brook keeps sums that can be added up in any order. What depends on the order of a stream is refused: another
     method, a ``half_life``, ``start="steady"``. Where classes come one after the other, brook on one machine chooses more
