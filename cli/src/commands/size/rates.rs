@@ -4,6 +4,10 @@
 //! `hashbrook size --items 1M --measure` found with `--dim` 64, 128 and 784, `--bits` 16 to 512, and functions of all
 //! kinds; how searching, building and grouping grow, to `hashbrook size --check 500k,2M`, `1M,4M` and `16M`, with `--bits` 32 to 256 and
 //! `--radius` 0 to 6. The codes are those of `codes.rs`.
+//!
+//! Not measured, but put between or beyond points that were: at 2 million items, queries of 32 bits and groups within 3 bits; at 16
+//! million, all but 64 bits, and groups within more than 0 bits; `k` other than 10 at more than 500,000; whatever is
+//! beyond 16 million.
 
 use super::growth::Growth;
 use super::model::{Asked, Function, Rates};
