@@ -183,7 +183,7 @@ def test_what_is_wrong_is_told_by_its_row(spark, function):
     fails(lambda: hs.search(df, X[:2], 3, function=function), "no column 'code'")
     twice = codes.union(codes).coalesce(1)
     fails(lambda: hs.search(twice, X[:2], 3, function=function).collect(), "is there more than once")
-    nothing = codes.selectExpr("cast(null as long) as id", "code")
+    nothing = codes.selectExpr("cast(null as long) as id", "code").coalesce(1)
     fails(lambda: hs.search(nothing, X[:2], 3, function=function).collect(), "row 0 of partition 0: 'id' is null")
 
 
