@@ -224,6 +224,56 @@ pub enum Error {
     #[error("id {0} is there already; upsert replaces items. Nothing was changed")]
     IdTaken(u64),
 
+    /// There are not as many payloads as items.
+    #[error("{payloads} payloads for {items} items; there must be one per item, which may be empty")]
+    PayloadCount {
+        /// Items given.
+        items: usize,
+        /// Payloads given.
+        payloads: usize,
+    },
+
+    /// A text id was given twice at once.
+    #[error("id {0:?} is given more than once; nothing was changed")]
+    TextIdTwice(String),
+
+    /// An item is not there.
+    #[error("there is no item {0}; nothing was changed")]
+    NoItem(String),
+
+    /// An id is of the wrong kind for a store.
+    #[error("the ids of this store are {expected}, and {found} is not one")]
+    IdKind {
+        /// What they are.
+        expected: &'static str,
+        /// The id that was given.
+        found: String,
+    },
+
+    /// A payload is too large to be kept with an item.
+    #[error("the payload of item {id} has {bytes} bytes; up to {most} are kept")]
+    PayloadSize {
+        /// The item.
+        id: String,
+        /// Its bytes.
+        bytes: usize,
+        /// How many may be.
+        most: usize,
+    },
+
+    /// A store was to be made where something is already.
+    #[error("{}: has something in it already; a store is made in a folder that is empty or not there", .0.display())]
+    NotEmpty(PathBuf),
+
+    /// A store has come to a standstill after a failure.
+    #[error("{}: {problem}; open it anew to go on", path.display())]
+    Stopped {
+        /// The store.
+        path: PathBuf,
+        /// What happened.
+        problem: String,
+    },
+
     /// More items than an index holds.
     #[error("an index holds up to 4,294,967,295 items, not {0}")]
     TooManyItems(usize),
@@ -446,6 +496,11 @@ impl Error {
             | Error::IdCount { .. }
             | Error::IdTwice(_)
             | Error::IdTaken(_)
+            | Error::PayloadCount { .. }
+            | Error::TextIdTwice(_)
+            | Error::IdKind { .. }
+            | Error::PayloadSize { .. }
+            | Error::NotEmpty(_)
             | Error::TooManyItems(_)
             | Error::NoFunction
             | Error::VectorsMissing
@@ -457,11 +512,14 @@ impl Error {
             | Error::ReadOnly(_)
             | Error::ClassTooSmall { .. }
             | Error::Malformed { .. } => ErrorKind::BadInput,
+            Error::NoItem(_) => ErrorKind::NotFound,
             Error::InUse(_) | Error::NotAsOpened { .. } => ErrorKind::Busy,
             Error::Damaged { .. } => ErrorKind::Damaged,
             Error::OutOfMemory { .. } => ErrorKind::NoSpace,
             Error::NewerVersion { .. } | Error::NewerChange { .. } => ErrorKind::NewerVersion,
-            Error::CannotLock { .. } | Error::InDoubt(_) => ErrorKind::Internal,
+            Error::CannotLock { .. } | Error::InDoubt(_) | Error::Stopped { .. } => {
+                ErrorKind::Internal
+            },
             Error::Io { cause, .. } => match cause.kind() {
                 Io::NotFound => ErrorKind::NotFound,
                 Io::StorageFull | Io::QuotaExceeded | Io::FileTooLarge | Io::OutOfMemory => {

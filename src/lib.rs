@@ -285,6 +285,7 @@ mod method;
 mod model;
 pub mod protocol;
 mod similarity;
+pub mod store;
 mod tensors;
 
 pub use batch::{Batch, Features, Labels};
@@ -302,4 +303,5 @@ pub use learner::{Learner, Step};
 pub use mean::{Mean, Spread};
 pub use method::Method;
 pub use model::{Center, Model, Scale, Setup};
+pub use store::Store;
 pub use tensors::FileKind;

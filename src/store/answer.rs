@@ -1,0 +1,151 @@
+//! What a store answers.
+
+use serde::Serialize;
+
+use super::ItemId;
+use crate::{Codes, Dial, Features};
+
+/// What items are searched for with.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Queries<'a> {
+    /// Vectors, which are encoded by the function that made the codes they are compared with.
+    Vectors(Features<'a>),
+    /// Codes of that function.
+    Codes(&'a Codes),
+    /// Items of the store: their vectors as they are kept.
+    Items(&'a [ItemId]),
+}
+
+/// How items are searched for. Begin with the default, and change what should be different.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Search {
+    /// What label bits and detail bits weigh, if not each bit 1.
+    pub dial: Option<Dial>,
+    /// How many of the first by codes are put in order of the cosines of their vectors.
+    pub rerank: Option<usize>,
+    /// Items must have one of these labels, if any are named.
+    pub labels: Vec<String>,
+    /// Items must have none of these labels.
+    pub without_labels: Vec<String>,
+}
+
+/// An item that was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Found {
+    /// Its id.
+    pub id: ItemId,
+    /// How far its code is from that of the query, in bits, or as the dial weighs them.
+    pub distance: u32,
+    /// The cosine of its vector and the query's, where items were ranked by that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cosine: Option<f32>,
+    /// Its labels, by name.
+    pub labels: Vec<String>,
+}
+
+/// What was found for each query.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Answer {
+    /// The version of the function that made the query's code and those that it was compared with.
+    pub version: u64,
+    /// What was found, query by query, the nearest first; ids ascend where distances are equal.
+    pub results: Vec<Vec<Found>>,
+}
+
+/// What was put in or labelled, once it is on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Acknowledged {
+    /// How many items there were.
+    pub items: usize,
+    /// How many of them took the place of others.
+    pub replaced: usize,
+    /// Whether what was learned of those is taken back: the method can do that, and learning is on.
+    pub unlearned: bool,
+    /// How far the journal goes, for [`wait_learned`](super::Store::wait_learned).
+    pub position: u64,
+}
+
+/// What was removed, once that is on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Removed {
+    /// How many of the items were there.
+    pub removed: usize,
+    /// Whether what was learned of them is taken back: the method can do that, and learning is on.
+    pub unlearned: bool,
+    /// How far the journal goes, for [`wait_learned`](super::Store::wait_learned).
+    pub position: u64,
+}
+
+/// What a store holds and does, in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Items that are there.
+    pub items: usize,
+    /// The version of the function that their codes are of.
+    pub version: u64,
+    /// Labels that any item ever had.
+    pub labels: usize,
+    /// Bytes of the journal, which holds all items.
+    pub journal_bytes: u64,
+    /// Those of them that no item needs any more.
+    pub dead_bytes: u64,
+    /// What is learned.
+    pub learning: Learning,
+    /// How codes are made anew.
+    pub renewal: Renewing,
+    /// How good search is.
+    pub quality: Quality,
+}
+
+/// How far learning is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Learning {
+    /// Rows that were learned, less those that were taken back.
+    pub rows: u64,
+    /// Bytes of the journal that are still to be looked at.
+    pub behind_bytes: u64,
+    /// Whether what is fixed before learning is fixed.
+    pub warm: bool,
+    /// Rows that could not be taken back.
+    pub not_unlearned: u64,
+    /// Why learning stands still, if it does.
+    pub problem: Option<String>,
+}
+
+/// How codes are made anew.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Renewing {
+    /// How many times all codes were made anew since the store was opened.
+    pub done: u64,
+    /// The share of the items that has new codes, while they are being made.
+    pub progress: Option<f64>,
+    /// Rows learned that the codes in use know nothing of.
+    pub lag_rows: u64,
+    /// The share of the bits of a sample that would change, when last looked at.
+    pub would_flip: Option<f64>,
+    /// The share of the bits of a sample that changed by the last renewal.
+    pub flipped: Option<f64>,
+    /// How long the last one took, in seconds.
+    pub seconds: Option<f64>,
+    /// Why it failed, if the last one did.
+    pub problem: Option<String>,
+}
+
+/// How good search is: of labelled items, each a query before it is put in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Quality {
+    /// The share of the ten nearest that have a label of the query's, over the last queries.
+    pub precision_at_10: Option<f64>,
+    /// Of how many queries that is the mean.
+    pub queries: usize,
+}

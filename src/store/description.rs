@@ -1,0 +1,100 @@
+//! [`Description`]: what a store is made of, fixed when it is made.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Center, Error, Method, Model, Result, Scale, Setup};
+
+/// How the vectors of a store are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VectorPrecision {
+    /// As they come, 4 bytes a number.
+    #[default]
+    F32,
+    /// In half precision, 2 bytes a number. They are rounded before anything is learned from them, so that
+    /// what is learned is what is kept.
+    F16,
+}
+
+/// What the ids of a store are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdKind {
+    /// Numbers from 0 to 2^64 - 1.
+    #[default]
+    Numbers,
+    /// Texts.
+    Texts,
+}
+
+/// What a store is made of: fixed when it is made, and kept in its folder.
+///
+/// ```
+/// use hashbrook::Method;
+/// use hashbrook::store::Description;
+///
+/// let mut description = Description::new(Method::named("brook")?, 128, 64);
+/// description.seed = 7;
+/// # Ok::<(), hashbrook::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Description {
+    /// The method that it learns by, with its parameters.
+    pub method: Method,
+    /// The dimension of its vectors.
+    pub dim: usize,
+    /// The length of its codes.
+    pub bits: usize,
+    /// What the random start depends on.
+    pub seed: u64,
+    /// Whether vectors are centred on the mean of the first.
+    pub center: bool,
+    /// What columns are divided by.
+    pub scale: Scale,
+    /// Whether vectors are scaled to unit length.
+    pub unit: bool,
+    /// How many of the first rows fix what is fixed before learning; `None`: as many as the method asks for.
+    pub warmup: Option<usize>,
+    /// How many rows are learned at once. Methods to which it makes no difference learn rows as they come.
+    pub batch: usize,
+    /// How vectors are kept.
+    pub precision: VectorPrecision,
+    /// What its ids are.
+    pub ids: IdKind,
+}
+
+impl Description {
+    /// Vectors of `dim` dimensions, learned into codes of `bits` bits, and defaults for the rest.
+    pub fn new(method: Method, dim: usize, bits: usize) -> Self {
+        Description {
+            method,
+            dim,
+            bits,
+            seed: 1,
+            center: true,
+            scale: Scale::None,
+            unit: true,
+            warmup: None,
+            batch: 1000,
+            precision: VectorPrecision::default(),
+            ids: IdKind::default(),
+        }
+    }
+
+    /// The model that a store begins with.
+    ///
+    /// # Errors
+    /// When something is out of range.
+    pub fn start(&self) -> Result<Model> {
+        if self.batch == 0 {
+            return Err(Error::parameter("batch", "1 or more", 0));
+        }
+        let mut setup = Setup::default();
+        setup.center = if self.center { Center::First } else { Center::None };
+        setup.scale = self.scale;
+        setup.unit = self.unit;
+        setup.warmup = self.warmup;
+        self.method.start_with(self.dim, self.bits, self.seed, setup)
+    }
+}

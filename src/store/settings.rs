@@ -1,0 +1,112 @@
+//! [`Settings`]: how a store is run, which may differ each time it is opened.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// When the codes of all items are made anew by what was learned meanwhile.
+///
+/// It is written `always`, `every:5000`, `gain:0.02` and `never`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[non_exhaustive]
+pub enum Renewal {
+    /// Whenever the function has changed and no renewal is running.
+    Always,
+    /// When so many rows were learned since the last.
+    Every(u64),
+    /// When so large a share of the bits of a sample of items would change.
+    Gain(f64),
+    /// Only when [told to](super::Store::renew).
+    Never,
+}
+
+impl Default for Renewal {
+    fn default() -> Self {
+        Renewal::Gain(0.02)
+    }
+}
+
+impl FromStr for Renewal {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = || {
+            Error::parameter("renewal", "always, every:ROWS, gain:SHARE or never", format!("{text:?}"))
+        };
+        match text.split_once(':') {
+            None if text == "always" => Ok(Renewal::Always),
+            None if text == "never" => Ok(Renewal::Never),
+            Some(("every", rows)) => match rows.parse() {
+                Ok(rows) if rows > 0 => Ok(Renewal::Every(rows)),
+                _ => Err(wrong()),
+            },
+            Some(("gain", share)) => match share.parse() {
+                Ok(share) if share > 0.0 && share <= 1.0 => Ok(Renewal::Gain(share)),
+                _ => Err(wrong()),
+            },
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl std::fmt::Display for Renewal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Renewal::Always => f.write_str("always"),
+            Renewal::Every(rows) => write!(f, "every:{rows}"),
+            Renewal::Gain(share) => write!(f, "gain:{share}"),
+            Renewal::Never => f.write_str("never"),
+        }
+    }
+}
+
+impl TryFrom<String> for Renewal {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Renewal> for String {
+    fn from(renewal: Renewal) -> String {
+        renewal.to_string()
+    }
+}
+
+/// How a store is run. There may be more fields one day: begin with the default.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// When codes are made anew.
+    pub renewal: Renewal,
+    /// The share of one processor core that making codes anew may take, above 0 and up to 1.
+    pub renewal_share: f64,
+    /// Whether labelled items are learned from.
+    pub learn: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { renewal: Renewal::default(), renewal_share: 0.5, learn: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_are_written_as_they_are_read() {
+        for text in ["always", "every:5000", "gain:0.02", "never"] {
+            assert_eq!(text.parse::<Renewal>().unwrap().to_string(), text);
+        }
+        for text in ["", "every", "every:0", "every:-1", "gain:0", "gain:2", "gain:x", "sometimes"] {
+            let error = text.parse::<Renewal>().unwrap_err().to_string();
+            assert!(error.contains("every:ROWS"), "{text}: {error}");
+        }
+    }
+}
