@@ -3,7 +3,7 @@
 import { vectorPicture } from "./charts.js";
 import { digit, drawnSide } from "./digit.js";
 import { makePad } from "./draw.js";
-import { fillCard, item, makeCard, pictureForm, someIds } from "./items.js";
+import { fillCard, item, makeCard, pictureForm, someItems } from "./items.js";
 import { searchWith } from "./search.js";
 import { rowsOfFile, rowsOfText } from "./vector.js";
 
@@ -47,10 +47,9 @@ export async function getToKnow(description, size) {
 }
 
 async function fillShelf() {
-  shelf = await someIds(SHELF, items);
-  const vectors = (await Promise.all(shelf.map(item))).map(({ vector }) => vector);
-  form = pictureForm(vectors, dim);
-  showItems(part("shelf"), shelf);
+  shelf = await someItems(SHELF, items);
+  form = pictureForm(shelf.map(({ vector }) => vector), dim);
+  showItems(part("shelf"), shelf.map(({ id }) => id));
   if (form && drawnSide(dim) && part("with-draw").hidden) {
     part("with-draw").hidden = false;
     if (chosen === null) choose("draw");

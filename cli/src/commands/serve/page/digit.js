@@ -21,11 +21,16 @@ const BLOCKS = 8;
 const BITMAP = 32;
 /** The widest that a digit is in its bitmap: those of the data set are six blocks wide. */
 const WIDEST = 25;
+/** The width of a 1, as a share of its height. */
+const NARROW = 0.22;
+/** The least width of most other digits. */
+const WIDENED = 0.5;
 /** How many of the 1024 pixels have ink: the same for all digits of the data set, so a 1 has thick strokes. */
 const INK = 312;
 
 /** As the UCI optical digits are: a bitmap of 32 x 32, as high as the digit, and how much of each 4 x 4 block is ink. */
-function opticalDigit(strokes) {
+function opticalDigit(drawn) {
+  const strokes = widened(drawn);
   let [thin, thick] = [1, 14];
   for (let step = 0; step < 7; step++) {
     const width = (thin + thick) / 2;
@@ -40,6 +45,15 @@ function opticalDigit(strokes) {
     shares[row * BLOCKS + column] += pixel / 16;
   });
   return shares;
+}
+
+/** Narrow digits are widened, as those of the data set are; what is narrower still is a 1, and stays one. */
+function widened(strokes) {
+  const [width, height] = extent(strokes);
+  const aspect = width / Math.max(height, 1e-9);
+  const wider = Math.max(aspect, Math.min(WIDENED, NARROW + 4 * (aspect - NARROW)));
+  const factor = aspect > NARROW ? wider / aspect : 1;
+  return strokes.map((stroke) => stroke.map(([x, y]) => [x * factor, y]));
 }
 
 function bitmap(strokes, width) {
@@ -74,16 +88,23 @@ function centreOfMass(ink, side) {
   return [x / sum, y / sum];
 }
 
+/** The width and height of a drawing, and its middle. */
+function extent(strokes) {
+  let [left, right, above, below] = [Infinity, -Infinity, Infinity, -Infinity];
+  for (const [x, y] of strokes.flat()) {
+    [left, right] = [Math.min(left, x), Math.max(right, x)];
+    [above, below] = [Math.min(above, y), Math.max(below, y)];
+  }
+  return [right - left, below - above, (left + right) / 2, (above + below) / 2];
+}
+
 /** Strokes scaled to fill a box, alike in both directions, around a centre. */
-function fit(strokes, width, height, centreX, centreY) {
-  const points = strokes.flat();
-  const xs = points.map((point) => point[0]);
-  const ys = points.map((point) => point[1]);
-  const [left, right, above, below] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-  const scale = Math.min(width / Math.max(right - left, 1e-9), height / Math.max(below - above, 1e-9));
+function fit(strokes, boxWidth, boxHeight, centreX, centreY) {
+  const [width, height, middleX, middleY] = extent(strokes);
+  const scale = Math.min(boxWidth / Math.max(width, 1e-9), boxHeight / Math.max(height, 1e-9));
   // A single dot has no extent to be scaled by.
-  const factor = Math.max(right - left, below - above) < 1e-6 ? 1 : scale;
-  const moved = ([x, y]) => [(x - (left + right) / 2) * factor + centreX, (y - (above + below) / 2) * factor + centreY];
+  const factor = Math.max(width, height) < 1e-6 ? 1 : scale;
+  const moved = ([x, y]) => [(x - middleX) * factor + centreX, (y - middleY) * factor + centreY];
   return strokes.map((stroke) => spaced(stroke.map(moved)));
 }
 

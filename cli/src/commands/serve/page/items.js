@@ -13,11 +13,15 @@ export function item(id) {
   const known = kept.get(key);
   if (known && performance.now() - known.since < FRESH) return known.item;
   const fetched = get(`items/${encodeURIComponent(key)}`);
-  kept.delete(key);
-  kept.set(key, { item: fetched, since: performance.now() });
+  keep(key, fetched);
   fetched.catch(() => kept.delete(key));
-  if (kept.size > MOST) kept.delete(kept.keys().next().value);
   return fetched;
+}
+
+function keep(key, promised) {
+  kept.delete(key);
+  kept.set(key, { item: promised, since: performance.now() });
+  if (kept.size > MOST) kept.delete(kept.keys().next().value);
 }
 
 /** What pictures the vectors are: their side and largest value, or null where they are none, as some of them tell. */
@@ -102,25 +106,26 @@ export function fillCard(card, id, { labels, note, name, form }) {
 
 let largest = 0;
 
-/** Some ids from anywhere in the collection. They come in order, so a few places to begin at are drawn. */
-export async function someIds(count, items) {
-  const page = async (after) => (await get(`items?limit=${Math.ceil(count / 4)}&after=${encodeURIComponent(after)}`)).ids;
-  const { ids: first } = await get(`items?limit=${count}`);
-  const place = typeof first[0] === "string" ? textPlace : () => numberPlace(items);
-  const drawn = (await Promise.all(Array.from({ length: 4 }, () => page(place())))).flat();
-  largest = Math.max(largest, ...drawn.filter((id) => typeof id !== "string").map(Number));
-  return distinct([...drawn, ...first]).slice(0, count);
+/** Some items from anywhere in the collection. They come in order of ids, so a few places to begin at are drawn. */
+export async function someItems(count, size) {
+  const page = async (query) => (await get(`items?full=true&${query}`)).items;
+  const first = await page(`limit=${count}`);
+  const place = typeof first[0]?.id === "string" ? textPlace : () => numberPlace(size);
+  const each = Math.ceil(count / 4);
+  const pages = Array.from({ length: 4 }, () => page(`limit=${each}&after=${encodeURIComponent(place())}`));
+  const drawn = (await Promise.all(pages)).flat();
+  largest = Math.max(largest, ...drawn.map(({ id }) => (typeof id === "string" ? 0 : Number(id))));
+  const distinct = new Map([...drawn, ...first].map((found) => [String(found.id), found]));
+  const some = [...distinct.values()].slice(0, count);
+  for (const found of some) keep(String(found.id), Promise.resolve(found));
+  return some;
 }
 
-function numberPlace(items) {
-  return Math.floor(Math.random() * Math.max(largest, items));
+function numberPlace(size) {
+  return Math.floor(Math.random() * Math.max(largest, size));
 }
 
 function textPlace() {
   const letter = () => String.fromCharCode(33 + Math.floor(Math.random() * 90));
   return letter() + letter();
-}
-
-function distinct(ids) {
-  return [...new Map(ids.map((id) => [String(id), id])).values()];
 }

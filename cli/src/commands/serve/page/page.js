@@ -23,14 +23,15 @@ let uptime = 0;
 let followed = { time: 0, items: -1, version: -1 };
 
 async function refresh() {
-  const since = samples.length ? samples[samples.length - 1].time : 0;
-  const [stats, history] = await Promise.all([get("stats"), get(`history?since=${since}`)]);
-  const fresh = history.samples.filter(({ time }) => time > since);
-  samples = [...samples, ...fresh].slice(-KEPT);
+  const after = samples.length ? samples[samples.length - 1].time : 0;
+  const [stats, history] = await Promise.all([get("stats"), get(`history?after=${after}&limit=${KEPT}`)]);
+  samples = [...samples, ...history.samples].slice(-KEPT);
   const restarted = stats.uptime_seconds < uptime;
   uptime = stats.uptime_seconds;
-  await refreshClasses(stats);
   showStats(stats);
+  // The first items make the collection.
+  if (!stats.description) return restarted;
+  await refreshClasses(stats);
   const { bits } = stats.description;
   const form = await getToKnow(stats.description, stats.items);
   collectionIs({ items: stats.items, bits, labelBits: classes?.label_bits ?? bits }, form);
@@ -57,7 +58,7 @@ function follow(stats) {
   searchAgain();
 }
 
-/** How many per second, over the last five samples. */
+/** How many per second, over the last five samples; what counts requests begins at 0 when the server does. */
 function rate(name) {
   const last = samples.slice(-6);
   if (last.length < 2) return null;
@@ -67,8 +68,9 @@ function rate(name) {
 
 function showStats(stats) {
   const { description, learning, renewal, quality } = stats;
-  const method = typeof description.method === "string" ? description.method : (description.method.name ?? description.method.method);
-  part("collection").textContent = [method, `${count(description.dim)} dimensions`, `${description.bits} bits`].filter(Boolean).join(" · ");
+  part("collection").textContent = description
+    ? [description.method.method, `${count(description.dim)} dimensions`, `${description.bits} bits`].join(" · ")
+    : "nothing was put in yet";
   part("items").textContent = count(stats.items);
   part("learned").textContent = count(learning.rows);
   part("lag").textContent = count(renewal.lag_rows);
@@ -82,8 +84,8 @@ function showStats(stats) {
   const share = renewal.progress;
   part("progress").value = share ?? 0;
   part("renewal-state").textContent = share === null ? "is not running" : `is at ${percent(share)}`;
-  const last = renewal.flipped === null ? "" : ` The last one changed ${percent(renewal.flipped)} of them${renewal.seconds === null ? "" : ` in ${seconds(renewal.seconds)}`}.`;
-  part("renewal-text").textContent = `If all codes were made anew now. Upright lines: renewals, ${count(renewal.done)} so far.${last}`;
+  const last = renewal.flipped === null ? "" : ` The last one changed ${percent(renewal.flipped)}${renewal.seconds === null ? "" : ` in ${seconds(renewal.seconds)}`}.`;
+  part("renewal-text").textContent = `The share that a renewal would change. Upright lines are renewals: ${count(renewal.done)} so far.${last}`;
   const problem = learning.problem ?? renewal.problem;
   part("problem").hidden = !problem;
   part("problem").textContent = problem ? `${learning.problem ? "Learning stands still" : "The last renewal failed"}: ${problem}` : "";

@@ -1,7 +1,7 @@
 // What is searched for, and what is found.
 
 import { histogram } from "./charts.js";
-import { fillCard, makeCard } from "./items.js";
+import { fillCard, item, makeCard, portrait } from "./items.js";
 import { post, Refused } from "./server.js";
 
 const part = (id) => document.getElementById(id);
@@ -48,6 +48,7 @@ function showWeights(plain) {
 /** Searches with something: `{body, name, id}`, where the body has a vector, an id or a code. Null forgets. */
 export function searchWith(next, { quiet = false } = {}) {
   query = next;
+  showQuery(next);
   if (query) return run(quiet);
   clearTimeout(calm);
   part("summary").textContent = "Nothing was searched for yet.";
@@ -55,6 +56,15 @@ export function searchWith(next, { quiet = false } = {}) {
   part("distances").hidden = true;
   complain(null);
   return Promise.resolve();
+}
+
+/** What is searched with, as a picture if it is one. */
+async function showQuery(asked) {
+  const known = asked?.id === undefined ? asked?.body : await item(asked.id).catch(() => null);
+  const shown = known && portrait(known, form);
+  // Words are in the summary.
+  const picture = shown && shown.tagName !== "SPAN" ? [shown] : [];
+  if (query === asked) part("query").replaceChildren(...picture);
 }
 
 /** Searches once more: for more items, newer codes, or other weights. */
