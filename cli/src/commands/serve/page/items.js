@@ -66,7 +66,7 @@ export function portrait({ vector, payload }, form) {
   if (payload === null || payload === undefined) return null;
   const words = document.createElement("span");
   words.className = "words";
-  words.textContent = shortened(payload, 80);
+  words.textContent = shortened(payload.title ?? payload.name ?? payload.text ?? payload, 80);
   return words;
 }
 

@@ -49,7 +49,10 @@ function showWeights(plain) {
 export function searchWith(next, { quiet = false } = {}) {
   query = next;
   showQuery(next);
-  if (query) return run(quiet);
+  if (query) {
+    if (cards.size === 0) part("summary").textContent = `${query.name}: searching …`;
+    return run(quiet);
+  }
   clearTimeout(calm);
   part("summary").textContent = "Nothing was searched for yet.";
   showCards([]);
