@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::ItemId;
+use super::item::ItemId;
 use crate::{Codes, Dial, Features};
 
 /// What items are searched for with.
