@@ -225,7 +225,9 @@ pub enum Error {
     IdTaken(u64),
 
     /// There are not as many payloads as items.
-    #[error("{payloads} payloads for {items} items; there must be one per item, which may be empty")]
+    #[error(
+        "{payloads} payloads for {items} items; there must be one per item, which may be empty"
+    )]
     PayloadCount {
         /// Items given.
         items: usize,
@@ -519,7 +521,7 @@ impl Error {
             Error::NewerVersion { .. } | Error::NewerChange { .. } => ErrorKind::NewerVersion,
             Error::CannotLock { .. } | Error::InDoubt(_) | Error::Stopped { .. } => {
                 ErrorKind::Internal
-            },
+            }
             Error::Io { cause, .. } => match cause.kind() {
                 Io::NotFound => ErrorKind::NotFound,
                 Io::StorageFull | Io::QuotaExceeded | Io::FileTooLarge | Io::OutOfMemory => {

@@ -42,6 +42,8 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Index(args) => commands::index::run(&args),
         Command::Search(args) => commands::search::run(&args),
         Command::Dedup(args) => commands::dedup::run(&args),
+        Command::Serve(serve) => commands::serve::run(&serve, args.threads),
+        Command::Client(args) => commands::client::run(&args),
         Command::Info(args) => commands::info::run(&args),
         Command::Size(args) => commands::size::run(&args),
         Command::Completions(args) => commands::completions(&args),

@@ -100,6 +100,16 @@ pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     target.commit().map(drop)
 }
 
+/// Copies so many bytes to a new file, or as many as there are, and brings them to the disk.
+pub(crate) fn copy_to_new(from: &mut impl Read, most: u64, to: &Path) -> Result<()> {
+    let mut copy = || {
+        let mut file = File::create_new(to)?;
+        std::io::copy(&mut from.take(most), &mut file)?;
+        file.sync_all()
+    };
+    copy().map_err(Error::io(to))
+}
+
 /// Like [`write()`], of bytes that are read from elsewhere.
 ///
 /// # Errors

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::file::{self, Locking, Run};
 use super::search::SearchSegment;
-use super::segment::{Columns, NewItems};
+use super::segment::{Beside, Columns, NewItems, place_bytes};
 use super::state::State;
 use crate::codes::check_bits;
 use crate::kernel::Layout;
@@ -66,7 +66,19 @@ impl IndexBuilder {
         format: VectorFormat,
     ) -> Result<Self> {
         let (layout, rows) = (Layout::new(function.bits()), function.vector_rows(format));
-        IndexBuilder::of(path.as_ref(), State::empty(layout, Some(function), Some(rows)))
+        IndexBuilder::of(
+            path.as_ref(),
+            State::empty(layout, Some(function), Some(Beside::Vectors(rows))),
+        )
+    }
+
+    /// A file that keeps beside each code where the vector is, as a number of its owner's.
+    ///
+    /// # Errors
+    /// When no file can be written there.
+    pub(crate) fn with_places(path: &Path, function: HashFunction) -> Result<Self> {
+        let layout = Layout::new(function.bits());
+        IndexBuilder::of(path, State::empty(layout, Some(function), Some(Beside::Places)))
     }
 
     /// A file for codes of a length, from 1 to [`MAX_BITS`](crate::MAX_BITS).
@@ -152,6 +164,20 @@ impl IndexBuilder {
         labels: Option<Labels<'_>>,
     ) -> Result<()> {
         self.put(NewItems { ids, codes, labels, vectors: None })
+    }
+
+    /// Like [`add`](IndexBuilder::add), of items that are encoded already, with the places of their vectors.
+    ///
+    /// # Errors
+    /// As for [`add`](IndexBuilder::add).
+    pub(crate) fn add_places(
+        &mut self,
+        ids: &[u64],
+        codes: &Codes,
+        labels: Labels<'_>,
+        places: &[u64],
+    ) -> Result<()> {
+        self.put(NewItems::with_places(ids, codes, labels, &place_bytes(places)))
     }
 
     fn put(&mut self, items: NewItems<'_>) -> Result<()> {

@@ -76,7 +76,7 @@ impl Index {
         self.upsert_items(NewItems { ids, codes, labels, vectors: None })
     }
 
-    fn upsert_items(&mut self, items: NewItems<'_>) -> Result<()> {
+    pub(super) fn upsert_items(&mut self, items: NewItems<'_>) -> Result<()> {
         let order = self.now.state.check(items)?;
         let ids = items.ids;
         // Whatever is damaged shows before anything is changed.

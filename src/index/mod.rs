@@ -11,6 +11,7 @@ mod build;
 mod changes;
 mod duplicates;
 mod file;
+mod places;
 mod renew;
 mod scan;
 mod search;
@@ -28,7 +29,9 @@ use std::sync::Arc;
 
 pub use self::build::IndexBuilder;
 use self::file::{Access, Locking, OpenFor};
+pub(crate) use self::places::Placed;
 pub use self::search::{Filter, Hit, Hits, RankedHit};
+use self::segment::Beside;
 pub use self::snapshot::{Item, Snapshot, Statistics};
 use self::state::State;
 pub use self::view::{Reranked, View};
@@ -122,7 +125,8 @@ impl Index {
     /// ```
     pub fn with_vectors(function: HashFunction, format: VectorFormat) -> Self {
         let (layout, rows) = (Layout::new(function.bits()), function.vector_rows(format));
-        Index::of(State::empty(layout, Some(function), Some(rows)), OpenFor::Nothing)
+        let beside = Some(Beside::Vectors(rows));
+        Index::of(State::empty(layout, Some(function), beside), OpenFor::Nothing)
     }
 
     /// An index in memory for codes of a length, from 1 to [`MAX_BITS`](crate::MAX_BITS).

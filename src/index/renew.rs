@@ -2,7 +2,7 @@
 
 use super::Index;
 use super::file::Contents;
-use super::segment::{Item, NewItems, Shape};
+use super::segment::{Beside, Item, NewItems, Shape};
 use super::state::{Encoded, State};
 use crate::kernel::{Layout, VectorRows};
 use crate::{Codes, Error, Features, HashFunction, Result};
@@ -21,8 +21,11 @@ impl Index {
         ids: &[u64],
         features: Features<'_>,
     ) -> Result<()> {
-        let rows = self.now.state.vectors.map(|rows| function.vector_rows(rows.format));
-        let encoded = Encoded::by(&function, rows, features)?;
+        let beside = self.now.state.vectors.map(|beside| match beside {
+            Beside::Vectors(rows) => Beside::Vectors(function.vector_rows(rows.format)),
+            Beside::Places => Beside::Places,
+        });
+        let encoded = Encoded::by(&function, beside, features)?;
         self.renew_items(function, encoded.items(ids, None))
     }
 
@@ -39,7 +42,7 @@ impl Index {
         ids: &[u64],
         codes: &Codes,
     ) -> Result<()> {
-        if self.now.state.vectors.is_some() {
+        if self.vector_format().is_some() {
             self.check_preparation(&function)?;
         }
         codes.expect_bits(function.bits())?;
@@ -58,7 +61,8 @@ impl Index {
     /// when the file is damaged or cannot be written. Everything is then as it was.
     pub fn renew_kept(&mut self, function: HashFunction) -> Result<()> {
         let wanted = "to encode anew";
-        let rows = self.now.state.vectors.ok_or(Error::VectorsNotKept { wanted })?;
+        let rows = self.now.state.vectors.and_then(Beside::vectors);
+        let rows = rows.ok_or(Error::VectorsNotKept { wanted })?;
         self.check_preparation(&function)?;
         let now = self.now.clone();
         let once = now.to_read_once()?;

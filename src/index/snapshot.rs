@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::duplicates;
 use super::file::{self, Locking, Opened};
 use super::search::{Filter, Hits};
-use super::segment::BLOCK;
+use super::segment::{BLOCK, Beside};
 use super::state::State;
 use super::view::{Reranked, View};
 use crate::{Codes, Dial, Error, Features, HashFunction, LabelNames, Result, VectorFormat};
@@ -108,7 +108,7 @@ impl Snapshot {
 
     /// How it keeps the vectors of its items, if it does.
     pub fn vector_format(&self) -> Option<VectorFormat> {
-        self.state.vectors.map(|rows| rows.format)
+        self.state.vectors.and_then(Beside::vectors).map(|rows| rows.format)
     }
 
     /// How many items there are.
@@ -191,7 +191,8 @@ impl Snapshot {
     /// When the file it is in is damaged.
     pub fn vector(&self, id: u64) -> Result<Option<Vec<f32>>> {
         self.reading(|state| {
-            let (Some(rows), Some(place)) = (state.vectors, state.find(id)?) else {
+            let rows = state.vectors.and_then(Beside::vectors);
+            let (Some(rows), Some(place)) = (rows, state.find(id)?) else {
                 return Ok(None);
             };
             let mut vector = vec![0.0; rows.dim];
@@ -234,6 +235,26 @@ impl Snapshot {
                 }
             }
             ids.sort_unstable();
+            Ok(ids)
+        })
+    }
+
+    /// The smallest ids from one on, ascending, and at most so many.
+    ///
+    /// # Errors
+    /// When the file they are in is damaged.
+    pub fn ids_from(&self, first: u64, most: usize) -> Result<Vec<u64>> {
+        self.reading(|state| {
+            let mut ids = Vec::new();
+            for searched in &state.segments {
+                let columns = searched.segment.columns();
+                let slots = columns.lower_bound(first)?..columns.len();
+                for slot in slots.filter(|&slot| searched.segment.is_live(slot)).take(most) {
+                    ids.push(columns.id(slot)?);
+                }
+            }
+            ids.sort_unstable();
+            ids.truncate(most);
             Ok(ids)
         })
     }
@@ -320,7 +341,7 @@ impl Snapshot {
     }
 }
 
-fn labels_of_set(state: &State, set: u32) -> &[u32] {
+pub(super) fn labels_of_set(state: &State, set: u32) -> &[u32] {
     // A set that is not there is one of a file that was tampered with; see `verify`.
     let set = set as usize;
     if set < state.sets.len() { state.sets.labels(set) } else { &[] }

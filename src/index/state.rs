@@ -5,8 +5,8 @@ use std::io;
 use std::sync::Arc;
 
 use super::search::SearchSegment;
-use super::segment::{Builder, Item, NewItems, Segment, Shape, each_in_order, merged};
-use crate::kernel::{Kernel, Layout, VectorRows};
+use super::segment::{Beside, Builder, Item, NewItems, Segment, Shape, each_in_order, merged};
+use crate::kernel::{Kernel, Layout};
 use crate::similarity::LabelSets;
 use crate::{Codes, Error, Features, HashFunction, LabelNames, Labels, Result};
 
@@ -16,8 +16,8 @@ use crate::{Codes, Error, Features, HashFunction, LabelNames, Labels, Result};
 pub(super) struct State {
     pub(super) layout: Layout,
     pub(super) function: Option<HashFunction>,
-    /// How vectors are kept, if they are.
-    pub(super) vectors: Option<VectorRows>,
+    /// How vectors are kept, or where they are, if that is known.
+    pub(super) vectors: Option<Beside>,
     /// Number 0 is the set without labels.
     pub(super) sets: Arc<LabelSets>,
     pub(super) names: Arc<LabelNames>,
@@ -37,21 +37,24 @@ pub(super) struct State {
 /// Vectors as an index holds them.
 pub(super) struct Encoded {
     pub(super) codes: Codes,
-    vectors: Option<(VectorRows, Vec<u8>)>,
+    vectors: Option<(Beside, Vec<u8>)>,
 }
 
 impl Encoded {
     /// By a function, for an index that keeps vectors in these rows, if any.
     pub(super) fn by(
         function: &HashFunction,
-        rows: Option<VectorRows>,
+        beside: Option<Beside>,
         features: Features<'_>,
     ) -> Result<Encoded> {
-        Ok(match rows {
-            None => Encoded { codes: function.encode(features)?, vectors: None },
-            Some(rows) => {
+        Ok(match beside {
+            // Whoever keeps vectors elsewhere says where; see `places`.
+            None | Some(Beside::Places) => {
+                Encoded { codes: function.encode(features)?, vectors: None }
+            }
+            Some(Beside::Vectors(rows)) => {
                 let (codes, bytes) = function.encode_and_keep(features, rows)?;
-                Encoded { codes, vectors: Some((rows, bytes)) }
+                Encoded { codes, vectors: Some((Beside::Vectors(rows), bytes)) }
             }
         })
     }
@@ -74,7 +77,7 @@ impl State {
     pub(super) fn empty(
         layout: Layout,
         function: Option<HashFunction>,
-        vectors: Option<VectorRows>,
+        vectors: Option<Beside>,
     ) -> Self {
         let names = function.as_ref().map(|function| function.label_names().clone());
         let mut sets = LabelSets::default();

@@ -2,6 +2,7 @@
 
 use super::file::Opened;
 use super::search::{Filter, Goal, Hits, RankedHit, Search, Weighing};
+use super::segment::Beside;
 use super::state::State;
 use crate::kernel::VectorQuery;
 use crate::{Codes, Dial, Error, Features, Result, Weighed};
@@ -245,7 +246,7 @@ impl Reranked<'_> {
         check_positive("rerank", self.candidates)?;
         let state = self.view.state;
         let function = state.function.as_ref().ok_or(Error::NoFunction)?;
-        if state.vectors.is_none() {
+        if state.vectors.and_then(Beside::vectors).is_none() {
             return Err(Error::VectorsNotKept { wanted: "to rank by" });
         }
         let (codes, weighing) = self.view.encode(features)?;

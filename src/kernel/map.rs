@@ -18,6 +18,8 @@ unsafe impl Plain for u8 {}
 unsafe impl Plain for u32 {}
 // SAFETY: as above.
 unsafe impl Plain for u64 {}
+// SAFETY: no padding either, and all bits are values, if not all are numbers.
+unsafe impl Plain for f32 {}
 
 /// Bytes of a file that never change: mapped, or copied.
 #[derive(Clone)]

@@ -1,86 +1,198 @@
 //! [`Store`]: a durable collection that learns from what is put in, keeps the codes of all its items current, and
 //! is searched all the while.
+//!
+//! A store is a folder. Its journal has every change in the order in which it was acknowledged, and is the truth; the
+//! model and the index follow from it, and are written down so that it opens fast. One thread changes a store,
+//! one learns, and one makes codes anew; readers wait for none of them.
 
 mod answer;
+mod background;
+mod backup;
+mod current;
 mod description;
 mod item;
+mod journal;
+mod learner;
+mod learning;
+mod open;
+mod quality;
+mod reader;
+mod rebuild;
+mod renewal;
 mod settings;
+mod shared;
+mod writer;
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
 
 pub use self::answer::{
     Acknowledged, Answer, Found, Learning, Quality, Queries, Removed, Renewing, Search, Stats,
 };
 pub use self::description::{Description, IdKind, VectorPrecision};
 pub use self::item::{ItemId, Put, StoredItem};
+pub use self::reader::Reader;
 pub use self::settings::{Renewal, Settings};
-use crate::{Model, Result, Snapshot};
+use self::shared::{Shared, lock};
+use self::writer::{Job, OwnedPut, ask, check_ids, check_payloads};
+use crate::{Error, Model, Result};
 
-/// A collection in a folder. All its methods take `&self`: share it among threads.
-pub struct Store {}
+/// A collection in a folder: vectors under ids, with labels and payloads, that are durable once they are
+/// acknowledged. It learns from those with labels, makes the codes of all of them anew as the function moves, and
+/// finds the nearest. All its methods take `&self`: share it among threads.
+///
+/// ```
+/// use hashbrook::dataset::{Digits, digits};
+/// use hashbrook::store::{Description, ItemId, Put, Queries, Search, Settings};
+/// use hashbrook::{Features, Method, Store};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let folder = folder.path().join("digits");
+/// let mut description = Description::new(Method::named("brook")?, Digits::DIM, 32);
+/// description.warmup = Some(200);
+/// let store = Store::create(&folder, &description, Settings::default())?;
+///
+/// let Digits { features, labels } = digits();
+/// let ids: Vec<ItemId> = (0..1000).map(ItemId::Number).collect();
+/// let names: Vec<Vec<String>> = labels[..1000].iter().map(|label| vec![label.to_string()]).collect();
+/// let vectors = Features::new(&features[..1000 * Digits::DIM], Digits::DIM)?;
+/// let put = store.put(Put::new(&ids, vectors)?.labels(&names)?)?;
+///
+/// // It learns in the background, and makes codes anew when that pays; here we wait for both.
+/// store.wait_learned(put.position)?;
+/// let version = store.renew()?;
+///
+/// let query = Features::new(&features[1200 * Digits::DIM..][..Digits::DIM], Digits::DIM)?;
+/// let found = store.search(Queries::Vectors(query), 10, &Search::default())?;
+/// assert_eq!(found.version, version);
+/// assert_eq!(found.results[0][0].labels, [labels[1200].to_string()]);
+/// store.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Store {
+    shared: Arc<Shared>,
+    jobs: Sender<Job>,
+    /// What learns and what makes codes anew.
+    threads: Vec<JoinHandle<()>>,
+    writer: Option<JoinHandle<()>>,
+}
 
-/// A store at one moment: one version of the function, and the codes that it made. It never waits for the writer.
-#[derive(Clone)]
-pub struct Reader {}
+/// Where it is, and not what is in it.
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let items = self.shared.moment().index.len();
+        f.debug_struct("Store")
+            .field("folder", &self.shared.folder)
+            .field("items", &items)
+            .finish_non_exhaustive()
+    }
+}
 
+/// Making and opening.
 impl Store {
-    /// Makes a store in a folder, which is not there yet or empty.
+    /// Makes a store in a folder that is not there yet, or empty.
     ///
     /// # Errors
     /// When the folder has something in it or cannot be written, or the description is out of range.
-    pub fn create(dir: impl AsRef<Path>, description: &Description, settings: Settings) -> Result<Store> {
-        todo!()
+    pub fn create(
+        dir: impl AsRef<Path>,
+        description: &Description,
+        settings: Settings,
+    ) -> Result<Store> {
+        open::create(dir.as_ref(), description)?;
+        Store::open(dir, settings)
     }
 
     /// Opens a store, for this process alone.
     ///
     /// # Errors
     /// When there is none ([`ErrorKind::NotFound`](crate::ErrorKind::NotFound)), another process has it open
-    /// ([`Error::InUse`](crate::Error::InUse)), or it is damaged.
+    /// ([`Error::InUse`]), or it is damaged.
     pub fn open(dir: impl AsRef<Path>, settings: Settings) -> Result<Store> {
-        todo!()
+        open::open(dir.as_ref(), settings)
     }
 
     /// Whether there is a store in a folder.
     pub fn exists(dir: impl AsRef<Path>) -> bool {
-        todo!()
+        Description::is_in(dir.as_ref())
     }
 
     /// What it is made of.
     pub fn description(&self) -> &Description {
-        todo!()
+        &self.shared.description
     }
 
-    /// Puts items in, in the place of those with the same ids: all of them, or none. They are on the disk and can
-    /// be found when the call returns; those with labels are learned after that.
+    /// Ends it: what is derived is written down, so that it opens fast. Dropping a store does the same, and
+    /// cannot tell of errors; nothing is lost without.
+    ///
+    /// # Errors
+    /// When something could not be written.
+    pub fn close(mut self) -> Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.shared.progress(|progress| progress.stop = true);
+        // A thread that panicked has nothing more to do either.
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+        let Some(writer) = self.writer.take() else { return Ok(()) };
+        let closed = ask(&self.jobs, &self.shared, Job::Close);
+        let _ = writer.join();
+        closed
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+/// Changes. They are on the disk when a call returns.
+impl Store {
+    /// Puts items in, in the place of those with the same ids: all of them, or none. They can be found when the call
+    /// returns; those with labels are learned after that.
     ///
     /// # Errors
     /// When an id is given twice or is of the wrong kind, vectors have another dimension, or the disk is full;
     /// nothing was changed then.
     pub fn put(&self, items: Put<'_>) -> Result<Acknowledged> {
-        todo!()
+        items.features.expect_dim(self.shared.description.dim)?;
+        check_ids(items.ids, self.shared.description.ids)?;
+        check_payloads(items.ids, items.payloads)?;
+        ask(&self.jobs, &self.shared, |reply| Job::Put(OwnedPut::new(items), reply))
     }
 
     /// Gives items other labels, which are learned in the place of those they had.
     ///
     /// # Errors
-    /// When an item is not there ([`Error::NoItem`](crate::Error::NoItem)) or given twice, or the disk is full;
-    /// nothing was changed then.
+    /// When an item is not there ([`Error::NoItem`]) or given twice, or the disk is full; nothing was changed then.
     pub fn label(&self, ids: &[ItemId], labels: &[Vec<String>]) -> Result<Acknowledged> {
-        todo!()
+        if ids.len() != labels.len() {
+            return Err(Error::LabelCount { rows: ids.len(), labels: labels.len() });
+        }
+        check_ids(ids, self.shared.description.ids)?;
+        let (ids, labels) = (ids.to_vec(), labels.to_vec());
+        ask(&self.jobs, &self.shared, |reply| Job::Label(ids, labels, reply))
     }
 
     /// Removes those of the items that are there.
     ///
     /// # Errors
-    /// When the disk is full; nothing was changed then.
+    /// When an id is of the wrong kind, or the disk is full; nothing was changed then.
     pub fn remove(&self, ids: &[ItemId]) -> Result<Removed> {
-        todo!()
+        let ids = ids.to_vec();
+        ask(&self.jobs, &self.shared, |reply| Job::Remove(ids, reply))
     }
+}
 
+/// Searches. None of them waits for a change.
+impl Store {
     /// The store of now, to read it.
     pub fn reader(&self) -> Reader {
-        todo!()
+        Reader::new(self.shared.clone())
     }
 
     /// The `k` nearest items to each query, in the store of now.
@@ -109,15 +221,56 @@ impl Store {
 
     /// What it holds and does, in numbers.
     pub fn stats(&self) -> Stats {
-        todo!()
+        let moment = self.shared.moment();
+        let journal_bytes = self.shared.files.bytes_up_to(moment.position);
+        let items = moment.index.len();
+        let dead = moment.rows.saturating_sub(items as u64) as f64 / moment.rows.max(1) as f64;
+        // Learning holds the model for as long as a batch takes; what was known before will do meanwhile.
+        let learner = self.shared.learner.try_lock().ok();
+        let progress = lock(&self.shared.progress);
+        let mut learning = lock(&self.shared.learning);
+        if let Some(learner) = learner {
+            (learning.rows, learning.warm) = (learner.model.seen(), learner.model.is_warm());
+            learning.not_unlearned = learner.not_unlearned;
+            learning.problem = progress.problem.clone().or_else(|| learner.refused.clone());
+        }
+        learning.behind_bytes = progress.end.saturating_sub(progress.learned);
+        let mut renewal = lock(&self.shared.renewing).clone();
+        renewal.lag_rows = progress.steps - progress.renewed_steps;
+        Stats {
+            items,
+            version: moment.version,
+            labels: moment.index.label_names().len(),
+            journal_bytes,
+            dead_bytes: (journal_bytes as f64 * dead) as u64,
+            learning: learning.clone(),
+            renewal,
+            quality: lock(&self.shared.quality).quality(),
+        }
     }
+}
 
+/// Learning, and what follows from it.
+impl Store {
     /// Waits until all that was acknowledged up to a position is learned, or cannot be.
     ///
     /// # Errors
-    /// When learning has come to a standstill.
+    /// When learning has come to a standstill, or is turned off.
     pub fn wait_learned(&self, position: u64) -> Result<()> {
-        todo!()
+        let stopped =
+            |problem: String| Err(Error::Stopped { path: self.shared.folder.clone(), problem });
+        if !self.shared.settings.learn {
+            return stopped("it was opened not to learn".to_owned());
+        }
+        let waits = |progress: &mut shared::Progress| {
+            progress.learned < position && progress.problem.is_none() && !progress.stop
+        };
+        let progress = self.shared.changed.wait_while(lock(&self.shared.progress), waits);
+        let progress = progress.unwrap_or_else(|held| held.into_inner());
+        match &progress.problem {
+            Some(problem) => stopped(format!("nothing more is learned: {problem}")),
+            None => Ok(()),
+        }
     }
 
     /// Makes all codes anew by what is learned now, and waits until they are in use; the new version.
@@ -125,20 +278,37 @@ impl Store {
     /// # Errors
     /// When that fails; the codes in use stay.
     pub fn renew(&self) -> Result<u64> {
-        todo!()
+        let mut asked = 0;
+        self.shared.progress(|progress| {
+            progress.asked += 1;
+            asked = progress.asked;
+        });
+        let waits = |progress: &mut shared::Progress| progress.answered < asked && !progress.stop;
+        let progress = self.shared.changed.wait_while(lock(&self.shared.progress), waits);
+        let progress = progress.unwrap_or_else(|held| held.into_inner());
+        match &progress.renewal_problem {
+            Some(problem) => Err(Error::Stopped {
+                path: self.shared.folder.clone(),
+                problem: format!("codes were not made anew: {problem}"),
+            }),
+            None => Ok(self.shared.moment().version),
+        }
     }
 
     /// The model as it is now.
     pub fn model(&self) -> Model {
-        todo!()
+        lock(&self.shared.learner).model.clone()
     }
+}
 
+/// Keeping it safe.
+impl Store {
     /// Copies the whole store, as it is at one moment, to a folder that is not there yet; it can be opened there.
     ///
     /// # Errors
     /// When the folder is there or cannot be written; nothing is left of it then.
     pub fn snapshot(&self, to: impl AsRef<Path>) -> Result<()> {
-        todo!()
+        backup::copy(&self.shared, to.as_ref())
     }
 
     /// Reads everything that is stored and compares it with its checksums, and codes with items.
@@ -146,70 +316,6 @@ impl Store {
     /// # Errors
     /// When something is damaged.
     pub fn verify(&self) -> Result<()> {
-        todo!()
-    }
-
-    /// Ends it: what is derived is written down, so that it opens fast. Dropping a store does the same, and
-    /// cannot tell of errors; nothing is lost without.
-    ///
-    /// # Errors
-    /// When something could not be written.
-    pub fn close(self) -> Result<()> {
-        todo!()
-    }
-}
-
-impl Reader {
-    /// The version of the function that all its codes are of.
-    pub fn version(&self) -> u64 {
-        todo!()
-    }
-
-    /// Its codes and labels, under numbers: for stores whose ids are texts these are their own.
-    pub fn index(&self) -> &Snapshot {
-        todo!()
-    }
-
-    /// How many items there are.
-    pub fn len(&self) -> usize {
-        self.index().len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The `k` nearest items to each query.
-    ///
-    /// # Errors
-    /// When queries have another dimension or length, an item to search with is not there, or what is stored is
-    /// damaged.
-    pub fn search(&self, queries: Queries<'_>, k: usize, search: &Search) -> Result<Answer> {
-        todo!()
-    }
-
-    /// All items up to a distance from each query, which is included; with a dial it is a sum of weights.
-    ///
-    /// # Errors
-    /// As for [`search`](Reader::search).
-    pub fn within(&self, queries: Queries<'_>, radius: u32, search: &Search) -> Result<Answer> {
-        todo!()
-    }
-
-    /// An item, if it is there.
-    ///
-    /// # Errors
-    /// When what is stored is damaged.
-    pub fn get(&self, id: &ItemId) -> Result<Option<StoredItem>> {
-        todo!()
-    }
-
-    /// Some ids, from the smallest on, after one if it is given: to go through all items in pages.
-    ///
-    /// # Errors
-    /// When what is stored is damaged.
-    pub fn ids(&self, after: Option<&ItemId>, most: usize) -> Result<Vec<ItemId>> {
-        todo!()
+        backup::verify(&self.shared)
     }
 }

@@ -34,7 +34,11 @@ impl FromStr for Renewal {
 
     fn from_str(text: &str) -> Result<Self> {
         let wrong = || {
-            Error::parameter("renewal", "always, every:ROWS, gain:SHARE or never", format!("{text:?}"))
+            Error::parameter(
+                "renewal",
+                "always, every:ROWS, gain:SHARE or never",
+                format!("{text:?}"),
+            )
         };
         match text.split_once(':') {
             None if text == "always" => Ok(Renewal::Always),
@@ -104,7 +108,8 @@ mod tests {
         for text in ["always", "every:5000", "gain:0.02", "never"] {
             assert_eq!(text.parse::<Renewal>().unwrap().to_string(), text);
         }
-        for text in ["", "every", "every:0", "every:-1", "gain:0", "gain:2", "gain:x", "sometimes"] {
+        for text in ["", "every", "every:0", "every:-1", "gain:0", "gain:2", "gain:x", "sometimes"]
+        {
             let error = text.parse::<Renewal>().unwrap_err().to_string();
             assert!(error.contains("every:ROWS"), "{text}: {error}");
         }

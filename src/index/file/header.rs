@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::index::segment::Beside;
 use crate::index::segment::checksum_matches;
 use crate::kernel::VectorRows;
 use crate::tensors::INDEX_MAGIC as MAGIC;
@@ -137,8 +138,12 @@ impl Header {
     }
 }
 
+/// How the header has it that items have the places of their vectors.
+const PLACES: [u64; 3] = [3, 0, 0];
+
 /// How the header has the rows of vectors.
-pub(super) fn vector_numbers(rows: VectorRows) -> [u64; 3] {
+pub(super) fn vector_numbers(beside: Beside) -> [u64; 3] {
+    let Beside::Vectors(rows) = beside else { return PLACES };
     let format = match rows.format {
         VectorFormat::F16 => 1,
         VectorFormat::I8 => 2,
@@ -147,9 +152,10 @@ pub(super) fn vector_numbers(rows: VectorRows) -> [u64; 3] {
 }
 
 /// The rows of vectors that the header has; `None` if no file of ours could have these numbers.
-pub(super) fn vector_rows(numbers: [u64; 3]) -> Option<Option<VectorRows>> {
+pub(super) fn vector_rows(numbers: [u64; 3]) -> Option<Option<Beside>> {
     let format = match numbers {
         [0, 0, 0] => return Some(None),
+        PLACES => return Some(Some(Beside::Places)),
         [1, ..] => VectorFormat::F16,
         [2, ..] => VectorFormat::I8,
         _ => return None,
@@ -157,7 +163,7 @@ pub(super) fn vector_rows(numbers: [u64; 3]) -> Option<Option<VectorRows>> {
     // As many as a vector could have, so that the bytes of a row are a number.
     let dim = usize::try_from(numbers[1]).ok().filter(|dim| (1..=1 << 28).contains(dim))?;
     let lengths = [false, true].get(usize::try_from(numbers[2]).ok()?)?;
-    Some(Some(VectorRows { format, dim, lengths: *lengths }))
+    Some(Some(Beside::Vectors(VectorRows { format, dim, lengths: *lengths })))
 }
 
 /// Eight bytes as a number; zero beyond the end.

@@ -15,7 +15,9 @@ use crate::codes::check_bits;
 use crate::file::remove_leftovers;
 use crate::index::buckets::Buckets;
 use crate::index::search::SearchSegment;
-use crate::index::segment::{Builder, Checksums, Columns, Kind, Segment, Shape, checksum_matches};
+use crate::index::segment::{
+    Beside, Builder, Checksums, Columns, Kind, Segment, Shape, checksum_matches,
+};
 use crate::index::state::State;
 use crate::index::structure::Structure;
 use crate::index::tables::Tables;
@@ -30,6 +32,8 @@ pub(in crate::index) enum Access {
     /// To search in a copy in memory; the file is closed.
     Load,
     Edit(Locking),
+    /// To search in it where it is, below changes that stay in memory: nobody else has to do with it.
+    Base,
 }
 
 /// A file that is open for reading, and how far its log was read.
@@ -49,7 +53,7 @@ pub(in crate::index) enum OpenFor {
 /// Opens a file.
 pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, OpenFor)> {
     let mut file = match access {
-        Access::Map | Access::Load => File::open(path).map_err(Error::io(path))?,
+        Access::Map | Access::Load | Access::Base => File::open(path).map_err(Error::io(path))?,
         Access::Edit(locking) => lock::locked(path, true, locking)?,
     };
     let head = read_head(&file, path)?;
@@ -64,7 +68,7 @@ pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, Open
     // What stands before the log never changes; the log is read.
     let sections = HEAD as u64..header.log;
     let bytes = match access {
-        Access::Map | Access::Edit(_) => Mapped::map(&file, sections),
+        Access::Map | Access::Edit(_) | Access::Base => Mapped::map(&file, sections),
         Access::Load => Mapped::copy(&mut file, sections),
     };
     let mut state = read_sections(&bytes.map_err(Error::io(path))?, header, path)?;
@@ -77,7 +81,7 @@ pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, Open
     let start = header.log;
     state.log_bytes = position.end - start;
     let open_for = match access {
-        Access::Load => {
+        Access::Load | Access::Base => {
             state.log_bytes = 0;
             OpenFor::Nothing
         }
@@ -144,7 +148,8 @@ fn read_sections(bytes: &Mapped, header: Header, path: &Path) -> Result<State> {
     }
     let wanted = vector_rows(header.vectors).filter(|rows| match (rows, &function) {
         (None, _) => true,
-        (Some(rows), Some(function)) => *rows == function.vector_rows(rows.format),
+        (Some(Beside::Places), _) => true,
+        (Some(Beside::Vectors(rows)), Some(function)) => *rows == function.vector_rows(rows.format),
         (Some(_), None) => false,
     });
     let Some(vectors) = wanted else {

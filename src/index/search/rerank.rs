@@ -3,7 +3,7 @@
 use super::found::Found;
 use super::hits::{Hits, RankedHit};
 use super::query::Search;
-use crate::index::segment::Kind;
+use crate::index::segment::{Beside, Kind};
 use crate::kernel::VectorQuery;
 use crate::{Codes, Result};
 
@@ -80,6 +80,7 @@ impl Search<'_> {
     ) -> Result<()> {
         let columns = self.segments[number].columns();
         let Some(vectors) = columns.vectors() else { return Ok(()) };
+        let Beside::Vectors(rows) = vectors.rows else { return Ok(()) };
         let here = found.iter().enumerate().filter(|(_, c)| c.segment as usize == number);
         // Slot above place, so that both sort as one number.
         let mut places: Vec<u64> =
@@ -91,7 +92,7 @@ impl Search<'_> {
         let slots: Vec<u32> = places.iter().map(|place| (place >> 32) as u32).collect();
         slots.iter().try_for_each(|&slot| columns.check(Kind::Vectors, slot as usize))?;
         let mut of_segment = vec![0.0; slots.len()];
-        vectors.rows.cosines(query, vectors.bytes(), &slots, &mut of_segment);
+        rows.cosines(query, vectors.bytes(), &slots, &mut of_segment);
         for (place, cosine) in places.iter().zip(of_segment) {
             cosines[*place as u32 as usize] = cosine;
         }

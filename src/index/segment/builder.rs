@@ -2,8 +2,8 @@
 
 use super::columns::{Columns, Vectors};
 use super::item::Item;
-use super::kind::Kind;
-use crate::kernel::{Column, Layout, Lines, VectorRows};
+use super::kind::{Beside, Kind};
+use crate::kernel::{Column, Layout, Lines};
 
 /// Items being put together, in ascending order of ids.
 pub(in crate::index) struct Builder {
@@ -12,13 +12,13 @@ pub(in crate::index) struct Builder {
     codes: Lines,
     labels: Vec<u32>,
     labelled: bool,
-    rows: Option<VectorRows>,
+    rows: Option<Beside>,
     /// In lines of the cache, so that a search looks at few of them for a row.
     vectors: Lines,
 }
 
 impl Builder {
-    pub(in crate::index) fn new(layout: Layout, rows: Option<VectorRows>, room: usize) -> Self {
+    pub(in crate::index) fn new(layout: Layout, rows: Option<Beside>, room: usize) -> Self {
         let vector_bytes = rows.map_or(0, |rows| rows.bytes() * room);
         Builder {
             layout,
@@ -64,7 +64,7 @@ impl Builder {
                 crate::kernel::bytes_of(&self.labels)
             }
             Kind::Vectors => {
-                let size = self.rows.map_or(0, VectorRows::bytes);
+                let size = self.rows.map_or(0, Beside::bytes);
                 &self.vectors.bytes_mut()[..size * self.ids.len()]
             }
         }

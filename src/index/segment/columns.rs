@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::kind::{Kind, Shape};
-use crate::kernel::{Column, Layout, Mapped, VectorRows};
+use super::kind::{Beside, Kind, Shape};
+use crate::kernel::{Column, Layout, Mapped};
 use crate::{Error, Result};
 
 /// So many ids are looked up together, and not each with a look at the checksum of its block.
@@ -31,12 +31,12 @@ pub(in crate::index) struct Columns {
 
 /// The vectors of all items.
 pub(in crate::index) struct Vectors {
-    pub(in crate::index) rows: VectorRows,
+    pub(in crate::index) rows: Beside,
     pub(super) bytes: Column<u8>,
 }
 
 impl Vectors {
-    fn mapped(rows: VectorRows, bytes: &Mapped, start: usize, count: usize) -> Option<Self> {
+    fn mapped(rows: Beside, bytes: &Mapped, start: usize, count: usize) -> Option<Self> {
         let bytes = Column::mapped(bytes, start, count.checked_mul(rows.bytes())?)?;
         Some(Vectors { rows, bytes })
     }
@@ -346,7 +346,8 @@ impl Columns {
                 return Err(Error::damaged(path, "it has labels that it does not name"));
             }
             if let Some(vectors) = &self.vectors
-                && !vectors.rows.is_finite(vectors.row(slot))
+                && let Beside::Vectors(rows) = vectors.rows
+                && !rows.is_finite(vectors.row(slot))
             {
                 return Err(Error::damaged(path, "it has vectors that are not finite"));
             }

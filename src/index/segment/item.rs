@@ -1,6 +1,7 @@
 //! Items as columns have them, and as they are given.
 
-use crate::kernel::{Layout, VectorRows};
+use super::kind::Beside;
+use crate::kernel::Layout;
 use crate::{Codes, Error, Labels, Result};
 
 /// One item, as the columns have it.
@@ -20,7 +21,24 @@ pub(in crate::index) struct NewItems<'a> {
     pub(in crate::index) codes: &'a Codes,
     pub(in crate::index) labels: Option<Labels<'a>>,
     /// The bytes of their vectors, row after row, where the index keeps them.
-    pub(in crate::index) vectors: Option<(VectorRows, &'a [u8])>,
+    pub(in crate::index) vectors: Option<(Beside, &'a [u8])>,
+}
+
+/// Numbers as the column of places has them.
+pub(in crate::index) fn place_bytes(places: &[u64]) -> Vec<u8> {
+    places.iter().flat_map(|place| place.to_le_bytes()).collect()
+}
+
+impl<'a> NewItems<'a> {
+    /// Items whose vectors are elsewhere, at these places.
+    pub(in crate::index) fn with_places(
+        ids: &'a [u64],
+        codes: &'a Codes,
+        labels: Labels<'a>,
+        places: &'a [u8],
+    ) -> Self {
+        NewItems { ids, codes, labels: Some(labels), vectors: Some((Beside::Places, places)) }
+    }
 }
 
 impl NewItems<'_> {
@@ -43,14 +61,10 @@ impl NewItems<'_> {
 
     /// Fails if they do not fit each other, or what an index holds: codes of this layout, and vectors
     /// in these rows if any.
-    pub(in crate::index) fn check(
-        &self,
-        layout: Layout,
-        vectors: Option<VectorRows>,
-    ) -> Result<()> {
+    pub(in crate::index) fn check(&self, layout: Layout, vectors: Option<Beside>) -> Result<()> {
         self.codes.expect_bits(layout.bits())?;
         let rows = self.codes.len();
-        let whole = |(given, bytes): (VectorRows, &[u8])| {
+        let whole = |(given, bytes): (Beside, &[u8])| {
             Some(given) == vectors && bytes.len() == rows * given.bytes()
         };
         if !self.vectors.map_or(vectors.is_none(), whole) {

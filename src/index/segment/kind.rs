@@ -20,8 +20,34 @@ pub(in crate::index) enum Kind {
     Codes,
     /// The number of each item's label set. A segment without it has no labels.
     Labels,
-    /// The vectors, prepared, where the index keeps them.
+    /// The vectors, prepared, where the index keeps them, or where else they are.
     Vectors,
+}
+
+/// What stands beside the code of each item, in rows of so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::index) enum Beside {
+    /// Its vector, prepared.
+    Vectors(VectorRows),
+    /// Where its vector is kept: a number that means something to whoever put it in.
+    Places,
+}
+
+impl Beside {
+    pub(in crate::index) fn bytes(self) -> usize {
+        match self {
+            Beside::Vectors(rows) => rows.bytes(),
+            Beside::Places => size_of::<u64>(),
+        }
+    }
+
+    /// The rows of vectors, if that is what they are.
+    pub(in crate::index) fn vectors(self) -> Option<VectorRows> {
+        match self {
+            Beside::Vectors(rows) => Some(rows),
+            Beside::Places => None,
+        }
+    }
 }
 
 /// What the items of an index have beside ids.
@@ -29,7 +55,7 @@ pub(in crate::index) enum Kind {
 pub(in crate::index) struct Shape {
     pub(in crate::index) layout: Layout,
     pub(in crate::index) labelled: bool,
-    pub(in crate::index) vectors: Option<VectorRows>,
+    pub(in crate::index) vectors: Option<Beside>,
 }
 
 impl Kind {

@@ -1,0 +1,103 @@
+//! Reading a journal from a place on.
+
+use std::sync::Arc;
+
+use super::files::{FIRST, Files, file_of, offset_of, place, read_at};
+use super::record::{Change, Head, RECORD_HEAD, Unreadable};
+use crate::{Error, Result};
+
+/// A record that was read.
+pub(in crate::store) struct Record {
+    /// Where it stands.
+    pub(in crate::store) at: u64,
+    /// Where the next one stands, or will.
+    pub(in crate::store) end: u64,
+    pub(in crate::store) change: Change,
+}
+
+/// Goes through the records of a journal.
+pub(in crate::store) struct Cursor {
+    files: Arc<Files>,
+    at: u64,
+}
+
+/// What stands at the place of a record.
+enum Found {
+    Record(Head, Vec<u8>),
+    /// Nothing, and another file follows.
+    NextFile(u32),
+    /// Nothing, or not the whole of a record.
+    Nothing,
+}
+
+impl Cursor {
+    /// From a place on where a record begins, or will.
+    pub(in crate::store) fn new(files: Arc<Files>, at: u64) -> Cursor {
+        Cursor { files, at }
+    }
+
+    /// Where it is.
+    pub(in crate::store) fn position(&self) -> u64 {
+        self.at
+    }
+
+    /// The next record before the end, up to which records are acknowledged.
+    pub(in crate::store) fn next(&mut self, end: u64) -> Result<Option<Record>> {
+        if self.at >= end { Ok(None) } else { self.next_to_recover(end) }
+    }
+
+    /// The next record, which must be sound if it stands before `acknowledged`; `None` where there is no sound one
+    /// after that.
+    pub(super) fn next_to_recover(&mut self, acknowledged: u64) -> Result<Option<Record>> {
+        loop {
+            let (at, number) = (self.at, file_of(self.at));
+            let path = self.files.path(number);
+            let damaged = || {
+                let problem =
+                    format!("the change at byte {} is not what was written", offset_of(at));
+                Error::damaged(&path, format!("is damaged: {problem}"))
+            };
+            let (head, body) = match self.find()? {
+                Found::Record(head, body) => (head, body),
+                Found::NextFile(next) => {
+                    self.at = place(next, FIRST);
+                    continue;
+                }
+                Found::Nothing if at < acknowledged => return Err(damaged()),
+                Found::Nothing => return Ok(None),
+            };
+            let change = match Change::decode(self.files.shape, head, &body) {
+                Ok(change) => change,
+                Err(Unreadable::Newer(kind)) => return Err(Error::NewerChange { path, kind }),
+                Err(Unreadable::Damaged) => return Err(damaged()),
+            };
+            self.at += (RECORD_HEAD + body.len()) as u64;
+            return Ok(Some(Record { at, end: self.at, change }));
+        }
+    }
+
+    fn find(&self) -> Result<Found> {
+        let number = file_of(self.at);
+        let (file, path) = (self.files.file(number)?, self.files.path(number));
+        let length = file.metadata().map_err(Error::io(&path))?.len();
+        let left = length.saturating_sub(offset_of(self.at));
+        if left == 0 && self.files.numbers().contains(&(number + 1)) {
+            return Ok(Found::NextFile(number + 1));
+        }
+        if left < RECORD_HEAD as u64 {
+            return Ok(Found::Nothing);
+        }
+        let mut head = [0; RECORD_HEAD];
+        read_at(&file, &mut head, offset_of(self.at)).map_err(Error::io(&path))?;
+        let expected =
+            |head: &Head| head.bytes <= left - RECORD_HEAD as u64 && head.place == self.at;
+        let Some(head) = Head::decode(&head).filter(expected) else { return Ok(Found::Nothing) };
+        let mut body = vec![0; head.bytes as usize];
+        let start = offset_of(self.at) + RECORD_HEAD as u64;
+        read_at(&file, &mut body, start).map_err(Error::io(&path))?;
+        if !head.matches(&body) {
+            return Ok(Found::Nothing);
+        }
+        Ok(Found::Record(head, body))
+    }
+}

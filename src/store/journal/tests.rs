@@ -1,0 +1,89 @@
+use super::*;
+use crate::store::description::VectorPrecision;
+
+const SHAPE: RowShape = RowShape { dim: 3, precision: VectorPrecision::F32 };
+
+fn put(journal: &mut Journal, ids: &[u64]) -> Vec<u64> {
+    let start = journal.begin().unwrap();
+    let mut bytes = Vec::new();
+    let record = NewRecord::put(ids.len(), &mut bytes);
+    let mut places = Vec::new();
+    for &id in ids {
+        places.push(start + bytes.len() as u64);
+        let (vector, payload) = ([id as f32, 0.5, -1.0], vec![7; id as usize]);
+        let text = format!("item {id}");
+        let (labels, payload) = (&[1, id as u32][..], &payload[..]);
+        RowToPut { id, replaces: NOWHERE, vector: &vector, labels, text: &text, payload }
+            .encode(SHAPE, &mut bytes);
+    }
+    record.end(start, &mut bytes);
+    journal.append(&bytes).unwrap();
+    places
+}
+
+fn ids_in(folder: &Path) -> Result<Vec<u64>> {
+    let mut ids = Vec::new();
+    Journal::open(folder, SHAPE, START, &mut |record| {
+        if let Change::Put(rows) = record.change {
+            ids.extend(rows.iter().map(|(_, row)| row.id));
+        }
+        Ok(())
+    })?;
+    Ok(ids)
+}
+
+#[test]
+fn what_was_appended_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("journal");
+    Journal::create(&folder, SHAPE).unwrap();
+    let mut journal = Journal::open(&folder, SHAPE, START, &mut |_| panic!("it is empty")).unwrap();
+    let places = [put(&mut journal, &[1, 2, 300]), put(&mut journal, &[4])].concat();
+    for (place, id) in places.into_iter().zip([1, 2, 300, 4]) {
+        let row = journal.files().row(place).unwrap();
+        assert_eq!((row.id, row.labels, row.text), (id, vec![1, id as u32], format!("item {id}")));
+        assert_eq!((row.vector, row.payload.len()), (vec![id as f32, 0.5, -1.0], id as usize));
+    }
+    drop(journal);
+    assert_eq!(ids_in(&folder).unwrap(), [1, 2, 300, 4]);
+}
+
+/// Whatever is cut off or flipped: what was acknowledged is there or its loss is told, and what was not is
+/// there wholly or not at all.
+#[test]
+fn every_cut_and_every_flipped_byte_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("journal");
+    Journal::create(&folder, SHAPE).unwrap();
+    let mut journal = Journal::open(&folder, SHAPE, START, &mut |_| Ok(())).unwrap();
+    put(&mut journal, &[1, 2]);
+    drop(journal);
+    let (path, marks) = (folder.join("00000000.journal"), folder.join("end"));
+    let before = (std::fs::read(&path).unwrap(), std::fs::read(&marks).unwrap());
+    let mut journal = Journal::open(&folder, SHAPE, START, &mut |_| Ok(())).unwrap();
+    put(&mut journal, &[3]);
+    drop(journal);
+    let after = (std::fs::read(&path).unwrap(), std::fs::read(&marks).unwrap());
+    for cut in 0..=after.0.len() {
+        // Killed before the note was written: the last change may be there.
+        std::fs::write(&path, &after.0[..cut]).unwrap();
+        std::fs::write(&marks, &before.1).unwrap();
+        let found = ids_in(&folder);
+        match cut {
+            _ if cut == after.0.len() => assert_eq!(found.unwrap(), [1, 2, 3]),
+            _ if cut >= before.0.len() => assert_eq!(found.unwrap(), [1, 2]),
+            _ => assert!(found.is_err(), "{cut}"),
+        }
+        // Cut short by someone else.
+        std::fs::write(&path, &after.0[..cut]).unwrap();
+        std::fs::write(&marks, &after.1).unwrap();
+        assert_eq!(ids_in(&folder).is_ok(), cut == after.0.len(), "{cut}");
+    }
+    for flipped in 0..after.0.len() {
+        let mut bytes = after.0.clone();
+        bytes[flipped] ^= 1 << (flipped % 8);
+        std::fs::write(&path, &bytes).unwrap();
+        std::fs::write(&marks, &after.1).unwrap();
+        assert!(ids_in(&folder).is_err(), "byte {flipped}");
+    }
+}

@@ -1,0 +1,139 @@
+//! How a store is made, and how it is opened: what is not yet in the index is read from the journal.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Condvar, Mutex, RwLock};
+use std::thread;
+
+use super::background::Background;
+use super::current::{Current, JOURNAL, LOCK};
+use super::description::{Description, IdKind};
+use super::journal::{Journal, RowShape, START};
+use super::learner::Learner;
+use super::settings::Settings;
+use super::shared::{Progress, Shared};
+use super::writer::{Writer, replay};
+use super::{Store, learning, renewal};
+use crate::{Error, IdNames, Index, Model, Result};
+
+/// Makes a store in a folder that is not there yet, or empty.
+pub(super) fn create(folder: &Path, description: &Description) -> Result<()> {
+    let model = description.start()?;
+    if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(Error::NotEmpty(folder.to_path_buf()));
+    }
+    fs::create_dir_all(folder).map_err(Error::io(folder))?;
+    Journal::create(&folder.join(JOURNAL), shape(description))?;
+    let mut current = Current {
+        serial: 0,
+        version: 1,
+        index: String::new(),
+        index_position: START,
+        rows: 0,
+        model: String::new(),
+        model_position: START,
+        model_rows: 0,
+        not_unlearned: 0,
+    };
+    (current.index, current.model) = (current.next_name("index"), current.next_name("model"));
+    model.save(current.model_path(folder))?;
+    Index::with_places(model.try_hash_function()?).save(current.index_path(folder))?;
+    current.save(folder)?;
+    // Last: with it, it is a store.
+    description.save(folder)
+}
+
+fn shape(description: &Description) -> RowShape {
+    RowShape { dim: description.dim, precision: description.precision }
+}
+
+/// Opens a store.
+pub(super) fn open(folder: &Path, settings: Settings) -> Result<Store> {
+    let description = Description::load(folder)?;
+    let folder = &fs::canonicalize(folder).map_err(Error::io(folder))?;
+    let lock = locked(folder)?;
+    let current = Current::load(folder)?;
+    current.remove_others(folder);
+    let index_path = current.index_path(folder);
+    let mut index = Index::over(&index_path)?;
+    let has_texts = IdNames::path_beside(&index_path).exists();
+    let mut texts = match description.ids {
+        IdKind::Texts if has_texts => IdNames::load_beside(&index_path)?,
+        _ => IdNames::new(),
+    };
+    let mut rows = current.rows;
+    let journal = Journal::open(
+        &folder.join(JOURNAL),
+        shape(&description),
+        current.index_position,
+        &mut |record| {
+            rows += replay(&mut index, record, &mut texts)?;
+            Ok(())
+        },
+    )?;
+    index.build_in_background(true);
+    let model = Model::load(current.model_path(folder))?;
+    let (position, rows_there) = (current.model_position, current.model_rows);
+    let learner = Learner::new(model, position, rows_there, current.not_unlearned);
+    let writer = Writer::new(journal, index, current.version, rows);
+    let progress =
+        Progress { end: writer.journal().end(), learned: position, ..Progress::default() };
+    let shared = Arc::new(Shared {
+        folder: folder.clone(),
+        description,
+        settings,
+        files: writer.journal().files().clone(),
+        moment: RwLock::new(Arc::new(writer.moment())),
+        texts: RwLock::new(texts),
+        progress: Mutex::new(progress),
+        changed: Condvar::new(),
+        learner: Mutex::new(learner),
+        learning: Mutex::default(),
+        current: Mutex::new(current),
+        quality: Mutex::default(),
+        renewing: Mutex::default(),
+        _lock: lock,
+    });
+    start(shared, writer)
+}
+
+/// Starts the threads.
+fn start(shared: Arc<Shared>, writer: Writer) -> Result<Store> {
+    let (jobs, received) = channel();
+    let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
+        thread.map_err(Error::io(&shared.folder))
+    };
+    let for_writer = shared.clone();
+    let writing = spawn("store-writer", Box::new(move || writer.run(&for_writer, &received)))?;
+    let mut threads = Vec::new();
+    if shared.settings.learn {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let for_learner = shared.clone();
+        let background = Background::new("store-learner", (cores / 2).max(1));
+        threads.push(spawn(
+            "store-learning",
+            Box::new(move || learning::run(&for_learner, &background)),
+        )?);
+    }
+    let (for_keeper, for_jobs) = (shared.clone(), jobs.clone());
+    let background = Background::new("store-keeper", 1);
+    threads.push(spawn(
+        "store-renewal",
+        Box::new(move || renewal::run(&for_keeper, &for_jobs, &background)),
+    )?);
+    Ok(Store { shared, jobs, threads, writer: Some(writing) })
+}
+
+/// Keeps other processes out for as long as the file is open.
+fn locked(folder: &Path) -> Result<File> {
+    let path = folder.join(LOCK);
+    let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = opened.map_err(Error::io(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::InUse(folder.to_path_buf())),
+        Err(TryLockError::Error(cause)) => Err(Error::CannotLock { path, cause }),
+    }
+}

@@ -1,0 +1,255 @@
+//! [`Reader`]: a store at one moment.
+
+use std::sync::{Arc, PoisonError};
+
+use super::answer::{Answer, Found, Queries, Search};
+use super::item::{ItemId, StoredItem};
+use super::journal::NOWHERE;
+use super::shared::{Moment, Shared};
+use super::writer::find;
+
+use crate::{Error, Features, Filter, Hit, Hits, Result, Snapshot, View};
+
+/// A store at one moment: one version of the function, and the codes that it made. It stays as it is for as long as
+/// it is held, and never waits for the writer.
+#[derive(Clone)]
+pub struct Reader {
+    shared: Arc<Shared>,
+    moment: Arc<Moment>,
+}
+
+/// What a search is after.
+#[derive(Clone, Copy)]
+enum Goal {
+    Nearest(usize),
+    Within(u32),
+}
+
+impl Reader {
+    pub(super) fn new(shared: Arc<Shared>) -> Reader {
+        let moment = shared.moment();
+        Reader { shared, moment }
+    }
+
+    /// The version of the function that all its codes are of.
+    pub fn version(&self) -> u64 {
+        self.moment.version
+    }
+
+    /// Its codes and labels, under numbers: for stores whose ids are texts these are their own.
+    pub fn index(&self) -> &Snapshot {
+        &self.moment.index
+    }
+
+    /// How many items there are.
+    pub fn len(&self) -> usize {
+        self.index().len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The `k` nearest items to each query.
+    ///
+    /// # Errors
+    /// When queries have another dimension or length, an item to search with is not there, or what is stored is
+    /// damaged.
+    pub fn search(&self, queries: Queries<'_>, k: usize, search: &Search) -> Result<Answer> {
+        self.run(queries, Goal::Nearest(k), search)
+    }
+
+    /// All items up to a distance from each query, which is included; with a dial it is a sum of weights.
+    ///
+    /// # Errors
+    /// As for [`search`](Reader::search).
+    pub fn within(&self, queries: Queries<'_>, radius: u32, search: &Search) -> Result<Answer> {
+        self.run(queries, Goal::Within(radius), search)
+    }
+
+    /// An item, if it is there.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub fn get(&self, id: &ItemId) -> Result<Option<StoredItem>> {
+        let Some(number) = find(id, &self.shared)? else { return Ok(None) };
+        let (Some(item), Some(place)) = (self.index().get(number)?, self.index().place(number)?)
+        else {
+            return Ok(None);
+        };
+        let row = self.shared.files.row(place)?;
+        if row.id != number {
+            let path = self.shared.folder.clone();
+            let problem = format!("is damaged: where item {id} should stand there is another");
+            return Err(Error::Damaged { path, problem });
+        }
+        Ok(Some(StoredItem {
+            id: id.clone(),
+            vector: row.vector,
+            labels: self.names(&item.labels),
+            payload: row.payload,
+            code: item.code,
+            version: self.version(),
+        }))
+    }
+
+    /// Some ids, from the smallest on, after one if it is given: to go through all items in pages. Ids that are
+    /// texts are in the order in which they first came.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub fn ids(&self, after: Option<&ItemId>, most: usize) -> Result<Vec<ItemId>> {
+        let first = match after {
+            None => Some(0),
+            Some(id) => find(id, &self.shared)?.and_then(|number| number.checked_add(1)),
+        };
+        let Some(first) = first else { return Ok(Vec::new()) };
+        let ids = self.index().ids_from(first, most)?;
+        Ok(ids.into_iter().map(|number| self.id(number)).collect())
+    }
+
+    fn run(&self, queries: Queries<'_>, goal: Goal, search: &Search) -> Result<Answer> {
+        let version = self.version();
+        let index = self.index();
+        let Some(filter) = self.filter(search) else {
+            let results = vec![Vec::new(); count(&queries)];
+            return Ok(Answer { version, results });
+        };
+        let mut view = index.filtered(&filter);
+        if let Some(dial) = search.dial {
+            view = view.dial(dial);
+        }
+        let mut values = Vec::new();
+        let dim = self.shared.description.dim;
+        let features = match queries {
+            Queries::Vectors(features) => Some(features),
+            Queries::Codes(_) => None,
+            Queries::Items(ids) => {
+                for id in ids {
+                    let item = self.get(id)?.ok_or_else(|| Error::NoItem(id.to_string()))?;
+                    values.extend(item.vector);
+                }
+                Some(Features::new(&values, dim)?)
+            }
+        };
+        let by_code = |goal: Goal| match (features, queries, goal) {
+            (Some(features), _, Goal::Nearest(k)) => view.search(features, k),
+            (Some(features), _, Goal::Within(radius)) => view.within(features, radius),
+            (None, Queries::Codes(codes), goal) => codes_of(&view, codes, goal),
+            (None, ..) => unreachable!("queries without vectors are codes"),
+        };
+        let results = match search.rerank {
+            None => self.found(&by_code(goal)?)?,
+            Some(candidates) => {
+                let features = features.ok_or(Error::FloatQueryOfCodes)?;
+                let (goal, k) = match goal {
+                    Goal::Nearest(k) => (Goal::Nearest(candidates.max(k)), k),
+                    within => (within, usize::MAX),
+                };
+                self.ranked(features, &by_code(goal)?, k)?
+            }
+        };
+        Ok(Answer { version, results })
+    }
+
+    /// Which items may be found; `None` if none can.
+    fn filter(&self, search: &Search) -> Option<Filter> {
+        let numbers = |names: &[String]| -> Vec<u32> {
+            names.iter().filter_map(|name| self.index().label_names().find(name)).collect()
+        };
+        let (with, without) = (numbers(&search.labels), numbers(&search.without_labels));
+        let mut filter = Filter::all();
+        if !search.labels.is_empty() {
+            if with.is_empty() {
+                return None;
+            }
+            filter = filter.labels(&with);
+        }
+        if !without.is_empty() {
+            filter = filter.without_labels(&without);
+        }
+        Some(filter)
+    }
+
+    fn found(&self, hits: &Hits) -> Result<Vec<Vec<Found>>> {
+        let results = hits.iter().map(|hits| {
+            let ids: Vec<u64> = hits.iter().map(|hit| hit.id).collect();
+            let labels = self.index().labels_of(&ids)?;
+            let found = |(hit, labels): (&Hit, &[u32])| Found {
+                id: self.id(hit.id),
+                distance: hit.distance,
+                cosine: None,
+                labels: self.names(labels),
+            };
+            Ok(hits.iter().zip(labels).map(found).collect())
+        });
+        results.collect()
+    }
+
+    /// Puts what codes found in order of cosines, and keeps the first.
+    fn ranked(&self, features: Features<'_>, hits: &Hits, k: usize) -> Result<Vec<Vec<Found>>> {
+        let function = self.index().function().ok_or(Error::NoFunction)?;
+        let dim = features.dim();
+        let queries = function.prepared(features)?;
+        let mut results = Vec::with_capacity(hits.len());
+        for (query, (hits, mut found)) in
+            queries.chunks_exact(dim).zip(hits.iter().zip(self.found(hits)?))
+        {
+            let mut values = Vec::with_capacity(hits.len() * dim);
+            for hit in hits {
+                let place = self.index().place(hit.id)?.unwrap_or(NOWHERE);
+                values.extend(self.shared.files.row(place)?.vector);
+            }
+            let vectors = function.prepared(Features::new(&values, dim)?)?;
+            for (found, vector) in found.iter_mut().zip(vectors.chunks_exact(dim)) {
+                found.cosine = Some(cosine(query, vector));
+            }
+            // Equal cosines stay in order of distance and id.
+            found.sort_by(|one, other| {
+                other.cosine.partial_cmp(&one.cosine).unwrap_or(std::cmp::Ordering::Equal)
+            });
+            found.truncate(k);
+            results.push(found);
+        }
+        Ok(results)
+    }
+
+    /// The id that a number stands for.
+    fn id(&self, number: u64) -> ItemId {
+        let texts = self.shared.texts.read().unwrap_or_else(PoisonError::into_inner);
+        texts.name(number).map_or(ItemId::Number(number), |text| ItemId::Text(text.to_owned()))
+    }
+
+    fn names(&self, labels: &[u32]) -> Vec<String> {
+        let name = |&label: &u32| {
+            let name = self.index().label_names().name(label);
+            name.map_or_else(|| label.to_string(), str::to_owned)
+        };
+        labels.iter().map(name).collect()
+    }
+}
+
+fn codes_of(view: &View<'_>, codes: &crate::Codes, goal: Goal) -> Result<Hits> {
+    match goal {
+        Goal::Nearest(k) => view.search_codes(codes, k),
+        Goal::Within(radius) => view.within_codes(codes, radius),
+    }
+}
+
+fn count(queries: &Queries<'_>) -> usize {
+    match queries {
+        Queries::Vectors(features) => features.len(),
+        Queries::Codes(codes) => codes.len(),
+        Queries::Items(ids) => ids.len(),
+    }
+}
+
+/// Within -1 and 1; 0 where one of them is zero.
+fn cosine(one: &[f32], other: &[f32]) -> f32 {
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    };
+    let lengths = (dot(one, one) * dot(other, other)).sqrt();
+    if lengths > 0.0 { (dot(one, other) / lengths).clamp(-1.0, 1.0) as f32 } else { 0.0 }
+}

@@ -1,0 +1,104 @@
+//! Changes that are on the disk, made in the index.
+
+use std::collections::HashSet;
+use std::sync::PoisonError;
+
+use crate::store::journal::Row;
+use crate::store::shared::{Shared, lock};
+use crate::{Features, Index, LabelList, LabelNames, Result};
+
+/// A change to be made in the index.
+pub(super) enum Applied {
+    Put {
+        ids: Vec<u64>,
+        vectors: Vec<f32>,
+        labels: LabelList,
+        places: Vec<u64>,
+    },
+    Remove(Vec<u64>),
+    LabelNames(Vec<String>),
+    /// Texts that ids stand for, in order of the numbers that they get.
+    Texts(Vec<String>),
+}
+
+impl Applied {
+    /// Of rows and where they stand.
+    pub(super) fn of_rows(rows: Vec<(u64, Row)>) -> Applied {
+        let (mut ids, mut vectors) = (Vec::new(), Vec::new());
+        let (mut labels, mut places) = (LabelList::new(), Vec::new());
+        for (place, row) in rows {
+            ids.push(row.id);
+            vectors.extend(row.vector);
+            labels.push_set(&row.labels);
+            places.push(place);
+        }
+        Applied::Put { ids, vectors, labels, places }
+    }
+
+    /// The items that it changes.
+    pub(super) fn ids(&self) -> &[u64] {
+        match self {
+            Applied::Put { ids, .. } | Applied::Remove(ids) => ids,
+            Applied::LabelNames(_) | Applied::Texts(_) => &[],
+        }
+    }
+
+    /// Makes it; how many rows it has. Items that are new are queries first, if there is someone to tell how good
+    /// search is.
+    pub(super) fn make(self, index: &mut Index, shared: Option<&Shared>) -> Result<u64> {
+        match self {
+            Applied::Put { ids, vectors, labels, places } => {
+                let dim = vectors.len() / ids.len().max(1);
+                let codes = index.encode(Features::new(&vectors, dim.max(1))?)?;
+                if let Some(shared) = shared {
+                    lock(&shared.quality).look(index, &ids, &codes, labels.view())?;
+                }
+                index.put_places(&ids, &codes, labels.view(), &places)?;
+                Ok(ids.len() as u64)
+            }
+            Applied::Remove(ids) => index.remove(&ids).map(|_| 0),
+            Applied::LabelNames(new) => {
+                let mut names: LabelNames = index.label_names().clone();
+                for name in &new {
+                    names.id(name);
+                }
+                index.set_label_names(names).map(|()| 0)
+            }
+            Applied::Texts(new) => {
+                if let Some(shared) = shared {
+                    let mut texts = shared.texts.write().unwrap_or_else(PoisonError::into_inner);
+                    for text in &new {
+                        texts.number(text);
+                    }
+                }
+                Ok(0)
+            }
+        }
+    }
+}
+
+/// The same changes, with rows of several in one where no id comes twice.
+pub(super) fn together(changes: Vec<Applied>) -> Vec<Applied> {
+    let mut fewer: Vec<Applied> = Vec::new();
+    let mut seen = HashSet::new();
+    for change in changes {
+        let new = change.ids().iter().all(|id| !seen.contains(id));
+        if !new {
+            seen.clear();
+        }
+        seen.extend(change.ids().iter().copied());
+        match (fewer.last_mut(), change) {
+            (
+                Some(Applied::Put { ids, vectors, labels, places }),
+                Applied::Put { ids: more, vectors: v, labels: l, places: p },
+            ) if new => {
+                ids.extend(more);
+                vectors.extend(v);
+                labels.append(&l);
+                places.extend(p);
+            }
+            (_, change) => fewer.push(change),
+        }
+    }
+    fewer
+}

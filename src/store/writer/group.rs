@@ -1,0 +1,270 @@
+//! Changes that are brought to the disk together.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::PoisonError;
+
+use super::apply::Applied;
+use super::job::{Job, OwnedPut, Replies};
+use crate::store::answer::{Acknowledged, Removed};
+use crate::store::description::IdKind;
+use crate::store::item::ItemId;
+use crate::store::journal::{Journal, NOWHERE, NewRecord, RowToPut, as_kept};
+use crate::store::learner::can_unlearn;
+use crate::store::shared::Shared;
+use crate::{Error, Index, LabelList, Result};
+
+/// The largest payload, so that items are read and written in little time.
+const MOST_PAYLOAD: usize = 16 << 20;
+
+#[derive(Default)]
+pub(super) struct Group {
+    bytes: Vec<u8>,
+    changes: Vec<Applied>,
+    replies: Replies,
+    /// Where items stand by what is in the group; `None` if they are removed.
+    places: HashMap<u64, Option<u64>>,
+    /// Names of labels that came up in it.
+    new_labels: HashMap<String, u32>,
+    /// Texts that came up in it as ids.
+    new_texts: HashMap<String, u64>,
+}
+
+impl Group {
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether it must be on the disk before a change is looked at: items that get other labels are read there.
+    pub(super) fn must_come_before(&self, job: &Job) -> bool {
+        matches!(job, Job::Label(..)) && !self.is_empty()
+    }
+
+    /// The bytes of the records, and what follows once they are on the disk.
+    pub(super) fn finish(self) -> (Vec<u8>, Vec<Applied>, Replies) {
+        let mut changes = self.changes;
+        if !self.new_texts.is_empty() {
+            let mut texts: Vec<(String, u64)> = self.new_texts.into_iter().collect();
+            texts.sort_unstable_by_key(|(_, number)| *number);
+            changes.insert(0, Applied::Texts(texts.into_iter().map(|(text, _)| text).collect()));
+        }
+        (self.bytes, changes, self.replies)
+    }
+
+    /// Takes a change in, or tells whoever asked for it why not.
+    pub(super) fn push(&mut self, job: Job, journal: &mut Journal, index: &Index, shared: &Shared) {
+        match job {
+            Job::Put(put, reply) => match self.put(put, journal, index, shared) {
+                Ok(answer) => self.replies.put(answer, reply),
+                Err(error) => drop(reply.send(Err(error))),
+            },
+            Job::Label(ids, labels, reply) => match self.label(ids, labels, journal, index, shared)
+            {
+                Ok(answer) => self.replies.put(answer, reply),
+                Err(error) => drop(reply.send(Err(error))),
+            },
+            Job::Remove(ids, reply) => match self.remove(&ids, journal, index, shared) {
+                Ok(answer) => self.replies.removed(answer, reply),
+                Err(error) => drop(reply.send(Err(error))),
+            },
+            _ => {}
+        }
+    }
+
+    fn put(
+        &mut self,
+        put: OwnedPut,
+        journal: &mut Journal,
+        index: &Index,
+        shared: &Shared,
+    ) -> Result<Acknowledged> {
+        let start = journal.begin()?;
+        self.name_labels(&put.labels, start, index);
+        let numbers: Vec<u64> = put.ids.iter().map(|id| self.number(id, shared)).collect();
+        let shape = shared.files.shape;
+        let dim = shape.dim;
+        let (mut replaced, mut places, mut labels) = (0, Vec::new(), LabelList::new());
+        let record = NewRecord::put(put.ids.len(), &mut self.bytes);
+        let known = index.label_names();
+        for (row, (id, &number)) in put.ids.iter().zip(&numbers).enumerate() {
+            let old = match self.places.get(&number) {
+                Some(place) => *place,
+                None => index.place(number)?,
+            };
+            replaced += usize::from(old.is_some());
+            let with = put.labels.get(row).map_or(&[][..], Vec::as_slice);
+            let number_of = |name: &String| {
+                let number = known.find(name).or_else(|| self.new_labels.get(name).copied());
+                number.expect("all of them were named")
+            };
+            let mut with: Vec<u32> = with.iter().map(number_of).collect();
+            with.sort_unstable();
+            with.dedup();
+            let place = start + self.bytes.len() as u64;
+            let text = if let ItemId::Text(text) = id { text } else { "" };
+            RowToPut {
+                id: number,
+                replaces: old.unwrap_or(NOWHERE),
+                vector: &put.vectors[row * dim..(row + 1) * dim],
+                labels: &with,
+                text,
+                payload: put.payloads.get(row).map_or(&[], Vec::as_slice),
+            }
+            .encode(shape, &mut self.bytes);
+            labels.push_set(&with);
+            places.push(place);
+        }
+        record.end(start, &mut self.bytes);
+        for (&number, &place) in numbers.iter().zip(&places) {
+            self.places.insert(number, Some(place));
+        }
+        let vectors = as_kept(shape, &put.vectors);
+        let items = numbers.len();
+        self.changes.push(Applied::Put { ids: numbers, vectors, labels, places });
+        let unlearned = replaced > 0 && unlearns(shared);
+        Ok(Acknowledged { items, replaced, unlearned, position: 0 })
+    }
+
+    /// Other labels are the same items put in again with them.
+    fn label(
+        &mut self,
+        ids: Vec<ItemId>,
+        labels: Vec<Vec<String>>,
+        journal: &mut Journal,
+        index: &Index,
+        shared: &Shared,
+    ) -> Result<Acknowledged> {
+        let mut put = OwnedPut { ids, vectors: Vec::new(), labels, payloads: Vec::new() };
+        for id in &put.ids {
+            let place = match find(id, shared)? {
+                Some(number) => index.place(number)?,
+                None => None,
+            };
+            let row = shared.files.row(place.ok_or_else(|| Error::NoItem(id.to_string()))?)?;
+            put.vectors.extend(row.vector);
+            put.payloads.push(row.payload);
+        }
+        self.put(put, journal, index, shared)
+    }
+
+    fn remove(
+        &mut self,
+        ids: &[ItemId],
+        journal: &mut Journal,
+        index: &Index,
+        shared: &Shared,
+    ) -> Result<Removed> {
+        let (mut gone, mut seen) = (Vec::new(), HashSet::new());
+        for id in ids {
+            let number = match find(id, shared)? {
+                Some(number) => Some(number),
+                None => {
+                    if let ItemId::Text(text) = id {
+                        self.new_texts.get(text).copied()
+                    } else {
+                        None
+                    }
+                }
+            };
+            let Some(number) = number.filter(|&number| seen.insert(number)) else { continue };
+            let place = match self.places.get(&number) {
+                Some(place) => *place,
+                None => index.place(number)?,
+            };
+            gone.extend(place.map(|place| (number, place)));
+        }
+        NewRecord::remove(&gone, journal.begin()?, &mut self.bytes);
+        let numbers: Vec<u64> = gone.iter().map(|(number, _)| *number).collect();
+        self.places.extend(numbers.iter().map(|&number| (number, None)));
+        let removed = numbers.len();
+        self.changes.push(Applied::Remove(numbers));
+        Ok(Removed { removed, unlearned: removed > 0 && unlearns(shared), position: 0 })
+    }
+
+    /// Gives numbers to names of labels that are new, by a record of their own.
+    fn name_labels(&mut self, labels: &[Vec<String>], start: u64, index: &Index) {
+        let known = index.label_names();
+        let first = (known.len() + self.new_labels.len()) as u32;
+        let mut new = Vec::new();
+        for name in labels.iter().flatten() {
+            if known.find(name).is_none() && !self.new_labels.contains_key(name) {
+                self.new_labels.insert(name.clone(), first + new.len() as u32);
+                new.push(name.clone());
+            }
+        }
+        if !new.is_empty() {
+            NewRecord::label_names(first, &new, start, &mut self.bytes);
+            self.changes.push(Applied::LabelNames(new));
+        }
+    }
+
+    /// The number that an id stands for, which is a new one for a text that did not come up before.
+    fn number(&mut self, id: &ItemId, shared: &Shared) -> u64 {
+        let text = match id {
+            ItemId::Number(number) => return *number,
+            ItemId::Text(text) => text,
+        };
+        let texts = shared.texts.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(number) = texts.find(text).or_else(|| self.new_texts.get(text).copied()) {
+            return number;
+        }
+        let number = (texts.len() + self.new_texts.len()) as u64;
+        self.new_texts.insert(text.clone(), number);
+        number
+    }
+}
+
+/// Whether what is taken out is unlearned.
+fn unlearns(shared: &Shared) -> bool {
+    shared.settings.learn && can_unlearn(&shared.description.method)
+}
+
+/// The number that an id stands for, if it is of the right kind and came up before.
+pub(in crate::store) fn find(id: &ItemId, shared: &Shared) -> Result<Option<u64>> {
+    check_kind(id, shared.description.ids)?;
+    Ok(match id {
+        ItemId::Number(number) => Some(*number),
+        ItemId::Text(text) => {
+            shared.texts.read().unwrap_or_else(PoisonError::into_inner).find(text)
+        }
+    })
+}
+
+fn check_kind(id: &ItemId, kind: IdKind) -> Result<()> {
+    let expected = match (id, kind) {
+        (ItemId::Number(_), IdKind::Texts) => "texts",
+        (ItemId::Text(_), IdKind::Numbers) => "numbers",
+        (ItemId::Text(text), IdKind::Texts) if text.is_empty() => "texts that are not empty",
+        _ => return Ok(()),
+    };
+    Err(Error::IdKind { expected, found: id.to_string() })
+}
+
+/// Fails if ids are of the wrong kind, or one is given twice.
+pub(in crate::store) fn check_ids(ids: &[ItemId], kind: IdKind) -> Result<()> {
+    let mut seen = HashSet::with_capacity(ids.len());
+    for id in ids {
+        check_kind(id, kind)?;
+        if !seen.insert(id) {
+            return Err(match id {
+                ItemId::Number(number) => Error::IdTwice(*number),
+                ItemId::Text(text) => Error::TextIdTwice(text.clone()),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Fails if a payload is too large.
+pub(in crate::store) fn check_payloads(ids: &[ItemId], payloads: &[Vec<u8>]) -> Result<()> {
+    let most = MOST_PAYLOAD;
+    match ids.iter().zip(payloads).find(|(_, payload)| payload.len() > most) {
+        Some((id, payload)) => {
+            Err(Error::PayloadSize { id: id.to_string(), bytes: payload.len(), most })
+        }
+        None => Ok(()),
+    }
+}
