@@ -53,10 +53,6 @@ impl Service {
         self.json("GET", path, JSON, &[])
     }
 
-    pub fn delete(&self, path: &str) -> Result<Value> {
-        self.json("DELETE", path, JSON, &[])
-    }
-
     pub fn post(&self, path: &str, value: &Value) -> Result<Value> {
         self.json("POST", path, JSON, value.to_string().as_bytes())
     }
