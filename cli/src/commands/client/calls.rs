@@ -229,7 +229,7 @@ impl Model {
         let target = Output::new(&self.out)?;
         let path = if self.full { "/model?full=true" } else { "/model" };
         let bytes = service.bytes("GET", path, JSON, &[])?;
-        std::fs::write(target.path(), &bytes)?;
+        hashbrook::file::write(target.path(), &bytes)?;
         target.finish()?;
         let done = json!({"out": target.name(), "bytes": bytes.len()});
         match json {
