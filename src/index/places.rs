@@ -52,6 +52,21 @@ impl Snapshot {
         })
     }
 
+    /// The ids of about so many items, from all over the index.
+    pub(crate) fn sample(&self, count: usize) -> Result<Vec<u64>> {
+        self.reading(|state| {
+            let step = state.len().div_ceil(count.max(1)).max(1);
+            let mut ids = Vec::new();
+            for searched in &state.segments {
+                let (segment, columns) = (&searched.segment, searched.segment.columns());
+                for slot in (0..columns.len()).step_by(step).filter(|&slot| segment.is_live(slot)) {
+                    ids.push(columns.id(slot)?);
+                }
+            }
+            Ok(ids)
+        })
+    }
+
     /// Calls with all items, in ascending order of ids.
     pub(crate) fn each_placed(&self, mut call: impl FnMut(Placed<'_>) -> Result<()>) -> Result<()> {
         let once = self.to_read_once()?;

@@ -126,10 +126,8 @@ impl Keeper<'_> {
     /// The share of the bits that a function would change, of a sample of items.
     fn flips(&self, function: &HashFunction) -> Result<f64> {
         let moment = self.shared.moment();
-        let ids = moment.index.ids()?;
-        let step = ids.len().div_ceil(SAMPLE).max(1);
         let (mut values, mut codes) = (Vec::new(), Vec::new());
-        for &id in ids.iter().step_by(step) {
+        for id in moment.index.sample(SAMPLE)? {
             let (Some(item), Some(place)) = (moment.index.get(id)?, moment.index.place(id)?) else {
                 continue;
             };

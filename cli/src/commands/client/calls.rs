@@ -86,10 +86,15 @@ impl Remove {
             removed += last["removed"].as_u64().unwrap_or(0);
         }
         let unlearned = last["unlearned"].as_bool().unwrap_or(false);
-        let done = json!({"removed": removed, "unlearned": unlearned, "position": last["position"]});
+        let done =
+            json!({"removed": removed, "unlearned": unlearned, "position": last["position"]});
         print(json, &done, || {
             let taken_back = if unlearned { ", and unlearned" } else { "" };
-            format!("{} of {} removed{taken_back}", console::count(removed), plural(ids.len() as u64, "item"))
+            format!(
+                "{} of {} removed{taken_back}",
+                console::count(removed),
+                plural(ids.len() as u64, "item")
+            )
         })
     }
 }
@@ -130,7 +135,11 @@ impl Label {
                 let mut names = LabelNames::new();
                 let labels = read_labels_for(&self.labels, &mut names, Some(ids.len()))?.labels;
                 if labels.len() != ids.len() {
-                    bail!("{} for {}", plural(labels.len() as u64, "label"), plural(ids.len() as u64, "id"));
+                    bail!(
+                        "{} for {}",
+                        plural(labels.len() as u64, "label"),
+                        plural(ids.len() as u64, "id")
+                    );
                 }
                 (ids, label_texts(&labels, &names))
             }
@@ -168,7 +177,8 @@ fn flat(prefix: &str, value: &Value, rows: &mut Vec<(String, String)>) {
         Value::Null => {}
         Value::Object(table) => {
             for (name, value) in table {
-                let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+                let name =
+                    if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
                 flat(&name, value, rows);
             }
         }
@@ -219,12 +229,16 @@ impl Model {
         let target = Output::new(&self.out)?;
         let path = if self.full { "/model?full=true" } else { "/model" };
         let bytes = service.bytes("GET", path, JSON, &[])?;
-        std::fs::write(target.path(), &bytes)?;
+        hashbrook::file::write(target.path(), &bytes)?;
         target.finish()?;
         let done = json!({"out": target.name(), "bytes": bytes.len()});
         match json {
             true => console::line(done),
-            false => target.say(format_args!("{} bytes: {}", console::count(bytes.len() as u64), target.name())),
+            false => target.say(format_args!(
+                "{} bytes: {}",
+                console::count(bytes.len() as u64),
+                target.name()
+            )),
         }
     }
 }

@@ -60,8 +60,9 @@ impl Service {
     /// Sends a body of some kind, and reads the answer as JSON.
     pub fn json(&self, method: &str, path: &str, kind: &str, body: &[u8]) -> Result<Value> {
         let bytes = self.bytes(method, path, kind, body)?;
-        serde_json::from_slice(&bytes)
-            .with_context(|| format!("{} answers with no JSON; is it a hashbrook service?", self.url))
+        serde_json::from_slice(&bytes).with_context(|| {
+            format!("{} answers with no JSON; is it a hashbrook service?", self.url)
+        })
     }
 
     /// Sends a body of some kind; the body of the answer.

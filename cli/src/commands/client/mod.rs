@@ -67,7 +67,7 @@ enum Call {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    // Whatever was acknowledged is done, and nothing else is held here.
+    // Whatever was acknowledged is done, and files appear whole or not at all.
     crate::interrupt::nothing_to_save();
     let token = args.token.clone().or_else(|| std::env::var("HASHBROOK_TOKEN").ok());
     let service = Service::new(&args.url, token, args.ca.as_deref(), args.patience)?;

@@ -116,7 +116,12 @@ fn put_files(args: &Args, service: &Service, json: bool) -> Result<()> {
     if let (Some(ids), Some(total)) = (&ids, total) {
         ids::check_count(&args.ids, ids.len(), total)?;
     }
-    let columns = Columns { args, ids, labels: texts.unwrap_or_default(), payloads: payloads.unwrap_or_default() };
+    let columns = Columns {
+        args,
+        ids,
+        labels: texts.unwrap_or_default(),
+        payloads: payloads.unwrap_or_default(),
+    };
     let most = (LARGEST / (4 * reader.dim().max(1))).clamp(1, args.batch as usize);
     let (mut sent, mut replaced, mut last) = (0, 0, Value::Null);
     let mut sending = Duration::ZERO;
@@ -143,7 +148,12 @@ fn put_files(args: &Args, service: &Service, json: bool) -> Result<()> {
     let done = json!({"items": sent, "replaced": replaced, "unlearned": unlearned, "position": last["position"], "seconds": sending.as_secs_f64()});
     http::print(json, &done, || {
         let rate = sent as f64 / sending.as_secs_f64().max(1e-9);
-        format!("{}, in {}, {} a second", told(&done), console::seconds(sending), console::count(rate as u64))
+        format!(
+            "{}, in {}, {} a second",
+            told(&done),
+            console::seconds(sending),
+            console::count(rate as u64)
+        )
     })
 }
 
@@ -177,13 +187,23 @@ impl Columns<'_> {
         let end = start + rows.len();
         let args = self.args;
         if !self.labels.is_empty() && end > self.labels.len() {
-            input::check_label_count(&args.labels, self.labels.len(), &args.data, (end, rows.dim()))?;
+            input::check_label_count(
+                &args.labels,
+                self.labels.len(),
+                &args.data,
+                (end, rows.dim()),
+            )?;
         }
         if !self.payloads.is_empty() && end > self.payloads.len() {
-            bail!("there are {} payloads for more rows; there must be one per row", self.payloads.len());
+            bail!(
+                "there are {} payloads for more rows; there must be one per row",
+                self.payloads.len()
+            );
         }
         let ids = match &self.ids {
-            Some(ids) if end > ids.len() => bail!("{} for more rows", plural(ids.len() as u64, "id")),
+            Some(ids) if end > ids.len() => {
+                bail!("{} for more rows", plural(ids.len() as u64, "id"))
+            }
             Some(ids) => ids[start..end].to_vec(),
             None => {
                 let first = args.first_id.checked_add(end as u64).context("ids are too large")?;

@@ -31,7 +31,9 @@ pub struct Nearest {
 
 /// Finds all items up to a distance from queries
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  hashbrook client http://127.0.0.1:7878 within --id 7 --radius 3")]
+#[command(
+    after_help = "Example:\n  hashbrook client http://127.0.0.1:7878 within --id 7 --radius 3"
+)]
 pub struct Within {
     /// The distance: bits that differ, or the sum of their weights
     #[arg(long, value_name = "N")]

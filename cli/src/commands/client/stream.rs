@@ -52,7 +52,8 @@ pub fn encoded(
     if !payloads.is_empty() {
         let texts = payloads.iter().map(|payload| std::str::from_utf8(payload));
         let texts = texts.collect::<Result<Vec<&str>, _>>()?.into_iter();
-        let texts: StringArray = texts.map(|text| Some(text).filter(|text| !text.is_empty())).collect();
+        let texts: StringArray =
+            texts.map(|text| Some(text).filter(|text| !text.is_empty())).collect();
         columns.push(("payload", Arc::new(texts)));
     }
     let batch = RecordBatch::try_from_iter(columns)?;

@@ -125,6 +125,11 @@ impl Written {
         limits
             .check_results(queries.len(), self.rerank.unwrap_or(0))
             .map_err(|p| p.of("rerank"))?;
+        if self.rerank.is_some() && queries.iter().any(|query| matches!(query, Query::Code(_))) {
+            let message =
+                "`rerank` compares vectors, and a code has none; search by `vector` or `id`";
+            return Err(Problem::unprocessable(message));
+        }
         let mut search = Search::default();
         if self.label_weight.is_some() || self.detail_weight.is_some() || self.float_query {
             let (label, detail) = (self.label_weight.unwrap_or(1), self.detail_weight.unwrap_or(1));

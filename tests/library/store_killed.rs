@@ -1,0 +1,333 @@
+//! A store whose process is killed at any moment: nothing that was acknowledged is lost.
+//!
+//! `HASHBROOK_KILLS=300 cargo test --release --test library store_killed` kills it as often.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use hashbrook::dataset::{Digits, digits};
+use hashbrook::store::{Description, ItemId, Put, Queries, Renewal, Search, Settings};
+use hashbrook::{Batch, Features, Labels, Method, Model, Store, hamming};
+
+const DIM: usize = Digits::DIM;
+const CHILD: &str = "HASHBROOK_TEST_STORE";
+const WRITER: &str = "store_killed::a_store_that_may_be_killed_keeps_every_change";
+
+fn description() -> Description {
+    let mut method = Method::named("brook").unwrap();
+    method.set("anchors", "60").unwrap();
+    let mut description = Description::new(method, DIM, 32);
+    description.warmup = Some(80);
+    description
+}
+
+fn settings() -> Settings {
+    let mut settings = Settings::default();
+    settings.renewal = Renewal::Every(40);
+    settings.renewal_share = 1.0;
+    settings
+}
+
+fn mixed(number: u64) -> u64 {
+    let mut x = number.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x ^= x >> 29;
+    x = x.wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 32)
+}
+
+/// One of the digits under an id; `None` for a label: it has none.
+type Item = (usize, Option<u32>);
+
+/// A change that follows from its number.
+enum Change {
+    Put(Vec<(u64, Item)>),
+    Remove(Vec<u64>),
+    Label(Vec<(u64, Option<u32>)>),
+    Renew,
+    Copy,
+}
+
+/// Ids are few, so that items are often replaced, removed and labelled again.
+const IDS: u64 = 400;
+
+fn change(number: u64, there: &BTreeMap<u64, Item>) -> Change {
+    let random = |at: u64| mixed(number * 1000 + at);
+    let distinct = |count: u64| {
+        let mut ids: Vec<u64> = (0..count).map(|at| random(at + 10) % IDS).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    };
+    let row = |id: u64| (random(id + 50) % 1797) as usize;
+    let label = |id: u64, row: usize| {
+        (random(id + 500) % 5 > 0).then(|| if random(id + 900) % 9 == 0 { 10 } else { row as u32 })
+    };
+    match random(0) % 20 {
+        0..=12 => {
+            let ids = distinct(1 + random(1) % 20);
+            let item = |id: u64| (id, (row(id), label(id, row(id))));
+            Change::Put(ids.into_iter().map(item).collect())
+        }
+        13..=14 => Change::Remove(distinct(1 + random(1) % 4)),
+        15..=17 => {
+            let mut ids = distinct(1 + random(1) % 6);
+            ids.retain(|id| there.contains_key(id));
+            Change::Label(ids.into_iter().map(|id| (id, label(id, there[&id].0))).collect())
+        }
+        18 => Change::Renew,
+        _ => Change::Copy,
+    }
+}
+
+/// What a label is called: that of the digit in a row, or one that no digit has.
+fn name(digits: &Digits, label: Option<u32>) -> Vec<String> {
+    match label {
+        None => Vec::new(),
+        Some(10) => vec!["odd".to_owned()],
+        Some(row) => vec![digits.labels[row as usize].to_string()],
+    }
+}
+
+fn vector(digits: &Digits, row: usize) -> &[f32] {
+    &digits.features[row * DIM..(row + 1) * DIM]
+}
+
+/// Makes a change in a store.
+fn make(store: &Store, digits: &Digits, change: &Change, copy: &Path) {
+    match change {
+        Change::Put(items) => {
+            let ids: Vec<ItemId> = items.iter().map(|(id, _)| (*id).into()).collect();
+            let values: Vec<f32> =
+                items.iter().flat_map(|(_, (row, _))| vector(digits, *row).to_vec()).collect();
+            let labels: Vec<_> = items.iter().map(|(_, (_, label))| name(digits, *label)).collect();
+            let put = Put::new(&ids, Features::new(&values, DIM).unwrap()).unwrap();
+            store.put(put.labels(&labels).unwrap()).unwrap();
+        }
+        Change::Remove(ids) => {
+            let ids: Vec<ItemId> = ids.iter().map(|&id| id.into()).collect();
+            store.remove(&ids).unwrap();
+        }
+        Change::Label(items) => {
+            let ids: Vec<ItemId> = items.iter().map(|(id, _)| (*id).into()).collect();
+            let labels: Vec<_> = items.iter().map(|(_, label)| name(digits, *label)).collect();
+            store.label(&ids, &labels).unwrap();
+        }
+        Change::Renew => drop(store.renew().unwrap()),
+        Change::Copy => {
+            let _ = std::fs::remove_dir_all(copy);
+            store.snapshot(copy).unwrap();
+        }
+    }
+}
+
+/// What a store should hold, and have learned.
+struct Expected {
+    items: BTreeMap<u64, Item>,
+    /// Rows that were learned and not taken back, in order.
+    learned: Vec<(u64, Item)>,
+    model: Model,
+}
+
+impl Expected {
+    fn new() -> Self {
+        Expected { items: BTreeMap::new(), learned: Vec::new(), model: description().start().unwrap() }
+    }
+
+    fn make(&mut self, digits: &Digits, change: &Change) {
+        let (gone, new): (Vec<u64>, Vec<(u64, Item)>) = match change {
+            Change::Put(items) => (items.iter().map(|(id, _)| *id).collect(), items.clone()),
+            Change::Remove(ids) => (ids.clone(), Vec::new()),
+            Change::Label(items) => {
+                let new = items.iter().map(|(id, label)| (*id, (self.items[id].0, *label)));
+                (items.iter().map(|(id, _)| *id).collect(), new.collect())
+            }
+            Change::Renew | Change::Copy => return,
+        };
+        for (_, (_, label)) in &new {
+            name(digits, *label).iter().for_each(|name| drop(self.model.label_names_mut().id(name).to_string()));
+        }
+        let mut taken_back = Vec::new();
+        for id in gone {
+            if let Some(item @ (_, Some(_))) = self.items.remove(&id) {
+                let at = self.learned.iter().position(|learned| *learned == (id, item)).unwrap();
+                taken_back.push(self.learned.remove(at));
+            }
+        }
+        let anew = !taken_back.is_empty() && !self.model.is_warm();
+        if !anew {
+            self.batch(digits, &taken_back, |model, batch| drop(model.unlearn(batch).unwrap()));
+        }
+        let labelled: Vec<_> = new.iter().filter(|(_, (_, label))| label.is_some()).copied().collect();
+        self.learned.extend(&labelled);
+        if anew {
+            let names = self.model.label_names().clone();
+            self.model = description().start().unwrap();
+            *self.model.label_names_mut() = names;
+            let learned = self.learned.clone();
+            self.batch(digits, &learned, |model, batch| drop(model.learn(batch).unwrap()));
+        } else {
+            self.batch(digits, &labelled, |model, batch| drop(model.learn(batch).unwrap()));
+        }
+        self.items.extend(new);
+    }
+
+    fn batch(&mut self, digits: &Digits, rows: &[(u64, Item)], call: impl Fn(&mut Model, Batch<'_>)) {
+        if rows.is_empty() {
+            return;
+        }
+        let values: Vec<f32> =
+            rows.iter().flat_map(|(_, (row, _))| vector(digits, *row).to_vec()).collect();
+        let labels: Vec<u32> = rows
+            .iter()
+            .map(|(_, (_, label))| self.model.label_names_mut().id(&name(digits, *label)[0]))
+            .collect();
+        let features = Features::new(&values, DIM).unwrap();
+        call(&mut self.model, Batch::new(features, Labels::single(&labels)).unwrap());
+    }
+
+    /// Whether a store holds just these items.
+    fn is_in(&self, store: &Store, digits: &Digits) -> bool {
+        let reader = store.reader();
+        reader.len() == self.items.len()
+            && self.items.iter().all(|(&id, (row, label))| {
+                reader.get(&id.into()).unwrap().is_some_and(|item| {
+                    item.vector == vector(digits, *row) && item.labels == name(digits, *label)
+                })
+            })
+    }
+
+    /// Compares all else: what was learned, and what searches find.
+    fn compare(&self, store: &Store, digits: &Digits) {
+        store.verify().unwrap();
+        let position = store.put(Put::new(&[], Features::new(&[], DIM).unwrap()).unwrap()).unwrap();
+        store.wait_learned(position.position).unwrap();
+        let (found, expected) = (store.model(), &self.model);
+        assert_eq!(found.seen(), expected.seen());
+        assert!(found.hash_function().parts() == expected.hash_function().parts(), "what was learned");
+        let reader = store.reader();
+        let function = reader.index().function().unwrap();
+        for query in [1, 500, 1700] {
+            let query = vector(digits, query);
+            let code = function.encode_one(query).unwrap();
+            let mut by_loop: Vec<(u32, u64)> = self
+                .items
+                .iter()
+                .map(|(&id, (row, _))| {
+                    (hamming(&function.encode_one(vector(digits, *row)).unwrap(), &code), id)
+                })
+                .collect();
+            by_loop.sort_unstable();
+            by_loop.truncate(25);
+            let query = Queries::Vectors(Features::new(query, DIM).unwrap());
+            let answer = reader.search(query, 25, &Search::default()).unwrap();
+            let found: Vec<(u32, ItemId)> =
+                answer.results[0].iter().map(|hit| (hit.distance, hit.id.clone())).collect();
+            let by_loop: Vec<(u32, ItemId)> =
+                by_loop.into_iter().map(|(distance, id)| (distance, id.into())).collect();
+            assert_eq!(found, by_loop);
+        }
+    }
+}
+
+/// On its own, a store that is closed as it should be. The next test starts it as a process, and kills it.
+#[test]
+fn a_store_that_may_be_killed_keeps_every_change() {
+    let digits = digits();
+    if let Ok(given) = std::env::var(CHILD) {
+        let (path, first) = given.rsplit_once(':').unwrap();
+        let (path, first): (PathBuf, u64) = (path.into(), first.parse().unwrap());
+        let mut expected = Expected::new();
+        for number in 0..first {
+            let change = change(number, &expected.items);
+            follow(&mut expected, &change);
+        }
+        let store = Store::open(&path, settings()).unwrap();
+        for number in first.. {
+            let change = change(number, &expected.items);
+            make(&store, &digits, &change, &path.with_extension("copy"));
+            follow(&mut expected, &change);
+            println!("\ndone {number}");
+            std::io::stdout().flush().unwrap();
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let mut expected = Expected::new();
+    Store::create(&path, &description(), settings()).unwrap().close().unwrap();
+    for number in 0..60 {
+        let store = Store::open(&path, settings()).unwrap();
+        let change = change(number, &expected.items);
+        make(&store, &digits, &change, &folder.path().join("copy"));
+        expected.make(&digits, &change);
+        assert!(expected.is_in(&store, &digits), "change {number}");
+        if number % 10 == 9 {
+            expected.compare(&store, &digits);
+        }
+        store.close().unwrap();
+    }
+}
+
+/// Which items there are after a change, and nothing of what was learned.
+fn follow(expected: &mut Expected, change: &Change) {
+    match change {
+        Change::Put(items) => expected.items.extend(items.iter().copied()),
+        Change::Remove(ids) => expected.items.retain(|id, _| !ids.contains(id)),
+        Change::Label(items) => {
+            for (id, label) in items {
+                expected.items.get_mut(id).unwrap().1 = *label;
+            }
+        }
+        Change::Renew | Change::Copy => {}
+    }
+}
+
+#[test]
+fn whoever_kills_a_store_loses_nothing_that_was_acknowledged() {
+    let kills: u64 = std::env::var("HASHBROOK_KILLS").map_or(15, |kills| kills.parse().unwrap());
+    let digits = digits();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    Store::create(&path, &description(), settings()).unwrap().close().unwrap();
+    let mut expected = Expected::new();
+    let (mut next, mut in_flight) = (0, 0);
+    for round in 0..kills {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([WRITER, "--exact", "--nocapture"])
+            .env(CHILD, format!("{}:{next}", path.display()))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (mut acknowledged, stop_after) = (Vec::new(), mixed(round) % 12);
+        for line in lines {
+            let Ok(line) = line else { break };
+            let Some(number) = line.strip_prefix("done ") else { continue };
+            acknowledged.push(number.parse::<u64>().unwrap());
+            if acknowledged.len() as u64 == stop_after + 1 {
+                std::thread::sleep(Duration::from_micros(mixed(round + 1000) % 20_000));
+                child.kill().unwrap();
+            }
+        }
+        child.wait().unwrap();
+        for number in acknowledged {
+            assert_eq!(number, next);
+            let change = change(number, &expected.items);
+            expected.make(&digits, &change);
+            next += 1;
+        }
+        let store = Store::open(&path, settings()).unwrap();
+        if !expected.is_in(&store, &digits) {
+            // The change that was under way may be there as well, all of it.
+            let change = change(next, &expected.items);
+            expected.make(&digits, &change);
+            (next, in_flight) = (next + 1, in_flight + 1);
+            assert!(expected.is_in(&store, &digits), "round {round}, change {next}");
+        }
+        expected.compare(&store, &digits);
+        store.close().unwrap();
+    }
+    println!("{next} changes, of which {in_flight} were under way when the store was killed {kills} times");
+}
