@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    compare, dedup, demo, encode, eval, export, index, info, learn, merge, reproduce, search, size,
-    split, unlearn,
+    client, compare, dedup, demo, encode, eval, export, index, info, learn, merge, reproduce,
+    search, serve, size, split, unlearn,
 };
 use crate::pattern;
 
@@ -44,6 +44,11 @@ Learning in parts, and forgetting:
   hashbrook learn   --like digits.model --data more.npy --labels more-labels.npy --out more.model
   hashbrook merge   digits.model more.model --out all.model
   hashbrook unlearn --model all.model --data gone.npy --labels gone-labels.npy --out all.model
+
+As a service, that learns while it answers:
+  hashbrook serve  --dir collection/ --listen 127.0.0.1:7878
+  hashbrook client http://127.0.0.1:7878 put --data x.npy --labels y.npy
+  hashbrook client http://127.0.0.1:7878 search --data queries.npy -k 10
 
 What it takes at other numbers:
   hashbrook size --items 1e9 --dim 128 --bits 64 --cores 16
@@ -112,6 +117,8 @@ pub enum Command {
     Index(index::Args),
     Search(search::Args),
     Dedup(dedup::Args),
+    Serve(Box<serve::Args>),
+    Client(client::Args),
     Eval(eval::Args),
     Compare(compare::Args),
     Reproduce(reproduce::Args),

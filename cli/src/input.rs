@@ -257,3 +257,9 @@ pub fn read_matrix(file: &str) -> Result<(Vec<f32>, usize)> {
     }
     Ok((values, reader.dim()))
 }
+
+/// The labels of each row, by name.
+pub fn label_texts(labels: &LabelList, names: &LabelNames) -> Vec<Vec<String>> {
+    let text = |&label: &u32| names.name(label).map_or_else(|| label.to_string(), str::to_owned);
+    labels.view().iter().map(|row| row.iter().map(text).collect()).collect()
+}

@@ -29,7 +29,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }
     match args.command {
-        Command::Demo(args) => commands::demo::run(&args),
+        Command::Demo(demo) => commands::demo::run(&demo, args.threads),
         Command::Split(args) => commands::split::run(&args),
         Command::Learn(args) => commands::learn::run(&args),
         Command::Merge(args) => commands::merge::run(&args),
@@ -42,6 +42,8 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Index(args) => commands::index::run(&args),
         Command::Search(args) => commands::search::run(&args),
         Command::Dedup(args) => commands::dedup::run(&args),
+        Command::Serve(serve) => commands::serve::run(&serve, args.threads),
+        Command::Client(args) => commands::client::run(&args),
         Command::Info(args) => commands::info::run(&args),
         Command::Size(args) => commands::size::run(&args),
         Command::Completions(args) => commands::completions(&args),

@@ -72,6 +72,7 @@ mod npy;
 mod npz;
 mod open;
 mod packed;
+mod payloads;
 mod purpose;
 mod reader;
 mod records;
@@ -91,6 +92,7 @@ pub use labels::{
 pub use npy::{NpyElement, NpyWriter};
 pub use open::first_line;
 pub use packed::{NpzArray, read_codes, read_id_texts, read_ids, read_ids_for, write_npz};
+pub use payloads::{read_payloads, table_columns};
 pub use reader::Reader;
 pub use spec::file_of;
 pub use split::{Queries, Split};

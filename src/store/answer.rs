@@ -83,7 +83,7 @@ pub struct Removed {
 }
 
 /// What a store holds and does, in numbers.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Stats {
     /// Items that are there.

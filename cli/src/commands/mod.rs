@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod client;
 pub mod compare;
 pub mod dedup;
 pub mod demo;
@@ -12,6 +13,7 @@ pub mod learn;
 pub mod merge;
 pub mod reproduce;
 pub mod search;
+pub mod serve;
 pub mod size;
 pub mod split;
 pub mod unlearn;
@@ -25,6 +27,25 @@ pub fn completions(args: &Completions) -> anyhow::Result<()> {
     clap_complete::generate(args.shell, &mut Args::command(), "hashbrook", &mut script);
     std::io::Write::write_all(&mut std::io::stdout(), &script)?;
     Ok(())
+}
+
+/// Gives a method the parameters of --set, each NAME=VALUE.
+pub fn set_parameters(method: &mut hashbrook::Method, sets: &[String]) -> anyhow::Result<()> {
+    for set in sets {
+        let (parameter, value) = set.split_once('=').ok_or_else(|| {
+            anyhow::anyhow!("--set takes NAME=VALUE, as in ridge=0.6, not {set:?}")
+        })?;
+        method.set(parameter.trim(), value.trim())?;
+    }
+    Ok(())
+}
+
+/// What --scale asks for; the parser lets nothing but `none` and `standard` through.
+pub fn scale_named(name: &str) -> hashbrook::Scale {
+    match name {
+        "standard" => hashbrook::Scale::Standard,
+        _ => hashbrook::Scale::None,
+    }
 }
 
 /// A method and all its parameters, as one flat table.

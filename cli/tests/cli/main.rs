@@ -11,6 +11,7 @@ mod models;
 mod package;
 mod reproduce;
 mod results;
+mod serve;
 mod size;
 mod support;
 mod tables;

@@ -13,6 +13,7 @@ mod ipc;
 mod numbers;
 mod packed;
 mod parquet;
+mod payloads;
 mod table;
 
 pub use codes::CodesWriter;

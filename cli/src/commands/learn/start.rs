@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use hashbrook::dataset::Reader;
 use hashbrook::{Center, Mean, Method, Model, Scale, Setup};
 use serde_json::Value;
 
 use super::{Args, notes};
+use crate::commands::{scale_named, set_parameters};
 use crate::input;
 
 /// A new model as the command line describes it, for vectors of `dim` dimensions; `total` of them,
@@ -99,19 +100,13 @@ fn method(args: &Args, base: Option<Method>) -> Result<Method> {
     for (parameter, value) in table {
         method.set_value(&parameter, value)?;
     }
-    for set in &args.set {
-        let (parameter, value) = set
-            .split_once('=')
-            .ok_or_else(|| anyhow!("--set takes NAME=VALUE, as in ridge=0.6, not {set:?}"))?;
-        method.set(parameter.trim(), value.trim())?;
-    }
+    set_parameters(&mut method, &args.set)?;
     Ok(method)
 }
 
 /// What --scale asks for; the parser lets nothing else through.
 fn scale(args: &Args) -> Option<Scale> {
-    let standard = |name: &str| if name == "standard" { Scale::Standard } else { Scale::None };
-    args.scale.as_deref().map(standard)
+    args.scale.as_deref().map(scale_named)
 }
 
 fn read_projection(file: &str, dim: usize, bits: usize) -> Result<Vec<f32>> {

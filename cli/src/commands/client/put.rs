@@ -1,0 +1,218 @@
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::ArgAction;
+use hashbrook::dataset::{Reader, read_payloads};
+use hashbrook::store::ItemId;
+use hashbrook::{Features, LabelNames};
+use serde_json::{Value, json};
+
+use super::http::{self, Service};
+use super::ids::{self, IdArgs};
+use super::stream;
+use crate::console::{self, plural};
+use crate::input;
+
+/// Puts items in, in the place of those with the same ids
+///
+/// Vectors are sent in requests of --batch rows; each is on the service's disk when the next is sent.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hashbrook client http://127.0.0.1:7878 put --data x.npy --labels y.npy --first-id 1000
+  hashbrook client http://127.0.0.1:7878 put --data a.parquet:vector --ids a.parquet:id \\
+                   --labels a.parquet:label --payloads a.parquet:info
+  hashbrook client http://127.0.0.1:7878 put --items items.json")]
+pub struct Args {
+    /// Vectors, one per row; several files are read one after the other
+    #[arg(long, value_name = "FILE", num_args = 1.., action = ArgAction::Append, required_unless_present = "items")]
+    data: Vec<String>,
+
+    /// Their labels: one per row, a 0/1 matrix of rows x labels, or text with the labels of a row
+    /// separated by commas
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, requires = "data")]
+    labels: Vec<String>,
+
+    /// Their ids: an array of whole numbers, a text with one on each line, or a column of a table
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, requires = "data")]
+    ids: Vec<String>,
+
+    /// The id of the first row, from which the others count on, where no --ids are given
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "ids")]
+    first_id: u64,
+
+    /// What is kept with each item: JSON, in a column of a Parquet or Arrow file
+    #[arg(long, value_name = "FILE:COLUMN", requires = "data")]
+    payloads: Option<String>,
+
+    /// Items in JSON, {\"items\": [{\"id\": 7, \"vector\": [...], \"labels\": [...], \"payload\": ...}]}, in
+    /// place of --data; - is the standard input
+    #[arg(long, value_name = "FILE.json", conflicts_with = "data")]
+    items: Option<String>,
+
+    /// How many rows are sent at a time
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..))]
+    batch: u32,
+
+    /// Wait until what was put in is learned
+    #[arg(long)]
+    wait: bool,
+
+    #[command(flatten)]
+    kind: IdArgs,
+}
+
+/// Bytes of vectors that are sent at a time, at most: services take 64 MB.
+const LARGEST: usize = 16 << 20;
+
+pub fn run(args: &Args, service: &Service, json: bool) -> Result<()> {
+    match &args.items {
+        Some(file) => put_json(args, service, file, json),
+        None => put_files(args, service, json),
+    }
+}
+
+fn put_json(args: &Args, service: &Service, file: &str, json: bool) -> Result<()> {
+    let body = match file {
+        "-" => {
+            let mut body = Vec::new();
+            std::io::Read::read_to_end(&mut std::io::stdin(), &mut body)?;
+            body
+        }
+        file => std::fs::read(file).with_context(|| format!("{file} cannot be read"))?,
+    };
+    let done = service.json("POST", path(args.wait), http::JSON, &body)?;
+    http::print(json, &done, || told(&done))
+}
+
+fn path(wait: bool) -> &'static str {
+    if wait { "/items?wait=learned" } else { "/items" }
+}
+
+fn told(done: &Value) -> String {
+    let number = |name: &str| done[name].as_u64().unwrap_or(0);
+    format!(
+        "{} put in, of which {} took the place of others",
+        plural(number("items"), "item"),
+        console::count(number("replaced"))
+    )
+}
+
+fn put_files(args: &Args, service: &Service, json: bool) -> Result<()> {
+    let mut reader = Reader::open_all(&args.data)?;
+    let total = input::count_rows(&args.data, &mut reader)?;
+    let shape = (total, reader.dim());
+    let mut names = LabelNames::new();
+    let labels = match args.labels.as_slice() {
+        [] => None,
+        files => Some(input::labels_for(files, &mut names, &args.data, shape)?),
+    };
+    let texts = labels.as_ref().map(|labels| input::label_texts(labels, &names));
+    let ids = match args.ids.as_slice() {
+        [] => None,
+        files => Some(args.kind.read(files)?),
+    };
+    let payloads = args.payloads.as_deref().map(read_payloads).transpose()?;
+    if let (Some(ids), Some(total)) = (&ids, total) {
+        ids::check_count(&args.ids, ids.len(), total)?;
+    }
+    let columns = Columns {
+        args,
+        ids,
+        labels: texts.unwrap_or_default(),
+        payloads: payloads.unwrap_or_default(),
+    };
+    let most = (LARGEST / (4 * reader.dim().max(1))).clamp(1, args.batch as usize);
+    let (mut sent, mut replaced, mut last) = (0, 0, Value::Null);
+    let mut sending = Duration::ZERO;
+    let bar = console::progress("putting", total);
+    while let Some(rows) = reader.next(most)? {
+        crate::interrupt::check()?;
+        let body = columns.encoded(rows, sent)?;
+        let clock = Instant::now();
+        last = service.json("POST", path(false), stream::KIND, &body)?;
+        sending += clock.elapsed();
+        replaced += last["replaced"].as_u64().unwrap_or(0);
+        sent += rows.len();
+        bar.inc(rows.len() as u64);
+    }
+    bar.finish_and_clear();
+    input::remark(reader.remarks());
+    if let Some(labels) = &labels {
+        input::check_labels_of_all(&args.labels, labels, &args.data, (sent, reader.dim()))?;
+    }
+    if args.wait {
+        wait_learned(service)?;
+    }
+    let unlearned = last["unlearned"].as_bool().unwrap_or(false);
+    let done = json!({"items": sent, "replaced": replaced, "unlearned": unlearned, "position": last["position"], "seconds": sending.as_secs_f64()});
+    http::print(json, &done, || {
+        let rate = sent as f64 / sending.as_secs_f64().max(1e-9);
+        format!(
+            "{}, in {}, {} a second",
+            told(&done),
+            console::seconds(sending),
+            console::count(rate as u64)
+        )
+    })
+}
+
+/// Waits until nothing is left to be learned.
+fn wait_learned(service: &Service) -> Result<()> {
+    loop {
+        let stats = service.get("/stats")?;
+        let learning = &stats["learning"];
+        if let Some(problem) = learning["problem"].as_str() {
+            bail!("learning stands still: {problem}");
+        }
+        if learning["behind_bytes"].as_u64().unwrap_or(0) == 0 {
+            return Ok(());
+        }
+        crate::interrupt::check()?;
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// What belongs to rows besides their vectors; labels and payloads may be none at all.
+struct Columns<'a> {
+    args: &'a Args,
+    ids: Option<Vec<ItemId>>,
+    labels: Vec<Vec<String>>,
+    payloads: Vec<Vec<u8>>,
+}
+
+impl Columns<'_> {
+    /// Rows from `start` on.
+    fn encoded(&self, rows: Features<'_>, start: usize) -> Result<Vec<u8>> {
+        let end = start + rows.len();
+        let args = self.args;
+        if !self.labels.is_empty() && end > self.labels.len() {
+            input::check_label_count(
+                &args.labels,
+                self.labels.len(),
+                &args.data,
+                (end, rows.dim()),
+            )?;
+        }
+        if !self.payloads.is_empty() && end > self.payloads.len() {
+            bail!(
+                "there are {} payloads for more rows; there must be one per row",
+                self.payloads.len()
+            );
+        }
+        let ids = match &self.ids {
+            Some(ids) if end > ids.len() => {
+                bail!("{} for more rows", plural(ids.len() as u64, "id"))
+            }
+            Some(ids) => ids[start..end].to_vec(),
+            None => {
+                let first = args.first_id.checked_add(end as u64).context("ids are too large")?;
+                (first - rows.len() as u64..first).map(ItemId::Number).collect()
+            }
+        };
+        let part = |whole: usize| if whole == 0 { 0..0 } else { start..end };
+        let labels = &self.labels[part(self.labels.len())];
+        let payloads = &self.payloads[part(self.payloads.len())];
+        stream::encoded(&ids, rows, labels, payloads)
+    }
+}

@@ -1,0 +1,121 @@
+//! What all requests share.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::http::{HeaderMap, StatusCode};
+use tokio::sync::Semaphore;
+
+use super::auth::{self, Scope, Tokens};
+use super::collection::Collection;
+use super::errors::Problem;
+use super::history::{Done, History};
+use super::limits::Limits;
+use super::metrics::Metrics;
+use super::routes::classes::Classes;
+
+/// Large bodies that are read at a time: each takes memory while it comes.
+const LARGE_BODIES: usize = 32;
+
+pub struct App {
+    pub collection: Collection,
+    pub limits: Limits,
+    pub metrics: Metrics,
+    pub history: History,
+    pub done: Done,
+    pub classes: Classes,
+    /// Where copies of the store go, if anywhere.
+    pub snapshots: Option<PathBuf>,
+    pub started: Instant,
+    /// One is taken by each request that takes more than a moment.
+    working: Arc<Semaphore>,
+    /// One is taken by each large body.
+    pub large_bodies: Semaphore,
+    /// Held by what goes over all items, one at a time.
+    pub over_all: Arc<Semaphore>,
+    tokens: Option<Tokens>,
+    stopping: AtomicBool,
+}
+
+impl App {
+    pub fn new(
+        collection: Collection,
+        tokens: Option<Tokens>,
+        limits: Limits,
+        snapshots: Option<PathBuf>,
+    ) -> App {
+        App {
+            collection,
+            metrics: Metrics::new(super::routes::all()),
+            history: History::default(),
+            done: Done::default(),
+            classes: Classes::default(),
+            snapshots,
+            started: Instant::now(),
+            working: Arc::new(Semaphore::new(limits.max_concurrent)),
+            large_bodies: Semaphore::new(LARGE_BODIES),
+            over_all: Arc::new(Semaphore::new(1)),
+            limits,
+            tokens,
+            stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// Fails for those who may not do this.
+    pub fn admit(&self, scope: Scope, headers: &HeaderMap) -> Result<(), Problem> {
+        match &self.tokens {
+            Some(tokens) => tokens.check(scope, headers),
+            None => auth::check_local(headers),
+        }
+    }
+
+    /// Says that no more requests are taken.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// Does at once what takes a moment.
+    pub fn quick<T>(&self, job: impl FnOnce(&App) -> Result<T, Problem>) -> Result<T, Problem> {
+        catch_unwind(AssertUnwindSafe(|| job(self))).unwrap_or_else(|_| Err(panicked()))
+    }
+
+    /// Does on a thread of its own what may take longer. If it takes longer than `time`, it goes on, and whoever
+    /// asked is told so.
+    pub async fn work<T: Send + 'static>(
+        self: &Arc<App>,
+        time: Option<Duration>,
+        job: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let Ok(permit) = self.working.clone().try_acquire_owned() else {
+            let most = self.limits.max_concurrent;
+            let message = format!("{most} requests are being worked on (--max-concurrent)");
+            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, message).retry_after(1));
+        };
+        let app = self.clone();
+        let task = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            job(&app)
+        });
+        let done = match time {
+            None => task.await,
+            Some(time) => tokio::time::timeout(time, task).await.map_err(|_| {
+                let seconds = time.as_secs_f64();
+                let message = format!("not done in {seconds} seconds; it goes on, and may yet be");
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(5)
+            })?,
+        };
+        done.unwrap_or_else(|_| Err(panicked()))
+    }
+}
+
+/// What clients are told of a defect of this program, whose own message is on the standard error.
+fn panicked() -> Problem {
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "an internal error; the service goes on")
+}

@@ -1,0 +1,173 @@
+//! Many items at once: npy and Arrow bodies, by the readers of files.
+
+use std::io::Write;
+
+use hashbrook::dataset::{
+    Reader, read_id_texts, read_ids, read_labels_for, read_payloads, table_columns,
+};
+use hashbrook::store::{IdKind, ItemId};
+use hashbrook::{Error, LabelNames};
+use serde::Deserialize;
+use tempfile::NamedTempFile;
+
+use super::super::errors::Problem;
+use super::super::limits::Limits;
+use super::Kind;
+use super::items::Items;
+use crate::input::{ROWS_AT_ONCE, label_texts};
+
+/// What comes with items in the query of the address.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
+    wait: Option<Wait>,
+    /// The id of the first row of an npy body; the others count on.
+    first_id: Option<u64>,
+    /// A label for all rows of an npy body.
+    label: Option<String>,
+    /// A label for each row of an npy body, separated by commas.
+    labels: Option<String>,
+}
+
+/// What is waited for, besides the disk.
+#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Wait {
+    Stored,
+    Learned,
+}
+
+impl Parameters {
+    pub fn waits_for_learning(&self) -> bool {
+        self.wait == Some(Wait::Learned)
+    }
+
+    /// Fails where something is said that belongs to other bodies.
+    pub fn check(&self, kind: Kind) -> Result<(), Problem> {
+        let of_npy = self.first_id.is_some() || self.label.is_some() || self.labels.is_some();
+        if kind != Kind::Npy && of_npy {
+            return Err(Problem::unprocessable(
+                "`first_id`, `label` and `labels` go with npy bodies; others have them inside",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A body as a file, which the readers take.
+fn file_of(bytes: &[u8]) -> Result<NamedTempFile, Problem> {
+    let io = |cause| Error::Io { path: std::env::temp_dir(), cause };
+    let mut file = NamedTempFile::new().map_err(io)?;
+    file.write_all(bytes).map_err(io)?;
+    Ok(file)
+}
+
+/// What is wrong with a body, without the name of the file that it was for a moment.
+fn of_body(error: Error) -> Problem {
+    match error {
+        Error::Malformed { problem, .. } => Problem::unprocessable(format!("the body {problem}")),
+        other => other.into(),
+    }
+}
+
+/// The rows of a file, with their dimension.
+fn vectors(spec: &str, limits: &Limits) -> Result<(Vec<f32>, usize), Problem> {
+    let mut reader = Reader::open(spec).map_err(of_body)?;
+    let dim = reader.dim();
+    limits.check_items(reader.rows().unwrap_or(0))?;
+    let mut values = Vec::new();
+    while let Some(rows) = reader.next(ROWS_AT_ONCE).map_err(of_body)? {
+        values.extend_from_slice(rows.values());
+        limits.check_items(values.len() / dim)?;
+    }
+    Ok((values, dim))
+}
+
+/// Vectors alone; ids are counted, and labels are in the parameters.
+pub fn npy(bytes: &[u8], parameters: &Parameters, limits: &Limits) -> Result<Items, Problem> {
+    if !bytes.starts_with(b"\x93NUMPY") {
+        return Err(Problem::unprocessable("the body does not begin as npy does"));
+    }
+    let Some(first) = parameters.first_id else {
+        return Err(Problem::unprocessable(
+            "`first_id` is missing: the id of the first row, from which the others count on",
+        ));
+    };
+    let file = file_of(bytes)?;
+    let (values, dim) = vectors(&file.path().to_string_lossy(), limits)?;
+    let rows = values.len() / dim.max(1);
+    if first.checked_add(rows as u64).is_none() {
+        return Err(Problem::unprocessable(format!("{rows} ids from {first} on are too large")));
+    }
+    let ids = (first..first + rows as u64).map(ItemId::Number).collect();
+    let text = |label: &str| match label.trim() {
+        "" => Vec::new(),
+        label => vec![label.to_owned()],
+    };
+    let labels = match (&parameters.label, &parameters.labels) {
+        (Some(_), Some(_)) => {
+            return Err(Problem::unprocessable(
+                "`label` is for all rows, `labels` for each: give one",
+            ));
+        }
+        (Some(label), None) => vec![text(label); rows],
+        (None, Some(labels)) => labels.split(',').map(text).collect(),
+        (None, None) => Vec::new(),
+    };
+    Ok(Items { ids, dim, values, labels, payloads: Vec::new() })
+}
+
+/// An Arrow stream with the columns `id`, `vector`, and, if there are any, `label` or `labels`, and `payload`.
+pub fn arrow(bytes: &[u8], ids: Option<IdKind>, limits: &Limits) -> Result<Items, Problem> {
+    if !bytes.starts_with(&[0xff; 4]) {
+        return Err(Problem::unprocessable("the body does not begin as an Arrow stream does"));
+    }
+    let file = file_of(bytes)?;
+    let path = file.path().to_string_lossy();
+    let columns = table_columns(&path).map_err(of_body)?.unwrap_or_default();
+    let known = ["id", "vector", "label", "labels", "payload"];
+    if let Some((name, _)) = columns.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+        let known = known.join(", ");
+        return Err(Problem::unprocessable(format!(
+            "unknown column {name:?}; there may be {known}"
+        )));
+    }
+    let kind_of = |name: &str| columns.iter().find(|(has, _)| has == name).map(|(_, kind)| kind);
+    let Some(id_kind) = kind_of("id") else {
+        return Err(Problem::unprocessable("there is no column \"id\""));
+    };
+    let (values, dim) = vectors(&format!("{path}:vector"), limits)?;
+    let rows = values.len() / dim.max(1);
+    let texts = ids.map_or(id_kind.contains("text"), |kind| kind == IdKind::Texts);
+    let spec = format!("{path}:id");
+    let ids = match texts {
+        true => read_id_texts(&[spec]).map(|ids| ids.into_iter().map(ItemId::Text).collect()),
+        false => read_ids(&spec).map(|ids| ids.into_iter().map(ItemId::Number).collect()),
+    };
+    let mut items = Items { ids: ids.map_err(of_body)?, dim, values, ..Items::default() };
+    for name in ["label", "labels"].into_iter().filter(|name| kind_of(name).is_some()) {
+        if !items.labels.is_empty() {
+            return Err(Problem::unprocessable(
+                "there are columns \"label\" and \"labels\": give one",
+            ));
+        }
+        let mut names = LabelNames::new();
+        let read = read_labels_for(&[format!("{path}:{name}")], &mut names, Some(rows));
+        items.labels = label_texts(&read.map_err(of_body)?.labels, &names);
+    }
+    if kind_of("payload").is_some() {
+        items.payloads = read_payloads(&format!("{path}:payload")).map_err(of_body)?;
+        check_json(&items.payloads)?;
+    }
+    Ok(items)
+}
+
+/// Payloads are JSON here, as those of items in JSON are.
+fn check_json(payloads: &[Vec<u8>]) -> Result<(), Problem> {
+    for (row, payload) in payloads.iter().enumerate().filter(|(_, payload)| !payload.is_empty()) {
+        if serde_json::from_slice::<serde::de::IgnoredAny>(payload).is_err() {
+            return Err(Problem::unprocessable(format!("the payload of row {row} is no JSON")));
+        }
+    }
+    Ok(())
+}

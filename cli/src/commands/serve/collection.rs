@@ -1,0 +1,214 @@
+//! The store that is served, which the first items make if it is not there.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use anyhow::{Result, bail};
+use clap::ArgAction;
+use hashbrook::store::{Description, IdKind, ItemId, Settings, VectorPrecision};
+use hashbrook::{Error, Method, Store};
+
+use super::errors::Problem;
+use crate::commands::{scale_named, set_parameters};
+use crate::console::{count, plural};
+
+/// What a new collection is made of. Options that are given must fit a collection that is there.
+#[derive(Clone, clap::Args)]
+#[command(next_help_heading = "A new collection")]
+pub struct Plan {
+    /// The method that it learns by [default: brook]
+    #[arg(long, value_name = "NAME")]
+    method: Option<String>,
+
+    /// Sets a parameter of the method; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", action = ArgAction::Append)]
+    set: Vec<String>,
+
+    /// The length of the codes, 1 to 1024 [default: 64]
+    #[arg(long, value_name = "N")]
+    bits: Option<usize>,
+
+    /// The dimension of the vectors [default: that of the first]
+    #[arg(long, value_name = "N")]
+    dim: Option<usize>,
+
+    /// The random start [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// How vectors are kept: 4 bytes a number, or 2 [default: f32]
+    #[arg(long, value_name = "f32|f16", value_parser = ["f32", "f16"])]
+    precision: Option<String>,
+
+    /// Whether to divide each column by its deviation in the first rows [default: none]
+    #[arg(long, value_name = "none|standard", value_parser = ["none", "standard"])]
+    scale: Option<String>,
+
+    /// How many of the first rows fix what is fixed before learning [default: as the method asks for]
+    #[arg(long, value_name = "N")]
+    warmup: Option<usize>,
+}
+
+impl Plan {
+    /// A collection for vectors of a dimension and ids of a kind.
+    fn description(&self, dim: usize, ids: IdKind) -> Result<Description> {
+        let mut method = Method::named(self.method.as_deref().unwrap_or("brook"))?;
+        set_parameters(&mut method, &self.set)?;
+        let mut made = Description::new(method, self.dim.unwrap_or(dim), self.bits.unwrap_or(64));
+        made.ids = ids;
+        made.seed = self.seed.unwrap_or(made.seed);
+        made.precision = self.precision().unwrap_or(made.precision);
+        made.scale = self.scale.as_deref().map_or(made.scale, scale_named);
+        made.warmup = self.warmup.or(made.warmup);
+        Ok(made)
+    }
+
+    /// What --precision asks for; the parser lets nothing else through.
+    fn precision(&self) -> Option<VectorPrecision> {
+        let named = |name: &str| match name {
+            "f16" => VectorPrecision::F16,
+            _ => VectorPrecision::F32,
+        };
+        self.precision.as_deref().map(named)
+    }
+
+    /// Fails if no collection could be made so, whatever comes.
+    fn check_possible(&self) -> Result<()> {
+        self.description(1, IdKind::Numbers)?.start()?;
+        Ok(())
+    }
+
+    /// Fails if a collection that is there is made of something else.
+    fn check(&self, has: &Description) -> Result<()> {
+        fn same<T: PartialEq + std::fmt::Debug>(
+            name: &str,
+            asked: Option<T>,
+            has: T,
+        ) -> Result<()> {
+            match asked {
+                Some(asked) if asked != has => bail!(
+                    "--{name} is {asked:?}, but the collection has {has:?}, for good; leave the option \
+                     out, or serve another folder"
+                ),
+                _ => Ok(()),
+            }
+        }
+        same("method", self.method.as_deref(), has.method.name())?;
+        same("bits", self.bits, has.bits)?;
+        same("dim", self.dim, has.dim)?;
+        same("seed", self.seed, has.seed)?;
+        same("precision", self.precision(), has.precision)?;
+        same("scale", self.scale.as_deref().map(scale_named), has.scale)?;
+        same("warmup", self.warmup.map(Some), has.warmup)?;
+        let mut method = has.method.clone();
+        set_parameters(&mut method, &self.set)?;
+        if method != has.method {
+            bail!(
+                "the collection has other parameters of {} than those of --set, for good",
+                has.method.name()
+            );
+        }
+        Ok(())
+    }
+}
+
+/// A folder with a store, or one in which the first items will make it.
+pub struct Collection {
+    dir: PathBuf,
+    plan: Plan,
+    settings: Settings,
+    store: OnceLock<Store>,
+    /// Held by whoever makes the store.
+    making: Mutex<()>,
+}
+
+impl Collection {
+    pub fn open(dir: &Path, plan: Plan, settings: Settings) -> Result<Collection> {
+        let store = OnceLock::new();
+        if Store::exists(dir) {
+            let opened = Store::open(dir, settings.clone())?;
+            plan.check(opened.description())?;
+            let _ = store.set(opened);
+        } else {
+            plan.check_possible()?;
+            let entries = dir.read_dir();
+            if entries.is_ok_and(|mut entries| entries.next().is_some()) {
+                return Err(Error::NotEmpty(dir.to_path_buf()).into());
+            }
+        }
+        Ok(Collection { dir: dir.to_path_buf(), plan, settings, store, making: Mutex::new(()) })
+    }
+
+    /// The store, if it is there yet.
+    pub fn store(&self) -> Option<&Store> {
+        self.store.get()
+    }
+
+    /// The store; if there is none, one for such items is made.
+    pub fn store_for(&self, dim: usize, ids: &[ItemId]) -> Result<&Store, Problem> {
+        if let Some(store) = self.store.get() {
+            return Ok(store);
+        }
+        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = self.store.get() {
+            return Ok(store);
+        }
+        let kind = one_kind(ids)?;
+        let made = self.plan.description(dim, kind);
+        let made = made.map_err(|error| Problem::unprocessable(format!("{error:#}")))?;
+        if made.dim != dim {
+            return Err(Error::Dimension { expected: made.dim, found: dim }.into());
+        }
+        let store = Store::create(&self.dir, &made, self.settings.clone())?;
+        Ok(self.store.get_or_init(|| store))
+    }
+
+    /// Ends the store, if there is one.
+    pub fn close(self) -> Result<()> {
+        match self.store.into_inner() {
+            Some(store) => Ok(store.close()?),
+            None => Ok(()),
+        }
+    }
+
+    /// What was opened, for people.
+    pub fn described(&self) -> String {
+        let dir = self.dir.display();
+        let Some(store) = self.store() else {
+            return format!("{dir}: no collection yet; the first items make it");
+        };
+        let (made, stats) = (store.description(), store.stats());
+        let problem = stats.learning.problem.map_or(String::new(), |why| format!("; {why}"));
+        format!(
+            "{dir}: {} of {}, {} by {}, version {}, {} learned{problem}",
+            plural(stats.items as u64, "item"),
+            plural(made.dim as u64, "dimension"),
+            plural(made.bits as u64, "bit"),
+            made.method.name(),
+            stats.version,
+            count(stats.learning.rows),
+        )
+    }
+}
+
+/// The kind of some ids, which must all be of one and different: what fails should make no store.
+fn one_kind(ids: &[ItemId]) -> Result<IdKind, Problem> {
+    let Some(first) = ids.first() else {
+        return Err(Problem::unprocessable("no items; the first make the collection"));
+    };
+    let is_text = |id: &ItemId| matches!(id, ItemId::Text(_));
+    if let Some(other) = ids.iter().find(|id| is_text(id) != is_text(first)) {
+        return Err(Problem::unprocessable(format!(
+            "the ids {first} and {other} are a number and a text; a collection has ids of one kind"
+        )));
+    }
+    let mut sorted: Vec<&ItemId> = ids.iter().collect();
+    sorted.sort_unstable();
+    if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Problem::unprocessable(format!(
+            "id {} is given more than once; nothing was changed",
+            twice[0]
+        )));
+    }
+    Ok(if is_text(first) { IdKind::Texts } else { IdKind::Numbers })
+}

@@ -1,0 +1,111 @@
+//! What went wrong, as clients are told: always `{"error": {"status": ..., "message": ...}}`.
+
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use hashbrook::{Error, ErrorKind};
+use serde_json::json;
+
+use super::body::json_response;
+use crate::console;
+
+/// A request that failed.
+#[derive(Debug)]
+pub struct Problem {
+    status: StatusCode,
+    message: String,
+    /// Seconds after which it may be tried again.
+    retry_after: Option<u32>,
+}
+
+impl Problem {
+    pub fn new(status: StatusCode, message: impl Into<String>) -> Problem {
+        Problem { status, message: message.into(), retry_after: None }
+    }
+
+    /// What was sent cannot be used.
+    pub fn unprocessable(message: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message)
+    }
+
+    pub fn not_found(message: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, message)
+    }
+
+    pub fn conflict(message: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::CONFLICT, message)
+    }
+
+    /// There is nothing yet that could be done this with.
+    pub fn nothing_yet() -> Problem {
+        Problem::conflict("nothing was put in yet; the first POST /items makes the collection")
+    }
+
+    /// It can be tried again after some seconds.
+    pub fn retry_after(mut self, seconds: u32) -> Problem {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    /// The same failure, with what it was about said first.
+    pub fn of(mut self, what: impl std::fmt::Display) -> Problem {
+        self.message = format!("{what}: {}", self.message);
+        self
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Problem {
+        let status = match error.kind() {
+            ErrorKind::BadInput => StatusCode::UNPROCESSABLE_ENTITY,
+            ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            ErrorKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            ErrorKind::NoSpace => StatusCode::INSUFFICIENT_STORAGE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        // A file that is not there is nothing that was asked for, except for items.
+        let status = match (&error, status) {
+            (Error::Io { .. }, StatusCode::NOT_FOUND) => StatusCode::INTERNAL_SERVER_ERROR,
+            (_, status) => status,
+        };
+        let retry_after = (status == StatusCode::SERVICE_UNAVAILABLE).then_some(1);
+        Problem { status, message: error.to_string(), retry_after }
+    }
+}
+
+impl From<QueryRejection> for Problem {
+    fn from(rejection: QueryRejection) -> Problem {
+        Problem::unprocessable(rejection.body_text())
+    }
+}
+
+impl From<PathRejection> for Problem {
+    fn from(rejection: PathRejection) -> Problem {
+        Problem::unprocessable(rejection.body_text())
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        // Whoever runs the service should see what clients can do nothing about.
+        if self.status == StatusCode::INTERNAL_SERVER_ERROR {
+            console::note(&self.message);
+        }
+        let body = json!({"error": {"status": self.status.as_u16(), "message": self.message}});
+        let mut response = json_response(self.status, body.to_string());
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            let bearer = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);
+        }
+        response
+    }
+}

@@ -1,0 +1,29 @@
+//! What is done before and after every request: who may ask, and how long it took.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::app::App;
+use super::auth::Scope;
+
+/// A route: its place among all, and what it takes.
+#[derive(Clone)]
+pub struct Guarded {
+    pub app: Arc<App>,
+    pub at: usize,
+    pub scope: Scope,
+}
+
+pub async fn guard(State(route): State<Guarded>, request: Request, next: Next) -> Response {
+    let start = Instant::now();
+    let response = match route.app.admit(route.scope, request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    };
+    route.app.metrics.record(route.at, response.status(), start.elapsed());
+    response
+}

@@ -1,0 +1,176 @@
+//! Counts and times of requests, and the store's numbers, as Prometheus reads them.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use hashbrook::store::Stats;
+
+use super::routes::Route;
+
+/// Upper bounds of times, in microseconds.
+const BOUNDS: [u64; 16] = [
+    50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
+    1_000_000, 5_000_000, 30_000_000,
+];
+
+/// Statuses are from 100 to 599.
+const STATUSES: usize = 500;
+
+/// All requests since the start.
+pub struct Metrics(Vec<OfRoute>);
+
+struct OfRoute {
+    route: Route,
+    /// How many took up to each of the bounds and more than the one before, and how many took longer.
+    times: [AtomicU64; BOUNDS.len() + 1],
+    nanoseconds: AtomicU64,
+    statuses: Vec<AtomicU64>,
+}
+
+impl Metrics {
+    pub fn new(routes: Vec<Route>) -> Metrics {
+        let of_route = |route| OfRoute {
+            route,
+            times: Default::default(),
+            nanoseconds: AtomicU64::new(0),
+            statuses: (0..STATUSES).map(|_| AtomicU64::new(0)).collect(),
+        };
+        Metrics(routes.into_iter().map(of_route).collect())
+    }
+
+    /// Takes note of a request.
+    pub fn record(&self, at: usize, status: StatusCode, time: Duration) {
+        let Some(of_route) = self.0.get(at) else { return };
+        let micros = time.as_micros() as u64;
+        let bucket = BOUNDS.partition_point(|&bound| bound < micros);
+        of_route.times[bucket].fetch_add(1, Relaxed);
+        of_route.nanoseconds.fetch_add(time.as_nanos() as u64, Relaxed);
+        if let Some(count) = of_route.statuses.get(usize::from(status.as_u16()) - 100) {
+            count.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// How many requests there were, of routes that take a token: looking at the service does not count.
+    pub fn requests(&self) -> u64 {
+        let counted = self.0.iter().filter(|of_route| of_route.route.is_counted);
+        counted.flat_map(|of_route| &of_route.times).map(|count| count.load(Relaxed)).sum()
+    }
+
+    /// All of it as text, with the numbers of the store and how long the service has run.
+    pub fn text(&self, stats: &Stats, uptime: Duration) -> String {
+        let mut text = String::new();
+        self.write_requests(&mut text);
+        self.write_times(&mut text);
+        let learning = &stats.learning;
+        let renewal = &stats.renewal;
+        let gauges: [(&str, &str, Option<f64>); 15] = [
+            ("uptime_seconds", "Seconds since the start", Some(uptime.as_secs_f64())),
+            ("items", "Items in the collection", Some(stats.items as f64)),
+            (
+                "version",
+                "Version of the function that the codes are of",
+                Some(stats.version as f64),
+            ),
+            ("labels", "Labels that any item ever had", Some(stats.labels as f64)),
+            ("journal_bytes", "Bytes of the journal", Some(stats.journal_bytes as f64)),
+            (
+                "dead_bytes",
+                "Bytes of the journal that no item needs",
+                Some(stats.dead_bytes as f64),
+            ),
+            ("learned_rows", "Rows learned, less those taken back", Some(learning.rows as f64)),
+            (
+                "learning_behind_bytes",
+                "Bytes of the journal to be learned",
+                Some(learning.behind_bytes as f64),
+            ),
+            (
+                "learning_stopped",
+                "1 if learning stands still",
+                Some(f64::from(u8::from(learning.problem.is_some()))),
+            ),
+            ("renewals", "How many times all codes were made anew", Some(renewal.done as f64)),
+            (
+                "renewal_lag_rows",
+                "Rows learned that the codes know nothing of",
+                Some(renewal.lag_rows as f64),
+            ),
+            ("renewal_progress", "Share of the items that has new codes", renewal.progress),
+            ("renewal_would_flip", "Share of the bits that would change", renewal.would_flip),
+            ("renewal_flipped", "Share of the bits that the last renewal changed", renewal.flipped),
+            (
+                "precision_at_10",
+                "Share of the ten nearest with a label of the query's",
+                stats.quality.precision_at_10,
+            ),
+        ];
+        for (name, help, value) in gauges {
+            let Some(value) = value else { continue };
+            let _ = writeln!(
+                text,
+                "# HELP hashbrook_{name} {help}\n# TYPE hashbrook_{name} gauge\nhashbrook_{name} {value}"
+            );
+        }
+        text
+    }
+
+    fn write_requests(&self, text: &mut String) {
+        text.push_str(
+            "# HELP hashbrook_requests_total Requests\n# TYPE hashbrook_requests_total counter\n",
+        );
+        for OfRoute { route, statuses, .. } in &self.0 {
+            for (status, count) in statuses.iter().enumerate() {
+                let count = count.load(Relaxed);
+                if count > 0 {
+                    let (method, path, status) = (route.method, route.path, status + 100);
+                    let _ = writeln!(
+                        text,
+                        "hashbrook_requests_total{{method=\"{method}\",route=\"{path}\",status=\"{status}\"}} {count}"
+                    );
+                }
+            }
+        }
+    }
+
+    fn write_times(&self, text: &mut String) {
+        const NAME: &str = "hashbrook_request_seconds";
+        let _ = writeln!(text, "# HELP {NAME} How long requests took\n# TYPE {NAME} histogram");
+        for OfRoute { route, times, nanoseconds, .. } in &self.0 {
+            let labels = format!("method=\"{}\",route=\"{}\"", route.method, route.path);
+            let mut total = 0;
+            for (at, count) in times.iter().enumerate() {
+                total += count.load(Relaxed);
+                let bound = BOUNDS.get(at).map(|&micros| (micros as f64 / 1e6).to_string());
+                let bound = bound.unwrap_or("+Inf".to_owned());
+                let _ = writeln!(text, "{NAME}_bucket{{{labels},le=\"{bound}\"}} {total}");
+            }
+            let sum = nanoseconds.load(Relaxed) as f64 / 1e9;
+            let _ =
+                writeln!(text, "{NAME}_sum{{{labels}}} {sum}\n{NAME}_count{{{labels}}} {total}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_counted_up_to_each_bound() {
+        let metrics = Metrics::new(super::super::routes::all());
+        for micros in [10, 50, 51, 40_000_000] {
+            metrics.record(0, StatusCode::OK, Duration::from_micros(micros));
+        }
+        metrics.record(0, StatusCode::NOT_FOUND, Duration::from_micros(10));
+        let text = metrics.text(&Stats::default(), Duration::from_secs(2));
+        let has = |end: &str| text.lines().any(|line| line.ends_with(end));
+        assert!(
+            has("le=\"0.00005\"} 3") && has("le=\"0.0001\"} 4") && has("le=\"+Inf\"} 5"),
+            "{text}"
+        );
+        assert!(has("status=\"200\"} 4") && has("status=\"404\"} 1") && has("hashbrook_items 0"));
+        assert!(!text.contains("precision_at_10"), "what is not known is not said");
+    }
+}

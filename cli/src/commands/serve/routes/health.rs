@@ -1,0 +1,34 @@
+//! Whether the service runs, for machines that watch it.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde_json::json;
+
+use super::super::app::App;
+use super::super::body::answer;
+use super::super::errors::Problem;
+
+pub async fn alive() -> Result<Response, Problem> {
+    answer(&json!({"status": "ok"}))
+}
+
+pub async fn ready(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    match app.is_stopping() {
+        true => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")),
+        false => answer(&json!({"status": "ready"})),
+    }
+}
+
+pub async fn metrics(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    let text = app.quick(|app| {
+        let stats = app.collection.store().map(|store| store.stats()).unwrap_or_default();
+        Ok(app.metrics.text(&stats, app.started.elapsed()))
+    })?;
+    let mut response = Response::new(text.into());
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    Ok(response)
+}

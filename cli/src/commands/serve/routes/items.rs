@@ -1,0 +1,222 @@
+//! Items: put in, given back, labelled, removed.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use axum::body::Body;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use hashbrook::Store;
+use hashbrook::store::{ItemId, Reader, StoredItem};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::super::app::App;
+use super::super::body::items::Items;
+use super::super::body::json::{Id, Names, id_of_kind, payload};
+use super::super::body::{self, Kind, answer, bulk, parse};
+use super::super::errors::Problem;
+use super::super::hex;
+
+/// The ids of a page, if it is not said how many.
+const PAGE: usize = 100;
+
+/// Whole items, which are read from the disk, on a page at most.
+const FULL_PAGE: usize = 1000;
+
+pub async fn put(
+    State(app): State<Arc<App>>,
+    parameters: Result<Query<bulk::Parameters>, QueryRejection>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let Query(parameters) = parameters?;
+    let kind = body::kind(&headers)?;
+    parameters.check(kind)?;
+    let bytes = body::read(&app, body).await?;
+    let done = app.work(Some(app.limits.timeout), move |app| {
+        let items = match kind {
+            Kind::Json => Items::from_json(&bytes, &app.limits)?,
+            Kind::Npy => bulk::npy(&bytes, &parameters, &app.limits)?,
+            Kind::Arrow => {
+                let ids = app.collection.store().map(|store| store.description().ids);
+                bulk::arrow(&bytes, ids, &app.limits)?
+            }
+        };
+        drop(bytes);
+        items.features()?;
+        let store = app.collection.store_for(items.dim, &items.ids)?;
+        let done = items.put(store)?;
+        app.done.puts.fetch_add(done.items as u64, Relaxed);
+        if parameters.waits_for_learning() {
+            store.wait_learned(done.position)?;
+        }
+        Ok(done)
+    });
+    answer(&done.await?)
+}
+
+/// An item as it is put in, with its code.
+#[derive(Serialize)]
+struct Given {
+    id: ItemId,
+    vector: Vec<f32>,
+    labels: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<Box<RawValue>>,
+    code: String,
+    version: u64,
+}
+
+impl Given {
+    fn new(item: StoredItem, bits: usize) -> Given {
+        let code = hex::encode(&item.code, bits);
+        let StoredItem { id, vector, labels, version, .. } = item;
+        Given { id, vector, labels, payload: payload(item.payload), code, version }
+    }
+}
+
+fn no_item(id: impl std::fmt::Display) -> Problem {
+    Problem::not_found(format!("there is no item {id}"))
+}
+
+pub async fn get(
+    State(app): State<Arc<App>>,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, Problem> {
+    let Path(id) = path?;
+    app.quick(|app| {
+        let Some(store) = app.collection.store() else { return Err(no_item(id)) };
+        let id = id_of_kind(&id, store.description().ids)?;
+        let item = store.get(&id)?.ok_or_else(|| no_item(id))?;
+        answer(&Given::new(item, store.description().bits))
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    after: Option<String>,
+    limit: Option<usize>,
+    #[serde(default)]
+    full: bool,
+}
+
+pub async fn list(
+    State(app): State<Arc<App>>,
+    page: Result<Query<Page>, QueryRejection>,
+) -> Result<Response, Problem> {
+    let Query(page) = page?;
+    let most = if page.full { FULL_PAGE } else { app.limits.max_batch };
+    let limit = page.limit.unwrap_or(PAGE.min(most));
+    if limit > most {
+        let message = format!("limit: {limit} is more than the {most} that are given at once");
+        return Err(Problem::unprocessable(message));
+    }
+    let list = app.work(Some(app.limits.timeout), move |app| {
+        let Some(store) = app.collection.store() else {
+            return answer(&json!({"ids": [], "next": null}));
+        };
+        let after = page.after.map(|id| id_of_kind(&id, store.description().ids)).transpose()?;
+        let reader = store.reader();
+        let ids = reader.ids(after.as_ref(), limit)?;
+        let next = if ids.len() < limit { None } else { ids.last() };
+        match page.full {
+            false => answer(&json!({"ids": ids, "next": next})),
+            true => {
+                let items = whole_items(store, &reader, &ids)?;
+                answer(&Whole { items, next })
+            }
+        }
+    });
+    list.await
+}
+
+#[derive(Serialize)]
+struct Whole<'a> {
+    items: Vec<Given>,
+    next: Option<&'a ItemId>,
+}
+
+fn whole_items(store: &Store, reader: &Reader, ids: &[ItemId]) -> Result<Vec<Given>, Problem> {
+    let bits = store.description().bits;
+    let mut items = Vec::with_capacity(ids.len());
+    for id in ids {
+        items.extend(reader.get(id)?.map(|item| Given::new(item, bits)));
+    }
+    Ok(items)
+}
+
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, Problem> {
+    let Path(id) = path?;
+    let done = app.work(Some(app.limits.timeout), move |app| {
+        let Some(store) = app.collection.store() else { return Err(no_item(id)) };
+        let id = id_of_kind(&id, store.description().ids)?;
+        let done = store.remove(std::slice::from_ref(&id))?;
+        if done.removed == 0 { Err(no_item(id)) } else { Ok(done) }
+    });
+    answer(&done.await?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ids {
+    ids: Vec<Id>,
+}
+
+pub async fn remove(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let bytes = body::read_json(&app, &headers, body).await?;
+    let done = app.work(Some(app.limits.timeout), move |app| {
+        let Ids { ids } = parse(&bytes)?;
+        app.limits.check_items(ids.len())?;
+        let ids: Vec<ItemId> = ids.into_iter().map(|Id(id)| id).collect();
+        match app.collection.store() {
+            Some(store) => answer(&store.remove(&ids)?),
+            None => answer(&json!({"removed": 0, "unlearned": false, "position": 0})),
+        }
+    });
+    done.await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Labelled {
+    items: Vec<LabelledItem>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LabelledItem {
+    id: Id,
+    labels: Names,
+}
+
+pub async fn label(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let bytes = body::read_json(&app, &headers, body).await?;
+    let done = app.work(Some(app.limits.timeout), move |app| {
+        let Labelled { items } = parse(&bytes)?;
+        app.limits.check_items(items.len())?;
+        let Some(first) = items.first() else {
+            return Err(Problem::unprocessable("there are no items"));
+        };
+        let Some(store) = app.collection.store() else { return Err(no_item(&first.id.0)) };
+        let (ids, labels): (Vec<ItemId>, Vec<Vec<String>>) =
+            items.into_iter().map(|item| (item.id.0, item.labels.0)).unzip();
+        Ok(store.label(&ids, &labels)?)
+    });
+    answer(&done.await?)
+}

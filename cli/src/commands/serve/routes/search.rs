@@ -1,0 +1,130 @@
+//! Search: the nearest, or all within a distance.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use hashbrook::store::{Answer, Found, ItemId, Reader};
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::super::app::App;
+use super::super::body::json::payload;
+use super::super::body::query::{Asked, Reach, Written};
+use super::super::body::{self, answer, parse};
+use super::super::errors::Problem;
+
+/// Payloads are read from the disk one by one: so many at most.
+const PAYLOADS: usize = 1000;
+
+pub async fn nearest(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    search(app, headers, body, false).await
+}
+
+pub async fn within(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    search(app, headers, body, true).await
+}
+
+async fn search(
+    app: Arc<App>,
+    headers: HeaderMap,
+    body: Body,
+    within: bool,
+) -> Result<Response, Problem> {
+    let bytes = body::read_json(&app, &headers, body).await?;
+    let asked = parse::<Written>(&bytes)?.read(within, &app.limits)?;
+    // A thread of its own costs more than a small search.
+    match asked.is_small() {
+        true => app.quick(|app| found(app, asked)),
+        false => app.work(Some(app.limits.timeout), |app| found(app, asked)).await,
+    }
+}
+
+fn found(app: &App, mut asked: Asked) -> Result<Response, Problem> {
+    let Some(store) = app.collection.store() else { return nothing(&asked) };
+    let gathered = asked.gathered(store.description())?;
+    let reader = store.reader();
+    let found = match asked.reach {
+        Reach::Nearest(k) => reader.search(gathered.queries()?, k, &asked.search)?,
+        Reach::Within(radius) => reader.within(gathered.queries()?, radius, &asked.search)?,
+    };
+    app.done.searches.fetch_add(found.results.len() as u64, Relaxed);
+    let most = if asked.payloads { PAYLOADS } else { app.limits.max_k };
+    let longest = found.results.iter().map(Vec::len).max().unwrap_or(0);
+    if longest > most && matches!(asked.reach, Reach::Within(_)) {
+        return Err(Problem::unprocessable(format!(
+            "{longest} items are within this radius of a query, and up to {most} are given; ask for a \
+             smaller radius"
+        )));
+    }
+    match asked.payloads {
+        false => answered(&found, asked.single),
+        true => with_payloads(&reader, found, asked.single),
+    }
+}
+
+/// Before the first items there is nothing to be found.
+fn nothing(asked: &Asked) -> Result<Response, Problem> {
+    match asked.single {
+        true => answer(&json!({"version": 0, "results": []})),
+        false => answer(&json!({"version": 0, "results": vec![[0; 0]; asked.len()]})),
+    }
+}
+
+#[derive(Serialize)]
+struct One<'a, T> {
+    version: u64,
+    results: &'a [T],
+}
+
+fn answered(found: &Answer, single: bool) -> Result<Response, Problem> {
+    match found.results.first().filter(|_| single) {
+        Some(results) => answer(&One { version: found.version, results }),
+        None => answer(found),
+    }
+}
+
+#[derive(Serialize)]
+struct FoundWhole {
+    id: ItemId,
+    distance: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cosine: Option<f32>,
+    labels: Vec<String>,
+    payload: Option<Box<RawValue>>,
+}
+
+fn with_payloads(reader: &Reader, found: Answer, single: bool) -> Result<Response, Problem> {
+    let total: usize = found.results.iter().map(Vec::len).sum();
+    if total > PAYLOADS {
+        return Err(Problem::unprocessable(format!(
+            "{total} results would be given with their payloads, and up to {PAYLOADS} are; ask for fewer"
+        )));
+    }
+    let whole = |found: Found| {
+        let item = reader.get(&found.id)?;
+        let Found { id, distance, cosine, labels, .. } = found;
+        let payload = item.and_then(|item| payload(item.payload));
+        Ok(FoundWhole { id, distance, cosine, labels, payload })
+    };
+    let version = found.version;
+    let of_query = |found: Vec<Found>| found.into_iter().map(whole).collect::<Result<_, Problem>>();
+    let results = found.results.into_iter().map(of_query);
+    let results = results.collect::<Result<Vec<Vec<FoundWhole>>, Problem>>()?;
+    match results.first().filter(|_| single) {
+        Some(results) => answer(&One { version, results }),
+        None => answer(&One { version, results: &results }),
+    }
+}

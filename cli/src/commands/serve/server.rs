@@ -1,0 +1,136 @@
+//! Connections: taken, served, and ended in good order.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use super::app::App;
+use super::{history, routes};
+use crate::{console, interrupt};
+
+/// Serves, calls `begun` with the address once it listens, and goes on until the program is told to stop; then finishes what was begun, and closes the store.
+pub fn run(
+    app: Arc<App>,
+    addresses: &[SocketAddr],
+    tls: Option<TlsAcceptor>,
+    threads: Option<u16>,
+    begun: impl FnOnce(&Arc<App>, &str) -> Result<()>,
+) -> Result<()> {
+    allow_many_files();
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    if let Some(threads) = threads {
+        runtime.worker_threads(threads.into());
+    }
+    // Some more than requests may take, for what the service does by itself.
+    runtime.max_blocking_threads(app.limits.max_concurrent + 8).enable_io().enable_time();
+    let runtime = runtime.build().context("threads cannot be started")?;
+    let served = runtime.block_on(serve(&app, addresses, tls, begun));
+    // What still runs is given a little time: nothing that was acknowledged is lost if it is not enough.
+    runtime.shutdown_timeout(app.limits.timeout);
+    served?;
+    match Arc::into_inner(app) {
+        Some(app) => app.collection.close(),
+        None => Ok(()),
+    }
+}
+
+async fn serve(
+    app: &Arc<App>,
+    addresses: &[SocketAddr],
+    tls: Option<TlsAcceptor>,
+    begun: impl FnOnce(&Arc<App>, &str) -> Result<()>,
+) -> Result<()> {
+    let listener = TcpListener::bind(addresses).await;
+    let listener = listener.with_context(|| format!("{} cannot be listened on", addresses[0]))?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    begun(app, &format!("{scheme}://{}", listener.local_addr()?))?;
+    let router = routes::router(app);
+    tokio::spawn(history::keep(Arc::downgrade(app)));
+    let connections = GracefulShutdown::new();
+    let limit = app.limits.timeout;
+    let mut interrupted = std::pin::pin!(interrupted());
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut interrupted => break,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let connection =
+                    connection(stream, tls.clone(), router.clone(), limit, connections.watcher());
+                tokio::spawn(connection);
+            }
+            // Too many open files, or a client that left again: those that are connected go on.
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+    drop(listener);
+    app.stop();
+    console::note("stopping: requests that were begun are finished");
+    let _ = tokio::time::timeout(limit, connections.shutdown()).await;
+    Ok(())
+}
+
+/// Ends when the program is told to stop.
+async fn interrupted() {
+    while !interrupt::happened() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    limit: Duration,
+    watcher: Watcher,
+) {
+    let _ = stream.set_nodelay(true);
+    match tls {
+        None => requests(stream, router, limit, watcher).await,
+        Some(tls) => {
+            // Whoever does not finish the handshake in time is no client.
+            if let Ok(Ok(stream)) = tokio::time::timeout(limit, tls.accept(stream)).await {
+                requests(stream, router, limit, watcher).await;
+            }
+        }
+    }
+}
+
+/// Answers the requests of a connection.
+async fn requests(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    limit: Duration,
+    watcher: Watcher,
+) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limit)
+        // Who has said all may still listen.
+        .half_close(true)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    // What goes wrong with a connection concerns nobody but its client.
+    let _ = watcher.watch(connection).await;
+}
+
+/// Raises how many files this process may have open, as connections are files, to what it may be raised to.
+fn allow_many_files() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let mut limit = getrlimit(Resource::Nofile);
+        limit.current = limit.maximum;
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+}

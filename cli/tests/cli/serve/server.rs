@@ -1,0 +1,226 @@
+//! A service for a test, and plain requests to it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::Folder;
+
+/// A service that runs in a folder, with its collection in `data` there.
+pub struct Server {
+    child: Child,
+    pub address: SocketAddr,
+    /// What it said before it listened.
+    pub said: String,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Server {
+    /// Small codes and a short warm-up, so that little is needed to learn.
+    pub fn small(folder: &Folder) -> Server {
+        Server::start(folder, "--bits 32 --set lift=none --warmup 20 --renewal never")
+    }
+
+    pub fn start(folder: &Folder, options: &str) -> Server {
+        let mut child = Server::command(folder, options).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut said = String::new();
+        let address = loop {
+            let mut line = String::new();
+            if out.read_line(&mut line).unwrap() == 0 {
+                let mut err = String::new();
+                child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+                panic!("it does not start: {said}{err}");
+            }
+            if let Some((_, address)) = line.trim().split_once("listening on ") {
+                break address.split_once("://").unwrap().1.parse().unwrap();
+            }
+            said += &line;
+        };
+        Server { child, address, said }
+    }
+
+    pub fn command(folder: &Folder, options: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hashbrook"));
+        command
+            .args("serve --dir data --listen 127.0.0.1:0".split(' '))
+            .args(options.split_whitespace())
+            .current_dir(folder.path())
+            .env_remove("HASHBROOK_TOKEN")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Asks it to stop, waits for that, and gives what it said on the standard error.
+    pub fn stop(self) -> String {
+        self.ask_to_stop();
+        self.stop_asked()
+    }
+
+    /// The same of one that was asked to.
+    pub fn stop_asked(mut self) -> String {
+        let end = Instant::now() + Duration::from_secs(60);
+        let status = loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if Instant::now() > end => panic!("it does not stop"),
+                None => std::thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        let mut err = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        assert!(status.success(), "{status}: {err}");
+        err
+    }
+
+    pub fn ask_to_stop(&self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    }
+
+    pub fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+    }
+
+    pub fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, &[], b"")
+    }
+
+    pub fn delete(&self, path: &str) -> Answer {
+        self.send("DELETE", path, &[], b"")
+    }
+
+    pub fn post(&self, path: &str, value: Value) -> Answer {
+        self.send(
+            "POST",
+            path,
+            &[("content-type", "application/json")],
+            value.to_string().as_bytes(),
+        )
+    }
+
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        let mut stream = self.connect();
+        let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            head += &format!("host: {}\r\n", self.address);
+        }
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        head += &format!("content-length: {}\r\n\r\n", body.len());
+        // Who refuses a body may close before all of it is sent.
+        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+        Answer::read(&mut stream)
+    }
+
+    /// Puts in `items` random vectors of 4 dimensions under ids from 0 on; every third has no label, the others
+    /// are called after the sign of their first number.
+    pub fn with_items(self, items: usize) -> Server {
+        let mut random = Random(7);
+        let items: Vec<Value> = (0..items)
+            .map(|id| {
+                let vector: Vec<f32> = (0..4).map(|_| random.next_float()).collect();
+                let label = if vector[0] < 0.0 { "minus" } else { "plus" };
+                let labels = if id % 3 == 0 { vec![] } else { vec![label] };
+                json!({"id": id, "vector": vector, "labels": labels, "payload": {"at": id}})
+            })
+            .collect();
+        self.post("/items?wait=learned", json!({"items": items})).ok();
+        self
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Answer {
+    /// Reads to the end of a connection.
+    pub fn read(stream: &mut TcpStream) -> Answer {
+        let mut bytes = Vec::new();
+        // What was sent and never read may make the end a reset one.
+        let _ = stream.read_to_end(&mut bytes);
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+        let end = end.unwrap_or_else(|| panic!("no answer: {:?}", String::from_utf8_lossy(&bytes)));
+        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+        let mut lines = head.lines();
+        let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+        let header = |line: &str| {
+            let (name, value) = line.split_once(':').unwrap();
+            (name.to_lowercase(), value.trim().to_owned())
+        };
+        Answer { status, headers: lines.map(header).collect(), body: bytes[end + 4..].to_vec() }
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(has, _)| has == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub fn json(&self) -> Value {
+        assert_eq!(self.header("content-type"), Some("application/json"), "{self:?}");
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    pub fn ok(&self) -> Value {
+        assert_eq!(self.status, 200, "{}", self.text());
+        self.json()
+    }
+
+    /// Failed so, with a message that has all of these in it.
+    pub fn fails(&self, status: u16, parts: &[&str]) {
+        assert_eq!(self.status, status, "{}", self.text());
+        let error = &self.json()["error"];
+        assert_eq!(error["status"], status);
+        let message = error["message"].as_str().unwrap();
+        for part in parts {
+            assert!(message.contains(part), "{part:?} is not in {message:?}");
+        }
+    }
+}
+
+/// Numbers that look random and are the same each time.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    /// From -1 to 1.
+    pub fn next_float(&mut self) -> f32 {
+        self.next() as f32 / (1u64 << 30) as f32 - 1.0
+    }
+
+    pub fn bytes(&mut self, most: u64) -> Vec<u8> {
+        (0..self.next() % most).map(|_| self.next() as u8).collect()
+    }
+}

@@ -1,0 +1,120 @@
+//! Who may do what.
+
+use serde_json::{Value, json};
+
+use super::server::Server;
+use crate::support::Folder;
+
+/// Methods, paths and whether they are open to all, from the description.
+fn routes(server: &Server) -> Vec<(String, String, bool)> {
+    let api = server.get("/openapi.json").ok();
+    let mut routes = Vec::new();
+    for (path, calls) in api["paths"].as_object().unwrap() {
+        for (method, call) in calls.as_object().unwrap() {
+            let open = call["security"].as_array().is_some_and(Vec::is_empty);
+            routes.push((method.to_uppercase(), path.replace("{id}", "1").replace("{part}", "page.css"), open));
+        }
+    }
+    assert!(routes.len() > 20);
+    routes
+}
+
+#[test]
+fn without_a_valid_token_nothing_is_read_or_written() {
+    let folder = Folder::new();
+    folder.write("tokens", "# who\nread reader-token\nwrite writer-token # the owner\n");
+    let server = Server::start(&folder, "--tokens tokens --bits 16");
+    let writer = [("authorization", "Bearer writer-token")];
+    let items = json!({"items": [{"id": 1, "vector": [1, 2]}]}).to_string();
+    server.send("POST", "/items", &writer, items.as_bytes()).ok();
+    let stats = || {
+        let mut stats = server.send("GET", "/stats", &writer, b"").ok();
+        ["requests", "uptime_seconds"].map(|name| stats[name] = Value::Null);
+        stats
+    };
+    let before = stats();
+    for (method, path, open) in routes(&server) {
+        for headers in [
+            &[][..],
+            &[("authorization", "Bearer wrong")],
+            &[("authorization", "Bearer reader-toke")],
+            &[("authorization", "Bearer reader-tokens")],
+            &[("authorization", "Basic writer-token")],
+            &[("authorization", "Bearer ")],
+            &[("authorization", "writer-token")],
+            &[("x-token", "writer-token")],
+        ] {
+            let answer = server.send(&method, &path, headers, items.as_bytes());
+            if open {
+                assert_eq!(answer.status, 200, "{method} {path}");
+                continue;
+            }
+            answer.fails(401, &["token"]);
+            assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
+        }
+    }
+    assert_eq!(stats(), before);
+}
+
+#[test]
+fn a_token_that_may_read_may_not_write() {
+    let folder = Folder::new();
+    folder.write("tokens", "read reader-token\nwrite writer-token\n");
+    let server = Server::start(&folder, "--tokens tokens --bits 16");
+    let headers = [("authorization", "bearer reader-token")];
+    let writes = [
+        "POST /items",
+        "DELETE /items/1",
+        "POST /remove",
+        "POST /labels",
+        "POST /renew",
+        "POST /snapshot",
+    ];
+    let mut refused = Vec::new();
+    for (method, path, _) in routes(&server) {
+        let answer = server.send(&method, &path, &headers, b"{}");
+        assert_ne!(answer.status, 401, "{method} {path}");
+        if answer.status == 403 {
+            answer.fails(403, &["may read"]);
+            refused.push(format!("{method} {path}"));
+        }
+    }
+    refused.sort();
+    let mut writes = writes.map(str::to_owned);
+    writes.sort();
+    assert_eq!(refused, writes);
+}
+
+#[test]
+fn without_tokens_only_this_machine_is_served() {
+    let folder = Folder::new();
+    for address in ["0.0.0.0:0", "[::]:0"] {
+        let failed = folder.run(&format!("serve --dir data --listen {address}"));
+        failed.fails_with(&["--tokens", "127.0.0.1"]);
+    }
+    let server = Server::start(&folder, "");
+    let asked = |headers: &[(&str, &str)]| server.send("GET", "/stats", headers, b"").status;
+    assert_eq!(asked(&[("host", "localhost:7878")]), 200);
+    assert_eq!(asked(&[("host", "example.org")]), 403);
+    assert_eq!(asked(&[("host", "localhost"), ("origin", "http://localhost")]), 200);
+    assert_eq!(asked(&[("host", "localhost"), ("origin", "http://example.org")]), 403);
+    let said = server.stop();
+    assert!(said.contains("no --tokens"), "{said}");
+}
+
+#[test]
+fn files_of_tokens_that_cannot_be_used_are_refused() {
+    let folder = Folder::new();
+    folder.run("serve --dir data --tokens none").fails_with(&["none"]);
+    for (text, parts) in [
+        ("", &["no token"][..]),
+        ("read\n", &["line 1"]),
+        ("# x\nadmin secret\n", &["line 2"]),
+        ("read two words\n", &["line 1"]),
+    ] {
+        folder.write("tokens", text);
+        let failed =
+            folder.run("serve --dir data --listen 127.0.0.1:0 --tokens tokens").fails_with(parts);
+        assert!(!failed.err.contains("secret"));
+    }
+}

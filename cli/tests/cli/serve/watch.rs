@@ -1,0 +1,150 @@
+//! What goes on: before the first item, and after.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::server::Server;
+use crate::support::Folder;
+
+#[test]
+fn before_the_first_item_there_is_nothing() {
+    let folder = Folder::new();
+    let server = Server::small(&folder);
+    assert!(server.said.contains("no collection yet"), "{}", server.said);
+    let stats = server.get("/stats").ok();
+    assert_eq!((&stats["items"], &stats["description"]), (&json!(0), &Value::Null));
+    let empty = json!({"version": 0, "results": []});
+    assert_eq!(server.post("/search", json!({"vector": [1, 2]})).ok(), empty);
+    assert_eq!(server.post("/within", json!({"vector": [1, 2], "radius": 3})).ok(), empty);
+    let several = json!({"queries": [{"vector": [1]}, {"vector": [2]}]});
+    assert_eq!(server.post("/search", several).ok()["results"], json!([[], []]));
+    assert_eq!(server.get("/items").ok(), json!({"ids": [], "next": null}));
+    assert_eq!(server.get("/classes").ok()["classes"], json!([]));
+    assert_eq!(server.post("/remove", json!({"ids": [1]})).ok()["removed"], 0);
+    server.get("/items/1").fails(404, &["no item"]);
+    server.delete("/items/1").fails(404, &["no item"]);
+    server.post("/labels", json!({"items": [{"id": 1, "labels": "x"}]})).fails(404, &["no item"]);
+    server.get("/model").fails(409, &["nothing was put in yet"]);
+    server.post("/renew", json!({})).fails(409, &["nothing was put in yet"]);
+    assert_eq!(server.get("/healthz").ok()["status"], "ok");
+    assert_eq!(server.get("/readyz").ok()["status"], "ready");
+    assert!(folder.names().is_empty(), "no folder is made of nothing: {:?}", folder.names());
+}
+
+#[test]
+fn numbers_tell_what_goes_on() {
+    let folder = Folder::new();
+    let server = Server::small(&folder).with_items(120);
+    let stats = server.get("/stats").ok();
+    assert_eq!((&stats["items"], &stats["labels"]), (&json!(120), &json!(2)));
+    assert_eq!(
+        (&stats["learning"]["rows"], &stats["learning"]["warm"]),
+        (&json!(80), &json!(true))
+    );
+    let made = &stats["description"];
+    assert_eq!(
+        (&made["dim"], &made["bits"], &made["ids"]),
+        (&json!(4), &json!(32), &json!("numbers"))
+    );
+    server.post("/renew", json!({})).ok();
+    let classes = server.get("/classes").ok();
+    let labels: Vec<&str> = classes["classes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|class| class["label"].as_str().unwrap())
+        .collect();
+    assert_eq!(labels, ["plus", "minus"]);
+    assert_eq!((&classes["bits"], &classes["sample"]), (&json!(32), &json!(120)));
+    std::thread::sleep(Duration::from_millis(2500));
+    let samples = server.get("/history").ok()["samples"].clone();
+    let last = samples.as_array().unwrap().last().unwrap().clone();
+    assert_eq!((&last["items"], &last["learned_rows"]), (&json!(120), &json!(80)));
+    let path = format!("/history?after={}", last["time"]);
+    assert!(
+        server.get(&path).ok()["samples"].as_array().unwrap().len()
+            < samples.as_array().unwrap().len()
+    );
+    server.get("/history?after=x").fails(422, &[]);
+
+    let metrics = server.get("/metrics");
+    assert_eq!(metrics.status, 200);
+    assert!(metrics.header("content-type").unwrap().starts_with("text/plain; version=0.0.4"));
+    let text = metrics.text();
+    assert!(text.contains("hashbrook_items 120\n"), "{text}");
+    assert!(
+        text.contains(
+            "hashbrook_requests_total{method=\"POST\",route=\"/items\",status=\"200\"} 1\n"
+        )
+    );
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        assert!(name.starts_with("hashbrook_") && value.parse::<f64>().is_ok(), "{line}");
+    }
+}
+
+#[test]
+fn the_model_is_a_file() {
+    let folder = Folder::new();
+    let server = Server::small(&folder).with_items(60);
+    let version = server.post("/renew", json!({})).ok()["version"].to_string();
+    let function = server.get("/model");
+    assert_eq!(
+        (function.status, function.header("hashbrook-version")),
+        (200, Some(version.as_str()))
+    );
+    folder.write("m.function", &function.body);
+    folder.write("m.model", &server.get("/model?full=true").body);
+    assert!(folder.run("info m.function").ok().out.contains("32 bits"));
+    assert_eq!(folder.run("info m.model --json").ok().json()[0]["seen"], 40);
+    server.get("/model?full=maybe").fails(422, &[]);
+}
+
+#[test]
+fn snapshots_go_below_their_folder_and_nowhere_else() {
+    let folder = Folder::new();
+    let server = Server::small(&folder).with_items(30);
+    server.post("/snapshot", json!({"name": "a"})).fails(409, &["--snapshots"]);
+    server.stop();
+    let server = Server::start(&folder, "--snapshots copies/of");
+    for name in ["", ".", "..", "../x", "/tmp/x", "a/b", ".hidden", "a b", "é", &"x".repeat(101)] {
+        server.post("/snapshot", json!({"name": name})).fails(422, &["1 to 100"]);
+    }
+    server.post("/snapshot", json!({"name": "monday-1.0_x"})).ok();
+    server.post("/snapshot", json!({"name": "monday-1.0_x"})).fails(409, &["already"]);
+    server.post("/snapshot", json!({})).fails(422, &["name"]);
+    server.stop();
+    std::fs::rename(folder.file("copies/of/monday-1.0_x"), folder.file("data2")).unwrap();
+    std::fs::rename(folder.file("data"), folder.file("old")).unwrap();
+    std::fs::rename(folder.file("data2"), folder.file("data")).unwrap();
+    let server = Server::start(&folder, "");
+    assert_eq!(server.get("/stats").ok()["items"], 30);
+}
+
+#[test]
+fn the_page_and_the_description_are_served() {
+    let folder = Folder::new();
+    let server = Server::small(&folder);
+    for (path, kind) in [
+        ("/", "text/html"),
+        ("/page/page.css", "text/css"),
+        ("/page/page.js", "text/javascript"),
+        ("/page/icon.svg", "image/svg+xml"),
+    ] {
+        let answer = server.get(path);
+        assert_eq!(answer.status, 200, "{path}");
+        assert!(answer.header("content-type").unwrap().starts_with(kind), "{path}");
+        assert!(answer.header("content-security-policy").unwrap().contains("default-src 'self'"));
+    }
+    let api = server.get("/openapi.json").ok();
+    assert!(api["paths"]["/search"]["post"].is_object());
+    server.get("/nothing").fails(404, &["/openapi.json"]);
+    server.get("/page/nothing.js").fails(404, &["no part \"nothing.js\""]);
+    server.get("/items/1/2").fails(404, &[]);
+    let wrong = server.send("PUT", "/items", &[], b"");
+    wrong.fails(405, &[]);
+    assert!(wrong.header("allow").unwrap().contains("POST"), "{wrong:?}");
+    server.get("/search").fails(405, &[]);
+    assert_eq!(server.send("HEAD", "/stats", &[], b"").status, 200);
+}
