@@ -37,7 +37,7 @@ pub struct Args {
     serve: bool,
 
     #[command(flatten)]
-    service: service::Args,
+    service: service::ServiceArgs,
 }
 
 const DIM: usize = Digits::DIM;

@@ -15,7 +15,7 @@ use crate::interrupt;
 /// Where and what is served.
 #[derive(clap::Args)]
 #[command(next_help_heading = "With --serve")]
-pub struct Args {
+pub struct ServiceArgs {
     /// The address to listen on; port 0 takes any that is free [default: 127.0.0.1:7878]
     #[arg(long, value_name = "ADDRESS:PORT", requires = "serve")]
     listen: Option<String>,
@@ -43,7 +43,7 @@ pub struct Learned<'a> {
 /// Digits come in so many times a second.
 const STEPS: u32 = 10;
 
-pub fn run(args: &Args, learned: &Learned<'_>, threads: Option<u16>) -> Result<()> {
+pub fn run(args: &ServiceArgs, learned: &Learned<'_>, threads: Option<u16>) -> Result<()> {
     let (data, rate, warmup) = match &args.data {
         None => (small_digits()?, 30, 200),
         Some(folder) => (mnist(folder)?, 300, 2000),
