@@ -11,7 +11,7 @@ function node(name, attributes, ...children) {
 
 /** The size of a chart in pixels, so that its letters are as large as those of the page. */
 function frame(place, height) {
-  return { width: Math.max(200, place.clientWidth), height, left: 34, right: 8, top: 8, bottom: 20 };
+  return { width: Math.max(200, place.clientWidth), height, left: 42, right: 8, top: 8, bottom: 20 };
 }
 
 const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
