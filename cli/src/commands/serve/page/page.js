@@ -13,6 +13,8 @@ const PACE = 1000;
 const SLOWEST = 5000;
 /** How often the last search is done once more while data comes in. */
 const FOLLOW = 2000;
+/** Renewals that are marked in charts. */
+const MARKS = 12;
 /** Samples that are kept: an hour. */
 const KEPT = 3600;
 
@@ -84,8 +86,9 @@ function showStats(stats) {
   const share = renewal.progress;
   part("progress").value = share ?? 0;
   part("renewal-state").textContent = share === null ? "is not running" : `is at ${percent(share)}`;
+  const lines = renewals().length ? ", the upright lines" : "";
   const last = renewal.flipped === null ? "" : ` The last one changed ${percent(renewal.flipped)}${renewal.seconds === null ? "" : ` in ${seconds(renewal.seconds)}`}.`;
-  part("renewal-text").textContent = `The share that a renewal would change. Upright lines are renewals: ${count(renewal.done)} so far.${last}`;
+  part("renewal-text").textContent = `The share that a renewal would change. Renewals so far: ${count(renewal.done)}${lines}.${last}`;
   const problem = learning.problem ?? renewal.problem;
   part("problem").hidden = !problem;
   part("problem").textContent = problem ? `${learning.problem ? "Learning stands still" : "The last renewal failed"}: ${problem}` : "";
@@ -96,8 +99,14 @@ function seconds(time) {
   return time < 1 ? `${Math.round(1000 * time)} ms` : `${time.toFixed(1)} s`;
 }
 
+/** When codes were made anew, if that was not so often that it would be a hatching. */
+function renewals() {
+  const times = samples.filter(({ version }, at) => at > 0 && version !== samples[at - 1].version).map(({ time }) => time);
+  return times.length > MARKS ? [] : times;
+}
+
 function drawLines() {
-  const marks = samples.filter(({ version }, at) => at > 0 && version !== samples[at - 1].version).map(({ time }) => time);
+  const marks = renewals();
   const of = (name) => samples.map((sample) => [sample.time, sample[name]]);
   timeLine(part("quality").querySelector(".chart"), { samples: of("precision_at_10"), marks, top: 1, name: "Precision at 10" });
   timeLine(part("flips").querySelector(".chart"), { samples: of("would_flip"), marks, name: "Bits that would flip", height: 96 });

@@ -179,8 +179,12 @@ async function showDistances(asked, found) {
 }
 
 function legend(kind, same, other) {
-  const key = (name) => Object.assign(document.createElement("span"), { className: `key ${name}` });
-  return [": ", key("same"), ` label ${kind} (${count(same)}) `, key("other"), ` others (${count(other)})`];
+  const entry = (name, words) => {
+    const whole = Object.assign(document.createElement("span"), { className: "entry" });
+    whole.append(Object.assign(document.createElement("span"), { className: `key ${name}` }), ` ${words}`);
+    return whole;
+  };
+  return [": ", entry("same", `label ${kind} (${count(same)})`), " ", entry("other", `others (${count(other)})`)];
 }
 
 function commonest(labels) {
