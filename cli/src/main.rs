@@ -9,6 +9,7 @@ mod input;
 mod interrupt;
 mod output;
 mod pattern;
+mod piped;
 
 use std::process::ExitCode;
 
@@ -31,15 +32,15 @@ fn run(args: Args) -> anyhow::Result<()> {
     match args.command {
         Command::Demo(demo) => commands::demo::run(&demo, args.threads),
         Command::Split(args) => commands::split::run(&args),
-        Command::Learn(args) => commands::learn::run(&args),
+        Command::Learn(mut args) => commands::learn::run(&mut args),
         Command::Merge(args) => commands::merge::run(&args),
         Command::Unlearn(args) => commands::unlearn::run(&args),
-        Command::Encode(args) => commands::encode::run(&args),
+        Command::Encode(mut args) => commands::encode::run(&mut args),
         Command::Export(args) => commands::export::run(&args),
         Command::Eval(args) => commands::eval::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
-        Command::Index(args) => commands::index::run(&args),
+        Command::Index(mut args) => commands::index::run(&mut args),
         Command::Search(args) => commands::search::run(&args),
         Command::Dedup(args) => commands::dedup::run(&args),
         Command::Serve(serve) => commands::serve::run(&serve, args.threads),

@@ -14,6 +14,11 @@ use crate::{console, interrupt};
 /// What stands for the standard input or output in place of a file.
 const STANDARD: &str = "-";
 
+/// Whether a path stands for the standard input or output.
+pub fn is_standard(path: &Path) -> bool {
+    path == Path::new(STANDARD)
+}
+
 /// Where a command writes its result: a file, or the standard output for `-`.
 pub struct Output {
     path: PathBuf,
@@ -24,7 +29,7 @@ pub struct Output {
 impl Output {
     /// Fails if it cannot be written, before the work is done and not after it.
     pub fn new(out: &Path) -> Result<Output> {
-        if out != Path::new(STANDARD) {
+        if !is_standard(out) {
             file::check_writable(out)?;
             return Ok(Output { path: out.to_path_buf(), folder: None });
         }
@@ -77,7 +82,7 @@ impl Output {
 
 /// Fails if JSON would be printed where the result goes.
 pub fn check_json(out: &Path, json: bool) -> Result<()> {
-    if json && out == Path::new(STANDARD) {
+    if json && is_standard(out) {
         bail!("--json and --out - both write to the standard output; leave out one of them");
     }
     Ok(())
@@ -105,7 +110,7 @@ pub fn check_name(out: &Path, what: &str, formats: &[&str]) -> Result<()> {
 /// Fails if something stands there already, unless it may be replaced.
 pub fn check_free<'a>(outputs: impl IntoIterator<Item = &'a Path>, force: bool) -> Result<()> {
     for output in outputs {
-        if !force && output != Path::new(STANDARD) && output.symlink_metadata().is_ok() {
+        if !force && !is_standard(output) && output.symlink_metadata().is_ok() {
             bail!("{} is there already; --force replaces it", output.display());
         }
     }
@@ -131,19 +136,35 @@ pub fn check_given_once<'a>(
     Ok(())
 }
 
-/// Fails if an output would replace one of the inputs, or another output.
+/// Fails if the standard input is given more than once.
+pub fn check_read_once<'a>(inputs: impl IntoIterator<Item = &'a String>) -> Result<()> {
+    let mut piped = false;
+    for input in inputs {
+        if is_standard(&file_of(input)?) && std::mem::replace(&mut piped, true) {
+            bail!("- is given twice, and the standard input can be read once");
+        }
+    }
+    Ok(())
+}
+
+/// Fails if an output would replace one of the inputs, or another output, or if an input cannot be read as often
+/// as it is given.
 pub fn check_outputs<'a>(
+    outputs: impl IntoIterator<Item = &'a Path>,
+    inputs: impl IntoIterator<Item = &'a String> + Clone,
+) -> Result<()> {
+    check_read_once(inputs.clone())?;
+    check_places(outputs, inputs)
+}
+
+/// Fails if an output would replace one of the inputs, or another output.
+pub fn check_places<'a>(
     outputs: impl IntoIterator<Item = &'a Path>,
     inputs: impl IntoIterator<Item = &'a String>,
 ) -> Result<()> {
     let mut taken: Vec<PathBuf> = Vec::new();
-    let mut piped = false;
     for input in inputs {
-        let file = file_of(input)?;
-        if file == Path::new(STANDARD) && std::mem::replace(&mut piped, true) {
-            bail!("- is given twice, and the standard input can be read once");
-        }
-        taken.extend(real_place(&file));
+        taken.extend(real_place(&file_of(input)?));
     }
     for output in outputs {
         let Some(place) = real_place(output) else { continue };
@@ -160,7 +181,7 @@ pub fn check_outputs<'a>(
 
 /// Where a file is or would be, however its path is written; `None` for pipes and the like.
 fn real_place(path: &Path) -> Option<PathBuf> {
-    if path == Path::new(STANDARD) {
+    if is_standard(path) {
         return None;
     }
     if let Ok(place) = path.canonicalize() {

@@ -1,5 +1,5 @@
-//! Any bytes are read as a Parquet or Arrow file, or refused. Panics of the crates that decode them count
-//! here, though the library makes errors of them.
+//! Any bytes are read as a Parquet or Arrow file, or refused. Panics of the crates that decode them
+//! do not count, since the library makes errors of them; all else that goes wrong does.
 
 #![no_main]
 

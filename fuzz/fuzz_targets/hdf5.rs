@@ -1,11 +1,11 @@
-//! Any bytes are read as an HDF5 or MATLAB file, or refused. Panics of the crate that decodes them count
-//! here, though the library makes errors of them.
+//! Any bytes are read as an HDF5 or MATLAB file, or refused. Panics of the crate that decodes them
+//! do not count, since the library makes errors of them; all else that goes wrong does.
 
 #![no_main]
 
 use std::io::Write;
 
-use hashbrook::dataset::{LabelNames, Reader, read_labels};
+use hashbrook::dataset::{LabelNames, Reader, read_id_texts, read_labels};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -27,6 +27,6 @@ fuzz_target!(|bytes: &[u8]| {
                 assert!(rows.dim() == dim && (1..=7).contains(&rows.len()));
             }
         }
-        let _ = read_labels(&spec, &mut LabelNames::new());
+        let _ = (read_labels(&spec, &mut LabelNames::new()), read_id_texts(&[&spec]));
     }
 });

@@ -43,6 +43,9 @@ class _Filter:
         self.ids = None if ids_ is None else ids(ids_)
 
 
+_EVERYTHING = _Filter()
+
+
 class _Reader:
     """All that is read of an index, a snapshot or a view: of ``_now()``, through ``_filter``."""
 
@@ -63,7 +66,7 @@ class _Reader:
         if label_weight is not None or detail_weight is not None or float_query:
             one = (1 if weight is None else weight for weight in (label_weight, detail_weight))
             dial = (next(one), next(one), bool(float_query))
-        only = self._filter or _Filter()
+        only = self._filter or _EVERYTHING
         return only.labels, only.without, only.ids, rerank, dial
 
     @overload

@@ -174,7 +174,12 @@ impl Index {
 
     /// What it holds now. Nobody waits for a change for that.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
-        let snapshot = py.detach(|| Ok::<_, PyErr>(self.latest.read().map_err(broken)?.clone()))?;
+        // A change holds the lock for a moment alone, and most often none does: then there is nothing to wait for
+        // without Python's lock, which takes time to give back.
+        let snapshot = match self.latest.try_read() {
+            Ok(latest) => latest.clone(),
+            Err(_) => py.detach(|| Ok::<_, PyErr>(self.latest.read().map_err(broken)?.clone()))?,
+        };
         Ok(Snapshot { snapshot, texts: self.texts.clone() })
     }
 

@@ -6,15 +6,15 @@ use super::array::Array;
 #[cfg(feature = "arrow")]
 use super::arrow::Table as ColumnTable;
 use super::input::Input;
-use super::npy::Strings;
 use super::source::Source;
+use super::texts::Texts;
 
 /// What a file, or the part of it that was asked for, holds.
 pub(super) enum Content {
     /// Numbers.
     Array(Array),
-    /// Texts of an npy array.
-    Strings(Strings),
+    /// Texts, one for each row.
+    Texts(Box<dyn Texts>),
     /// Columns with names and types.
     #[cfg(feature = "arrow")]
     Columns(Box<ColumnTable>),
@@ -27,7 +27,7 @@ impl Content {
     pub(super) fn path(&self) -> &Path {
         match self {
             Content::Array(array) => array.path(),
-            Content::Strings(strings) => strings.path(),
+            Content::Texts(texts) => texts.path(),
             #[cfg(feature = "arrow")]
             Content::Columns(table) => table.path(),
             Content::Text(input, _) => input.path(),

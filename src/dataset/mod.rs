@@ -29,7 +29,9 @@
 //!
 //! HDF5 is read with superblocks 0 to 3, old and new groups, data in one piece or in chunks, and the filters
 //! deflate, shuffle, fletcher32, lzf and scale-offset; not with several dimensions that may grow in the newer formats,
-//! nor the data layout that is new in HDF5 2.0 (h5py writes it if told `libver="latest"`). MATLAB's matrices have their rows as in MATLAB, not as HDF5 has them.
+//! nor compressed in the layout that is new in HDF5 2.0 (h5py writes it if told `libver="latest"`, and not if told
+//! `libver=("earliest", "v114")`). Columns of texts, of a fixed or a variable length, are labels or ids. MATLAB's matrices have
+//! their rows as in MATLAB, not as HDF5 has them.
 //!
 //! A file that is cut off, or that has bytes beyond what its header says, is an error.
 //!
@@ -80,6 +82,7 @@ mod source;
 mod spec;
 mod split;
 mod text;
+mod texts;
 mod vecs;
 
 #[cfg(feature = "arrow")]

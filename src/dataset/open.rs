@@ -27,7 +27,7 @@ pub(super) fn open(spec: &str, purpose: Purpose) -> Result<Content> {
         Format::Npz => npz::open(input, name.as_deref()),
         Format::Mat => mat::open(input, name.as_deref(), purpose).map(Content::Array),
         #[cfg(feature = "hdf5")]
-        Format::Hdf5 => hdf5::open(input, name.as_deref(), purpose).map(Content::Array),
+        Format::Hdf5 => hdf5::open(input, name.as_deref(), purpose),
         #[cfg(not(feature = "hdf5"))]
         Format::Hdf5 => {
             let problem = "is an HDF5 file, as MATLAB writes with -v7.3, which this build does not \

@@ -181,7 +181,7 @@ fn append_ids(spec: &str, ids: &mut Vec<u64>, most: usize) -> Result<()> {
                 check(&path, ids.len())
             })?;
         }
-        Content::Strings(_) => {
+        Content::Texts(_) => {
             return Err(Error::malformed(&path, "holds texts; ids are whole numbers"));
         }
     }
@@ -215,7 +215,7 @@ fn append_id_texts(spec: &str, texts: &mut Vec<String>) -> Result<()> {
     };
     match content {
         Content::Array(_) => read_ids(spec)?.iter().try_for_each(|id| push(&id.to_string())),
-        Content::Strings(strings) => strings.for_each(push),
+        Content::Texts(mut texts) => texts.for_each(&mut push),
         #[cfg(feature = "arrow")]
         Content::Columns(table) => table.for_each_id(push),
         Content::Text(input, None) => {

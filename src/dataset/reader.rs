@@ -221,9 +221,9 @@ fn open_source(spec: &str) -> Result<Box<dyn Source>> {
         Content::Text(input, columns) => Box::new(NumberTable::open(input, columns.as_deref())?),
         #[cfg(feature = "arrow")]
         Content::Columns(table) => Box::new(Numbers::open(*table)?),
-        Content::Strings(strings) => {
+        Content::Texts(texts) => {
             let problem = "holds texts; features must be numbers";
-            return Err(Error::malformed(strings.path(), problem));
+            return Err(Error::malformed(texts.path(), problem));
         }
     };
     if source.rows() == Some(0) {

@@ -134,6 +134,10 @@ pub struct Renewing {
     pub would_flip: Option<f64>,
     /// The share of the bits of a sample that changed by the last renewal.
     pub flipped: Option<f64>,
+    /// How many bits of information on labels distances would tell more of in a sample, when last looked at.
+    pub would_gain: Option<f64>,
+    /// How many they told more by the last renewal.
+    pub gained: Option<f64>,
     /// How long the last one took, in seconds.
     pub seconds: Option<f64>,
     /// Why it failed, if the last one did.

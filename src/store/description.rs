@@ -90,11 +90,9 @@ impl Description {
         if self.batch == 0 {
             return Err(Error::parameter("batch", "1 or more", 0));
         }
-        let mut setup = Setup::default();
-        setup.center = if self.center { Center::First } else { Center::None };
-        setup.scale = self.scale;
-        setup.unit = self.unit;
-        setup.warmup = self.warmup;
+        let center = if self.center { Center::First } else { Center::None };
+        let Description { scale, unit, warmup, .. } = *self;
+        let setup = Setup { center, scale, unit, warmup, init: None };
         self.method.start_with(self.dim, self.bits, self.seed, setup)
     }
 }

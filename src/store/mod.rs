@@ -10,6 +10,7 @@ mod background;
 mod backup;
 mod current;
 mod description;
+mod gain;
 mod item;
 mod journal;
 mod learner;

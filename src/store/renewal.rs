@@ -6,20 +6,18 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use super::background::Background;
+use super::gain::Gain;
 use super::rebuild::rebuild;
 use super::settings::Renewal;
 use super::shared::{Shared, lock};
 use super::writer::Job;
-use crate::{Features, HashFunction, Result, hamming};
+use crate::{HashFunction, Result};
 
 /// How often it looks whether there is something to do.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Items whose codes are compared to see how many bits would change.
-const SAMPLE: usize = 1000;
-
-/// Rows that must be learned, at least and as a share of those before, until it is looked at again how many bits
-/// would change: finding the function takes as long as learning thousands of rows.
+/// Rows that must be learned, at least and as a share of those before, until it is looked at again what would be
+/// gained: finding the function takes as long as learning thousands of rows.
 const LOOK_AFTER_ROWS: u64 = 500;
 const LOOK_AFTER_SHARE: f64 = 0.05;
 
@@ -67,7 +65,7 @@ struct Keeper<'a> {
     shared: &'a Shared,
     jobs: &'a Sender<Job>,
     background: &'a Background,
-    /// Rows that were learned when it was last looked at how many bits would change.
+    /// Rows that were learned when it was last looked at what would be gained.
     looked: u64,
     not_before: Instant,
 }
@@ -105,7 +103,7 @@ impl Keeper<'_> {
             Renewal::Always => self.function().map(Some),
             Renewal::Every(rows) if new >= rows => self.function().map(Some),
             Renewal::Every(_) => Ok(None),
-            Renewal::Gain(share) => {
+            Renewal::Gain(least) => {
                 let learned = lock(&self.shared.learner).model.seen() as f64;
                 let wait = LOOK_AFTER_ROWS.max((learned * LOOK_AFTER_SHARE) as u64);
                 // At the end of a stream few rows are left over, which count as well.
@@ -114,31 +112,16 @@ impl Keeper<'_> {
                 }
                 self.looked = steps;
                 let function = self.function()?;
-                let flips = self.flips(&function)?;
-                lock(&self.shared.renewing).would_flip = Some(flips);
-                Ok((flips >= share).then_some(function))
+                let gain = Gain::of(self.shared, &function)?;
+                let mut renewing = lock(&self.shared.renewing);
+                (renewing.would_flip, renewing.would_gain) = (Some(gain.flips), gain.information);
+                Ok((gain.value() >= least).then_some(function))
             }
         }
     }
 
     fn function(&self) -> Result<HashFunction> {
         self.background.run(|| lock(&self.shared.learner).model.try_hash_function())
-    }
-
-    /// The share of the bits that a function would change, of a sample of items.
-    fn flips(&self, function: &HashFunction) -> Result<f64> {
-        let moment = self.shared.moment();
-        let (mut values, mut codes) = (Vec::new(), Vec::new());
-        for id in moment.index.sample(SAMPLE)? {
-            let (Some(item), Some(place)) = (moment.index.get(id)?, moment.index.place(id)?) else {
-                continue;
-            };
-            values.extend(self.shared.files.row(place)?.vector);
-            codes.push(item.code);
-        }
-        let new = function.encode(Features::new(&values, self.shared.description.dim)?)?;
-        let flipped: u32 = codes.iter().zip(new.iter()).map(|(old, new)| hamming(old, new)).sum();
-        Ok(f64::from(flipped) / (codes.len().max(1) * function.bits()) as f64)
     }
 
     /// Makes all codes anew by what is learned now.
@@ -149,15 +132,15 @@ impl Keeper<'_> {
 
     fn renew_by(&mut self, function: HashFunction) -> Result<()> {
         let (started, steps) = (Instant::now(), lock(&self.shared.progress).steps);
-        let flipped = self.flips(&function)?;
+        let gain = Gain::of(self.shared, &function)?;
         let done = self.background.run(|| rebuild(self.shared, self.jobs, Some(function)));
         let mut renewing = lock(&self.shared.renewing);
         renewing.progress = None;
         match &done {
             Ok(()) => {
                 renewing.done += 1;
-                renewing.flipped = Some(flipped);
-                renewing.would_flip = Some(0.0);
+                (renewing.flipped, renewing.gained) = (Some(gain.flips), gain.information);
+                (renewing.would_flip, renewing.would_gain) = (Some(0.0), None);
                 renewing.seconds = Some(started.elapsed().as_secs_f64());
                 renewing.problem = None;
                 drop(renewing);

@@ -17,7 +17,8 @@ pub enum Renewal {
     Always,
     /// When so many rows were learned since the last.
     Every(u64),
-    /// When so large a share of the bits of a sample of items would change.
+    /// When it pays: when distances among a sample of items would tell so many bits more of whether they share a
+    /// label (mutual information). Among items without labels, when so large a share of bits would change.
     Gain(f64),
     /// Only when [told to](super::Store::renew).
     Never,

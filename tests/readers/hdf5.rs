@@ -1,6 +1,6 @@
 //! HDF5 files that h5py wrote (`tests/fixtures/make_hdf5.py`), MATLAB's among them.
 
-use hashbrook::dataset::{Reader, read_ids};
+use hashbrook::dataset::{LabelNames, Reader, read_id_texts, read_ids, read_labels};
 
 use crate::support::{
     Files, drain, features, features_error, fixture, gz, labels_error, single_labels,
@@ -102,8 +102,61 @@ fn what_is_not_read_is_named() {
 }
 
 #[test]
+fn texts_are_labels_and_ids() {
+    let names = ["cat", "dog", "", "Käse", "cat", "a long name, with a comma", "dog"];
+    for file in ["texts.h5", "modern_texts.h5"].map(fixture) {
+        for name in ["names", "chunked", "fixed", "bytes", "column"] {
+            let spec = format!("{file}:{name}");
+            let mut known = LabelNames::new();
+            let labels = read_labels(&spec, &mut known).unwrap();
+            let found = (0..labels.len()).map(|row| match labels.view().row(row) {
+                [] => "",
+                [label] => known.name(*label).unwrap(),
+                _ => panic!("{spec}: one label a row"),
+            });
+            assert!(found.eq(names), "{spec}");
+            let error = read_id_texts(&[&spec]).unwrap_err().to_string();
+            assert!(error.contains("row 2 is empty; every row needs an id"), "{error}");
+            let error = read_ids(&spec).unwrap_err().to_string();
+            assert!(error.contains("holds texts; ids are whole numbers"), "{error}");
+            assert!(features_error(&spec).contains("integers, floats and truth values are read"));
+        }
+        let error = labels_error(&format!("{file}:latin"));
+        assert!(error.contains("the text of row 3 is not Unicode"), "{error}");
+        let error = labels_error(&format!("{file}:table"));
+        assert!(error.contains("holds 1 x 2 texts; a column of them is read"), "{error}");
+        let error = labels_error(&file);
+        assert!(error.contains("column of texts, so pick a dataset as FILE:NAME"), "{error}");
+        assert!(error.contains("names (7 texts)"), "{error}");
+    }
+    let mut known = LabelNames::new();
+    read_labels(&fixture("one_text.h5"), &mut known).unwrap();
+    assert_eq!(known.iter().count(), 4, "the only column that can be labels");
+    let error = labels_error(&format!("{}:text", fixture("earliest.h5")));
+    assert!(error.contains("holds one text"), "{error}");
+}
+
+#[test]
+fn what_is_too_new_has_a_way_out() {
+    let file = fixture("latest.h5");
+    assert_eq!(features(&format!("{file}:chunked")).unwrap(), (3, halves()));
+    let latest = features_error(&format!("{file}:deflated"));
+    let both = features_error(&format!("{}:both", fixture("modern.h5")));
+    for error in [latest, both] {
+        assert!(error.contains("libver=(\"earliest\", \"v114\")"), "{error}");
+    }
+}
+
+#[test]
 fn files_that_are_cut_off_are_refused() {
     let files = Files::new();
+    for name in ["texts.h5", "modern_texts.h5"] {
+        let whole = std::fs::read(fixture(name)).unwrap();
+        for part in 1..8 {
+            let cut = files.write(name, &whole[..whole.len() * part / 8]);
+            assert!(!labels_error(&format!("{cut}:names")).is_empty());
+        }
+    }
     for name in ["earliest.h5", "modern.h5", "v73.mat"] {
         let whole = std::fs::read(fixture(name)).unwrap();
         for part in 1..8 {

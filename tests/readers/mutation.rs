@@ -206,6 +206,8 @@ fn damaged_hdf5_is_read_or_refused() {
         ("earliest.h5", ["train", "both", "filtered", "growing"]),
         ("modern.h5", ["train", "chunked", "filtered", "growing"]),
         ("v73.mat", ["x", "labels", "truths", "word"]),
+        ("texts.h5", ["names", "chunked", "fixed", "bytes"]),
+        ("modern_texts.h5", ["names", "chunked", "fixed", "bytes"]),
     ] {
         let content = std::fs::read(crate::support::fixture(name)).unwrap();
         for _ in 0..ROUNDS {

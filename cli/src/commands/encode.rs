@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::args::ModelAndData;
 use crate::output::Output;
-use crate::{console, input, output};
+use crate::{console, input, output, piped};
 
 /// Turns vectors into packed binary codes
 ///
@@ -44,14 +44,24 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &mut Args) -> Result<()> {
     output::check_name(&args.out, "codes", &["npy", "parquet"])?;
     output::check_json(&args.out, args.json)?;
     output::check_given_once([args.input.model.as_path()], &args.input.data)?;
     output::check_outputs([args.out.as_path(), &args.input.model], &args.input.data)?;
+    if takes_columns(args) && !is_parquet(args) {
+        bail!(
+            "--id-column and --keep need a Parquet file, as in --out codes.parquet; {} holds codes alone",
+            args.out.display()
+        );
+    }
     let function = input::load_function(&args.input.model)?;
-    let mut reader = input::open_for(&function, &args.input.data)?;
     let target = Output::new(&args.out)?;
+    // The other columns are read beside the vectors.
+    let again = takes_columns(args);
+    let _kept = piped::keep(&mut [&mut args.input.data], again)?;
+    let args = &*args;
+    let mut reader = input::open_for(&function, &args.input.data)?;
     let mut out = Out::create(args, target.path(), function.bits())?;
     let (mut rows, mut encoding) = (0u64, Duration::ZERO);
     let start = Instant::now();
@@ -79,6 +89,15 @@ pub fn run(args: &Args) -> Result<()> {
     target.say(format_args!("{codes} of {bits} written to {path} in {time}"))
 }
 
+/// Whether columns are carried over to the codes.
+fn takes_columns(args: &Args) -> bool {
+    args.id_column.is_some() || !args.keep.is_empty()
+}
+
+fn is_parquet(args: &Args) -> bool {
+    args.out.extension().unwrap_or_default().eq_ignore_ascii_case("parquet")
+}
+
 /// The file of codes.
 enum Out {
     Npy(NpyWriter<u8>),
@@ -87,28 +106,13 @@ enum Out {
 
 impl Out {
     fn create(args: &Args, path: &Path, bits: usize) -> Result<Out> {
-        let Args { id_column, keep, input, out, .. } = args;
-        let ending = out.extension().unwrap_or_default();
-        if !ending.eq_ignore_ascii_case("parquet") {
-            if id_column.is_some() || !keep.is_empty() {
-                bail!(
-                    "--id-column and --keep need a Parquet file, as in --out codes.parquet; {} holds \
-                     codes alone",
-                    out.display()
-                );
-            }
+        let Args { id_column, keep, input, .. } = args;
+        if !is_parquet(args) {
             return Ok(Out::Npy(NpyWriter::create(path, Some(bits.div_ceil(8)))?));
         }
         let writer = CodesWriter::create(path, bits)?;
-        if id_column.is_none() && keep.is_empty() {
+        if !takes_columns(args) {
             return Ok(Out::Parquet(Box::new(writer)));
-        }
-        if !input::are_regular(&input.data) {
-            bail!(
-                "--id-column and --keep need files, and no pipe: {} is read once for its vectors, and \
-                 once for the other columns",
-                input.data.join(", ")
-            );
         }
         let writer = writer.with_columns(&input.data, id_column.as_deref(), keep)?;
         Ok(Out::Parquet(Box::new(writer)))

@@ -95,9 +95,44 @@ fn a_stream_comes_through_a_pipe() {
         .ok();
     let read = |name: &str| std::fs::read(folder.file(name)).unwrap();
     assert!(read("piped.npy") == read("c.npy") && read("packed.npy") == read("c.npy"));
-    let script =
-        "cat table.arrows | hashbrook encode --model m --data=-:x --id-column id --out p.parquet";
-    folder.shell(script).fails_with(&["need files, and no pipe"]);
+}
+
+/// Vectors, ids and labels are columns of one table, which comes once.
+#[cfg(unix)]
+#[test]
+fn a_pipe_has_ids_and_labels_too() {
+    let folder = folder();
+    let read = |name: &str| std::fs::read(folder.file(name)).unwrap();
+    let columns = "--id-column id --keep label --out";
+    let items = "--id-column id --vectors f16 --out";
+    let learn = "learn --method lsh --bits 24";
+    folder.run(&format!("encode --model m --data table.arrows:x {columns} file.parquet")).ok();
+    let build = format!("--data table.arrows:x --labels table.arrows:label {items} file.index");
+    folder.run(&format!("index build --model m {build}")).ok();
+    let data = "--data table.arrows:x --labels table.arrows:label --out file.model";
+    folder.run(&format!("{learn} {data}")).ok();
+    let search = "search --queries a1.parquet:x -k 7 --json --index";
+    let found = |index: &str| {
+        let mut found = folder.run(&format!("{search} {index}")).ok().json();
+        found.truncate(7);
+        found
+    };
+    for source in ["cat table.arrows", "gzip -c table.arrows", "cat a1.parquet"] {
+        let pipe = |command: &str| folder.shell(&format!("{source} | hashbrook {command}"));
+        pipe(&format!("encode --model m --data=-:x {columns} p.parquet")).ok();
+        assert!(read("p.parquet") == read("file.parquet"), "{source}");
+        let build = format!("--data=-:x --labels=-:label {items} p.index --force");
+        pipe(&format!("index build --model m {build}")).ok();
+        assert_eq!(found("p.index"), found("file.index"), "{source}");
+        pipe(&format!("{learn} --data=-:x --labels=-:label --out p.model")).ok();
+        assert!(read("p.model") == read("file.model"), "{source}");
+        pipe("index add p.index --data=-:x --id-column id --upsert").ok();
+    }
+    let wrong =
+        "cat table.arrows | hashbrook encode --model m --data=-:x --id-column no --out p.parquet";
+    folder.shell(wrong).fails_with(&["standard-input: has no column \"no\"; it has id (int64)"]);
+    let wrong = "cat table.arrows | hashbrook index add p.index --data=- --labels=-";
+    folder.shell(wrong).fails_with(&["- is given twice"]);
 }
 
 #[test]

@@ -165,9 +165,9 @@ impl Part {
                 rows.keep_blank_end()?;
                 return Ok(Part { list: rows.list, path, blank_end: 0 });
             }
-            Content::Strings(strings) => {
-                limit.check(&path, strings.rows())?;
-                strings.for_each(|text| rows.push_names(names, [text]))?;
+            Content::Texts(mut texts) => {
+                limit.check(&path, texts.rows())?;
+                texts.for_each(&mut |text| rows.push_names(names, [text]))?;
                 rows.keep_blank_end()?;
                 0
             }

@@ -21,6 +21,6 @@ pub(super) fn open(mut input: Input) -> Result<Content> {
         Item::Number(element) => {
             Array::new(input, element, header.sizes, order).map(Content::Array)
         }
-        Item::Text(item) => Strings::new(input, item, &header.sizes).map(Content::Strings),
+        Item::Text(item) => Ok(Content::Texts(Box::new(Strings::new(input, item, &header.sizes)?))),
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::super::extent::{Extent, shape};
 use super::super::input::Input;
 use super::super::records::{RawRows, Records};
+use super::super::texts::Texts;
 use super::header::TextItem;
 use crate::{Error, Result};
 
@@ -30,22 +31,18 @@ impl Strings {
         let records = Records::new(input, extent);
         Ok(Strings { path, item, records, bytes: Vec::new(), row: 0 })
     }
+}
 
-    /// The file.
-    pub(in crate::dataset) fn path(&self) -> &Path {
+impl Texts for Strings {
+    fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How many texts the file says it has.
-    pub(in crate::dataset) fn rows(&self) -> usize {
+    fn rows(&self) -> usize {
         self.records.rows()
     }
 
-    /// Calls `each` with every text in turn, until one fails.
-    pub(in crate::dataset) fn for_each(
-        mut self,
-        mut each: impl FnMut(&str) -> Result<()>,
-    ) -> Result<()> {
+    fn for_each(&mut self, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
         while self.records.read(usize::MAX, &mut self.bytes)? > 0 {
             for bytes in self.bytes.chunks_exact(self.item.width()) {
                 let text = decode(self.item, bytes).ok_or_else(|| {

@@ -7,7 +7,8 @@ use hashbrook::{Codes, Error, Features, Index, IndexBuilder, LabelList, LabelNam
 
 use super::text_ids::TextIds;
 use crate::console::plural;
-use crate::{input, interrupt};
+use crate::piped::{self, Kept};
+use crate::{input, interrupt, output};
 
 #[derive(clap::Args)]
 pub struct Items {
@@ -39,18 +40,20 @@ impl Items {
         [&self.data, &self.codes, &self.ids, &self.labels].into_iter().flatten()
     }
 
+    /// Has pipes kept in files where they are read more than once, as for ids. What is given twice all the same is
+    /// refused.
+    pub fn keep_pipes(&mut self) -> Result<Option<Kept>> {
+        let Items { data, codes, ids, labels, .. } = self;
+        let kept = piped::keep(&mut [data, codes, ids, labels], self.id_column.is_some())?;
+        output::check_read_once(self.files())?;
+        Ok(kept)
+    }
+
     /// The files of ids, and their columns.
     fn id_files(&self) -> Result<Vec<String>> {
         let Some(column) = &self.id_column else { return Ok(self.ids.clone()) };
         let with_column = |file: &String| {
             let file = file_of(file)?;
-            if !file.is_file() {
-                bail!(
-                    "--id-column needs files, and no pipe: {} is read once for the items, and once for \
-                     their ids",
-                    file.display()
-                );
-            }
             Ok(format!("{}:{column}", file.display()))
         };
         self.data.iter().chain(&self.codes).map(with_column).collect()

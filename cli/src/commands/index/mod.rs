@@ -206,8 +206,8 @@ struct Compact {
     json: bool,
 }
 
-pub fn run(args: &Args) -> Result<()> {
-    match &args.action {
+pub fn run(args: &mut Args) -> Result<()> {
+    match &mut args.action {
         Action::Build(args) => build(args),
         Action::Add(args) => add(args),
         Action::Remove(args) => remove(args),
@@ -223,14 +223,16 @@ fn vector_format(name: &str) -> Result<VectorFormat, String> {
     serde_json::from_value(json!(name)).map_err(|_| "f16 and i8 are the formats".to_owned())
 }
 
-fn build(args: &Build) -> Result<()> {
+fn build(args: &mut Build) -> Result<()> {
     let start = Instant::now();
     output::check_given_once(args.model.as_deref(), args.items.files())?;
     let outputs = args.model.as_deref().into_iter().chain([args.out.as_path()]);
-    output::check_outputs(outputs, args.items.files())?;
+    output::check_places(outputs, args.items.files())?;
     output::check_free([args.out.as_path()], args.force)?;
     output::check_json(&args.out, args.json)?;
     let target = Output::new(&args.out)?;
+    let _kept = args.items.keep_pipes()?;
+    let args = &*args;
     let function = args.model.as_deref().map(input::load_function).transpose()?;
     let codes = match args.items.codes.as_slice() {
         [] => None,
@@ -303,8 +305,10 @@ fn tidy(index: &mut Index) {
     }
 }
 
-fn add(args: &Add) -> Result<()> {
+fn add(args: &mut Add) -> Result<()> {
     let start = Instant::now();
+    // Before the index is locked: nobody knows when a pipe ends.
+    let _kept = args.items.keep_pipes()?;
     let mut index = args.lock.edit(&args.index)?;
     let mut texts = TextIds::of(&index, &args.index)?;
     let added = args.items.put(&mut index, args.upsert, &mut texts)?;

@@ -16,7 +16,7 @@ use crate::args::LabelledData;
 use crate::console::{self, count, plural};
 use crate::interrupt::Interrupted;
 use crate::output::Output;
-use crate::{input, interrupt, output};
+use crate::{input, interrupt, output, piped};
 
 /// Learns a hash function from a stream of vectors
 ///
@@ -137,9 +137,12 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &mut Args) -> Result<()> {
     check(args)?;
     let out = Output::new(&args.out)?;
+    let _kept = piped::keep(&mut [&mut args.input.data, &mut args.input.labels], false)?;
+    let args = &*args;
+    output::check_read_once(inputs(args))?;
     let mut reader = Reader::open_all(&args.input.data)?;
     // Counted first where a file does not say: a wrong number of labels should show before the
     // work, and not after it.
@@ -197,6 +200,12 @@ pub fn run(args: &Args) -> Result<()> {
     if run.interrupted { Err(Interrupted.into()) } else { Ok(()) }
 }
 
+/// What is read besides the file of settings.
+fn inputs(args: &Args) -> impl Iterator<Item = &String> {
+    let given = [&args.init, &args.center].into_iter().flatten();
+    args.input.data.iter().chain(&args.input.labels).chain(given)
+}
+
 /// What can be found wrong before anything is read.
 fn check(args: &Args) -> Result<()> {
     if args.batch == Some(0) || args.rows == Some(0) {
@@ -205,9 +214,7 @@ fn check(args: &Args) -> Result<()> {
     let outputs = [Some(&args.out), args.weights_out.as_ref()];
     let outputs = || outputs.into_iter().flatten().map(PathBuf::as_path);
     let config = args.config.as_ref().map(|path| path.display().to_string());
-    let given = [&args.init, &args.center].into_iter().flatten();
-    let inputs = args.input.data.iter().chain(&args.input.labels).chain(given).chain(&config);
-    output::check_outputs(outputs(), inputs)?;
+    output::check_places(outputs(), inputs(args).chain(&config))?;
     // What is gone on with may be replaced by what comes of it, and by nothing else.
     let resumed = args.resume.as_deref().into_iter().chain(args.weights_out.as_deref());
     output::check_outputs(resumed, [])?;

@@ -12,7 +12,11 @@ fn routes(server: &Server) -> Vec<(String, String, bool)> {
     for (path, calls) in api["paths"].as_object().unwrap() {
         for (method, call) in calls.as_object().unwrap() {
             let open = call["security"].as_array().is_some_and(Vec::is_empty);
-            routes.push((method.to_uppercase(), path.replace("{id}", "1").replace("{part}", "page.css"), open));
+            routes.push((
+                method.to_uppercase(),
+                path.replace("{id}", "1").replace("{part}", "page.css"),
+                open,
+            ));
         }
     }
     assert!(routes.len() > 20);
@@ -29,7 +33,7 @@ fn without_a_valid_token_nothing_is_read_or_written() {
     server.send("POST", "/items", &writer, items.as_bytes()).ok();
     let stats = || {
         let mut stats = server.send("GET", "/stats", &writer, b"").ok();
-        ["requests", "uptime_seconds"].map(|name| stats[name] = Value::Null);
+        ["requests", "uptime_seconds"].iter().for_each(|name| stats[*name] = Value::Null);
         stats
     };
     let before = stats();

@@ -1,7 +1,8 @@
 //! HDF5 files, and those of MATLAB 7.3, which are HDF5 with 512 bytes of MATLAB's own before it.
 
+mod strings;
+
 use std::io::{ErrorKind, Read};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use hdf5_pure::{
@@ -10,12 +11,15 @@ use hdf5_pure::{
 };
 
 use super::array::{Array, Order};
+use super::content::Content;
 use super::element::{Element, Number};
 use super::extent::{Extent, shape};
-use super::guard::guarded;
+use super::guard::{guarded, without_panic};
 use super::input::Input;
 use super::purpose::Purpose;
 use crate::{Error, Result};
+
+use strings::{Strings, are_strings};
 
 /// What a MATLAB file of version 7.3 begins with.
 pub(super) const MATLAB: &[u8] = b"MATLAB 7.3";
@@ -27,18 +31,26 @@ const AT_ONCE: u64 = 1 << 22;
 const DEEPEST: usize = 4;
 const MOST_LISTED: usize = 200;
 
-/// The numbers of a dataset, as its file describes them.
-struct Numbers {
+/// A dataset, as its file describes it.
+struct Described {
     name: String,
     /// Sizes, that of rows first: for MATLAB the other way round than they stand in the file.
     sizes: Vec<u64>,
-    /// `None` for what holds no real numbers.
-    element: Option<Element>,
+    held: Held,
     is_u8: bool,
 }
 
+/// What a dataset holds.
+#[derive(Clone, Copy)]
+enum Held {
+    Numbers(Element),
+    Texts,
+    /// What is not read.
+    Others,
+}
+
 /// Opens the dataset called `name`, or the one that fits the purpose.
-pub(super) fn open(input: Input, name: Option<&str>, purpose: Purpose) -> Result<Array> {
+pub(super) fn open(input: Input, name: Option<&str>, purpose: Purpose) -> Result<Content> {
     let path = input.path().to_path_buf();
     let is_matlab = input.head().starts_with(MATLAB);
     let (file, _, len) = input.into_file(u64::MAX)?;
@@ -56,7 +68,7 @@ pub(super) fn open(input: Input, name: Option<&str>, purpose: Purpose) -> Result
                 .and_then(|dataset| Ok((describe(&path, name, &dataset, is_matlab)?, dataset)));
             found.map_err(|error| match list(&path, &file, is_matlab) {
                 // What is there is worth more than why the other is not, if it is not.
-                Ok(all) if !all.iter().any(|(numbers, _)| numbers.name == name) => {
+                Ok(all) if !all.iter().any(|(found, _)| found.name == name) => {
                     let problem = format!("has no dataset {name:?}; it has {}", listed(&all));
                     Error::malformed(&path, problem)
                 }
@@ -78,30 +90,48 @@ pub(super) fn open(input: Input, name: Option<&str>, purpose: Purpose) -> Result
             }
         }
     };
-    array(&path, chosen, is_matlab, purpose)
+    content(&path, chosen, is_matlab, purpose).map_err(named_fix)
+}
+
+/// Names the way out where the file is of a newer kind than is read.
+fn named_fix(error: Error) -> Error {
+    const NEWER: [&str; 2] = ["version 2 B-tree", "layout version"];
+    match error {
+        Error::Malformed { path, problem } if NEWER.iter().any(|text| problem.contains(text)) => {
+            let fix = "write the file for older readers, as h5py does with libver=(\"earliest\", \"v114\")";
+            Error::Malformed { path, problem: format!("{problem}; {fix}") }
+        }
+        other => other,
+    }
 }
 
 fn wanted(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Features | Purpose::Codes => "table of numbers",
-        Purpose::Labels | Purpose::Ids => "row or column of numbers",
+        Purpose::Labels | Purpose::Ids => "row or column of numbers, or column of texts",
     }
 }
 
 /// The dataset that is meant if none is named.
-fn default_for(purpose: Purpose, all: &[(Numbers, Dataset)]) -> Option<usize> {
-    let fits = |numbers: &Numbers| match (purpose, &numbers.sizes[..]) {
-        _ if numbers.element.is_none() => false,
-        (Purpose::Features | Purpose::Codes, sizes) => sizes.len() >= 2,
-        (Purpose::Labels | Purpose::Ids, [_] | [1, _] | [_, 1]) => true,
+fn default_for(purpose: Purpose, all: &[(Described, Dataset)]) -> Option<usize> {
+    let fits = |found: &Described| match (purpose, found.held, &found.sizes[..]) {
+        (Purpose::Features | Purpose::Codes, Held::Numbers(_), sizes) => sizes.len() >= 2,
+        (Purpose::Labels | Purpose::Ids, Held::Numbers(_), [_] | [1, _] | [_, 1]) => true,
         _ => false,
     };
+    // Where there are no numbers that fit.
+    let fits_as_text = |found: &Described| {
+        matches!(purpose, Purpose::Labels | Purpose::Ids)
+            && matches!((found.held, &found.sizes[..]), (Held::Texts, [_] | [_, 1]))
+    };
+    let any = all.iter().any(|(found, _)| fits(found));
+    let fits = |found: &Described| if any { fits(found) } else { fits_as_text(found) };
     let mut fitting = (0..all.len()).filter(|&index| fits(&all[index].0));
     fitting.next().filter(|_| fitting.next().is_none())
 }
 
 /// All datasets of a file, or as many as anyone wants to read of.
-fn list(path: &Path, file: &File, is_matlab: bool) -> Result<Vec<(Numbers, Dataset)>> {
+fn list(path: &Path, file: &File, is_matlab: bool) -> Result<Vec<(Described, Dataset)>> {
     let mut all = Vec::new();
     let mut groups = vec![(String::new(), 0)];
     while let Some((group, depth)) = groups.pop() {
@@ -131,11 +161,12 @@ fn list(path: &Path, file: &File, is_matlab: bool) -> Result<Vec<(Numbers, Datas
 }
 
 /// Datasets as messages show them.
-fn listed(all: &[(Numbers, Dataset)]) -> String {
+fn listed(all: &[(Described, Dataset)]) -> String {
     const SHOWN: usize = 20;
-    let one = |(numbers, _): &(Numbers, Dataset)| match numbers.element {
-        Some(element) => format!("{} ({} {element})", numbers.name, shape(&numbers.sizes)),
-        None => format!("{} (no real numbers)", numbers.name),
+    let one = |(found, _): &(Described, Dataset)| match found.held {
+        Held::Numbers(element) => format!("{} ({} {element})", found.name, shape(&found.sizes)),
+        Held::Texts => format!("{} ({} texts)", found.name, shape(&found.sizes)),
+        Held::Others => format!("{} (no real numbers)", found.name),
     };
     let mut text = all.iter().take(SHOWN).map(one).collect::<Vec<_>>().join(", ");
     if all.is_empty() {
@@ -147,11 +178,16 @@ fn listed(all: &[(Numbers, Dataset)]) -> String {
 }
 
 /// What a dataset holds.
-fn describe(path: &Path, name: &str, dataset: &Dataset, is_matlab: bool) -> Result<Numbers> {
+fn describe(path: &Path, name: &str, dataset: &Dataset, is_matlab: bool) -> Result<Described> {
     let (mut sizes, kind) =
         guarded(path, || Ok::<_, hdf5_pure::Error>((dataset.shape()?, dataset.datatype()?)))?;
-    let mut element = element(&kind);
-    let mut is_u8 = element.is_some_and(|e| matches!(e.number, Number::U8 | Number::Bool));
+    let mut held = match element(&kind) {
+        Some(element) => Held::Numbers(element),
+        None if are_strings(&kind) => Held::Texts,
+        None => Held::Others,
+    };
+    let small = |element: Element| matches!(element.number, Number::U8 | Number::Bool);
+    let mut is_u8 = matches!(held, Held::Numbers(element) if small(element));
     if is_matlab {
         sizes.reverse();
         let attributes = guarded(path, || dataset.attrs())?;
@@ -160,11 +196,11 @@ fn describe(path: &Path, name: &str, dataset: &Dataset, is_matlab: bool) -> Resu
         if matches!(class, "char" | "cell" | "struct" | "function_handle" | "string")
             || attributes.contains_key("MATLAB_empty")
         {
-            element = None;
+            held = Held::Others;
         }
         is_u8 |= class == "logical";
     }
-    Ok(Numbers { name: name.to_owned(), sizes, element, is_u8 })
+    Ok(Described { name: name.to_owned(), sizes, held, is_u8 })
 }
 
 /// How numbers of a type are stored, if they are stored as in other files.
@@ -213,17 +249,20 @@ fn element(kind: &Datatype) -> Option<Element> {
     }
 }
 
-/// The numbers of a dataset, row by row.
-fn array(
+/// The numbers or texts of a dataset, row by row.
+fn content(
     path: &Path,
-    (numbers, dataset): (Numbers, Dataset),
+    (found, dataset): (Described, Dataset),
     is_matlab: bool,
     purpose: Purpose,
-) -> Result<Array> {
-    let Numbers { name, mut sizes, element, is_u8 } = numbers;
+) -> Result<Content> {
+    let Described { name, mut sizes, held, is_u8 } = found;
     let named = format!("{}:{name}", path.display());
     let named = Path::new(&named);
-    let Some(element) = element else {
+    if let (Held::Texts, Purpose::Labels | Purpose::Ids) = (held, purpose) {
+        return Ok(Content::Texts(Box::new(Strings::new(named, dataset, &sizes)?)));
+    }
+    let Held::Numbers(element) = held else {
         let kind = guarded(path, || dataset.dtype()).map(|kind| kind.to_string());
         let kind = kind.unwrap_or_else(|_| "an unknown type".to_owned());
         let problem = format!("holds {kind}; integers, floats and truth values are read");
@@ -245,7 +284,7 @@ fn array(
     let at_once = (AT_ONCE / row_bytes).max(1).next_multiple_of(chunk_rows);
     let bytes = Rows { dataset, row: 0, rows, row_bytes, at_once, ready: Vec::new(), taken: 0 };
     let input = Input::stream(named, bytes, Some(stored.bytes))?;
-    Ok(Array::new(input, element, sizes, order)?.with_u8(is_u8))
+    Ok(Content::Array(Array::new(input, element, sizes, order)?.with_u8(is_u8)))
 }
 
 /// The bytes of a dataset, row after row.
@@ -265,8 +304,7 @@ impl Read for Rows {
         let wrong = |problem: String| std::io::Error::new(ErrorKind::Unsupported, problem);
         if self.taken == self.ready.len() && self.row < self.rows {
             let count = self.at_once.min(self.rows - self.row);
-            let run = AssertUnwindSafe(|| self.dataset.read_raw_rows(self.row, count));
-            self.ready = match catch_unwind(run) {
+            self.ready = match without_panic(|| self.dataset.read_raw_rows(self.row, count)) {
                 Ok(Ok(bytes)) => bytes,
                 Ok(Err(error)) => return Err(wrong(format!("{error} (after row {})", self.row))),
                 Err(_) => return Err(wrong(format!("it does not fit (after row {})", self.row))),

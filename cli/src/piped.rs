@@ -1,0 +1,82 @@
+//! Pipes that are read more than once, for their vectors and for other columns: they are kept in files meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use hashbrook::dataset::file_of;
+use tempfile::TempDir;
+
+use crate::{interrupt, output};
+
+/// Files in place of pipes, which go with this.
+pub struct Kept {
+    _folder: TempDir,
+}
+
+/// Names files in place of the pipes among `lists` that are read more than once: all of them if `again`, else
+/// those of which different parts are named. The files go with what is returned.
+pub fn keep(lists: &mut [&mut Vec<String>], again: bool) -> Result<Option<Kept>> {
+    let mut parts: BTreeMap<PathBuf, Vec<&str>> = BTreeMap::new();
+    for spec in lists.iter().flat_map(|list| list.iter()) {
+        let file = file_of(spec)?;
+        if is_pipe(&file) {
+            parts.entry(file).or_default().push(spec);
+        }
+    }
+    parts.retain(|_, specs| {
+        // What is named twice as a whole is a mistake, which is told of elsewhere.
+        let different = specs.iter().collect::<BTreeSet<_>>().len();
+        different == specs.len() && (again || different > 1)
+    });
+    let pipes: Vec<PathBuf> = parts.into_keys().collect();
+    if pipes.is_empty() {
+        return Ok(None);
+    }
+    let folder = tempfile::tempdir().context("a folder for what comes through a pipe")?;
+    interrupt::remove_at_end(folder.path());
+    for (at, pipe) in pipes.iter().enumerate() {
+        let name = match (output::is_standard(pipe), at) {
+            (true, _) => "standard-input".to_owned(),
+            (false, at) => format!("pipe-{at}"),
+        };
+        let place = folder.path().join(name);
+        copy(pipe, &place)?;
+        let place = place.to_str().context("the folder for temporary files has no UTF-8 name")?;
+        for spec in lists.iter_mut().flat_map(|list| list.iter_mut()) {
+            if file_of(spec)? == *pipe {
+                let part = spec[pipe.as_os_str().len()..].to_owned();
+                *spec = format!("{place}{part}");
+            }
+        }
+    }
+    Ok(Some(Kept { _folder: folder }))
+}
+
+/// Whether something can be read only once.
+fn is_pipe(file: &Path) -> bool {
+    let found = || file.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
+    output::is_standard(file) || found()
+}
+
+fn copy(pipe: &Path, place: &Path) -> Result<()> {
+    let mut from: Box<dyn Read> = match output::is_standard(pipe) {
+        true => Box::new(std::io::stdin().lock()),
+        false => Box::new(File::open(pipe).with_context(|| pipe.display().to_string())?),
+    };
+    let mut to = File::create(place)?;
+    let mut bytes = vec![0; 1 << 18];
+    loop {
+        interrupt::check()?;
+        let count = match from.read(&mut bytes) {
+            Ok(0) => return Ok(()),
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error).with_context(|| pipe.display().to_string()),
+        };
+        let written = to.write_all(&bytes[..count]);
+        written.with_context(|| format!("{}, for what comes through a pipe", place.display()))?;
+    }
+}
