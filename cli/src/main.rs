@@ -29,7 +29,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }
     match args.command {
-        Command::Demo(args) => commands::demo::run(&args),
+        Command::Demo(demo) => commands::demo::run(&demo, args.threads),
         Command::Split(args) => commands::split::run(&args),
         Command::Learn(args) => commands::learn::run(&args),
         Command::Merge(args) => commands::merge::run(&args),

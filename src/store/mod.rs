@@ -140,6 +140,8 @@ impl Store {
         let Some(writer) = self.writer.take() else { return Ok(()) };
         let closed = ask(&self.jobs, &self.shared, Job::Close);
         let _ = writer.join();
+        // Readers may still hold what is shared, and must not keep others from opening the store.
+        let _ = self.shared.lock.unlock();
         closed
     }
 }

@@ -93,7 +93,7 @@ pub(super) fn open(folder: &Path, settings: Settings) -> Result<Store> {
         current: Mutex::new(current),
         quality: Mutex::default(),
         renewing: Mutex::default(),
-        _lock: lock,
+        lock,
     });
     start(shared, writer)
 }

@@ -36,8 +36,10 @@ pub(super) fn run(shared: &Shared, jobs: &Sender<Job>, background: &Background) 
     loop {
         let asked = {
             let progress = lock(&shared.progress);
+            let at_once = shared.settings.renewal == Renewal::Always;
             let waited = shared.changed.wait_timeout_while(progress, LOOK, |progress| {
-                !progress.stop && progress.asked == progress.answered
+                let due = at_once && progress.steps > progress.renewed_steps;
+                !progress.stop && progress.asked == progress.answered && !due
             });
             let progress = waited.unwrap_or_else(|held| held.into_inner()).0;
             if progress.stop {

@@ -60,7 +60,7 @@ pub(super) struct Shared {
     pub(super) quality: Mutex<Window>,
     pub(super) renewing: Mutex<Renewing>,
     /// Keeps other processes out.
-    pub(super) _lock: File,
+    pub(super) lock: File,
 }
 
 /// The content of a mutex. A thread that panicked while it held it left what was there: nothing is changed in

@@ -57,13 +57,20 @@ fn taught(description: &Description, digits: &Digits, rows: &[usize], batch: usi
             values.extend_from_slice(&digits.features[row * DIM..(row + 1) * DIM]);
             labels.push_set(&[model.label_names_mut().id(&digits.labels[row].to_string())]);
         }
-        model.learn(Batch::new(Features::new(&values, DIM).unwrap(), labels.view()).unwrap()).unwrap();
+        model
+            .learn(Batch::new(Features::new(&values, DIM).unwrap(), labels.view()).unwrap())
+            .unwrap();
     }
     model
 }
 
 /// Searches by a loop over all items.
-fn by_loop(store: &Store, vectors: &BTreeMap<u64, Vec<f32>>, query: &[f32], k: usize) -> Vec<(u64, u32)> {
+fn by_loop(
+    store: &Store,
+    vectors: &BTreeMap<u64, Vec<f32>>,
+    query: &[f32],
+    k: usize,
+) -> Vec<(u64, u32)> {
     let reader = store.reader();
     let function = reader.index().function().unwrap();
     let code = function.encode_one(query).unwrap();
@@ -88,7 +95,11 @@ fn items_are_found_learned_and_renewed_and_there_when_opened_again() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("store");
     let digits = digits();
-    for (method, precision) in [("brook", VectorPrecision::F32), ("bsodh", VectorPrecision::F32), ("brook", VectorPrecision::F16)] {
+    for (method, precision) in [
+        ("brook", VectorPrecision::F32),
+        ("bsodh", VectorPrecision::F32),
+        ("brook", VectorPrecision::F16),
+    ] {
         let _ = std::fs::remove_dir_all(&folder);
         let mut description = description(method, 32);
         description.precision = precision;
@@ -150,7 +161,8 @@ fn what_is_removed_replaced_or_labelled_later_is_unlearned() {
         // Without labels, and labelled later; with the wrong label, and corrected.
         let (ids, values) = (numbers([500, 501]), &digits.features[500 * DIM..502 * DIM]);
         let wrong = vec![vec![], vec!["no digit".to_owned()]];
-        let put = Put::new(&ids, Features::new(values, DIM).unwrap()).unwrap().labels(&wrong).unwrap();
+        let put =
+            Put::new(&ids, Features::new(values, DIM).unwrap()).unwrap().labels(&wrong).unwrap();
         store.put(put).unwrap();
         let right = names(&digits.labels[500..502]);
         let labelled = store.label(&ids, &right).unwrap();
@@ -159,20 +171,31 @@ fn what_is_removed_replaced_or_labelled_later_is_unlearned() {
 
         let mut model = description.start().unwrap();
         model.label_names_mut();
-        let learned: Vec<usize> = (0..rows).filter(|row| ![3, 5, 7].contains(row)).chain(500..502).collect();
+        let learned: Vec<usize> =
+            (0..rows).filter(|row| ![3, 5, 7].contains(row)).chain(500..502).collect();
         let expected = match early {
             true => taught(&description, &digits, &learned, learned.len()),
             // The warm-up had all rows, and what it fixed stays.
             false => {
                 let mut model = taught(&description, &digits, &(0..rows).collect::<Vec<_>>(), rows);
-                let gone = [3, 5, 7].map(|row| &digits.features[row * DIM..(row + 1) * DIM]).concat();
-                let mut with = |row: usize| model.label_names_mut().id(&digits.labels[row].to_string());
+                let gone =
+                    [3, 5, 7].map(|row| &digits.features[row * DIM..(row + 1) * DIM]).concat();
+                let mut with =
+                    |row: usize| model.label_names_mut().id(&digits.labels[row].to_string());
                 let labels = [with(3), with(5), with(7)];
-                let batch = Batch::new(Features::new(&gone, DIM).unwrap(), hashbrook::Labels::single(&labels));
+                let batch = Batch::new(
+                    Features::new(&gone, DIM).unwrap(),
+                    hashbrook::Labels::single(&labels),
+                );
                 model.unlearn(batch.unwrap()).unwrap();
-                let labels = digits.labels[500..502].iter().map(|l| model.label_names_mut().id(&l.to_string()));
+                let labels = digits.labels[500..502]
+                    .iter()
+                    .map(|l| model.label_names_mut().id(&l.to_string()));
                 let labels: Vec<u32> = labels.collect();
-                let batch = Batch::new(Features::new(values, DIM).unwrap(), hashbrook::Labels::single(&labels));
+                let batch = Batch::new(
+                    Features::new(values, DIM).unwrap(),
+                    hashbrook::Labels::single(&labels),
+                );
                 model.learn(batch.unwrap()).unwrap();
                 model
             }
@@ -241,10 +264,9 @@ fn what_is_wrong_is_said_and_changes_nothing() {
 
     let features = Features::new(&[0.5; 2 * DIM], DIM).unwrap();
     let put = |ids: &[ItemId]| store.put(Put::new(ids, features).unwrap()).map(drop).unwrap_err();
-    for (ids, text) in [
-        (numbers([1, 1]), "more than once"),
-        (vec![1.into(), "a".into()], "numbers"),
-    ] {
+    for (ids, text) in
+        [(numbers([1, 1]), "more than once"), (vec![1.into(), "a".into()], "numbers")]
+    {
         let error = put(&ids);
         assert!(error.to_string().contains(text), "{error}");
     }
@@ -312,7 +334,8 @@ fn flipped_bytes_are_told() {
 fn a_copy_is_a_store() {
     let folder = tempfile::tempdir().unwrap();
     let digits = digits();
-    let store = Store::create(folder.path().join("one"), &description("brook", 16), when_told()).unwrap();
+    let store =
+        Store::create(folder.path().join("one"), &description("brook", 16), when_told()).unwrap();
     put_rows(&store, &digits, 0..130);
     let to = folder.path().join("copy");
     store.snapshot(&to).unwrap();
@@ -325,6 +348,7 @@ fn a_copy_is_a_store() {
     copy.wait_learned(position).unwrap();
     assert_eq!(copy.model().fingerprint(), store.model().fingerprint());
     copy.verify().unwrap();
-    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "{left:?}");
 }

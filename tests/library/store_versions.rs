@@ -77,7 +77,8 @@ fn change(store: &Store, number: u64) {
         (0..7).map(|at| (((number + at) * 13 % IDS).into(), vector(number + at))).collect();
     let ids: Vec<ItemId> = items.iter().map(|(id, _)| id.clone()).collect();
     let values: Vec<f32> = items.iter().flat_map(|(_, (vector, _))| vector.clone()).collect();
-    let labels: Vec<Vec<String>> = items.iter().map(|(_, (_, label))| vec![label.clone()]).collect();
+    let labels: Vec<Vec<String>> =
+        items.iter().map(|(_, (_, label))| vec![label.clone()]).collect();
     let put = Put::new(&ids, Features::new(&values, DIM).unwrap()).unwrap();
     store.put(put.labels(&labels).unwrap()).unwrap();
     if number % 70 == 0 {

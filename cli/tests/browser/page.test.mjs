@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
+import { contrast } from "./contrast.mjs";
 
 // A quick run of now, and the full run that the project carries.
 const quick = pathToFileURL(process.env.REPORT).href;
@@ -146,19 +147,6 @@ test("the width of a desktop is used", async () => {
   assert.deepEqual(complaints, []);
   await page.close();
 });
-
-/** The contrast of two colours as the browser computes them, by WCAG 2. */
-function contrast(one, other) {
-  const light = (colour) => {
-    const [red, green, blue] = colour.match(/[\d.]+/g).slice(0, 3).map((part) => {
-      const share = Number(part) / 255;
-      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-    });
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05;
-  };
-  const [a, b] = [light(one), light(other)];
-  return Math.max(a, b) / Math.min(a, b);
-}
 
 test("heat maps can be read in light and in dark", async () => {
   for (const colorScheme of ["light", "dark"]) {

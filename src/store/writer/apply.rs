@@ -48,8 +48,10 @@ impl Applied {
     pub(super) fn make(self, index: &mut Index, shared: Option<&Shared>) -> Result<u64> {
         match self {
             Applied::Put { ids, vectors, labels, places } => {
-                let dim = vectors.len() / ids.len().max(1);
-                let codes = index.encode(Features::new(&vectors, dim.max(1))?)?;
+                if ids.is_empty() {
+                    return Ok(0);
+                }
+                let codes = index.encode(Features::new(&vectors, vectors.len() / ids.len())?)?;
                 if let Some(shared) = shared {
                     lock(&shared.quality).look(index, &ids, &codes, labels.view())?;
                 }

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use super::auth::{self, Scope, Tokens};
 use super::collection::Collection;
 use super::errors::Problem;
-use super::history::History;
+use super::history::{Done, History};
 use super::limits::Limits;
 use super::metrics::Metrics;
 use super::routes::classes::Classes;
@@ -25,6 +25,7 @@ pub struct App {
     pub limits: Limits,
     pub metrics: Metrics,
     pub history: History,
+    pub done: Done,
     pub classes: Classes,
     /// Where copies of the store go, if anywhere.
     pub snapshots: Option<PathBuf>,
@@ -50,6 +51,7 @@ impl App {
             collection,
             metrics: Metrics::new(super::routes::all()),
             history: History::default(),
+            done: Done::default(),
             classes: Classes::default(),
             snapshots,
             started: Instant::now(),

@@ -54,6 +54,12 @@ impl Problem {
     }
 }
 
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
         let status = match error.kind() {

@@ -1,6 +1,7 @@
 //! The store's numbers, once a second, for charts.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -25,6 +26,17 @@ pub struct Sample {
     pub renewal_progress: Option<f64>,
     /// Requests since the start.
     pub requests: u64,
+    /// Items put in since the start.
+    pub puts: u64,
+    /// Queries answered since the start.
+    pub searches: u64,
+}
+
+/// What was done since the start.
+#[derive(Default)]
+pub struct Done {
+    pub puts: AtomicU64,
+    pub searches: AtomicU64,
 }
 
 /// The last of them.
@@ -80,5 +92,7 @@ fn sample(app: &Arc<App>) {
         would_flip: stats.renewal.would_flip,
         renewal_progress: stats.renewal.progress,
         requests: app.metrics.requests(),
+        puts: app.done.puts.load(Relaxed),
+        searches: app.done.searches.load(Relaxed),
     });
 }

@@ -5,6 +5,7 @@ mod auth;
 mod body;
 mod collection;
 mod errors;
+mod feed;
 mod guard;
 mod hex;
 mod history;
@@ -20,11 +21,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use clap::{Args as _, FromArgMatches as _};
 use hashbrook::store::{Renewal, Settings};
 
 use self::app::App;
 use self::auth::Tokens;
 use self::collection::{Collection, Plan};
+pub use self::feed::Feed;
 use self::limits::Limits;
 use crate::console;
 
@@ -93,6 +96,26 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, threads: Option<u16>) -> Result<()> {
+    run_with(args, threads, |_, address| console::line(format_args!("listening on {address}")))
+}
+
+/// Serves with these options and their values; `begun` gets a way in, and the address, once it is listened on.
+pub fn run_fed(
+    options: &[(&str, String)],
+    threads: Option<u16>,
+    begun: impl FnOnce(Feed, &str) -> Result<()>,
+) -> Result<()> {
+    let words = options.iter().map(|(name, value)| format!("{name}={value}"));
+    let command = Args::augment_args(clap::Command::new("serve").no_binary_name(true));
+    let args = Args::from_arg_matches(&command.try_get_matches_from(words)?)?;
+    run_with(&args, threads, |app, address| begun(Feed::new(app), address))
+}
+
+fn run_with(
+    args: &Args,
+    threads: Option<u16>,
+    begun: impl FnOnce(&Arc<App>, &str) -> Result<()>,
+) -> Result<()> {
     let addresses = addresses(&args.listen)?;
     let tokens = args.tokens.as_deref().map(Tokens::load).transpose()?;
     let tls = match (&args.tls_cert, &args.tls_key) {
@@ -107,7 +130,7 @@ pub fn run(args: &Args, threads: Option<u16>) -> Result<()> {
     let collection = Collection::open(&args.dir, args.plan.clone(), settings)?;
     console::line(collection.described())?;
     let app = App::new(collection, tokens, args.limits.clone(), args.snapshots.clone());
-    server::run(Arc::new(app), &addresses, tls, threads)
+    server::run(Arc::new(app), &addresses, tls, threads, begun)
 }
 
 /// Where to listen.

@@ -18,12 +18,13 @@ use super::app::App;
 use super::{history, routes};
 use crate::{console, interrupt};
 
-/// Serves until the program is told to stop; then finishes what was begun, and closes the store.
+/// Serves, calls `begun` with the address once it listens, and goes on until the program is told to stop; then finishes what was begun, and closes the store.
 pub fn run(
     app: Arc<App>,
     addresses: &[SocketAddr],
     tls: Option<TlsAcceptor>,
     threads: Option<u16>,
+    begun: impl FnOnce(&Arc<App>, &str) -> Result<()>,
 ) -> Result<()> {
     allow_many_files();
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -33,7 +34,7 @@ pub fn run(
     // Some more than requests may take, for what the service does by itself.
     runtime.max_blocking_threads(app.limits.max_concurrent + 8).enable_io().enable_time();
     let runtime = runtime.build().context("threads cannot be started")?;
-    let served = runtime.block_on(serve(&app, addresses, tls));
+    let served = runtime.block_on(serve(&app, addresses, tls, begun));
     // What still runs is given a little time: nothing that was acknowledged is lost if it is not enough.
     runtime.shutdown_timeout(app.limits.timeout);
     served?;
@@ -43,11 +44,16 @@ pub fn run(
     }
 }
 
-async fn serve(app: &Arc<App>, addresses: &[SocketAddr], tls: Option<TlsAcceptor>) -> Result<()> {
+async fn serve(
+    app: &Arc<App>,
+    addresses: &[SocketAddr],
+    tls: Option<TlsAcceptor>,
+    begun: impl FnOnce(&Arc<App>, &str) -> Result<()>,
+) -> Result<()> {
     let listener = TcpListener::bind(addresses).await;
     let listener = listener.with_context(|| format!("{} cannot be listened on", addresses[0]))?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    console::line(format_args!("listening on {scheme}://{}", listener.local_addr()?))?;
+    begun(app, &format!("{scheme}://{}", listener.local_addr()?))?;
     let router = routes::router(app);
     tokio::spawn(history::keep(Arc::downgrade(app)));
     let connections = GracefulShutdown::new();

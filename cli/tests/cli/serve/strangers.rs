@@ -33,7 +33,7 @@ fn random_bytes_are_refused_on_every_route() {
                 body.extend(random.bytes(300));
                 let query = if random.next() % 3 == 0 { "?first_id=5&%ff=%zz" } else { "" };
                 let id = format!("{}", random.next());
-                let path = path.replace("{id}", &id);
+                let path = path.replace("{id}", &id).replace("{part}", &id);
                 let headers = [("content-type", kind)];
                 let answer =
                     server.send(&method.to_uppercase(), &format!("{path}{query}"), &headers, &body);

@@ -126,9 +126,12 @@ fn snapshots_go_below_their_folder_and_nowhere_else() {
 fn the_page_and_the_description_are_served() {
     let folder = Folder::new();
     let server = Server::small(&folder);
-    for (path, kind) in
-        [("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "text/javascript")]
-    {
+    for (path, kind) in [
+        ("/", "text/html"),
+        ("/page/page.css", "text/css"),
+        ("/page/page.js", "text/javascript"),
+        ("/page/icon.svg", "image/svg+xml"),
+    ] {
         let answer = server.get(path);
         assert_eq!(answer.status, 200, "{path}");
         assert!(answer.header("content-type").unwrap().starts_with(kind), "{path}");
@@ -137,6 +140,7 @@ fn the_page_and_the_description_are_served() {
     let api = server.get("/openapi.json").ok();
     assert!(api["paths"]["/search"]["post"].is_object());
     server.get("/nothing").fails(404, &["/openapi.json"]);
+    server.get("/page/nothing.js").fails(404, &["no part \"nothing.js\""]);
     server.get("/items/1/2").fails(404, &[]);
     let wrong = server.send("PUT", "/items", &[], b"");
     wrong.fails(405, &[]);

@@ -1,10 +1,198 @@
-// Shows the numbers of the collection, every second.
-async function show() {
-  const response = await fetch("stats").catch(() => null);
-  if (!response?.ok) return;
-  const stats = await response.json();
-  document.getElementById("items").textContent = stats.items;
-  document.getElementById("version").textContent = stats.version;
+// The page: what the service holds and does now, again and again.
+
+import { getToKnow } from "./ask.js";
+import { bitsOf, codePicture, timeLine } from "./charts.js";
+import { collectionIs, labelsAre, searchAgain } from "./search.js";
+import { get, onTokenNeeded, Unreachable } from "./server.js";
+
+const part = (id) => document.getElementById(id);
+const count = (number) => number.toLocaleString("en");
+const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+
+const PACE = 1000;
+const SLOWEST = 5000;
+/** How often the last search is done once more while data comes in. */
+const FOLLOW = 2000;
+/** Samples that are kept: an hour. */
+const KEPT = 3600;
+
+let samples = [];
+let classes = null;
+let before = null;
+let uptime = 0;
+let followed = { time: 0, items: -1, version: -1 };
+
+async function refresh() {
+  const after = samples.length ? samples[samples.length - 1].time : 0;
+  const [stats, history] = await Promise.all([get("stats"), get(`history?after=${after}&limit=${KEPT}`)]);
+  samples = [...samples, ...history.samples].slice(-KEPT);
+  const restarted = stats.uptime_seconds < uptime;
+  uptime = stats.uptime_seconds;
+  showStats(stats);
+  // The first items make the collection.
+  if (!stats.description) return restarted;
+  await refreshClasses(stats);
+  const { bits } = stats.description;
+  const form = await getToKnow(stats.description, stats.items);
+  collectionIs({ items: stats.items, bits, labelBits: classes?.label_bits ?? bits }, form);
+  follow(stats);
+  return restarted;
 }
-setInterval(show, 1000);
-show();
+
+async function refreshClasses(stats) {
+  if (classes?.version === stats.version && classes.items === stats.items) return;
+  const now = await get("classes");
+  if (classes && classes.version !== now.version) {
+    before = new Map(classes.classes.map(({ label, code }) => [label, bitsOf(code, classes.bits)]));
+  }
+  classes = { ...now, items: stats.items };
+  labelsAre(classes.classes.map(({ label }) => label));
+  showClasses();
+}
+
+function follow(stats) {
+  const due = performance.now() - followed.time > FOLLOW;
+  const changed = stats.items !== followed.items || stats.version !== followed.version;
+  if (!due || !changed) return;
+  followed = { time: performance.now(), items: stats.items, version: stats.version };
+  searchAgain();
+}
+
+/** How many per second, over the last five samples; what counts requests begins at 0 when the server does. */
+function rate(name) {
+  const last = samples.slice(-6);
+  if (last.length < 2) return null;
+  const [begin, end] = [last[0], last[last.length - 1]];
+  return Math.max(0, end[name] - begin[name]) / Math.max(1, end.time - begin.time);
+}
+
+function showStats(stats) {
+  const { description, learning, renewal, quality } = stats;
+  part("collection").textContent = description
+    ? [description.method.method, `${count(description.dim)} dimensions`, `${description.bits} bits`].join(" · ")
+    : "nothing was put in yet";
+  part("items").textContent = count(stats.items);
+  part("learned").textContent = count(learning.rows);
+  part("lag").textContent = count(renewal.lag_rows);
+  for (const name of ["puts", "searches"]) {
+    const now = rate(name);
+    part(name).textContent = now === null ? "–" : count(Number(now.toFixed(now < 10 ? 1 : 0)));
+  }
+  part("precision").textContent = quality.precision_at_10 === null ? "–" : quality.precision_at_10.toFixed(3);
+  part("would-flip").textContent = renewal.would_flip === null ? "–" : percent(renewal.would_flip);
+  part("version").textContent = `version ${stats.version}`;
+  const share = renewal.progress;
+  part("progress").value = share ?? 0;
+  part("renewal-state").textContent = share === null ? "is not running" : `is at ${percent(share)}`;
+  const last = renewal.flipped === null ? "" : ` The last one changed ${percent(renewal.flipped)}${renewal.seconds === null ? "" : ` in ${seconds(renewal.seconds)}`}.`;
+  part("renewal-text").textContent = `The share that a renewal would change. Upright lines are renewals: ${count(renewal.done)} so far.${last}`;
+  const problem = learning.problem ?? renewal.problem;
+  part("problem").hidden = !problem;
+  part("problem").textContent = problem ? `${learning.problem ? "Learning stands still" : "The last renewal failed"}: ${problem}` : "";
+  drawLines();
+}
+
+function seconds(time) {
+  return time < 1 ? `${Math.round(1000 * time)} ms` : `${time.toFixed(1)} s`;
+}
+
+function drawLines() {
+  const marks = samples.filter(({ version }, at) => at > 0 && version !== samples[at - 1].version).map(({ time }) => time);
+  const of = (name) => samples.map((sample) => [sample.time, sample[name]]);
+  timeLine(part("quality").querySelector(".chart"), { samples: of("precision_at_10"), marks, top: 1, name: "Precision at 10" });
+  timeLine(part("flips").querySelector(".chart"), { samples: of("would_flip"), marks, name: "Bits that would flip", height: 96 });
+}
+
+function showClasses() {
+  const { classes: all, bits, label_bits: labelBits } = classes;
+  part("classes").hidden = all.length === 0;
+  if (all.length === 0) return;
+  codePicture(part("bits"), { classes: all, bits, labelBits, before });
+  const detail = bits - labelBits;
+  part("bits").setAttribute("aria-label", `Codes of ${all.length} classes: ${labelBits} label bits${detail ? ` and ${detail} detail bits` : ""} each. The table below has them in hexadecimal.`);
+  part("class-rows").replaceChildren(...all.map(({ label, items, code }) => {
+    const row = document.createElement("tr");
+    const head = Object.assign(document.createElement("th"), { scope: "row", textContent: label });
+    const cells = [count(items), code].map((text) => Object.assign(document.createElement("td"), { textContent: text }));
+    row.append(head, ...cells);
+    return row;
+  }));
+}
+
+let state = "waiting";
+
+/** Says how the connection is; spoken only when it changes. */
+function connection(next, text) {
+  const place = part("connection");
+  if (place.textContent !== text) place.textContent = text;
+  place.dataset.state = next;
+  document.body.classList.toggle("stale", next === "lost");
+  state = next;
+}
+
+let paused = false;
+let wake = () => {};
+
+async function live() {
+  let wait = PACE;
+  let news = null;
+  for (;;) {
+    try {
+      if (!paused && !document.hidden) {
+        const restarted = await refresh();
+        if (state === "lost") news = { text: restarted ? "Live again: the server was restarted" : "Live again", until: performance.now() + 8000 };
+        if (news && performance.now() > news.until) news = null;
+        connection("live", news?.text ?? "Live");
+        wait = PACE;
+      }
+    } catch (error) {
+      if (error instanceof Unreachable) {
+        connection("lost", "No connection to the server; trying again …");
+      } else {
+        connection("lost", `${error.message} Trying again …`);
+      }
+      wait = Math.min(SLOWEST, wait * 1.3);
+    }
+    await new Promise((resolve) => {
+      const timer = setTimeout(resolve, wait);
+      wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+part("pause").addEventListener("click", () => {
+  paused = !paused;
+  part("pause").setAttribute("aria-pressed", String(paused));
+  if (paused) connection("paused", "Paused");
+  else wake();
+});
+document.addEventListener("visibilitychange", () => document.hidden || wake());
+
+onTokenNeeded((refused) => new Promise((resolve) => {
+  const dialog = part("token");
+  part("token-text").textContent = refused ? "The server refused that token." : "The server wants to know that you may read this.";
+  dialog.addEventListener("cancel", (event) => event.preventDefault());
+  dialog.querySelector("form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    dialog.close();
+    resolve(part("token-value").value.trim());
+    part("token-value").value = "";
+  }, { once: true });
+  dialog.showModal();
+}));
+
+function redraw() {
+  if (samples.length) drawLines();
+  if (classes) showClasses();
+}
+let resized;
+addEventListener("resize", () => {
+  clearTimeout(resized);
+  resized = setTimeout(redraw, 100);
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+
+live();

@@ -8,8 +8,8 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use hashbrook::Store;
 use hashbrook::store::{IdKind, ItemId, Reader};
+use hashbrook::{HashFunction, Store};
 use serde::Serialize;
 
 use super::super::app::App;
@@ -37,6 +37,8 @@ pub struct Classes(Mutex<Option<(Instant, Bytes)>>);
 struct Told {
     version: u64,
     bits: usize,
+    /// How many of the bits tell of labels: the first; the others tell of details.
+    label_bits: usize,
     /// Items that were looked at.
     sample: usize,
     classes: Vec<Class>,
@@ -62,7 +64,7 @@ pub async fn classes(State(app): State<Arc<App>>) -> Result<Response, Problem> {
     let made = app.work(Some(app.limits.timeout), |app| {
         let told = match app.collection.store() {
             Some(store) => told(store)?,
-            None => Told { version: 0, bits: 0, sample: 0, classes: Vec::new() },
+            None => Told { version: 0, bits: 0, label_bits: 0, sample: 0, classes: Vec::new() },
         };
         let bytes = Bytes::from(serde_json::to_vec(&told).unwrap_or_default());
         let mut last = app.classes.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +106,8 @@ fn told(store: &Store) -> Result<Told, Problem> {
         name.len().cmp(&other.len()).then_with(|| name.cmp(other))
     });
     let classes = labels.into_iter().map(|(label, counts)| class(label, &counts)).collect();
-    Ok(Told { version: reader.version(), bits, sample: ids.len(), classes })
+    let label_bits = reader.index().function().map_or(bits, HashFunction::label_bits);
+    Ok(Told { version: reader.version(), bits, label_bits, sample: ids.len(), classes })
 }
 
 fn class(label: String, counts: &Counts) -> Class {

@@ -1,6 +1,7 @@
 //! Items: put in, given back, labelled, removed.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use axum::body::Body;
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -49,6 +50,7 @@ pub async fn put(
         items.features()?;
         let store = app.collection.store_for(items.dim, &items.ids)?;
         let done = items.put(store)?;
+        app.done.puts.fetch_add(done.items as u64, Relaxed);
         if parameters.waits_for_learning() {
             store.wait_learned(done.position)?;
         }

@@ -57,8 +57,7 @@ fn table() -> Vec<(Route, MethodRouter<Arc<App>>)> {
         (look("/readyz", Open), get(health::ready)),
         (look("/openapi.json", Open), get(page::openapi)),
         (look("/", Open), get(page::index)),
-        (look("/page.css", Open), get(page::style)),
-        (look("/page.js", Open), get(page::script)),
+        (look("/page/{part}", Open), get(page::part)),
     ]
 }
 

@@ -1,10 +1,13 @@
 //! Files that are part of the program: the page, and the description of the calls.
 
 use axum::body::Body;
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 
 use super::super::body::json_response;
+use super::super::errors::Problem;
 use super::super::openapi;
 
 /// The page loads nothing from elsewhere, and is shown by no other.
@@ -26,14 +29,56 @@ pub async fn index() -> Response {
     file("text/html; charset=utf-8", include_str!("../page/index.html"))
 }
 
-pub async fn style() -> Response {
-    file("text/css; charset=utf-8", include_str!("../page/page.css"))
-}
+const STYLE: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-pub async fn script() -> Response {
-    file("text/javascript; charset=utf-8", include_str!("../page/page.js"))
+/// What the page consists of besides.
+const PARTS: [(&str, &str, &str); 11] = [
+    ("page.css", STYLE, include_str!("../page/page.css")),
+    ("page.js", SCRIPT, include_str!("../page/page.js")),
+    ("ask.js", SCRIPT, include_str!("../page/ask.js")),
+    ("charts.js", SCRIPT, include_str!("../page/charts.js")),
+    ("digit.js", SCRIPT, include_str!("../page/digit.js")),
+    ("draw.js", SCRIPT, include_str!("../page/draw.js")),
+    ("items.js", SCRIPT, include_str!("../page/items.js")),
+    ("search.js", SCRIPT, include_str!("../page/search.js")),
+    ("server.js", SCRIPT, include_str!("../page/server.js")),
+    ("vector.js", SCRIPT, include_str!("../page/vector.js")),
+    ("icon.svg", "image/svg+xml", include_str!("../page/icon.svg")),
+];
+
+pub async fn part(path: Result<Path<String>, PathRejection>) -> Result<Response, Problem> {
+    let Path(name) = path?;
+    let part = PARTS.iter().find(|(part, ..)| *part == name);
+    let (_, kind, content) =
+        part.ok_or_else(|| Problem::not_found(format!("the page has no part {name:?}")))?;
+    Ok(file(kind, content))
 }
 
 pub async fn openapi() -> Response {
     json_response(StatusCode::OK, openapi::TEXT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PARTS;
+
+    #[test]
+    fn the_page_asks_for_nothing_that_it_has_not_got() {
+        let index = include_str!("../page/index.html");
+        let scripts = PARTS.iter().filter(|(name, ..)| name.ends_with(".js"));
+        let asked = scripts.flat_map(|(_, _, text)| quoted_after(text, "from \"./"));
+        let asked: Vec<&str> = asked.chain(quoted_after(index, "=\"page/")).collect();
+        for (name, ..) in PARTS {
+            assert!(asked.contains(&name), "{name} is asked for by nobody");
+        }
+        for name in asked {
+            assert!(PARTS.iter().any(|(part, ..)| *part == name), "{name} is not there");
+        }
+    }
+
+    /// What follows a beginning, up to the next quotation mark.
+    fn quoted_after<'a>(text: &'a str, beginning: &str) -> Vec<&'a str> {
+        text.split(beginning).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+    }
 }

@@ -1,6 +1,7 @@
 //! Search: the nearest, or all within a distance.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -59,6 +60,7 @@ fn found(app: &App, mut asked: Asked) -> Result<Response, Problem> {
         Reach::Nearest(k) => reader.search(gathered.queries()?, k, &asked.search)?,
         Reach::Within(radius) => reader.within(gathered.queries()?, radius, &asked.search)?,
     };
+    app.done.searches.fetch_add(found.results.len() as u64, Relaxed);
     let most = if asked.payloads { PAYLOADS } else { app.limits.max_k };
     let longest = found.results.iter().map(Vec::len).max().unwrap_or(0);
     if longest > most && matches!(asked.reach, Reach::Within(_)) {

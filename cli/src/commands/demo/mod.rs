@@ -1,3 +1,5 @@
+mod service;
+
 use anyhow::Result;
 use hashbrook::dataset::{Digits, Split, digits};
 use hashbrook::eval::Metric;
@@ -10,24 +12,32 @@ use crate::{console, interrupt};
 /// Shows the whole of it on 1,797 handwritten digits that the program carries
 ///
 /// Streams the digits through the learner, shows how search gets better from batch to batch, then
-/// searches for a few digits and draws what it finds.
+/// searches for a few digits and draws what it finds. With --serve they stream into a service instead,
+/// whose page shows how it learns, and finds what is drawn there.
 #[derive(clap::Args)]
 pub struct Args {
     /// The method
     #[arg(long, value_name = "NAME", default_value = "brook")]
     method: String,
 
-    /// The length of the codes
-    #[arg(long, value_name = "N", default_value_t = 32)]
-    bits: usize,
+    /// The length of the codes [default: 32; with --serve 64]
+    #[arg(long, value_name = "N")]
+    bits: Option<usize>,
 
     /// What the draw of the queries and the random start depend on
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
     /// Print one JSON object per batch and nothing else
-    #[arg(long)]
+    #[arg(long, conflicts_with = "serve")]
     json: bool,
+
+    /// Stream the digits into a service, and show it in a browser
+    #[arg(long)]
+    serve: bool,
+
+    #[command(flatten)]
+    service: service::Args,
 }
 
 const DIM: usize = Digits::DIM;
@@ -36,8 +46,14 @@ const BATCH: usize = 200;
 const QUERIES_PER_CLASS: usize = 20;
 const METRICS: [Metric; 3] = [Metric::Map, Metric::PrecisionAt(10), Metric::PrecisionWithin(2)];
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &Args, threads: Option<u16>) -> Result<()> {
+    if args.serve {
+        let bits = args.bits.unwrap_or(64);
+        let learned = service::Learned { method: &args.method, bits, seed: args.seed };
+        return service::run(&args.service, &learned, threads);
+    }
     interrupt::nothing_to_save();
+    let bits = args.bits.unwrap_or(32);
     let digits = digits();
     let split =
         Split::per_class(Labels::single(&digits.labels), None, QUERIES_PER_CLASS, args.seed)?;
@@ -55,7 +71,7 @@ pub fn run(args: &Args) -> Result<()> {
     // The first batch is warm-up enough here.
     let mut setup = Setup::default();
     setup.warmup = Some(BATCH);
-    let mut model = Method::named(&args.method)?.start_with(DIM, args.bits, args.seed, setup)?;
+    let mut model = Method::named(&args.method)?.start_with(DIM, bits, args.seed, setup)?;
 
     if args.json {
         let mut failed = Ok(());
@@ -77,7 +93,7 @@ pub fn run(args: &Args) -> Result<()> {
          {} more are searched with: how good are the codes after each batch?\n\n\
          {:>6}  {:>6}  {:>6}  {:>6}",
         args.method,
-        args.bits,
+        bits,
         stream.len(),
         query_labels.len(),
         "rows",

@@ -1,0 +1,183 @@
+// Pictures of numbers: lines over time, bars, the bits of codes, and vectors that are pictures.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function node(name, attributes, ...children) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+/** The size of a chart in pixels, so that its letters are as large as those of the page. */
+function frame(place, height) {
+  return { width: Math.max(200, place.clientWidth), height, left: 34, right: 8, top: 8, bottom: 20 };
+}
+
+const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+
+/**
+ * A line over time. `samples` are [seconds, value or null], `marks` the seconds at which something changed, `top` the
+ * largest value there can be, or null if the values say so.
+ */
+export function timeLine(place, { samples, marks = [], top = null, name, height = 130 }) {
+  const { width, left, right, top: above, bottom } = frame(place, height);
+  const known = samples.filter(([, value]) => value !== null && value !== undefined);
+  const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" });
+  const ceiling = top ?? niceCeiling(Math.max(0.01, ...known.map(([, value]) => value)));
+  const end = samples.length ? samples[samples.length - 1][0] : 0;
+  const begin = samples.length ? Math.min(samples[0][0], end - 30) : -30;
+  const x = (time) => left + ((time - begin) / (end - begin)) * (width - left - right);
+  const y = (value) => height - bottom - (value / ceiling) * (height - above - bottom);
+  for (const share of [0, 0.5, 1]) {
+    const at = y(share * ceiling);
+    svg.append(node("line", { class: "rule", x1: left, x2: width - right, y1: at, y2: at }));
+    svg.append(node("text", { x: left - 6, y: at + 4, "text-anchor": "end" }, axisNumber(share * ceiling, top !== null)));
+  }
+  for (const mark of marks.filter((time) => time > begin)) {
+    svg.append(node("line", { class: "mark", x1: x(mark), x2: x(mark), y1: above, y2: height - bottom }));
+  }
+  svg.append(node("text", { x: left, y: height - 5 }, ago(end - begin)));
+  svg.append(node("text", { x: width - right, y: height - 5, "text-anchor": "end" }, "now"));
+  for (const part of runs(samples)) {
+    const points = thin(part, width).map(([time, value]) => `${x(time).toFixed(1)},${y(value).toFixed(1)}`);
+    if (points.length === 1) points.push(points[0]);
+    svg.append(node("polyline", { points: points.join(" ") }));
+  }
+  if (known.length) {
+    const [time, value] = known[known.length - 1];
+    svg.append(node("circle", { cx: x(time), cy: y(value), r: 3.5 }));
+    svg.setAttribute("aria-label", `${name} over the last ${span(end - begin)}: from ${percent(known[0][1])} to ${percent(value)}`);
+  } else {
+    svg.setAttribute("aria-label", `${name}: nothing was measured yet`);
+  }
+  place.replaceChildren(svg);
+}
+
+function axisNumber(value, whole) {
+  return whole ? value.toFixed(1) : `${Number((100 * value).toPrecision(2))} %`;
+}
+
+/** The next of 1, 2, 5 times a power of ten. */
+function niceCeiling(value) {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return power * ([1, 2, 5, 10].find((step) => step * power >= value * 0.999) ?? 10);
+}
+
+function span(seconds) {
+  if (seconds < 100) return `${Math.round(seconds)} s`;
+  return seconds < 6000 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
+}
+
+const ago = (seconds) => `${span(seconds)} ago`;
+
+/** The parts of a line without gaps. */
+function runs(samples) {
+  const parts = [[]];
+  for (const [time, value] of samples) {
+    if (value === null || value === undefined) parts.push([]);
+    else parts[parts.length - 1].push([time, value]);
+  }
+  return parts.filter((part) => part.length);
+}
+
+/** Means of neighbours, if there are more points than pixels can show. */
+function thin(part, width) {
+  const each = Math.ceil(part.length / (width / 2));
+  if (each <= 1) return part;
+  const means = [];
+  for (let at = 0; at < part.length; at += each) {
+    const group = part.slice(at, at + each);
+    const mean = (index) => group.reduce((sum, sample) => sum + sample[index], 0) / group.length;
+    means.push([mean(0), mean(1)]);
+  }
+  return means;
+}
+
+/** How many items there are at each distance; those of one kind and the others, one upon the other. */
+export function histogram(place, { distances, kind, name, height = 130 }) {
+  const { width, left, right, top: above, bottom } = frame(place, height);
+  const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": name });
+  const low = Math.min(...distances.map(({ distance }) => distance));
+  const high = Math.max(...distances.map(({ distance }) => distance), low + 1);
+  const step = Math.ceil((high - low + 1) / Math.min(high - low + 1, Math.floor((width - left - right) / 7)));
+  const bins = Array.from({ length: Math.ceil((high - low + 1) / step) }, () => [0, 0]);
+  for (const { distance, same } of distances) bins[Math.floor((distance - low) / step)][same ? 0 : 1] += 1;
+  const most = Math.max(...bins.map(([same, other]) => same + other));
+  const each = (width - left - right) / bins.length;
+  const tall = (count) => (count / most) * (height - above - bottom);
+  bins.forEach(([same, other], at) => {
+    const box = { x: left + at * each + 0.5, width: Math.max(1, each - 1) };
+    const ground = height - bottom;
+    if (same) svg.append(node("rect", { ...box, class: "same", y: ground - tall(same), height: tall(same) }));
+    if (other) svg.append(node("rect", { ...box, class: "other", y: ground - tall(same + other), height: tall(other) }));
+  });
+  svg.append(node("line", { class: "rule", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }));
+  svg.append(node("text", { x: left - 6, y: above + 9, "text-anchor": "end" }, String(most)));
+  svg.append(node("text", { x: left, y: height - 5 }, String(low)));
+  svg.append(node("text", { x: width - right, y: height - 5, "text-anchor": "end" }, String(high)));
+  if (kind) svg.append(node("text", { x: width / 2, y: height - 5, "text-anchor": "middle" }, "distance"));
+  place.replaceChildren(svg);
+}
+
+/** The bits of a code in hexadecimal: bytes in order, the lowest bit of each first. */
+export function bitsOf(hex, count) {
+  return Array.from({ length: count }, (_, bit) => (parseInt(hex.substr(2 * (bit >> 3), 2), 16) >> (bit & 7)) & 1);
+}
+
+const TALL = 16;
+
+/** One row per class, one cell per bit; `before` are the codes of the last version by label. */
+export function codePicture(canvas, { classes, bits, labelBits, before }) {
+  const place = canvas.parentElement;
+  const style = getComputedStyle(canvas);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  const names = Math.min(96, 14 + 7 * Math.max(1, ...classes.map(({ label }) => label.length)));
+  const gap = labelBits < bits ? 6 : 0;
+  const cell = Math.max(3, Math.min(14, (place.clientWidth - names - gap) / bits));
+  const [width, height] = [names + gap + cell * bits, TALL * classes.length];
+  const ink = surface(canvas, width, height);
+  ink.font = `12px ${style.fontFamily}`;
+  ink.textBaseline = "middle";
+  classes.forEach(({ label, code }, row) => {
+    const y = row * TALL;
+    ink.fillStyle = colour("--ink");
+    ink.fillText(label.length > 12 ? `${label.slice(0, 11)}…` : label, 0, y + TALL / 2, names - 6);
+    const old = before?.get(label);
+    bitsOf(code, bits).forEach((bit, at) => {
+      const detail = at >= labelBits;
+      const x = names + at * cell + (detail ? gap : 0);
+      ink.fillStyle = colour(`--${detail ? "detail" : "label"}-${bit}`);
+      ink.fillRect(x, y + 1, cell - (cell > 5 ? 1 : 0.5), TALL - 2);
+      if (old && old[at] !== bit) {
+        ink.fillStyle = colour("--new");
+        ink.fillRect(x, y + TALL - 4, cell - (cell > 5 ? 1 : 0.5), 3);
+      }
+    });
+  });
+}
+
+/** A context of a canvas that is so large on the page, in the pixels of the screen. */
+export function surface(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context.scale(ratio, ratio);
+  return context;
+}
+
+/** A vector as a square picture, one pixel to a number. */
+export function vectorPicture(canvas, vector, side, top) {
+  canvas.width = side;
+  canvas.height = side;
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(side, side);
+  vector.forEach((value, at) => {
+    const ink = 255 * Math.min(1, Math.max(0, value / top));
+    image.data.set([0, 0, 0, ink], 4 * at);
+  });
+  context.putImageData(image, 0, 0);
+}
