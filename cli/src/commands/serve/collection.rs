@@ -131,6 +131,9 @@ impl Collection {
             let _ = store.set(opened);
         } else {
             plan.check_possible()?;
+            if dir.exists() && !dir.is_dir() {
+                bail!("{} is a file; a collection is kept in a folder", dir.display());
+            }
             let entries = dir.read_dir();
             if entries.is_ok_and(|mut entries| entries.next().is_some()) {
                 return Err(Error::NotEmpty(dir.to_path_buf()).into());

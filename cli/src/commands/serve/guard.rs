@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::app::App;
 use super::auth::Scope;
+use super::body::discard;
 
 /// A route: its place among all, and what it takes.
 #[derive(Clone)]
@@ -22,7 +23,10 @@ pub async fn guard(State(route): State<Guarded>, request: Request, next: Next) -
     let start = Instant::now();
     let response = match route.app.admit(route.scope, request.headers()) {
         Ok(()) => next.run(request).await,
-        Err(problem) => problem.into_response(),
+        Err(problem) => {
+            discard(request.into_body());
+            problem.into_response()
+        }
     };
     route.app.metrics.record(route.at, response.status(), start.elapsed());
     response

@@ -52,6 +52,7 @@ fn the_client_makes_every_call() {
     client("snapshot first").ok();
     assert!(folder.file("copies/first").is_dir());
     client("model --out d.function").ok();
+    server.wait_learned();
     client("model --full --out d.model").ok();
     assert!(folder.run("info d.function").ok().out.contains("48 bits"));
     assert_eq!(folder.run("info d.model --json").ok().json()[0]["seen"], 1595);

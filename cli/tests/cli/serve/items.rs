@@ -20,7 +20,7 @@ fn what_is_put_in_comes_back() {
     let done = done.ok();
     assert_eq!((&done["items"], &done["replaced"]), (&json!(2), &json!(0)));
     let item = server.get("/items/7").ok();
-    assert_eq!(item["vector"], json!([0.25, -1.0, 0.0, 3e-2f32]));
+    assert_eq!(item["vector"], json!([0.25, -1.0, 0.0, 0.03]));
     assert_eq!((&item["id"], &item["payload"]), (&json!(7), &payload));
     let mut labels: Vec<&str> =
         item["labels"].as_array().unwrap().iter().map(|label| label.as_str().unwrap()).collect();

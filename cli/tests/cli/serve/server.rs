@@ -132,6 +132,15 @@ impl Server {
         Answer::read(&mut stream)
     }
 
+    /// Waits until all that was acknowledged is learned, or taken back.
+    pub fn wait_learned(&self) {
+        let end = Instant::now() + Duration::from_secs(60);
+        while self.get("/stats").ok()["learning"]["behind_bytes"] != 0 {
+            assert!(Instant::now() < end, "it learns for a minute: {}", self.get("/stats").text());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Puts in `items` random vectors of 4 dimensions under ids from 0 on; every third has no label, the others
     /// are called after the sign of their first number.
     pub fn with_items(self, items: usize) -> Server {

@@ -2,6 +2,9 @@
 
 use std::io::Write;
 
+use axum::extract::Query;
+use axum::extract::rejection::QueryRejection;
+use axum::http::HeaderMap;
 use hashbrook::dataset::{
     Reader, read_id_texts, read_ids, read_labels_for, read_payloads, table_columns,
 };
@@ -12,8 +15,8 @@ use tempfile::NamedTempFile;
 
 use super::super::errors::Problem;
 use super::super::limits::Limits;
-use super::Kind;
 use super::items::Items;
+use super::{Kind, kind};
 use crate::input::{ROWS_AT_ONCE, label_texts};
 
 /// What comes with items in the query of the address.
@@ -43,7 +46,7 @@ impl Parameters {
     }
 
     /// Fails where something is said that belongs to other bodies.
-    pub fn check(&self, kind: Kind) -> Result<(), Problem> {
+    fn check(&self, kind: Kind) -> Result<(), Problem> {
         let of_npy = self.first_id.is_some() || self.label.is_some() || self.labels.is_some();
         if kind != Kind::Npy && of_npy {
             return Err(Problem::unprocessable(
@@ -52,6 +55,17 @@ impl Parameters {
         }
         Ok(())
     }
+}
+
+/// What the head of a request says of its body.
+pub fn said(
+    parameters: Result<Query<Parameters>, QueryRejection>,
+    headers: &HeaderMap,
+) -> Result<(Parameters, Kind), Problem> {
+    let Query(parameters) = parameters?;
+    let kind = kind(headers)?;
+    parameters.check(kind)?;
+    Ok((parameters, kind))
 }
 
 /// A body as a file, which the readers take.

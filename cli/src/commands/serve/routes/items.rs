@@ -33,9 +33,13 @@ pub async fn put(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let Query(parameters) = parameters?;
-    let kind = body::kind(&headers)?;
-    parameters.check(kind)?;
+    let (parameters, kind) = match bulk::said(parameters, &headers) {
+        Ok(said) => said,
+        Err(problem) => {
+            body::discard(body);
+            return Err(problem);
+        }
+    };
     let bytes = body::read(&app, body).await?;
     let done = app.work(Some(app.limits.timeout), move |app| {
         let items = match kind {
