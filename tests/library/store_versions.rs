@@ -81,7 +81,7 @@ fn change(store: &Store, number: u64) {
         items.iter().map(|(_, (_, label))| vec![label.clone()]).collect();
     let put = Put::new(&ids, Features::new(&values, DIM).unwrap()).unwrap();
     store.put(put.labels(&labels).unwrap()).unwrap();
-    if number % 70 == 0 {
+    if number.is_multiple_of(70) {
         store.remove(&ids[..3]).unwrap();
     }
 }
