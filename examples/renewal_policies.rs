@@ -92,8 +92,9 @@ fn measure(stream: &Rows, asked: &Rows) -> Outcome<Vec<Vec<Cell>>> {
     let mut model = method.start_with(stream.dim, BITS, 1, setup)?;
     let mut functions: Vec<HashFunction> = Vec::new();
     let mut cells = vec![vec![Cell::default(); STEPS]; STEPS];
-    for step in 0..STEPS {
-        let rows = step * STEP..(step + 1) * STEP;
+    let starts: Vec<usize> = (0..ROWS).step_by(STEP).collect();
+    for (step, &start) in starts.iter().enumerate() {
+        let rows = start..start + STEP;
         let labels = stream.labels(rows.clone());
         model.learn(Batch::new(stream.features(rows.clone())?, labels.view())?)?;
         functions.push(model.hash_function());
@@ -151,11 +152,12 @@ fn information(codes: &Codes, labels: &[u32]) -> f64 {
 /// How good search is on the way, and how many renewals it takes, if codes are renewed when `due`.
 fn run(cells: &[Vec<Cell>], due: impl Fn(usize, usize, Cell) -> bool) -> (f64, usize) {
     let (mut in_use, mut renewals, mut sum) = (0, 0, 0.0);
+    let at = |learned: usize, step: usize| cells[learned][step];
     for step in 0..STEPS {
-        if step > in_use && due(in_use, step, cells[in_use][step]) {
+        if step > in_use && due(in_use, step, at(in_use, step)) {
             (in_use, renewals) = (step, renewals + 1);
         }
-        sum += cells[in_use][step].map;
+        sum += at(in_use, step).map;
     }
     (sum / STEPS as f64, renewals)
 }

@@ -17,6 +17,8 @@
 //! * [`Codes`] are what comes out, 64 bits to a word.
 //! * An [`Index`] holds ids with their codes, and finds the nearest: exactly, and very fast.
 //!
+//! A sixth, [`Store`], is a durable collection that does all of this by itself.
+//!
 //! # Learn, encode, measure
 //!
 //! The library carries 1,797 handwritten digits to try things on:
@@ -221,6 +223,12 @@
 //! [`Index::edit`] does the same to a file, where a change is on the disk when the call returns; another
 //! process that has [opened](Index::open) it [follows](Index::refresh). [`IndexBuilder`] makes files of more
 //! items than fit in memory, and [`Error::kind`] tells a server what to answer when something fails.
+//!
+//! # A collection that learns while it serves
+//!
+//! [`Store`] ties all of this together in a folder: it keeps vectors, labels and payloads durably, learns from what is
+//! put in, makes the codes of all items anew when that pays, and is searched meanwhile. `hashbrook serve` puts it behind
+//! HTTP. [`store`] has the details.
 //!
 //! # Learning in parts, and forgetting
 //!
