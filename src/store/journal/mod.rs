@@ -72,11 +72,16 @@ impl Journal {
                 "is cut short: changes that were acknowledged are missing",
             ));
         }
-        let file = files.file(file_of(end))?;
-        let path = files.path(file_of(end));
+        let number = file_of(end);
+        let path = files.path(number);
+        let mut file = files.file(number)?;
+        if files.len(number)? < FIRST {
+            // It was just begun when the process ended.
+            file = files.create(number)?;
+        }
         // What was left unfinished: nobody was told that it counts.
-        file.set_len(offset_of(end).max(FIRST)).map_err(Error::io(&path))?;
-        for unfinished in files.numbers().into_iter().filter(|&number| number > file_of(end)) {
+        file.set_len(offset_of(end)).map_err(Error::io(&path))?;
+        for unfinished in files.numbers().into_iter().filter(|&other| other > number) {
             files.remove(unfinished)?;
         }
         let mut journal = Journal { files, file, marks, end, in_doubt: false };

@@ -87,3 +87,24 @@ fn every_cut_and_every_flipped_byte_is_noticed() {
         assert!(ids_in(&folder).is_err(), "byte {flipped}");
     }
 }
+
+#[test]
+fn a_file_that_was_just_begun_is_begun_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("journal");
+    Journal::create(&folder, SHAPE).unwrap();
+    let mut journal = Journal::open(&folder, SHAPE, START, &mut |_| Ok(())).unwrap();
+    put(&mut journal, &[1, 2]);
+    drop(journal);
+    for begun in [&b""[..], b"HBJ"] {
+        std::fs::write(folder.join("00000001.journal"), begun).unwrap();
+        for _ in 0..2 {
+            assert_eq!(ids_in(&folder).unwrap(), [1, 2]);
+        }
+    }
+    let mut journal = Journal::open(&folder, SHAPE, START, &mut |_| Ok(())).unwrap();
+    let places = put(&mut journal, &[3]);
+    assert_eq!(file_of(places[0]), 1);
+    drop(journal);
+    assert_eq!(ids_in(&folder).unwrap(), [1, 2, 3]);
+}
