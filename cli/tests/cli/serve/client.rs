@@ -27,7 +27,7 @@ fn the_client_makes_every_call() {
     assert_eq!(found[7]["results"].as_array().unwrap().len(), 10);
     let item = &client("get 12").ok().json()[0];
     let code = item["code"].as_str().unwrap();
-    for query in [format!("--id 12"), format!("--code {code}")] {
+    for query in ["--id 12".to_owned(), format!("--code {code}")] {
         let near =
             client(&format!("search {query} -k 1 --label {}", item["labels"][0].as_str().unwrap()))
                 .ok();

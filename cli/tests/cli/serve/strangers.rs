@@ -31,7 +31,8 @@ fn random_bytes_are_refused_on_every_route() {
                 let kind = kinds[random.next() as usize % kinds.len()];
                 let mut body = beginnings[random.next() as usize % beginnings.len()].to_vec();
                 body.extend(random.bytes(300));
-                let query = if random.next() % 3 == 0 { "?first_id=5&%ff=%zz" } else { "" };
+                let query =
+                    if random.next().is_multiple_of(3) { "?first_id=5&%ff=%zz" } else { "" };
                 let id = format!("{}", random.next());
                 let path = path.replace("{id}", &id).replace("{part}", &id);
                 let headers = [("content-type", kind)];

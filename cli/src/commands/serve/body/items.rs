@@ -55,7 +55,7 @@ impl Items {
             items.ids.push(id);
             items.values.extend(item.vector);
             items.labels.push(item.labels.0);
-            let payload = item.payload.map(|payload| Box::<str>::from(payload));
+            let payload = item.payload.map(Box::<str>::from);
             items
                 .payloads
                 .push(payload.map_or(Vec::new(), |text| text.into_boxed_bytes().into_vec()));
