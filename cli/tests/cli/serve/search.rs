@@ -42,7 +42,7 @@ fn it_finds_what_a_look_at_all_codes_finds() {
     let mut random = Random(3);
     for _ in 0..20 {
         let item = &items[random.next() as usize % items.len()];
-        let k = random.next() as usize % 30;
+        let k = 1 + random.next() as usize % 30;
         for query in ["code", "id", "vector"] {
             let answer = server.post("/search", json!({query: item[query], "k": k})).ok();
             assert_eq!(answer["version"], version);
@@ -108,7 +108,7 @@ fn results_may_be_reranked_weighed_and_have_payloads() {
 fn searches_that_cannot_be_made_are_told_why() {
     let folder = Folder::new();
     let server = Server::small(&folder).with_items(50);
-    let cases: [(&str, Value, u16, &[&str]); 21] = [
+    let cases: [(&str, Value, u16, &[&str]); 22] = [
         ("/search", json!({}), 422, &["vector", "code", "id"]),
         ("/search", json!([]), 422, &[]),
         ("/search", json!({"vector": [1, 2, 3]}), 422, &["3", "4"]),
@@ -119,6 +119,7 @@ fn searches_that_cannot_be_made_are_told_why() {
         ("/search", json!({"code": "00"}), 422, &["8 hexadecimal"]),
         ("/search", json!({"id": 999}), 404, &["999"]),
         ("/search", json!({"id": "one"}), 422, &["one"]),
+        ("/search", json!({"id": 1, "k": 0}), 422, &["k must be 1 or more"]),
         ("/search", json!({"id": 1, "k": -1}), 422, &[]),
         ("/search", json!({"id": 1, "k": 1.5}), 422, &[]),
         ("/search", json!({"id": 1, "radius": 3}), 422, &["/within"]),

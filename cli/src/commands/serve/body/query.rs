@@ -95,6 +95,9 @@ impl Written {
     /// The nearest, or all within a radius.
     pub fn read(self, within: bool, limits: &Limits) -> Result<Asked, Problem> {
         let reach = match (within, self.k, self.radius) {
+            (false, Some(0), None) => {
+                return Err(Problem::unprocessable("k must be 1 or more, not 0"));
+            }
             (false, k, None) => Reach::Nearest(k.unwrap_or(10)),
             (true, None, Some(radius)) => Reach::Within(radius),
             (true, None, None) => return Err(Problem::unprocessable("`radius` is missing")),
