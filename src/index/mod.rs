@@ -11,6 +11,7 @@ mod build;
 mod changes;
 mod duplicates;
 mod file;
+mod placed;
 mod places;
 mod renew;
 mod scan;
@@ -29,7 +30,7 @@ use std::sync::Arc;
 
 pub use self::build::IndexBuilder;
 use self::file::{Access, Locking, OpenFor};
-pub(crate) use self::places::Placed;
+pub(crate) use self::placed::Placed;
 pub use self::search::{Filter, Hit, Hits, RankedHit};
 use self::segment::Beside;
 pub use self::snapshot::{Item, Snapshot, Statistics};

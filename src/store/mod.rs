@@ -34,6 +34,7 @@ pub use self::answer::{
 };
 pub use self::description::{Description, IdKind, VectorPrecision};
 pub use self::item::{ItemId, Put, StoredItem};
+use self::open::Opened;
 pub use self::reader::Reader;
 pub use self::settings::{Renewal, Settings};
 use self::shared::{Shared, lock};
@@ -112,7 +113,8 @@ impl Store {
     /// When there is none ([`ErrorKind::NotFound`](crate::ErrorKind::NotFound)), another process has it open
     /// ([`Error::InUse`]), or it is damaged.
     pub fn open(dir: impl AsRef<Path>, settings: Settings) -> Result<Store> {
-        open::open(dir.as_ref(), settings)
+        let Opened { shared, jobs, threads, writer } = open::open(dir.as_ref(), settings)?;
+        Ok(Store { shared, jobs, threads, writer: Some(writer) })
     }
 
     /// Whether there is a store in a folder.

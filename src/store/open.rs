@@ -2,9 +2,9 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::Path;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use super::background::Background;
 use super::current::{Current, JOURNAL, LOCK};
@@ -13,9 +13,18 @@ use super::journal::{Journal, RowShape, START};
 use super::learner::Learner;
 use super::settings::Settings;
 use super::shared::{Progress, Shared};
-use super::writer::{Writer, replay};
-use super::{Store, learning, renewal};
+use super::writer::{Job, Writer, replay};
+use super::{learning, renewal};
 use crate::{Error, IdNames, Index, Model, Result};
+
+/// A store that is open: what its threads share, and the threads.
+pub(super) struct Opened {
+    pub(super) shared: Arc<Shared>,
+    pub(super) jobs: Sender<Job>,
+    /// What learns and what makes codes anew.
+    pub(super) threads: Vec<JoinHandle<()>>,
+    pub(super) writer: JoinHandle<()>,
+}
 
 /// Makes a store in a folder that is not there yet, or empty.
 pub(super) fn create(folder: &Path, description: &Description) -> Result<()> {
@@ -49,7 +58,7 @@ fn shape(description: &Description) -> RowShape {
 }
 
 /// Opens a store.
-pub(super) fn open(folder: &Path, settings: Settings) -> Result<Store> {
+pub(super) fn open(folder: &Path, settings: Settings) -> Result<Opened> {
     let description = Description::load(folder)?;
     let folder = &fs::canonicalize(folder).map_err(Error::io(folder))?;
     let lock = locked(folder)?;
@@ -99,7 +108,7 @@ pub(super) fn open(folder: &Path, settings: Settings) -> Result<Store> {
 }
 
 /// Starts the threads.
-fn start(shared: Arc<Shared>, writer: Writer) -> Result<Store> {
+fn start(shared: Arc<Shared>, writer: Writer) -> Result<Opened> {
     let (jobs, received) = channel();
     let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
         let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
@@ -123,7 +132,7 @@ fn start(shared: Arc<Shared>, writer: Writer) -> Result<Store> {
         "store-renewal",
         Box::new(move || renewal::run(&for_keeper, &for_jobs, &background)),
     )?);
-    Ok(Store { shared, jobs, threads, writer: Some(writing) })
+    Ok(Opened { shared, jobs, threads, writer: writing })
 }
 
 /// Keeps other processes out for as long as the file is open.

@@ -1,5 +1,6 @@
 //! HDF5 files, and those of MATLAB 7.3, which are HDF5 with 512 bytes of MATLAB's own before it.
 
+mod fix;
 mod strings;
 
 use std::io::{ErrorKind, Read};
@@ -19,6 +20,7 @@ use super::input::Input;
 use super::purpose::Purpose;
 use crate::{Error, Result};
 
+use fix::named_fix;
 use strings::{Strings, are_strings};
 
 /// What a MATLAB file of version 7.3 begins with.
@@ -91,18 +93,6 @@ pub(super) fn open(input: Input, name: Option<&str>, purpose: Purpose) -> Result
         }
     };
     content(&path, chosen, is_matlab, purpose).map_err(named_fix)
-}
-
-/// Names the way out where the file is of a newer kind than is read.
-fn named_fix(error: Error) -> Error {
-    const NEWER: [&str; 2] = ["version 2 B-tree", "layout version"];
-    match error {
-        Error::Malformed { path, problem } if NEWER.iter().any(|text| problem.contains(text)) => {
-            let fix = "write the file for older readers, as h5py does with libver=(\"earliest\", \"v114\")";
-            Error::Malformed { path, problem: format!("{problem}; {fix}") }
-        }
-        other => other,
-    }
 }
 
 fn wanted(purpose: Purpose) -> &'static str {

@@ -7,7 +7,7 @@ use hdf5_pure::{Dataset, Datatype};
 use super::super::extent::shape;
 use super::super::guard::guarded;
 use super::super::texts::Texts;
-use super::named_fix;
+use super::fix::named_fix;
 use crate::{Error, Result};
 
 /// How many texts are read at a time.

@@ -1,0 +1,15 @@
+//! What to do about files that are not read.
+
+use crate::Error;
+
+/// Names the way out where the file is of a newer kind than is read.
+pub(super) fn named_fix(error: Error) -> Error {
+    const NEWER: [&str; 2] = ["version 2 B-tree", "layout version"];
+    match error {
+        Error::Malformed { path, problem } if NEWER.iter().any(|text| problem.contains(text)) => {
+            let fix = "write the file for older readers, as h5py does with libver=(\"earliest\", \"v114\")";
+            Error::Malformed { path, problem: format!("{problem}; {fix}") }
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,53 @@
+//! Items with the places of their vectors, where the owner of an index keeps these.
+
+use super::snapshot::{Snapshot, labels_of_set};
+use crate::Result;
+
+/// An item with the place of its vector.
+pub(crate) struct Placed<'a> {
+    pub(crate) id: u64,
+    pub(crate) code: &'a [u64],
+    pub(crate) labels: &'a [u32],
+    pub(crate) place: u64,
+}
+
+impl Snapshot {
+    /// Where the vector of an item is, if the item is there.
+    pub(crate) fn place(&self, id: u64) -> Result<Option<u64>> {
+        self.reading(|state| {
+            let Some((segment, slot)) = state.find(id)? else { return Ok(None) };
+            Ok(Some(number(state.segments[segment].segment.columns().vector(slot)?)))
+        })
+    }
+
+    /// The ids of about so many items, from all over the index.
+    pub(crate) fn sample(&self, count: usize) -> Result<Vec<u64>> {
+        self.reading(|state| {
+            let step = state.len().div_ceil(count.max(1)).max(1);
+            let mut ids = Vec::new();
+            for searched in &state.segments {
+                let (segment, columns) = (&searched.segment, searched.segment.columns());
+                for slot in (0..columns.len()).step_by(step).filter(|&slot| segment.is_live(slot)) {
+                    ids.push(columns.id(slot)?);
+                }
+            }
+            Ok(ids)
+        })
+    }
+
+    /// Calls with all items, in ascending order of ids.
+    pub(crate) fn each_placed(&self, mut call: impl FnMut(Placed<'_>) -> Result<()>) -> Result<()> {
+        let once = self.to_read_once()?;
+        self.reading(|_| {
+            once.each_in_order(|item| {
+                let labels = labels_of_set(&once, item.label_set);
+                call(Placed { id: item.id, code: item.code, labels, place: number(item.vector) })
+            })
+        })
+    }
+}
+
+/// A place, as the column has it; 0 if there is none.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
