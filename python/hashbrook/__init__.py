@@ -13,7 +13,7 @@
 * Codes are what comes out: a numpy array of uint8, as ``numpy.packbits(bitorder="little")`` packs bits.
 * An :class:`Index` holds ids with their codes, and finds the nearest: exactly, and very fast.
 * A :class:`Store` ties them together in a folder: it keeps vectors, learns from them, renews their codes and is searched
-  meanwhile.
+  meanwhile; a :class:`Client` does the same with a store that ``hashbrook serve`` serves.
 
 >>> import hashbrook
 >>> X, y = hashbrook.datasets.digits()
@@ -38,6 +38,7 @@ other threads run, and can be stopped with Ctrl-C.
 """
 
 from . import datasets
+from ._client import Client
 from ._collection import Acknowledged, Item, Removed, StoreHits, StoreRankedHits, StoreWithin
 from ._evaluate import Comparison, compare, evaluate
 from ._function import HashFunction
@@ -52,6 +53,7 @@ __all__ = [
     "NO_DISTANCE",
     "NO_ID",
     "Acknowledged",
+    "Client",
     "Comparison",
     "FormatError",
     "HashFunction",
