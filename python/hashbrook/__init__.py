@@ -12,6 +12,8 @@
 * A :class:`HashFunction` is what a model has learned so far, frozen.
 * Codes are what comes out: a numpy array of uint8, as ``numpy.packbits(bitorder="little")`` packs bits.
 * An :class:`Index` holds ids with their codes, and finds the nearest: exactly, and very fast.
+* A :class:`Store` ties them together in a folder: it keeps vectors, learns from them, renews their codes and is searched
+  meanwhile; a :class:`Client` does the same with a store that ``hashbrook serve`` serves.
 
 >>> import hashbrook
 >>> X, y = hashbrook.datasets.digits()
@@ -36,6 +38,8 @@ other threads run, and can be stopped with Ctrl-C.
 """
 
 from . import datasets
+from ._client import Client
+from ._collection import Acknowledged, Item, Removed, StoreHits, StoreRankedHits, StoreWithin
 from ._evaluate import Comparison, compare, evaluate
 from ._function import HashFunction
 from ._hashbrook import FormatError, __version__, methods, presets
@@ -43,18 +47,27 @@ from ._index import Index
 from ._model import Model
 from ._reader import Snapshot, View
 from ._results import NO_DISTANCE, NO_ID, Hits, RankedHits, Within
+from ._store import Store
 
 __all__ = [
     "NO_DISTANCE",
     "NO_ID",
+    "Acknowledged",
+    "Client",
     "Comparison",
     "FormatError",
     "HashFunction",
     "Hits",
     "Index",
+    "Item",
     "Model",
     "RankedHits",
+    "Removed",
     "Snapshot",
+    "Store",
+    "StoreHits",
+    "StoreRankedHits",
+    "StoreWithin",
     "View",
     "Within",
     "__version__",

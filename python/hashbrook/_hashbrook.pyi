@@ -5,7 +5,7 @@ from typing import Any, Optional, Union, final
 import numpy as np
 import numpy.typing as npt
 
-from ._types import Bytes, Floats, How, Ids, Labels, Numbers, Progress
+from ._types import Bytes, Floats, How, Ids, Labels, Numbers, Progress, Put, Running, StoreHow
 
 __all__ = [
     "FormatError",
@@ -13,6 +13,7 @@ __all__ = [
     "Index",
     "Model",
     "Snapshot",
+    "Store",
     "__version__",
     "compare",
     "digits",
@@ -211,3 +212,59 @@ class Index:
     def renew(self, function: HashFunction, ids: Ids, rows: Floats) -> None: ...
     def renew_kept(self, function: HashFunction) -> None: ...
     def allow_search_structures(self, allow: bool) -> None: ...
+
+@final
+class Store:
+    @staticmethod
+    def create(
+        path: str,
+        method_: tuple[str, Optional[str], str],
+        shape: tuple[int, int, int],
+        ids: str,
+        precision: str,
+        center: bool,
+        scale: Optional[str],
+        unit: bool,
+        warmup: Optional[int],
+        batch: int,
+        running: Running,
+    ) -> Store: ...
+    @staticmethod
+    def open(path: str, running: Running) -> Store: ...
+    @staticmethod
+    def exists(path: str) -> bool: ...
+    def close(self) -> None: ...
+    @property
+    def description(self) -> str: ...
+    def __len__(self) -> int: ...
+    @property
+    def version(self) -> int: ...
+    def put(
+        self, ids: Ids, rows: Floats, labels: Optional[Labels], payloads: Optional[list[bytes]]
+    ) -> Put: ...
+    def label(self, ids: Ids, labels: Labels) -> Put: ...
+    def remove(self, ids: Ids) -> tuple[int, bool, int]: ...
+    def get(self, id: Union[int, str]) -> Optional[tuple[Floats, list[str], bytes, Bytes, int]]: ...
+    def search(
+        self, queries: Union[Floats, Bytes, Ids], k: int, how: StoreHow
+    ) -> tuple[
+        int,
+        tuple[Numbers, npt.NDArray[np.uint32], Optional[Floats]],
+        Optional[list[Optional[str]]],
+        list[list[list[str]]],
+    ]: ...
+    def within(
+        self, queries: Union[Floats, Bytes, Ids], radius: int, how: StoreHow
+    ) -> tuple[
+        int,
+        tuple[npt.NDArray[np.int64], Numbers, npt.NDArray[np.uint32], Optional[Floats]],
+        Optional[list[Optional[str]]],
+        list[list[list[str]]],
+    ]: ...
+    def stats(self) -> str: ...
+    def wait_learned(self, position: int) -> None: ...
+    def renew(self) -> int: ...
+    def model(self) -> Model: ...
+    def hash_function(self) -> HashFunction: ...
+    def snapshot(self, to: str) -> None: ...
+    def verify(self) -> None: ...

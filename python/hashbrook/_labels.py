@@ -47,6 +47,16 @@ def labels(value: Any, name: str = "y") -> Optional[Labels]:
     return _sets(rows, name)
 
 
+def rows(given: Labels) -> list[list[str]]:
+    """The labels of each row, as texts."""
+    flat, ends = given
+    texts = [str(label) for label in (flat if isinstance(flat, list) else flat.tolist())]
+    if ends is None:
+        return [[text] for text in texts]
+    bounds = [0, *ends.tolist()]
+    return [texts[start:end] for start, end in zip(bounds, bounds[1:])]
+
+
 def names(value: Any, name: str = "labels") -> list[str]:
     """A few labels to look for: a list, or a single one."""
     if isinstance(value, (str, int, np.integer)):

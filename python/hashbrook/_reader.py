@@ -13,16 +13,27 @@ from ._function import HashFunction
 from ._labels import names
 from ._progress import bar
 from ._results import Hits, Ids, RankedHits, Within
-from ._types import Bytes, Floats, How, Numbers, Progress
+from ._types import Bytes, Floats, How, Numbers, Progress, Weights
 
 
 def as_given(now: native.Snapshot, found: Numbers) -> Ids:
     """Ids as they were given: numbers, or the texts that they stand for."""
-    if not now.text_ids:
-        return found
-    texts = np.empty(found.size, dtype=object)
-    texts[:] = now.texts_of(found.reshape(-1))
-    return texts.reshape(found.shape)
+    return as_texts(now.texts_of(found.reshape(-1)), found.shape) if now.text_ids else found
+
+
+def as_texts(texts: list[Optional[str]], shape: tuple[int, ...]) -> Ids:
+    """Ids that are texts, as an array; `None` where there is none."""
+    array = np.empty(len(texts), dtype=object)
+    array[:] = texts
+    return array.reshape(shape)
+
+
+def dialled(label_weight: Optional[int], detail_weight: Optional[int], float_query: bool) -> Optional[Weights]:
+    """What bits count, if not each 1."""
+    if label_weight is None and detail_weight is None and not float_query:
+        return None
+    one = (1 if weight is None else weight for weight in (label_weight, detail_weight))
+    return next(one), next(one), bool(float_query)
 
 
 def _within(
@@ -62,11 +73,8 @@ class _Reader:
         detail_weight: Optional[int],
         float_query: bool,
     ) -> How:
-        dial = None
-        if label_weight is not None or detail_weight is not None or float_query:
-            one = (1 if weight is None else weight for weight in (label_weight, detail_weight))
-            dial = (next(one), next(one), bool(float_query))
         only = self._filter or _EVERYTHING
+        dial = dialled(label_weight, detail_weight, float_query)
         return only.labels, only.without, only.ids, rerank, dial
 
     @overload

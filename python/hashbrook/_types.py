@@ -16,7 +16,15 @@ Ids = Union[Numbers, list[str]]
 Labels = tuple[Union[npt.NDArray[np.int64], list[str]], Optional[Numbers]]
 #: Told how many rows are done.
 Progress = Optional[Callable[[int], None]]
-#: Labels and labels to be without, ids, `rerank`, and a dial of two weights and whether the query is a float one.
+#: What a label bit and a detail bit count, and whether the query is a float one.
+Weights = tuple[int, int, bool]
+#: Labels and labels to be without, ids, `rerank`, and a dial.
 How = tuple[
-    Optional[list[str]], Optional[list[str]], Optional[Ids], Optional[int], Optional[tuple[int, int, bool]]
+    Optional[list[str]], Optional[list[str]], Optional[Ids], Optional[int], Optional[Weights]
 ]
+#: Of a store: labels and labels to be without, `rerank`, and a dial.
+StoreHow = tuple[list[str], list[str], Optional[int], Optional[Weights]]
+#: When codes are made anew, at what share of a core, and whether labels are learned.
+Running = tuple[str, float, bool]
+#: What was put in: items, how many were replaced, whether that is unlearned, and the position.
+Put = tuple[int, int, bool, int]

@@ -2,7 +2,8 @@
 
 use hashbrook::{Error, ErrorKind};
 use pyo3::exceptions::{
-    PyBlockingIOError, PyFileNotFoundError, PyMemoryError, PyOSError, PyRuntimeError, PyValueError,
+    PyBlockingIOError, PyFileNotFoundError, PyKeyError, PyMemoryError, PyOSError, PyRuntimeError,
+    PyValueError,
 };
 use pyo3::prelude::*;
 
@@ -20,6 +21,7 @@ pyo3::create_exception!(
 /// * The operating system refuses: `OSError`, by its number, so that a file that is not there is a
 ///   `FileNotFoundError`. Where another process writes: `BlockingIOError`. Where a file was opened for
 ///   reading: `io.UnsupportedOperation`, as Python's own files have it.
+/// * An item is not there: `KeyError`.
 /// * Memory cannot be had: `MemoryError`.
 pub fn exception(error: Error) -> PyErr {
     match &error {
@@ -41,6 +43,7 @@ pub fn exception(error: Error) -> PyErr {
             }
             None => by_kind(&error),
         },
+        Error::NoItem(_) => PyKeyError::new_err(error.to_string()),
         Error::ReadOnly(_) => unsupported(error.to_string()),
         Error::CannotLock { .. } | Error::InDoubt(_) | Error::NotAsOpened { .. } => {
             PyOSError::new_err(error.to_string())

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
 use hashbrook::IdNames;
+use hashbrook::store::ItemId;
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -47,6 +48,25 @@ impl From<Id> for GivenIds {
         match id {
             Id::Number(id) => GivenIds::Numbers(vec![id]),
             Id::Text(id) => GivenIds::Texts(vec![id]),
+        }
+    }
+}
+
+/// As a store takes them.
+impl From<GivenIds> for Vec<ItemId> {
+    fn from(ids: GivenIds) -> Vec<ItemId> {
+        match ids {
+            GivenIds::Numbers(ids) => ids.into_iter().map(ItemId::Number).collect(),
+            GivenIds::Texts(ids) => ids.into_iter().map(ItemId::Text).collect(),
+        }
+    }
+}
+
+impl From<Id> for ItemId {
+    fn from(id: Id) -> ItemId {
+        match id {
+            Id::Number(id) => ItemId::Number(id),
+            Id::Text(id) => ItemId::Text(id),
         }
     }
 }

@@ -76,6 +76,17 @@ impl Given {
         }
     }
 
+    /// The labels of each row, by name.
+    ///
+    /// # Errors
+    /// When the ends do not ascend.
+    pub fn rows(self) -> PyResult<Vec<Vec<String>>> {
+        let mut names = LabelNames::new();
+        let labels = self.number(&mut names)?;
+        let text = |&label: &u32| names.name(label).unwrap_or_default().to_owned();
+        Ok(labels.view().iter().map(|row| row.iter().map(text).collect()).collect())
+    }
+
     /// Whether all of them have numbers.
     pub fn are_in(&self, names: &LabelNames) -> bool {
         self.texts.iter().all(|text| names.find(text).is_some())

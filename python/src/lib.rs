@@ -17,6 +17,7 @@ mod measure;
 mod model;
 mod search;
 mod snapshot;
+mod store;
 mod watch;
 
 use pyo3::prelude::*;
@@ -40,6 +41,8 @@ mod _hashbrook {
     use crate::model::{Model, methods, presets};
     #[pymodule_export]
     use crate::snapshot::Snapshot;
+    #[pymodule_export]
+    use crate::store::Store;
     #[pymodule_export]
     use crate::watch::under_way;
 

@@ -56,8 +56,23 @@ pub fn method(name: &str, preset: Option<&str>, parameters: &str) -> PyResult<Me
     Ok(method)
 }
 
+/// What columns are divided by.
+///
+/// # Errors
+/// When there is no such scale.
+pub fn scale_named(name: Option<&str>) -> PyResult<Scale> {
+    match name {
+        None | Some("none") => Ok(Scale::None),
+        Some("standard") => Ok(Scale::Standard),
+        Some(other) => {
+            let problem = format!("scale is \"standard\" or None, not {other:?}");
+            Err(PyValueError::new_err(problem))
+        }
+    }
+}
+
 impl Model {
-    fn of(model: hashbrook::Model) -> Model {
+    pub fn of(model: hashbrook::Model) -> Model {
         Model { model: RwLock::new(model), learning: Mutex::new(None) }
     }
 
@@ -146,14 +161,7 @@ impl Model {
                 },
             },
         };
-        setup.scale = match scale {
-            None | Some("none") => Scale::None,
-            Some("standard") => Scale::Standard,
-            Some(other) => {
-                let problem = format!("scale is \"standard\" or None, not {other:?}");
-                return Err(PyValueError::new_err(problem));
-            }
-        };
+        setup.scale = scale_named(scale)?;
         (setup.unit, setup.warmup) = (unit, warmup);
         if let Some(init) = init {
             let found = init.shape();

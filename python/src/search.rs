@@ -1,6 +1,6 @@
 //! Searches, chunk by chunk of queries, and what they find as arrays.
 
-use hashbrook::{Codes, Dial, Features, Filter, Hit, Hits, RankedHit, View};
+use hashbrook::{Codes, Dial, Features, Filter, Hit, RankedHit, View};
 use numpy::{PyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -16,11 +16,15 @@ use crate::watch::{Watch, chunks};
 
 /// How many queries are searched between two looks at signals. Fewer would cost those that are searched
 /// together what they share.
-const QUERIES_AT_ONCE: usize = 4096;
+pub const QUERIES_AT_ONCE: usize = 4096;
 
 /// What fills the end of a row of fewer hits than were asked for.
-const NO_ID: u64 = u64::MAX;
+pub const NO_ID: u64 = u64::MAX;
 const NO_DISTANCE: u32 = u32::MAX;
+
+/// Why codes cannot be ranked again.
+pub const RERANK_OF_CODES: &str =
+    "rerank ranks by vectors, so it takes vectors to search with, not codes";
 
 /// How far a search goes.
 #[derive(Clone, Copy)]
@@ -43,8 +47,19 @@ pub type How<'py> = (
     Option<Bound<'py, PyAny>>,
     Option<Ids<'py>>,
     Option<usize>,
-    Option<(u32, u32, bool)>,
+    Option<Weights>,
 );
+
+/// What a label bit and a detail bit count, and whether the query is a float one.
+pub type Weights = (u32, u32, bool);
+
+/// A dial of weights.
+///
+/// # Errors
+/// When they are out of range.
+pub fn dialled((labels, details, float): Weights) -> PyResult<Dial> {
+    Ok(Dial::new(labels, details).map_err(exception)?.float_query(float))
+}
 
 /// Queries as the library takes them.
 enum Asked<'a> {
@@ -85,12 +100,7 @@ pub fn search<'py>(
     if let Some(ids) = ids {
         filter = filter.ids_in(searched.texts.find(snapshot.has_text_ids(), ids.given())?);
     }
-    let dial = match dial {
-        None => None,
-        Some((labels, details, float)) => {
-            Some(Dial::new(labels, details).map_err(exception)?.float_query(float))
-        }
-    };
+    let dial = dial.map(dialled).transpose()?;
     let rows = match queries {
         Queries::Vectors(rows) => Some(values(rows)?),
         Queries::Codes(_) => None,
@@ -130,9 +140,7 @@ fn found(
         watch.done(chunk.start)?;
         match (asked, rerank) {
             (Asked::Codes(_), Some(_)) => {
-                let problem =
-                    "rerank ranks by vectors, so it takes vectors to search with, not codes";
-                return Err(PyValueError::new_err(problem));
+                return Err(PyValueError::new_err(RERANK_OF_CODES));
             }
             (Asked::Codes(codes), None) => {
                 // Most often all of them, which need not be copied.
@@ -143,14 +151,14 @@ fn found(
                     Goal::Nearest(k) => view.search_codes(codes, k),
                     Goal::Within(radius) => view.within_codes(codes, radius),
                 };
-                arrays.append(&hits.map_err(exception)?);
+                arrays.append(hits.map_err(exception)?.iter());
             }
             (Asked::Vectors(features), None) => {
                 let hits = match goal {
                     Goal::Nearest(k) => view.search(features.slice(chunk), k),
                     Goal::Within(radius) => view.within(features.slice(chunk), radius),
                 };
-                arrays.append(&hits.map_err(exception)?);
+                arrays.append(hits.map_err(exception)?.iter());
             }
             (Asked::Vectors(features), Some(candidates)) => {
                 let view = view.rerank(candidates);
@@ -158,9 +166,7 @@ fn found(
                     Goal::Nearest(k) => view.search(features.slice(chunk), k),
                     Goal::Within(radius) => view.within(features.slice(chunk), radius),
                 };
-                let hits = hits.map_err(exception)?;
-                arrays.append(&hits);
-                arrays.append_cosines(&hits);
+                arrays.append(hits.map_err(exception)?.iter());
             }
         }
     }
@@ -168,9 +174,14 @@ fn found(
 }
 
 /// What every kind of hit has.
-trait Found {
+pub trait Found {
     fn id(&self) -> u64;
     fn distance(&self) -> u32;
+
+    /// Only of those that were ranked by it.
+    fn cosine(&self) -> f32 {
+        f32::NAN
+    }
 }
 
 impl Found for Hit {
@@ -191,10 +202,14 @@ impl Found for RankedHit {
     fn distance(&self) -> u32 {
         self.distance
     }
+
+    fn cosine(&self) -> f32 {
+        self.cosine
+    }
 }
 
 /// What was found, column by column.
-struct Arrays {
+pub struct Arrays {
     /// How many hits a row has; `None` if they differ, and offsets say.
     columns: Option<usize>,
     offsets: Vec<i64>,
@@ -205,7 +220,7 @@ struct Arrays {
 
 impl Arrays {
     /// With room for what so many queries will find, where that is known.
-    fn new(queries: usize, goal: Goal, ranked: bool) -> PyResult<Arrays> {
+    pub fn new(queries: usize, goal: Goal, ranked: bool) -> PyResult<Arrays> {
         let (columns, room) = match goal {
             Goal::Nearest(k) => (Some(k), (queries, k)),
             Goal::Within(_) => (None, (0, 0)),
@@ -220,28 +235,22 @@ impl Arrays {
     }
 
     /// Appends what further queries found.
-    fn append<H: Found>(&mut self, hits: &Hits<H>) {
-        for row in hits.iter() {
+    pub fn append<'a, H: Found + 'a>(&mut self, rows: impl Iterator<Item = &'a [H]>) {
+        for row in rows {
             let end = self.ids.len() + self.columns.unwrap_or(row.len());
             self.ids.extend(row.iter().map(H::id));
             self.ids.resize(end, NO_ID);
             self.distances.extend(row.iter().map(H::distance));
             self.distances.resize(end, NO_DISTANCE);
+            if let Some(cosines) = &mut self.cosines {
+                cosines.extend(row.iter().map(H::cosine));
+                cosines.resize(end, f32::NAN);
+            }
             self.offsets.push(end as i64);
         }
     }
 
-    /// Appends the cosines of hits that were appended.
-    fn append_cosines(&mut self, hits: &Hits<RankedHit>) {
-        let Some(cosines) = &mut self.cosines else { return };
-        for row in hits.iter() {
-            let end = cosines.len() + self.columns.unwrap_or(row.len());
-            cosines.extend(row.iter().map(|hit| hit.cosine));
-            cosines.resize(end, f32::NAN);
-        }
-    }
-
-    fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+    pub fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
         let Arrays { columns, offsets, ids, distances, cosines } = self;
         match columns {
             Some(k) => {

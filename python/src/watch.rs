@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 
 /// How often a long call looks at signals, at most: each time it must wait for its turn with Python's lock.
-const PAUSE: Duration = Duration::from_millis(50);
+pub const PAUSE: Duration = Duration::from_millis(50);
 
 /// How many long calls are under way.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);

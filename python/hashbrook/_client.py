@@ -1,0 +1,315 @@
+"""Client: a collection that `hashbrook serve` serves."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+from operator import index
+from typing import Any, Optional, Union
+from urllib.parse import quote
+
+import numpy as np
+import numpy.typing as npt
+
+from ._bodies import JSON_NUMBER, ROWS, check_finite, pieces, puts, rows_at_once
+from ._collection import (
+    Acknowledged,
+    Collection,
+    HitLabels,
+    Item,
+    Near,
+    Nearest,
+    Queries,
+    Removed,
+    new_labels,
+    payload_bytes,
+)
+from ._connection import Connections, Status, to_json
+from ._convert import features, ids
+from ._function import HashFunction
+from ._labels import labels as given_labels
+from ._labels import rows as label_rows
+from ._model import Model
+from ._results import NO_DISTANCE, NO_ID, Ids
+from ._types import StoreHow
+
+#: Results in one answer, at most; a service gives up to 1,000,000 if it is not told otherwise.
+RESULTS = 200_000
+#: How often queries of several requests are asked again so that one version answers them all.
+ATTEMPTS = 10
+
+#: Calls that name items, which may not be there.
+NAME_ITEMS = ("/labels", "/search", "/within")
+
+#: What a service found for each query.
+Answers = list[list[dict[str, Any]]]
+
+
+class Client(Collection):
+    """A collection that ``hashbrook serve`` serves, with the methods of :class:`Store` and their results.
+
+    ::
+
+        client = hashbrook.Client("http://127.0.0.1:7878", token="...")
+        client.put(range(1500), X[:1500], y[:1500])
+        ids, distances = client.search(X[1500:], 10)
+
+    The first items make the collection, if there is none. ``timeout`` is how many seconds an answer may take, ``None``
+    as many as it likes. ``context`` is for services whose certificate the system does not know
+    (``ssl.create_default_context(cafile=...)``).
+
+    What the service refuses raises :class:`ValueError` with what it says, an item that is not there :class:`KeyError`, a
+    token that is missing or may not :class:`PermissionError`, and what the service or the way to it is to blame for
+    :class:`OSError`. Where too much is asked of it at once, it is asked again until ``timeout`` is over.
+
+    Threads may share a client. It is a context manager, which closes its connections; a client that is closed opens new ones
+    when it is used again.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: Optional[str] = None,
+        timeout: Optional[float] = 30.0,
+        *,
+        context: Optional[ssl.SSLContext] = None,
+    ) -> None:
+        self._url = url
+        self._connections = Connections(url, token, timeout, context)
+
+    def close(self) -> None:
+        """Closes its connections."""
+        self._connections.close()
+
+    def _ask(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
+        data = None if body is None else to_json(body)
+        try:
+            return json.loads(self._connections.request(method, path, data, **more))
+        except Status as problem:
+            raise problem.exception(path in NAME_ITEMS) from None
+
+    def put(self, ids_: Any, X: Any, y: Any = None, payloads: Any = None, *, wait: bool = False) -> Acknowledged:
+        """Puts items in, in the place of those with the same ids; with ``wait``, until they are learned.
+
+        They go in one request, which is done whole or not at all, unless they are too many: then in several, and where
+        one fails those before it stay. ``payloads`` has what JSON has, or bytes of JSON, or ``None``.
+        """
+        given, X, labels_ = ids(ids_), features(X), given_labels(y)
+        check_finite(X)
+        of_rows = None if labels_ is None else label_rows(labels_)
+        kept = _json_payloads(payload_bytes(payloads))
+        for what, found in (("ids", given), ("labels", of_rows), ("payloads", kept)):
+            if found is not None and len(found) != len(X):
+                raise ValueError(f"there are {len(found)} {what} for {len(X)} vectors")
+        if not len(X):
+            raise ValueError("there are no items")
+        done = []
+        for path, body, kind in puts(given, X, of_rows, kept):
+            if wait:
+                path += ("&" if "?" in path else "?") + "wait=learned"
+            try:
+                answer = self._connections.request("POST", path, body, kind)
+            except Status as problem:
+                raise problem.exception() from None
+            done.append(_acknowledged(json.loads(answer)))
+        return _together(done)
+
+    def label(self, ids_: Any, y: Any) -> Acknowledged:
+        """Gives items other labels, which are learned in the place of those they had. `KeyError` if one is not there.
+        More than 50,000 go in several requests, of which those before one that fails stay."""
+        given, of_rows = _listed(ids(ids_)), label_rows(new_labels(y))
+        if len(given) != len(of_rows):
+            raise ValueError(f"there are {len(of_rows)} labels for {len(given)} ids")
+        items = [{"id": id_, "labels": names} for id_, names in zip(given, of_rows)]
+        done = [self._ask("POST", "/labels", {"items": items[part]}) for part in pieces(len(items), ROWS)]
+        return _together([_acknowledged(one) for one in done])
+
+    def remove(self, ids_: Any) -> Removed:
+        """Removes those of the items that are there."""
+        given = _listed(ids(ids_))
+        done = [self._ask("POST", "/remove", {"ids": given[part]}) for part in pieces(len(given), ROWS)]
+        removed, unlearned = (sum(one[name] for one in done) for name in ("removed", "unlearned"))
+        return Removed(removed, bool(unlearned), done[-1]["position"])
+
+    def get(self, id: Union[int, str]) -> Optional[Item]:
+        """An item; `None` if it is not there."""
+        path = "/items/" + quote(str(_listed(ids([id]))[0]), safe="")
+        try:
+            item = json.loads(self._connections.request("GET", path))
+        except Status as problem:
+            if problem.status == 404:
+                return None
+            raise problem.exception() from None
+        vector = np.array(item["vector"], dtype=np.float32)
+        code = np.frombuffer(bytes.fromhex(item["code"]), dtype=np.uint8)
+        return Item(item["id"], vector, item["labels"], item.get("payload"), code, item["version"])
+
+    def _nearest(self, asked: Queries, k: int, told: StoreHow) -> tuple[Nearest, int, HitLabels]:
+        rerank = told[2]
+        version, found = self._answers("/search", asked, {"k": k}, told, max(k, rerank or 0))
+        there = np.arange(k) < np.array([len(row) for row in found], dtype=np.int64)[:, None]
+        flat_ids, flat_distances, flat_cosines, of_hits = self._columns(found, rerank is not None)
+        no_id = None if flat_ids.dtype == object else NO_ID
+        ids_ = _spread(flat_ids, there, no_id)
+        distances = _spread(flat_distances, there, NO_DISTANCE)
+        cosines = None if flat_cosines is None else _spread(flat_cosines, there, np.nan)
+        return (ids_, distances, cosines), version, of_hits
+
+    def _near(self, asked: Queries, radius: int, told: StoreHow) -> tuple[Near, int, HitLabels]:
+        rerank = told[2]
+        version, found = self._answers("/within", asked, {"radius": radius}, told, rerank or 0)
+        ids_, distances, cosines, of_hits = self._columns(found, rerank is not None)
+        offsets = np.zeros(len(found) + 1, dtype=np.int64)
+        offsets[1:] = np.cumsum([len(row) for row in found])
+        return (offsets, ids_, distances, cosines), version, of_hits
+
+    def _answers(
+        self, path: str, asked: Queries, reach: dict[str, int], told: StoreHow, results: int
+    ) -> tuple[int, Answers]:
+        """What the service found for each query, by codes of one version."""
+        written, at_once = _written(asked)
+        at_once = max(1, min(at_once, RESULTS // max(1, results)))
+        for _ in range(ATTEMPTS):
+            versions, found = set(), []
+            for part in pieces(len(written), at_once):
+                answer = self._ask("POST", path, {"queries": written[part], **reach, **_said(told)})
+                versions.add(answer["version"])
+                found += answer["results"]
+            if len(versions) == 1:
+                return versions.pop(), found
+        raise BlockingIOError("codes were made anew while queries were answered, again and again; ask fewer at once")
+
+    def _columns(
+        self, found: Answers, ranked: bool
+    ) -> tuple[Ids, npt.NDArray[np.uint32], Optional[npt.NDArray[np.float32]], HitLabels]:
+        """Ids, distances and cosines of all hits, and the labels of each of each query."""
+        all_hits = [hit for row in found for hit in row]
+        distances = np.array([hit["distance"] for hit in all_hits], dtype=np.uint32)
+        texts = isinstance(all_hits[0]["id"], str) if all_hits else self._has_text_ids()
+        ids_ = np.array([hit["id"] for hit in all_hits], dtype=object if texts else np.uint64)
+        cosines = None
+        if ranked:
+            cosines = np.array([hit["cosine"] for hit in all_hits], dtype=np.float32)
+        return ids_, distances, cosines, [[hit["labels"] for hit in row] for row in found]
+
+    def _has_text_ids(self) -> bool:
+        """Asked for where no id shows it."""
+        made = self.stats()["description"]
+        return made is not None and made["ids"] == "texts"
+
+    def stats(self) -> dict[str, Any]:
+        """What the collection holds and does, in numbers, and its ``description``: `None` before the first items."""
+        return dict(self._ask("GET", "/stats"))
+
+    @property
+    def version(self) -> int:
+        """The version of the function that made the codes in use."""
+        return int(self.stats()["version"])
+
+    def wait_learned(self, position: int = 0, timeout: Optional[float] = None) -> None:
+        """Waits until all is learned that was put in, here or by others; `TimeoutError` after some seconds.
+
+        The service does not tell positions apart: it is asked until nothing is left to be learned. Where others keep putting
+        in, ``put(..., wait=True)`` waits for what it puts in alone.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        pause = 0.01
+        while True:
+            learning = self.stats()["learning"]
+            if learning["behind_bytes"] == 0:
+                return
+            if learning["problem"] is not None:
+                raise RuntimeError(f"nothing more is learned: {learning['problem']}")
+            if end is not None and time.monotonic() + pause > end:
+                raise TimeoutError(f"{learning['behind_bytes']} bytes are still to be learned")
+            time.sleep(pause)
+            pause = min(0.5, 1.5 * pause)
+
+    def renew(self) -> int:
+        """Makes all codes anew by what is learned now, and waits for as long as that takes; the new version."""
+        return int(self._ask("POST", "/renew", {}, timeout=None)["version"])
+
+    def _file(self, path: str) -> bytes:
+        try:
+            return self._connections.request("GET", path)
+        except Status as problem:
+            raise problem.exception() from None
+
+    def model(self) -> Model:
+        """A copy of the model as it is now, which may have learned more than the codes in use know of."""
+        return Model.from_bytes(self._file("/model?full=true"))
+
+    def hash_function(self) -> HashFunction:
+        """The function that made the codes in use."""
+        return HashFunction.from_bytes(self._file("/model"))
+
+    def snapshot(self, name: str) -> None:
+        """Copies the whole collection to a new folder of this name, below that of the service's ``--snapshots``, for as long
+        as that takes."""
+        self._ask("POST", "/snapshot", {"name": name}, timeout=None)
+
+    def __len__(self) -> int:
+        return int(self.stats()["items"])
+
+    def __repr__(self) -> str:
+        return f"<Client of {self._url!r}>"
+
+
+def _spread(flat: npt.NDArray[Any], there: npt.NDArray[np.bool_], fill: Any) -> npt.NDArray[Any]:
+    """A row for each query, filled at the end of those that are short."""
+    rows = np.full(there.shape, fill, dtype=flat.dtype)
+    rows[there] = flat
+    return rows
+
+
+def _listed(given: Any) -> list[Any]:
+    return list(given if isinstance(given, list) else given.tolist())
+
+
+def _json_payloads(payloads: Optional[list[bytes]]) -> Optional[list[bytes]]:
+    """Payloads go through a service as JSON."""
+    for row, data in enumerate(payloads or []):
+        try:
+            json.loads(data or b"0")
+        except ValueError:
+            raise ValueError(
+                f"the payload of row {row} is no JSON, which a service takes alone; bytes can be given as a text of base64"
+            ) from None
+    return payloads
+
+
+def _written(asked: Queries) -> tuple[list[dict[str, Any]], int]:
+    """Queries as a service takes them, and how many go into one request."""
+    if isinstance(asked, list) or asked.ndim == 1:
+        return [{"id": id_} for id_ in _listed(asked)], rows_at_once(8, JSON_NUMBER)
+    if asked.dtype == np.uint8:
+        return [{"code": row.tobytes().hex()} for row in asked], rows_at_once(asked.shape[1], 4)
+    check_finite(asked)
+    return [{"vector": row} for row in asked.tolist()], rows_at_once(asked.shape[1], JSON_NUMBER)
+
+
+def _said(told: StoreHow) -> dict[str, Any]:
+    """How to search, as a service takes it."""
+    labels, without, rerank, dial = told
+    said: dict[str, Any] = {"where": {"label": labels, "not_label": without}}
+    if rerank is not None:
+        said["rerank"] = index(rerank)
+    if dial is not None:
+        label, detail, said["float_query"] = dial
+        said["label_weight"], said["detail_weight"] = index(label), index(detail)
+    return said
+
+
+def _acknowledged(done: dict[str, Any]) -> Acknowledged:
+    return Acknowledged(done["items"], done["replaced"], done["unlearned"], done["position"])
+
+
+def _together(done: list[Acknowledged]) -> Acknowledged:
+    """Of several requests."""
+    return Acknowledged(
+        sum(one.items for one in done),
+        sum(one.replaced for one in done),
+        any(one.unlearned for one in done),
+        done[-1].position,
+    )

@@ -1,0 +1,176 @@
+"""Requests to a service of hashbrook, over connections that are kept."""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import json
+import os
+import selectors
+import ssl
+import time
+from typing import Any, Optional, Union
+from urllib.parse import urlsplit
+
+#: A timeout, or none at all.
+Timeout = Optional[float]
+
+
+class Status(Exception):
+    """An answer that is none: its status, and what the service says."""
+
+    def __init__(self, status: int, message: str, retry_after: float) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.retry_after = retry_after
+
+    def exception(self, of_items: bool = False) -> Exception:
+        """As the rest of the package has it; of a call that names items, one of which may not be there."""
+        if self.status in (401, 403):
+            return PermissionError(errno.EACCES, self.message)
+        if self.status == 404 and of_items:
+            return KeyError(self.message)
+        if self.status == 408:
+            return TimeoutError(self.message)
+        if self.status == 429:
+            return BlockingIOError(errno.EAGAIN, self.message)
+        if self.status == 507:
+            return OSError(errno.ENOSPC, self.message)
+        return ValueError(self.message) if self.status < 500 else OSError(self.message)
+
+
+class Connections:
+    """Connections to one service; each is used by one thread at a time, and kept for the next."""
+
+    def __init__(
+        self, url: str, token: Optional[str], timeout: Timeout, context: Optional[ssl.SSLContext]
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"expected the address of a service, as in http://127.0.0.1:7878, not {url!r}")
+        if parts.query or parts.fragment or parts.username is not None:
+            raise ValueError(f"the address of a service has no user, ? or # in it: {url!r}")
+        self.timeout = timeout
+        self._https = parts.scheme == "https"
+        self._host, self._port = parts.hostname, parts.port
+        self._path = parts.path.rstrip("/")
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._context = context
+        self._idle: list[http.client.HTTPConnection] = []
+        self._process = os.getpid()
+
+    def close(self) -> None:
+        """Closes those that nobody uses."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _new(self) -> http.client.HTTPConnection:
+        if self._https:
+            context = self._context or ssl.create_default_context()
+            return http.client.HTTPSConnection(self._host, self._port, context=context)
+        return http.client.HTTPConnection(self._host, self._port)
+
+    def _taken(self) -> tuple[http.client.HTTPConnection, bool]:
+        """A connection, and whether it was used before."""
+        if self._process != os.getpid():
+            # Those of the process that this one is a copy of are not for two to use.
+            self._idle, self._process = [], os.getpid()
+        while True:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                return self._new(), False
+            if not _is_ended(connection):
+                return connection, True
+            connection.close()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Optional[bytes] = None,
+        kind: str = "application/json",
+        *,
+        timeout: Union[Timeout, str] = "usual",
+    ) -> bytes:
+        """What the service answers.
+
+        Where too much is asked of it at once, in which case nothing was done, it is asked again until the time is
+        over.
+        """
+        wait = self.timeout if isinstance(timeout, str) else timeout
+        end = None if self.timeout is None else time.monotonic() + self.timeout
+        while True:
+            try:
+                return self._answer(method, path, body, kind, wait)
+            except Status as problem:
+                pause = problem.retry_after
+                late = end is not None and time.monotonic() + pause > end
+                if problem.status != 429 or late:
+                    raise
+                time.sleep(pause)
+
+    def _answer(
+        self, method: str, path: str, body: Optional[bytes], kind: str, timeout: Timeout
+    ) -> bytes:
+        headers = dict(self._headers)
+        if body is not None:
+            headers["Content-Type"] = kind
+        connection, used = self._taken()
+        # A kept connection may end at the very moment that it is used again. What only reads is asked anew then.
+        again = used and (method == "GET" or path in ("/search", "/within"))
+        try:
+            connection.timeout = timeout
+            if connection.sock is not None:
+                connection.sock.settimeout(timeout)
+            connection.request(method, self._path + path, body, headers)
+            response = connection.getresponse()
+            data = response.read()
+        except (ConnectionError, http.client.HTTPException) as problem:
+            connection.close()
+            if again and not isinstance(problem, http.client.IncompleteRead):
+                self.close()
+                return self._answer(method, path, body, kind, timeout)
+            if isinstance(problem, OSError):
+                raise
+            raise ConnectionError(f"the service did not answer in HTTP: {problem!r}") from None
+        except BaseException:
+            # Whatever comes now is of no request that anybody waits for.
+            connection.close()
+            raise
+        if response.will_close:
+            connection.close()
+        else:
+            self._idle.append(connection)
+        if response.status == 200:
+            return data
+        raise Status(response.status, _message(response, data), _seconds(response))
+
+
+def _is_ended(connection: http.client.HTTPConnection) -> bool:
+    """Whether the service has ended a connection: there is nothing else that it would say unasked."""
+    if connection.sock is None:
+        return True
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection.sock, selectors.EVENT_READ)
+        return bool(selector.select(0))
+
+
+def _message(response: http.client.HTTPResponse, data: bytes) -> str:
+    try:
+        return str(json.loads(data)["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return f"the service answered {response.status} {response.reason}"
+
+
+def _seconds(response: http.client.HTTPResponse) -> float:
+    try:
+        return max(0.05, float(response.headers.get("Retry-After", "1")))
+    except ValueError:
+        return 1.0
+
+
+def to_json(value: Any) -> bytes:
+    """JSON as a body."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()

@@ -1,0 +1,234 @@
+"""Store: a durable collection that learns while it is searched."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal, Optional, Union
+
+from . import _hashbrook as native
+from ._collection import (
+    Acknowledged,
+    Collection,
+    HitLabels,
+    Item,
+    Near,
+    Nearest,
+    Queries,
+    Removed,
+    new_labels,
+    payload_bytes,
+    payload_of,
+)
+from ._convert import Path, features, ids, path
+from ._function import HashFunction
+from ._labels import labels as given_labels
+from ._model import Model, to_json
+from ._reader import as_texts
+from ._types import StoreHow
+
+
+class Store(Collection):
+    """A collection in a folder: vectors under ids, with labels and payloads, durable once :meth:`put` returns.
+
+    It learns from items with labels, makes the codes of all of them anew as the function moves, and finds the nearest
+    all the while.
+
+    >>> import hashbrook, tempfile
+    >>> X, y = hashbrook.datasets.digits()
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = hashbrook.Store.create(folder.name + "/digits", dim=64, bits=32, warmup=200)
+    >>> done = store.put(range(1500), X[:1500], y[:1500], payloads=[{"row": row} for row in range(1500)])
+    >>> store.wait_learned(done.position)
+    >>> version = store.renew()
+    >>> found = store.search(X[1500:], 10)
+    >>> found.ids.shape, found.version == version
+    ((297, 10), True)
+    >>> int(y[1500]), found.labels[0][0]
+    (1, ['1'])
+    >>> store.get(7).payload
+    {'row': 7}
+    >>> store.remove([7]).unlearned
+    True
+    >>> store.close()
+    >>> folder.cleanup()
+
+    One process has a store open at a time; in it, any number of threads may change and search one ``Store``. Searches
+    never wait for a change. It is a context manager, which closes it.
+    """
+
+    __slots__ = ("_native", "_path")
+    _native: native.Store
+    _path: str
+
+    def __init__(self) -> None:
+        raise TypeError("a store is made by Store.create(dir, dim=...), or opened by Store.open(dir)")
+
+    @classmethod
+    def _of(cls, store: native.Store, path_: str) -> Store:
+        made = cls.__new__(cls)
+        made._native = store
+        made._path = path_
+        return made
+
+    @classmethod
+    def create(
+        cls,
+        dir: Path,
+        *,
+        dim: int,
+        bits: int = 64,
+        method: str = "brook",
+        seed: int = 1,
+        ids: Literal["numbers", "texts"] = "numbers",
+        precision: Literal["f32", "f16"] = "f32",
+        renewal: str = "gain:0.02",
+        renewal_share: float = 0.5,
+        learn: bool = True,
+        batch: int = 1000,
+        center: Optional[Literal["first"]] = "first",
+        scale: Optional[str] = None,
+        unit: bool = True,
+        warmup: Optional[int] = None,
+        preset: Optional[str] = None,
+        **parameters: Any,
+    ) -> Store:
+        """Makes a store in a folder that is not there yet, or empty.
+
+        Fixed for good are the dimension, the method with its ``parameters`` and what :class:`Model` takes, whether ids are
+        ``"numbers"`` or ``"texts"``, whether vectors are kept as ``"f32"`` or in half the room as ``"f16"``, and
+        ``batch``, the rows that are learned at once. ``renewal``, ``renewal_share`` and ``learn`` are those of
+        :meth:`open`.
+        """
+        if center not in ("first", None):
+            raise ValueError(f"center is \"first\" or None, not {center!r}")
+        store = native.Store.create(
+            path(dir),
+            (method, preset, to_json(parameters)),
+            (dim, bits, seed),
+            ids,
+            precision,
+            center is not None,
+            scale,
+            bool(unit),
+            warmup,
+            batch,
+            (renewal, renewal_share, bool(learn)),
+        )
+        return cls._of(store, path(dir))
+
+    @classmethod
+    def open(
+        cls, dir: Path, *, renewal: str = "gain:0.02", renewal_share: float = 0.5, learn: bool = True
+    ) -> Store:
+        """Opens a store, for this process alone.
+
+        ``renewal`` says when all codes are made anew: ``"always"`` when something was learned, ``"every:5000"`` rows,
+        ``"gain:0.02"`` when distances would tell so much more of labels, or ``"never"`` but by :meth:`renew`; at
+        ``renewal_share`` of a processor core. Without ``learn`` labels are kept, and not learned.
+        """
+        return cls._of(native.Store.open(path(dir), (renewal, renewal_share, bool(learn))), path(dir))
+
+    @staticmethod
+    def exists(dir: Path) -> bool:
+        """Whether there is a store in a folder."""
+        return native.Store.exists(path(dir))
+
+    def close(self) -> None:
+        """Ends it, after the calls that are under way; whatever was acknowledged is on the disk without. Closing twice does no
+        harm."""
+        self._native.close()
+
+    def put(self, ids_: Any, X: Any, y: Any = None, payloads: Any = None) -> Acknowledged:
+        """Puts items in, in the place of those with the same ids: all of them, or none.
+
+        They are on the disk and can be found when the call returns; those with labels are learned after that
+        (:meth:`wait_learned`). ``payloads`` has bytes for each item, or what JSON has, which is kept as its text, or
+        ``None``. Bytes that are JSON come back from :meth:`get` as its value; :meth:`payload` gives them as they are.
+        """
+        return Acknowledged(
+            *self._native.put(ids(ids_), features(X), given_labels(y), payload_bytes(payloads))
+        )
+
+    def label(self, ids_: Any, y: Any) -> Acknowledged:
+        """Gives items other labels, which are learned in the place of those they had. `KeyError`, and nothing
+        changed, if one is not there."""
+        return Acknowledged(*self._native.label(ids(ids_), new_labels(y)))
+
+    def remove(self, ids_: Any) -> Removed:
+        """Removes those of the items that are there."""
+        return Removed(*self._native.remove(ids(ids_)))
+
+    def get(self, id: Union[int, str]) -> Optional[Item]:
+        """An item; `None` if it is not there."""
+        item = self._native.get(id)
+        if item is None:
+            return None
+        vector, labels_, payload, code, version = item
+        return Item(id, vector, labels_, payload_of(payload), code, version)
+
+    def payload(self, id: Union[int, str]) -> bytes:
+        """The bytes that an item was put in with; `KeyError` if it is not there."""
+        item = self._native.get(id)
+        if item is None:
+            raise KeyError(id)
+        return item[2]
+
+    def _nearest(self, asked: Queries, k: int, told: StoreHow) -> tuple[Nearest, int, HitLabels]:
+        version, (ids_, distances, cosines), texts, of_hits = self._native.search(asked, k, told)
+        given = ids_ if texts is None else as_texts(texts, ids_.shape)
+        return (given, distances, cosines), version, of_hits
+
+    def _near(self, asked: Queries, radius: int, told: StoreHow) -> tuple[Near, int, HitLabels]:
+        version, (offsets, ids_, distances, cosines), texts, of_hits = self._native.within(asked, radius, told)
+        given = ids_ if texts is None else as_texts(texts, ids_.shape)
+        return (offsets, given, distances, cosines), version, of_hits
+
+    def stats(self) -> dict[str, Any]:
+        """What it holds and does, in numbers, and its :attr:`description`."""
+        return {**json.loads(self._native.stats()), "description": self.description}
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What it is made of."""
+        return dict(json.loads(self._native.description))
+
+    @property
+    def version(self) -> int:
+        """The version of the function that made the codes in use."""
+        return self._native.version
+
+    def wait_learned(self, position: int) -> None:
+        """Waits until all is learned that was acknowledged up to the ``position`` of an answer. Ctrl-C ends the
+        waiting."""
+        self._native.wait_learned(position)
+
+    def renew(self) -> int:
+        """Makes all codes anew by what is learned now, and waits until they are in use; the new version."""
+        return self._native.renew()
+
+    def model(self) -> Model:
+        """A copy of the model as it is now, which may have learned more than the codes in use know of."""
+        return Model._of(self._native.model())
+
+    def hash_function(self) -> HashFunction:
+        """The function that made the codes in use."""
+        return HashFunction._of(self._native.hash_function())
+
+    def snapshot(self, to: Path) -> None:
+        """Copies the whole store, as it is at one moment, to a folder that is not there yet; it can be opened there."""
+        self._native.snapshot(path(to))
+
+    def verify(self) -> None:
+        """Reads everything that is stored and compares it with its checksums, and codes with items."""
+        self._native.verify()
+
+    def __len__(self) -> int:
+        return len(self._native)
+
+    def __repr__(self) -> str:
+        made = self.description
+        of = f"{made['dim']} dimensions, {made['bits']} bits by {made['method']['method']}"
+        try:
+            return f"<Store in {self._path!r}: {len(self)} items, {of}, version {self.version}>"
+        except ValueError:
+            return f"<Store in {self._path!r}: closed, {of}>"
