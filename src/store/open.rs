@@ -59,6 +59,10 @@ fn shape(description: &Description) -> RowShape {
 
 /// Opens a store.
 pub(super) fn open(folder: &Path, settings: Settings) -> Result<Opened> {
+    let share = settings.renewal_share;
+    if !(share > 0.0 && share <= 1.0) {
+        return Err(Error::parameter("renewal_share", "above 0 and up to 1", share));
+    }
     let description = Description::load(folder)?;
     let folder = &fs::canonicalize(folder).map_err(Error::io(folder))?;
     let lock = locked(folder)?;

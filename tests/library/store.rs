@@ -256,6 +256,12 @@ fn what_is_wrong_is_said_and_changes_nothing() {
     let missing = Store::open(&folder, when_told()).unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound, "{missing}");
     let description = description("brook", 16);
+    for share in [f64::NAN, 0.0, -1.0, 1.5] {
+        let mut settings = when_told();
+        settings.renewal_share = share;
+        let error = Store::open(&folder, settings).unwrap_err();
+        assert!(error.to_string().contains("renewal_share"), "{error}");
+    }
     let store = Store::create(&folder, &description, when_told()).unwrap();
     let twice = Store::open(&folder, when_told()).unwrap_err();
     assert_eq!(twice.kind(), ErrorKind::Busy, "{twice}");
