@@ -1,7 +1,7 @@
 """How the codes of real items spread: the numbers that `cli/src/commands/size/codes.rs` makes codes by.
 
     bench/run --real                                        # once: makes the codes
-    bench/.env/bin/python bench/fit_codes.py bench/work/tinyimagenet-cnn
+    cd bench && .env/bin/python fit_codes.py work/tinyimagenet-cnn
 
 Prints how many bits of an item's code differ from the centre of its class (at the middle of each sixteenth of the
 items), and beside the real codes made-up ones with so many classes that look like a class, and so much preference for the

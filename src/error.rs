@@ -240,7 +240,7 @@ pub enum Error {
     TextIdTwice(String),
 
     /// An item is not there.
-    #[error("there is no item {0}; nothing was changed")]
+    #[error("there is no item {0}")]
     NoItem(String),
 
     /// An id is of the wrong kind for a store.
@@ -321,6 +321,23 @@ pub enum Error {
     /// A float query was asked of codes.
     #[error("a float query weighs bits by what vectors project to, so it takes vectors, not codes")]
     FloatQueryOfCodes,
+
+    /// Items that codes found were to be ranked by vectors, and the query is a code.
+    #[error(
+        "ranking by cosines compares vectors, so it takes vectors or items to search with, not codes"
+    )]
+    RerankOfCodes,
+
+    /// More items are within a radius than were to be given.
+    #[error(
+        "{found} items are within this radius of a query, and up to {most} are given; take a smaller radius"
+    )]
+    TooManyHits {
+        /// How many there are.
+        found: usize,
+        /// How many were to be given at most.
+        most: usize,
+    },
 
     /// A renewal does not bring the vectors of just the items that are there.
     #[error("the vectors to renew are not those of the index: {problem}; nothing was changed")]
@@ -510,6 +527,8 @@ impl Error {
             | Error::OtherPreparation { .. }
             | Error::NoLabelBits
             | Error::FloatQueryOfCodes
+            | Error::RerankOfCodes
+            | Error::TooManyHits { .. }
             | Error::NotRenewed { .. }
             | Error::ReadOnly(_)
             | Error::ClassTooSmall { .. }

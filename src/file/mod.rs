@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 pub(crate) use self::standing::{destination, is_at, open_to_lock};
 use self::standing::{folder, keep_rights};
 use self::temporary::Temporary;
-pub(crate) use self::temporary::remove_leftovers;
 pub use self::temporary::{Halted, remove_unfinished};
+pub(crate) use self::temporary::{is_part, remove_leftovers};
 use crate::{Error, Result};
 
 /// A file under construction. It lives under a temporary name until [`commit`](AtomicFile::commit);

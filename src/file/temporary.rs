@@ -32,6 +32,11 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whether a file of this name is one that its writer has not finished.
+pub(crate) fn is_part(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(SUFFIX)
+}
+
 /// A name that is removed when it is dropped, unless it was renamed.
 pub(super) struct Temporary {
     path: PathBuf,

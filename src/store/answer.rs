@@ -25,6 +25,9 @@ pub struct Search {
     pub dial: Option<Dial>,
     /// How many of the first by codes are put in order of the cosines of their vectors.
     pub rerank: Option<usize>,
+    /// How many items within a radius are given for a query at most: more are an error
+    /// ([`Error::TooManyHits`](crate::Error::TooManyHits)), found out before they are put together.
+    pub most: Option<usize>,
     /// Items must have one of these labels, if any are named.
     pub labels: Vec<String>,
     /// Items must have none of these labels.

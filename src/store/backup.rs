@@ -16,17 +16,20 @@ pub(super) fn copy(shared: &Shared, to: &Path) -> Result<()> {
     }
     let parent =
         to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let made = tempfile::Builder::new().prefix(".hashbrook-copy-").tempdir_in(parent);
-    let made = made.map_err(Error::io(parent))?;
-    // No file is removed that is still to be copied.
+    // No file is removed that is still to be copied, and there is one copy at a time.
     let current = lock(&shared.current);
     let end = lock(&shared.progress).end;
-    fill(shared, &current, end, made.path())?;
-    drop(current);
-    let from = made.keep();
-    if let Err(error) = fs::rename(&from, to) {
-        let _ = fs::remove_dir_all(&from);
-        return Err(Error::io(to)(error));
+    let name = to.file_name().unwrap_or_default().to_string_lossy();
+    let made = parent.join(format!(".{name}.hashbrook.part"));
+    if made.exists() {
+        // The process that made it was killed.
+        fs::remove_dir_all(&made).map_err(Error::io(&made))?;
+    }
+    fs::create_dir(&made).map_err(Error::io(&made))?;
+    let filled = fill(shared, &current, end, &made);
+    if let Err(error) = filled.and_then(|()| fs::rename(&made, to).map_err(Error::io(to))) {
+        let _ = fs::remove_dir_all(&made);
+        return Err(error);
     }
     if let Ok(folder) = File::open(parent) {
         let _ = folder.sync_all();

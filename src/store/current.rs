@@ -96,6 +96,15 @@ impl Description {
     }
 }
 
+/// Whether a file of this name is one of a store that can be made again from its journal, or the beginning of one.
+pub(super) fn follows_from_journal(name: &str) -> bool {
+    let numbered = name.split('.').next().is_some_and(|stem| stem.parse::<u64>().is_ok());
+    let kinds = [".index", ".index.ids", ".model"];
+    name == CURRENT
+        || numbered && kinds.iter().any(|end| name.ends_with(end))
+        || file::is_part(name)
+}
+
 impl Current {
     pub(super) fn save(&self, folder: &Path) -> Result<()> {
         write_sealed(&folder.join(CURRENT), self)
@@ -137,10 +146,8 @@ impl Current {
         for entry in entries.flatten() {
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
-            let kept = [&self.index, &self.model, &format!("{}.ids", self.index)];
-            let numbered = name.split('.').next().is_some_and(|stem| stem.parse::<u64>().is_ok());
-            let ours = [".index", ".index.ids", ".model"].iter().any(|end| name.ends_with(end));
-            if numbered && ours && !kept.contains(&&name.to_owned()) {
+            let kept = [CURRENT, &self.index, &self.model, &format!("{}.ids", self.index)];
+            if follows_from_journal(name) && !kept.contains(&name) {
                 // What cannot be removed takes room, and is tried again the next time.
                 let _ = fs::remove_file(entry.path());
             }

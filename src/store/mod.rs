@@ -117,6 +117,15 @@ impl Store {
         Ok(Store { shared, jobs, threads, writer: Some(writer) })
     }
 
+    /// Fails unless a store can be made in a folder: it is not there, or empty, or has only what is left of a store
+    /// whose making was cut off.
+    ///
+    /// # Errors
+    /// [`Error::NotEmpty`], or when the folder cannot be read.
+    pub fn check_free(dir: impl AsRef<Path>) -> Result<()> {
+        open::check_free(dir.as_ref())
+    }
+
     /// Whether there is a store in a folder.
     pub fn exists(dir: impl AsRef<Path>) -> bool {
         Description::is_in(dir.as_ref())

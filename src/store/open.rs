@@ -1,13 +1,14 @@
 //! How a store is made, and how it is opened: what is not yet in the index is read from the journal.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 
 use super::background::Background;
-use super::current::{Current, JOURNAL, LOCK};
+use super::current::{Current, JOURNAL, LOCK, follows_from_journal};
 use super::description::{Description, IdKind};
 use super::journal::{Journal, RowShape, START};
 use super::learner::Learner;
@@ -26,13 +27,53 @@ pub(super) struct Opened {
     pub(super) writer: JoinHandle<()>,
 }
 
+/// What stands in a folder in which a store is to be made: nothing but what is left of one that was being made there
+/// when its process ended, and has no changes.
+fn left_over(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(Error::io(folder))?,
+    };
+    let (mut left, mut begun) = (Vec::new(), false);
+    for entry in entries {
+        let entry = entry.map_err(Error::io(folder))?;
+        let name = entry.file_name();
+        let known = match name.to_str().unwrap_or_default() {
+            // The first that is made.
+            JOURNAL => {
+                begun = true;
+                Journal::is_blank(&entry.path())?
+            }
+            LOCK => continue,
+            name => follows_from_journal(name),
+        };
+        if !known {
+            return Err(Error::NotEmpty(folder.to_path_buf()));
+        }
+        left.push(entry.path());
+    }
+    match left.is_empty() || begun {
+        true => Ok(left),
+        false => Err(Error::NotEmpty(folder.to_path_buf())),
+    }
+}
+
+/// Fails unless a store can be made in a folder.
+pub(super) fn check_free(folder: &Path) -> Result<()> {
+    left_over(folder).map(drop)
+}
+
 /// Makes a store in a folder that is not there yet, or empty.
 pub(super) fn create(folder: &Path, description: &Description) -> Result<()> {
     let model = description.start()?;
-    if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(Error::NotEmpty(folder.to_path_buf()));
-    }
+    check_free(folder)?;
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
+    let _lock = locked(folder)?;
+    for left in left_over(folder)? {
+        let removed =
+            if left.is_dir() { fs::remove_dir_all(&left) } else { fs::remove_file(&left) };
+        removed.map_err(Error::io(&left))?;
+    }
     Journal::create(&folder.join(JOURNAL), shape(description))?;
     let mut current = Current {
         serial: 0,
@@ -59,10 +100,7 @@ fn shape(description: &Description) -> RowShape {
 
 /// Opens a store.
 pub(super) fn open(folder: &Path, settings: Settings) -> Result<Opened> {
-    let share = settings.renewal_share;
-    if !(share > 0.0 && share <= 1.0) {
-        return Err(Error::parameter("renewal_share", "above 0 and up to 1", share));
-    }
+    settings.check()?;
     let description = Description::load(folder)?;
     let folder = &fs::canonicalize(folder).map_err(Error::io(folder))?;
     let lock = locked(folder)?;

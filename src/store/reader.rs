@@ -8,7 +8,7 @@ use super::journal::NOWHERE;
 use super::shared::{Moment, Shared};
 use super::writer::find;
 
-use crate::{Error, Features, Filter, Hit, Hits, Result, Snapshot, View};
+use crate::{Codes, Error, Features, Filter, Hit, Hits, Result, Snapshot, View};
 
 /// A store at one moment: one version of the function, and the codes that it made. It stays as it is for as long as
 /// it is held, and never waits for the writer.
@@ -23,6 +23,32 @@ pub struct Reader {
 enum Goal {
     Nearest(usize),
     Within(u32),
+}
+
+/// What is compared with the codes.
+#[derive(Clone, Copy)]
+enum Asked<'a> {
+    Vectors(Features<'a>),
+    Codes(&'a Codes),
+}
+
+impl Asked<'_> {
+    /// What codes find; within a radius up to so many for a query.
+    fn hits(self, view: &View<'_>, goal: Goal, most: Option<usize>) -> Result<Hits> {
+        let hits = match (self, goal) {
+            (Asked::Vectors(features), Goal::Nearest(k)) => view.search(features, k)?,
+            (Asked::Codes(codes), Goal::Nearest(k)) => view.search_codes(codes, k)?,
+            (Asked::Vectors(features), Goal::Within(radius)) => view.within(features, radius)?,
+            (Asked::Codes(codes), Goal::Within(radius)) => view.within_codes(codes, radius)?,
+        };
+        let found = hits.iter().map(<[Hit]>::len).max().unwrap_or(0);
+        match most {
+            Some(most) if matches!(goal, Goal::Within(_)) && found > most => {
+                Err(Error::TooManyHits { found, most })
+            }
+            _ => Ok(hits),
+        }
+    }
 }
 
 impl Reader {
@@ -121,33 +147,26 @@ impl Reader {
             view = view.dial(dial);
         }
         let mut values = Vec::new();
-        let dim = self.shared.description.dim;
-        let features = match queries {
-            Queries::Vectors(features) => Some(features),
-            Queries::Codes(_) => None,
+        let asked = match queries {
+            Queries::Vectors(features) => Asked::Vectors(features),
+            Queries::Codes(codes) => Asked::Codes(codes),
             Queries::Items(ids) => {
                 for id in ids {
                     let item = self.get(id)?.ok_or_else(|| Error::NoItem(id.to_string()))?;
                     values.extend(item.vector);
                 }
-                Some(Features::new(&values, dim)?)
+                Asked::Vectors(Features::new(&values, self.shared.description.dim)?)
             }
         };
-        let by_code = |goal: Goal| match (features, queries, goal) {
-            (Some(features), _, Goal::Nearest(k)) => view.search(features, k),
-            (Some(features), _, Goal::Within(radius)) => view.within(features, radius),
-            (None, Queries::Codes(codes), goal) => codes_of(&view, codes, goal),
-            (None, ..) => unreachable!("queries without vectors are codes"),
-        };
-        let results = match search.rerank {
-            None => self.found(&by_code(goal)?)?,
-            Some(candidates) => {
-                let features = features.ok_or(Error::FloatQueryOfCodes)?;
+        let results = match (search.rerank, asked) {
+            (None, asked) => self.found(&asked.hits(&view, goal, search.most)?)?,
+            (Some(_), Asked::Codes(_)) => return Err(Error::RerankOfCodes),
+            (Some(candidates), Asked::Vectors(features)) => {
                 let (goal, k) = match goal {
                     Goal::Nearest(k) => (Goal::Nearest(candidates.max(k)), k),
                     within => (within, usize::MAX),
                 };
-                self.ranked(features, &by_code(goal)?, k)?
+                self.ranked(features, &asked.hits(&view, goal, search.most)?, k)?
             }
         };
         Ok(Answer { version, results })
@@ -227,13 +246,6 @@ impl Reader {
             name.map_or_else(|| label.to_string(), str::to_owned)
         };
         labels.iter().map(name).collect()
-    }
-}
-
-fn codes_of(view: &View<'_>, codes: &crate::Codes, goal: Goal) -> Result<Hits> {
-    match goal {
-        Goal::Nearest(k) => view.search_codes(codes, k),
-        Goal::Within(radius) => view.within_codes(codes, radius),
     }
 }
 

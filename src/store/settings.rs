@@ -37,7 +37,7 @@ impl FromStr for Renewal {
         let wrong = || {
             Error::parameter(
                 "renewal",
-                "always, every:ROWS, gain:SHARE or never",
+                "always, every:ROWS, gain:BITS (above 0 and up to 1) or never",
                 format!("{text:?}"),
             )
         };
@@ -48,8 +48,8 @@ impl FromStr for Renewal {
                 Ok(rows) if rows > 0 => Ok(Renewal::Every(rows)),
                 _ => Err(wrong()),
             },
-            Some(("gain", share)) => match share.parse() {
-                Ok(share) if share > 0.0 && share <= 1.0 => Ok(Renewal::Gain(share)),
+            Some(("gain", least)) => match least.parse() {
+                Ok(least) if least > 0.0 && least <= 1.0 => Ok(Renewal::Gain(least)),
                 _ => Err(wrong()),
             },
             _ => Err(wrong()),
@@ -62,7 +62,7 @@ impl std::fmt::Display for Renewal {
         match self {
             Renewal::Always => f.write_str("always"),
             Renewal::Every(rows) => write!(f, "every:{rows}"),
-            Renewal::Gain(share) => write!(f, "gain:{share}"),
+            Renewal::Gain(least) => write!(f, "gain:{least}"),
             Renewal::Never => f.write_str("never"),
         }
     }
@@ -97,6 +97,20 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Settings { renewal: Renewal::default(), renewal_share: 0.5, learn: true }
+    }
+}
+
+impl Settings {
+    /// Fails if no store can be run so.
+    ///
+    /// # Errors
+    /// When the share is out of range.
+    pub fn check(&self) -> Result<()> {
+        let share = self.renewal_share;
+        match share > 0.0 && share <= 1.0 {
+            true => Ok(()),
+            false => Err(Error::parameter("renewal_share", "above 0 and up to 1", share)),
+        }
     }
 }
 

@@ -1,8 +1,6 @@
 //! Index files: killed writers, damage, and files of old.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hashbrook::{
@@ -10,11 +8,7 @@ use hashbrook::{
     VectorFormat,
 };
 
-/// A sequence of numbers that look random.
-fn mixed(number: u64) -> u64 {
-    let mixed = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
-}
+use crate::killed::{self, mixed};
 
 /// Does change number `number` of a fixed sequence.
 fn change(index: &mut Index, number: u64) {
@@ -76,8 +70,7 @@ fn a_writer_that_may_be_killed_leaves_every_change() {
         let mut index = Index::edit(Path::new(path)).unwrap();
         for number in first.parse().unwrap().. {
             change(&mut index, number);
-            println!("\ndone {number}");
-            std::io::stdout().flush().unwrap();
+            killed::say_done(number);
         }
     }
     let folder = tempfile::tempdir().unwrap();
@@ -113,25 +106,9 @@ fn kill(mut expected: Index) {
     let mut next = 0;
     let mut in_flight = 0;
     for round in 0..60 {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([WRITER, "--exact", "--nocapture"])
-            .env(CHILD, format!("{}:{next}", path.display()))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let (mut acknowledged, stop_after) = (Vec::new(), mixed(round) % 30);
-        for line in lines {
-            let Ok(line) = line else { break };
-            let Some(number) = line.strip_prefix("done ") else { continue };
-            acknowledged.push(number.parse::<u64>().unwrap());
-            if acknowledged.len() as u64 == stop_after + 1 {
-                std::thread::sleep(Duration::from_micros(mixed(round + 1000) % 3000));
-                child.kill().unwrap();
-            }
-        }
-        child.wait().unwrap();
-        for number in acknowledged {
+        let given = (CHILD, format!("{}:{next}", path.display()));
+        let late = Duration::from_micros(mixed(round + 1000) % 3000);
+        for number in killed::done_by(WRITER, given, 1 + mixed(round) % 30, late) {
             assert_eq!(number, next);
             change(&mut expected, number);
             next += 1;

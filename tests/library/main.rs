@@ -23,6 +23,7 @@ mod index;
 mod index_build;
 mod index_dial;
 mod index_files;
+mod killed;
 mod layers;
 mod memory;
 mod methods;

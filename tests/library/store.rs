@@ -284,6 +284,54 @@ fn what_is_wrong_is_said_and_changes_nothing() {
     assert_eq!(store.stats().items, 0);
     assert!(store.search(Queries::Vectors(short), 1, &Search::default()).is_err());
     assert!(store.search(Queries::Items(&numbers([9])), 1, &Search::default()).is_err());
+    store.put(Put::new(&numbers([1, 2]), features).unwrap()).unwrap();
+    let mut few = Search::default();
+    few.most = Some(1);
+    let one = Features::new(&[0.5; DIM], DIM).unwrap();
+    let error = store.within(Queries::Vectors(one), 16, &few).unwrap_err();
+    assert!(error.to_string().contains("2 items"), "{error}");
+    few.most = Some(2);
+    assert_eq!(store.within(Queries::Vectors(one), 16, &few).unwrap().results[0].len(), 2);
+    let code = hashbrook::Codes::from_bytes(16, &[0, 0]).unwrap();
+    few.rerank = Some(10);
+    let error = store.search(Queries::Codes(&code), 1, &few).unwrap_err();
+    assert!(error.to_string().contains("vectors or items"), "{error}");
+}
+
+/// A process that is killed while it makes a store leaves what does not keep the next from making it; nothing else is
+/// ever taken away.
+#[test]
+fn what_is_left_of_a_store_in_the_making_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = folder.path().join("whole");
+    Store::create(&whole, &description("brook", 16), when_told()).unwrap().close().unwrap();
+    let names = ["journal/00000000.journal", "journal/end", "1.index", "2.model", "current.json"];
+    let to = folder.path().join("cut");
+    for count in 0..=names.len() {
+        let _ = std::fs::remove_dir_all(&to);
+        std::fs::create_dir_all(to.join("journal")).unwrap();
+        for name in &names[..count] {
+            std::fs::copy(whole.join(name), to.join(name)).unwrap();
+        }
+        std::fs::write(to.join(".3.index.abcdefgh.hashbrook.part"), "begun").unwrap();
+        assert!(!Store::exists(&to));
+        Store::check_free(&to).unwrap();
+        let store = Store::create(&to, &description("brook", 16), when_told()).unwrap();
+        put_rows(&store, &digits(), 0..10);
+        store.close().unwrap();
+        assert!(!to.join(".3.index.abcdefgh.hashbrook.part").exists());
+    }
+    // One with items that lost its description, and a folder of someone else's.
+    std::fs::remove_file(to.join("store.json")).unwrap();
+    let other = folder.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("1.model"), "a model").unwrap();
+    for folder in [&to, &other] {
+        let error = Store::create(folder, &description("brook", 16), when_told()).unwrap_err();
+        assert!(matches!(error, hashbrook::Error::NotEmpty(_)), "{error}");
+    }
+    assert_eq!(std::fs::read(other.join("1.model")).unwrap(), b"a model");
+    assert!(to.join("journal/00000000.journal").exists());
 }
 
 /// Every file of a store, damaged here and there: it is told when it is opened, or by `verify`.

@@ -3,14 +3,14 @@
 //! `HASHBROOK_KILLS=300 cargo test --release --test library store_killed` kills it as often.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hashbrook::dataset::{Digits, digits};
 use hashbrook::store::{Description, ItemId, Put, Queries, Renewal, Search, Settings};
 use hashbrook::{Batch, Features, Labels, Method, Model, Store, hamming};
+
+use crate::killed::{self, mixed};
 
 const DIM: usize = Digits::DIM;
 const CHILD: &str = "HASHBROOK_TEST_STORE";
@@ -29,13 +29,6 @@ fn settings() -> Settings {
     settings.renewal = Renewal::Every(40);
     settings.renewal_share = 1.0;
     settings
-}
-
-fn mixed(number: u64) -> u64 {
-    let mut x = number.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x ^= x >> 29;
-    x = x.wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 32)
 }
 
 /// One of the digits under an id; `None` for a label: it has none.
@@ -266,8 +259,7 @@ fn a_store_that_may_be_killed_keeps_every_change() {
             let change = change(number, &expected.items);
             make(&store, &digits, &change, &path.with_extension("copy"));
             follow(&mut expected, &change);
-            println!("\ndone {number}");
-            std::io::stdout().flush().unwrap();
+            killed::say_done(number);
         }
     }
     let folder = tempfile::tempdir().unwrap();
@@ -312,25 +304,9 @@ fn whoever_kills_a_store_loses_nothing_that_was_acknowledged() {
     let mut expected = Expected::new();
     let (mut next, mut in_flight) = (0, 0);
     for round in 0..kills {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([WRITER, "--exact", "--nocapture"])
-            .env(CHILD, format!("{}:{next}", path.display()))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let (mut acknowledged, stop_after) = (Vec::new(), mixed(round) % 12);
-        for line in lines {
-            let Ok(line) = line else { break };
-            let Some(number) = line.strip_prefix("done ") else { continue };
-            acknowledged.push(number.parse::<u64>().unwrap());
-            if acknowledged.len() as u64 == stop_after + 1 {
-                std::thread::sleep(Duration::from_micros(mixed(round + 1000) % 20_000));
-                child.kill().unwrap();
-            }
-        }
-        child.wait().unwrap();
-        for number in acknowledged {
+        let given = (CHILD, format!("{}:{next}", path.display()));
+        let late = Duration::from_micros(mixed(round + 1000) % 20_000);
+        for number in killed::done_by(WRITER, given, 1 + mixed(round) % 12, late) {
             assert_eq!(number, next);
             let change = change(number, &expected.items);
             expected.make(&digits, &change);

@@ -9,13 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use hashbrook::store::{Description, ItemId, Put, Queries, Renewal, Search, Settings};
 use hashbrook::{Codes, Features, Method, Store, hamming};
 
+use crate::killed::mixed;
+
 const DIM: usize = 8;
 const IDS: u64 = 300;
-
-fn mixed(number: u64) -> u64 {
-    let x = number.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (x ^ (x >> 29)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 20
-}
 
 /// A vector near one of four corners, which drift.
 fn vector(number: u64) -> (Vec<f32>, String) {

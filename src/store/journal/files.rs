@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::row::{Row, RowShape, row_bytes};
+use super::row::{Row, RowShape, number64, row_bytes};
 use crate::{Error, Result};
 
 /// What a file begins with; its last byte is the version.
@@ -152,7 +152,7 @@ impl Files {
 }
 
 fn check_magic(head: &[u8; FIRST as usize], number: u32, path: &Path) -> Result<()> {
-    let (magic, found) = (&head[..8], u64::from_le_bytes(*head.last_chunk().expect("16 bytes")));
+    let (magic, found) = (&head[..8], number64(head, 8));
     let version = MAGIC.len() - 1;
     if magic[..version] != MAGIC[..version] {
         return Err(Error::malformed(path, "is no file of a journal"));

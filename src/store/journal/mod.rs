@@ -21,11 +21,14 @@ use self::mark::Marks;
 pub(super) use self::record::{Change, NewRecord};
 pub(super) use self::row::{NOWHERE, Row, RowShape, RowToPut, as_kept};
 pub(super) use self::scan::{Cursor, Record};
-use crate::file::copy_to_new;
+use crate::file::{copy_to_new, is_part};
 use crate::{Error, Result};
 
 /// Where the first record of the first file stands.
 pub(super) const START: u64 = FIRST;
+
+/// The file that says how far the journal is acknowledged.
+const MARKS: &str = "end";
 
 /// The bytes after which another file is begun.
 const FILE_BYTES: u64 = 1 << 30;
@@ -48,6 +51,23 @@ impl Journal {
         let files = Files::open(folder.to_path_buf(), shape)?;
         files.create(0)?;
         Marks::create(&marks_path(folder), START)
+    }
+
+    /// Whether a folder is that of a journal without changes, as far as it was made.
+    pub(super) fn is_blank(folder: &Path) -> Result<bool> {
+        for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
+            let entry = entry.map_err(Error::io(folder))?;
+            let name = entry.file_name();
+            let name = name.to_str().unwrap_or_default();
+            let blank = match name == MARKS || is_part(name) {
+                true => true,
+                false => entry.metadata().is_ok_and(|file| file.is_file() && file.len() <= FIRST),
+            };
+            if !blank {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Opens a journal, and finds its end: from `known`, where a record that was acknowledged begins, all
@@ -151,7 +171,7 @@ impl Journal {
 }
 
 fn marks_path(folder: &Path) -> PathBuf {
-    folder.join("end")
+    folder.join(MARKS)
 }
 
 #[cfg(test)]

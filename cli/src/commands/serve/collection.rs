@@ -124,6 +124,7 @@ pub struct Collection {
 
 impl Collection {
     pub fn open(dir: &Path, plan: Plan, settings: Settings) -> Result<Collection> {
+        settings.check()?;
         let store = OnceLock::new();
         if Store::exists(dir) {
             let opened = Store::open(dir, settings.clone())?;
@@ -134,10 +135,7 @@ impl Collection {
             if dir.exists() && !dir.is_dir() {
                 bail!("{} is a file; a collection is kept in a folder", dir.display());
             }
-            let entries = dir.read_dir();
-            if entries.is_ok_and(|mut entries| entries.next().is_some()) {
-                return Err(Error::NotEmpty(dir.to_path_buf()).into());
-            }
+            Store::check_free(dir)?;
         }
         Ok(Collection { dir: dir.to_path_buf(), plan, settings, store, making: Mutex::new(()) })
     }

@@ -76,7 +76,8 @@ pub struct Args {
     snapshots: Option<PathBuf>,
 
     /// When all codes are made anew by what was learned meanwhile: always, every:ROWS learned,
-    /// gain:SHARE of the bits that would change, or never, except by POST /renew
+    /// gain:BITS when distances would tell so many bits more of labels (docs/service.md), or never,
+    /// except by POST /renew
     #[arg(long, value_name = "POLICY", default_value_t)]
     renewal: Renewal,
 

@@ -1,7 +1,7 @@
 //! Codes to measure with: made up, and spread as those of real items are.
 //!
 //! What supervised codes look like was taken from those that `brook` makes of Tiny-ImageNet features, 202 classes
-//! in 64 bits: `bench/fit_codes.py bench/work/tinyimagenet-cnn` prints the numbers below. An item's code is that of its
+//! in 64 bits: `fit_codes.py work/tinyimagenet-cnn`, in `bench/`, prints the numbers below. An item's code is that of its
 //! class with some bits turned, and these are mostly bits in which the class differs from one that looks like it. How many
 //! classes there are and how popular they are is not fitted: data sets have as many items of each.
 

@@ -56,19 +56,12 @@ fn found(app: &App, mut asked: Asked) -> Result<Response, Problem> {
     let Some(store) = app.collection.store() else { return nothing(&asked) };
     let gathered = asked.gathered(store.description())?;
     let reader = store.reader();
+    asked.search.most = Some(if asked.payloads { PAYLOADS } else { app.limits.max_k });
     let found = match asked.reach {
         Reach::Nearest(k) => reader.search(gathered.queries()?, k, &asked.search)?,
         Reach::Within(radius) => reader.within(gathered.queries()?, radius, &asked.search)?,
     };
     app.done.searches.fetch_add(found.results.len() as u64, Relaxed);
-    let most = if asked.payloads { PAYLOADS } else { app.limits.max_k };
-    let longest = found.results.iter().map(Vec::len).max().unwrap_or(0);
-    if longest > most && matches!(asked.reach, Reach::Within(_)) {
-        return Err(Problem::unprocessable(format!(
-            "{longest} items are within this radius of a query, and up to {most} are given; ask for a \
-             smaller radius"
-        )));
-    }
     match asked.payloads {
         false => answered(&found, asked.single),
         true => with_payloads(&reader, found, asked.single),

@@ -1,0 +1,45 @@
+//! Processes that are killed: a test of this binary that makes changes, run on its own, until it is.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// A sequence of numbers that look random.
+pub fn mixed(number: u64) -> u64 {
+    let mixed = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+}
+
+/// Tells that a change is acknowledged.
+pub fn say_done(number: u64) {
+    println!("\ndone {number}");
+    std::io::stdout().flush().unwrap();
+}
+
+/// Runs a test with a variable in its environment, kills it some time after so many changes, and returns the
+/// numbers of those that it said were done.
+pub fn done_by(
+    test: &str,
+    (name, value): (&str, String),
+    changes: u64,
+    late: Duration,
+) -> Vec<u64> {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture"])
+        .env(name, value)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut done = Vec::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let Ok(line) = line else { break };
+        let Some(number) = line.strip_prefix("done ") else { continue };
+        done.push(number.parse().unwrap());
+        if done.len() as u64 == changes {
+            std::thread::sleep(late);
+            child.kill().unwrap();
+        }
+    }
+    child.wait().unwrap();
+    done
+}
