@@ -11,7 +11,7 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).parent
 WORK = HERE / "work"
-PROGRAM = HERE.parent / "target/release/hashbrook"
+PROGRAM = pathlib.Path(os.environ.get("HASHBROOK", HERE.parent / "target/release/hashbrook"))
 
 METHODS = {
     "brook": ["--method", "brook"],

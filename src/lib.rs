@@ -272,6 +272,7 @@
 #[doc = include_str!("../README.md")]
 struct ReadmeExamples;
 
+mod background;
 mod batch;
 pub mod check;
 mod codes;

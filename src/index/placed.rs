@@ -1,6 +1,7 @@
 //! Items with the places of their vectors, where the owner of an index keeps these.
 
 use super::snapshot::{Snapshot, labels_of_set};
+use super::state::State;
 use crate::Result;
 
 /// An item with the place of its vector.
@@ -14,10 +15,12 @@ pub(crate) struct Placed<'a> {
 impl Snapshot {
     /// Where the vector of an item is, if the item is there.
     pub(crate) fn place(&self, id: u64) -> Result<Option<u64>> {
-        self.reading(|state| {
-            let Some((segment, slot)) = state.find(id)? else { return Ok(None) };
-            Ok(Some(number(state.segments[segment].segment.columns().vector(slot)?)))
-        })
+        self.reading(|state| place(state, id))
+    }
+
+    /// Where the vectors of items are; `None` for those that are not there.
+    pub(crate) fn places(&self, ids: &[u64]) -> Result<Vec<Option<u64>>> {
+        self.reading(|state| ids.iter().map(|&id| place(state, id)).collect())
     }
 
     /// The ids of about so many items, from all over the index.
@@ -45,6 +48,11 @@ impl Snapshot {
             })
         })
     }
+}
+
+fn place(state: &State, id: u64) -> Result<Option<u64>> {
+    let Some((segment, slot)) = state.find(id)? else { return Ok(None) };
+    Ok(Some(number(state.segments[segment].segment.columns().vector(slot)?)))
 }
 
 /// A place, as the column has it; 0 if there is none.

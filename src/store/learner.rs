@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::answer::Learning;
 use super::description::Description;
 use super::journal::{Change, Cursor, Files, NOWHERE, Record, START};
 use crate::labels::LabelList;
@@ -52,9 +53,26 @@ impl Learner {
         position: u64,
         rows_there: usize,
         not_unlearned: u64,
+        steps: u64,
     ) -> Learner {
         let waiting = Rows::default();
-        Learner { model, position, rows_there, not_unlearned, steps: 0, refused: None, waiting }
+        Learner { model, position, rows_there, not_unlearned, steps, refused: None, waiting }
+    }
+
+    /// What is told of it.
+    pub(super) fn learning(&self) -> Learning {
+        Learning {
+            rows: self.model.seen(),
+            warm: self.model.is_warm(),
+            not_unlearned: self.not_unlearned,
+            problem: self.refused.clone(),
+            behind_bytes: 0,
+        }
+    }
+
+    /// Whether rows wait that it has not learned yet.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting.len() > 0
     }
 
     /// Whether it learns items without labels.

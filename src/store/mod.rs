@@ -6,13 +6,13 @@
 //! one learns, and one makes codes anew; readers wait for none of them.
 
 mod answer;
-mod background;
 mod backup;
 mod current;
 mod description;
 mod gain;
 mod item;
 mod journal;
+mod learned;
 mod learner;
 mod learning;
 mod open;
@@ -239,15 +239,9 @@ impl Store {
         let journal_bytes = self.shared.files.bytes_up_to(moment.position);
         let items = moment.index.len();
         let dead = moment.rows.saturating_sub(items as u64) as f64 / moment.rows.max(1) as f64;
-        // Learning holds the model for as long as a batch takes; what was known before will do meanwhile.
-        let learner = self.shared.learner.try_lock().ok();
         let progress = lock(&self.shared.progress);
-        let mut learning = lock(&self.shared.learning);
-        if let Some(learner) = learner {
-            (learning.rows, learning.warm) = (learner.model.seen(), learner.model.is_warm());
-            learning.not_unlearned = learner.not_unlearned;
-            learning.problem = progress.problem.clone().or_else(|| learner.refused.clone());
-        }
+        let mut learning = progress.learning.clone();
+        learning.problem = progress.problem.clone().or(learning.problem);
         learning.behind_bytes = progress.end.saturating_sub(progress.learned);
         let mut renewal = lock(&self.shared.renewing).clone();
         renewal.lag_rows = progress.steps - progress.renewed_steps;
@@ -257,7 +251,7 @@ impl Store {
             labels: moment.index.label_names().len(),
             journal_bytes,
             dead_bytes: (journal_bytes as f64 * dead) as u64,
-            learning: learning.clone(),
+            learning,
             renewal,
             quality: lock(&self.shared.quality).quality(),
         }
@@ -310,8 +304,11 @@ impl Store {
     }
 
     /// The model as it is now.
-    pub fn model(&self) -> Model {
-        lock(&self.shared.learner).model.clone()
+    ///
+    /// # Errors
+    /// When its file cannot be read: it is in memory only while there is something to learn.
+    pub fn model(&self) -> Result<Model> {
+        Ok(self.shared.learner()?.model.clone())
     }
 }
 

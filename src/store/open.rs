@@ -7,16 +7,16 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 
-use super::background::Background;
 use super::current::{Current, JOURNAL, LOCK, follows_from_journal};
 use super::description::{Description, IdKind};
 use super::journal::{Journal, RowShape, START};
-use super::learner::Learner;
+use super::learned::{Held, load};
 use super::settings::Settings;
 use super::shared::{Progress, Shared};
 use super::writer::{Job, Writer, replay};
 use super::{learning, renewal};
-use crate::{Error, IdNames, Index, Model, Result};
+use crate::background::{Background, Rank};
+use crate::{Error, IdNames, Index, Result};
 
 /// A store that is open: what its threads share, and the threads.
 pub(super) struct Opened {
@@ -124,12 +124,16 @@ pub(super) fn open(folder: &Path, settings: Settings) -> Result<Opened> {
         },
     )?;
     index.build_in_background(true);
-    let model = Model::load(current.model_path(folder))?;
-    let (position, rows_there) = (current.model_position, current.model_rows);
-    let learner = Learner::new(model, position, rows_there, current.not_unlearned);
+    let learner = load(&current, folder, 0)?;
     let writer = Writer::new(journal, index, current.version, rows);
-    let progress =
-        Progress { end: writer.journal().end(), learned: position, ..Progress::default() };
+    let progress = Progress {
+        end: writer.journal().end(),
+        learned: learner.position,
+        learning: learner.learning(),
+        ..Progress::default()
+    };
+    // It takes as much memory as the codes of millions of items: where there is nothing to learn it need not stay.
+    let wanted = settings.learn && progress.end > progress.learned;
     let shared = Arc::new(Shared {
         folder: folder.clone(),
         description,
@@ -139,14 +143,18 @@ pub(super) fn open(folder: &Path, settings: Settings) -> Result<Opened> {
         texts: RwLock::new(texts),
         progress: Mutex::new(progress),
         changed: Condvar::new(),
-        learner: Mutex::new(learner),
-        learning: Mutex::default(),
+        learner: Held::new(Some(learner).filter(|_| wanted)),
         current: Mutex::new(current),
         quality: Mutex::default(),
         renewing: Mutex::default(),
+        encoders: Background::new("store-codes", cores(), Rank::AfterSearches),
         lock,
     });
     start(shared, writer)
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Starts the threads.
@@ -160,16 +168,15 @@ fn start(shared: Arc<Shared>, writer: Writer) -> Result<Opened> {
     let writing = spawn("store-writer", Box::new(move || writer.run(&for_writer, &received)))?;
     let mut threads = Vec::new();
     if shared.settings.learn {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
         let for_learner = shared.clone();
-        let background = Background::new("store-learner", (cores / 2).max(1));
+        let background = Background::new("store-learner", (cores() / 2).max(1), Rank::Last);
         threads.push(spawn(
             "store-learning",
             Box::new(move || learning::run(&for_learner, &background)),
         )?);
     }
     let (for_keeper, for_jobs) = (shared.clone(), jobs.clone());
-    let background = Background::new("store-keeper", 1);
+    let background = Background::new("store-keeper", 1, Rank::Last);
     threads.push(spawn(
         "store-renewal",
         Box::new(move || renewal::run(&for_keeper, &for_jobs, &background)),

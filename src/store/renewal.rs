@@ -5,12 +5,12 @@
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use super::background::Background;
 use super::gain::Gain;
 use super::rebuild::rebuild;
 use super::settings::Renewal;
 use super::shared::{Shared, lock};
 use super::writer::Job;
+use crate::background::Background;
 use crate::{HashFunction, Result};
 
 /// How often it looks whether there is something to do.
@@ -25,12 +25,20 @@ const LOOK_AFTER_SHARE: f64 = 0.05;
 const WRITE_AFTER_ROWS: u64 = 100_000;
 const WRITE_AFTER_SHARE: f64 = 0.25;
 
+/// While items keep coming in, so many times as many: they would have to be gone over again.
+const WHILE_BUSY: u64 = 4;
+
+/// Items keep coming in if the last came less than this ago.
+const BUSY: Duration = Duration::from_secs(1);
+
 /// After something failed it is tried again after a while.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
 /// The thread, until the store is closed.
 pub(super) fn run(shared: &Shared, jobs: &Sender<Job>, background: &Background) {
-    let mut keeper = Keeper { shared, jobs, background, looked: 0, not_before: Instant::now() };
+    let now = Instant::now();
+    let rows = (shared.moment().rows, now);
+    let mut keeper = Keeper { shared, jobs, background, looked: 0, rows, not_before: now };
     loop {
         let asked = {
             let progress = lock(&shared.progress);
@@ -67,6 +75,8 @@ struct Keeper<'a> {
     background: &'a Background,
     /// Rows that were learned when it was last looked at what would be gained.
     looked: u64,
+    /// Rows of the journal when it was last looked at, and since when there are so many.
+    rows: (u64, Instant),
     not_before: Instant,
 }
 
@@ -76,8 +86,13 @@ impl Keeper<'_> {
         if let Some(function) = self.due()? {
             return self.renew_by(function);
         }
-        let rows = self.shared.moment().rows as f64;
-        if self.unwritten() > WRITE_AFTER_ROWS.max((rows * WRITE_AFTER_SHARE) as u64) {
+        let rows = self.shared.moment().rows;
+        if rows != self.rows.0 {
+            self.rows = (rows, Instant::now());
+        }
+        let least = WRITE_AFTER_ROWS.max((rows as f64 * WRITE_AFTER_SHARE) as u64);
+        let times = if self.rows.1.elapsed() < BUSY { WHILE_BUSY } else { 1 };
+        if self.unwritten() > least * times {
             return self.write_down();
         }
         Ok(())
@@ -104,7 +119,7 @@ impl Keeper<'_> {
             Renewal::Every(rows) if new >= rows => self.function().map(Some),
             Renewal::Every(_) => Ok(None),
             Renewal::Gain(least) => {
-                let learned = lock(&self.shared.learner).model.seen() as f64;
+                let learned = lock(&self.shared.progress).learning.rows as f64;
                 let wait = LOOK_AFTER_ROWS.max((learned * LOOK_AFTER_SHARE) as u64);
                 // At the end of a stream few rows are left over, which count as well.
                 if steps - self.looked.min(steps) < wait && !(idle && steps > self.looked) {
@@ -121,7 +136,7 @@ impl Keeper<'_> {
     }
 
     fn function(&self) -> Result<HashFunction> {
-        self.background.run(|| lock(&self.shared.learner).model.try_hash_function())
+        self.background.run(|| self.shared.learner()?.model.try_hash_function())
     }
 
     /// Makes all codes anew by what is learned now.

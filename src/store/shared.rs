@@ -8,9 +8,10 @@ use super::answer::{Learning, Renewing};
 use super::current::Current;
 use super::description::Description;
 use super::journal::Files;
-use super::learner::Learner;
+use super::learned::{Held, InHand, load};
 use super::quality::Window;
 use super::settings::Settings;
+use crate::background::Background;
 use crate::{IdNames, Result, Snapshot};
 
 /// What readers see: codes of one version, of all that was acknowledged up to a place in the journal.
@@ -33,6 +34,8 @@ pub(super) struct Progress {
     pub(super) steps: u64,
     /// Those of them that the codes in use know of.
     pub(super) renewed_steps: u64,
+    /// What is told of learning, but for how far it is behind.
+    pub(super) learning: Learning,
     /// Why learning stands still.
     pub(super) problem: Option<String>,
     /// How many times someone asked for new codes, and how many of these were answered.
@@ -53,12 +56,12 @@ pub(super) struct Shared {
     pub(super) texts: RwLock<IdNames>,
     pub(super) progress: Mutex<Progress>,
     pub(super) changed: Condvar,
-    pub(super) learner: Mutex<Learner>,
-    /// How far learning was when it was last possible to look.
-    pub(super) learning: Mutex<Learning>,
+    pub(super) learner: Held,
     pub(super) current: Mutex<Current>,
     pub(super) quality: Mutex<Window>,
     pub(super) renewing: Mutex<Renewing>,
+    /// Make the codes of items that come in.
+    pub(super) encoders: Background,
     /// Keeps other processes out.
     pub(super) lock: File,
 }
@@ -82,6 +85,14 @@ impl Shared {
     pub(super) fn progress(&self, change: impl FnOnce(&mut Progress)) {
         change(&mut lock(&self.progress));
         self.changed.notify_all();
+    }
+
+    /// The learner, read from its file if it is not in memory.
+    pub(super) fn learner(&self) -> Result<InHand<'_>> {
+        self.learner.get(|| {
+            let steps = lock(&self.progress).steps;
+            load(&lock(&self.current), &self.folder, steps)
+        })
     }
 
     /// Makes other files count: what is changed is on the disk before anyone sees it.

@@ -122,7 +122,7 @@ fn items_are_found_learned_and_renewed_and_there_when_opened_again() {
         let all: Vec<usize> = (0..601).collect();
         let whole = if method == "bsodh" { &all[..600] } else { &all[..] };
         let expected = taught(&description, &digits, whole, 50);
-        assert_eq!(store.model().fingerprint(), expected.fingerprint(), "{method}");
+        assert_eq!(store.model().unwrap().fingerprint(), expected.fingerprint(), "{method}");
         assert!(store.stats().learning.problem.is_none());
         store.verify().unwrap();
         let before = found(&store, query, 601);
@@ -131,7 +131,11 @@ fn items_are_found_learned_and_renewed_and_there_when_opened_again() {
         let store = Store::open(&folder, when_told()).unwrap();
         assert_eq!(found(&store, query, 601), before);
         assert_eq!(store.stats().version, 2);
-        assert_eq!(store.model().fingerprint(), expected.fingerprint(), "{method}, opened again");
+        assert_eq!(
+            store.model().unwrap().fingerprint(),
+            expected.fingerprint(),
+            "{method}, opened again"
+        );
         let item = store.get(&ItemId::Number(5)).unwrap().unwrap();
         assert_eq!((item.vector, item.version), (digits.features[5 * DIM..6 * DIM].to_vec(), 2));
         assert_eq!(item.labels, [digits.labels[5].to_string()]);
@@ -141,7 +145,11 @@ fn items_are_found_learned_and_renewed_and_there_when_opened_again() {
         let all: Vec<usize> = (0..700).collect();
         let whole = if method == "bsodh" { &all[..700] } else { &all[..] };
         let expected = taught(&description, &digits, whole, 50);
-        assert_eq!(store.model().fingerprint(), expected.fingerprint(), "{method}, gone on");
+        assert_eq!(
+            store.model().unwrap().fingerprint(),
+            expected.fingerprint(),
+            "{method}, gone on"
+        );
         store.verify().unwrap();
     }
 }
@@ -200,8 +208,8 @@ fn what_is_removed_replaced_or_labelled_later_is_unlearned() {
                 model
             }
         };
-        assert_eq!(store.model().seen(), expected.seen(), "{name}");
-        let (one, other) = (store.model().hash_function(), expected.hash_function());
+        assert_eq!(store.model().unwrap().seen(), expected.seen(), "{name}");
+        let (one, other) = (store.model().unwrap().hash_function(), expected.hash_function());
         assert_eq!(one.parts().weights, other.parts().weights, "{name}");
         assert_eq!(store.stats().learning.not_unlearned, 0);
         assert_eq!(store.get(&ItemId::Number(501)).unwrap().unwrap().labels, right[1]);
@@ -400,7 +408,7 @@ fn a_copy_is_a_store() {
     assert_eq!((copy.stats().items, store.stats().items), (130, 150));
     let position = put_rows(&copy, &digits, 130..150);
     copy.wait_learned(position).unwrap();
-    assert_eq!(copy.model().fingerprint(), store.model().fingerprint());
+    assert_eq!(copy.model().unwrap().fingerprint(), store.model().unwrap().fingerprint());
     copy.verify().unwrap();
     let left: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();

@@ -209,7 +209,7 @@ impl Expected {
         let nothing = store.put(Put::new(&[], Features::new(&[], DIM).unwrap()).unwrap()).unwrap();
         store.wait_learned(nothing.position).unwrap();
         assert_eq!(store.stats().learning.not_unlearned, 0);
-        let (found, expected) = (store.model(), &self.model);
+        let (found, expected) = (store.model().unwrap(), &self.model);
         found.seen() == expected.seen()
             && found.hash_function().parts() == expected.hash_function().parts()
     }

@@ -302,7 +302,7 @@ impl Store {
     }
 
     fn model(&self, py: Python<'_>) -> PyResult<Model> {
-        self.with(py, |store| Ok(Model::of(store.model())))
+        self.with(py, |store| store.model().map(Model::of))
     }
 
     fn hash_function(&self, py: Python<'_>) -> PyResult<HashFunction> {

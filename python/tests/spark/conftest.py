@@ -21,6 +21,10 @@ if find_spec("pyspark") is None:
     collect_ignore_glob = ["*.py"]
 
 
+# Jobs are short here: what Java would gain by compiling itself better takes longer than they do.
+os.environ["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
 @pytest.fixture(scope="module")
 def spark(request, tmp_path_factory):
     """A session on a cluster, or on what the module says (``MASTER``)."""

@@ -3,7 +3,7 @@
 import os
 
 ROWS, DIM, CLASSES = 1_000_000, 128, 20
-SETTINGS = {"bits": 64, "seed": 1, "anchors": 200, "warmup": 2000}
+SETTINGS = {"bits": 64, "seed": 1, "anchors": 100, "warmup": 2000}
 
 
 def in_order(spark, folder):

@@ -1,13 +1,18 @@
 //! A segment to be searched.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::cache::SelectionCache;
 use super::selection::Selection;
 use super::structure::LazyStructure;
 use crate::Result;
+use crate::background::{Rank, step_back};
 use crate::index::segment::{Columns, Segment};
 use crate::index::structure::Structure;
+
+/// How long a segment must be there until its search structure is built in the background.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// A segment, and beside it what makes searches of its columns faster. That is shared by all clones,
 /// since the columns are.
@@ -72,7 +77,12 @@ impl SearchSegment {
         let (segment, name) = (self.clone(), "search structure".to_owned());
         // Searches can go without it, so nobody asks how it went, or whether there was a thread to be had.
         let _ = std::thread::Builder::new().name(name).spawn(move || {
-            let _ = segment.build_structure_beside();
+            step_back(Rank::Last);
+            std::thread::sleep(GRACE);
+            // While much comes in, segments are soon merged into others.
+            if Arc::strong_count(&segment.aids) > 1 {
+                let _ = segment.build_structure_beside();
+            }
         });
     }
 

@@ -358,6 +358,10 @@ impl Columns {
     /// The first slot whose id is not below this one.
     pub(in crate::index) fn lower_bound(&self, id: u64) -> Result<usize> {
         let (mut low, mut high) = (0, self.len());
+        // Most often ids are counted, and new ones are above all others.
+        if high == 0 || self.id(high - 1)? < id {
+            return Ok(high);
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             if self.id(middle)? < id { low = middle + 1 } else { high = middle }

@@ -170,9 +170,9 @@ pub(super) fn number64(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// A vector as it is kept and read again.
-pub(in crate::store) fn as_kept(shape: RowShape, vectors: &[f32]) -> Vec<f32> {
+pub(in crate::store) fn as_kept(shape: RowShape, vectors: Vec<f32>) -> Vec<f32> {
     match shape.precision {
-        VectorPrecision::F32 => vectors.to_vec(),
-        VectorPrecision::F16 => vectors.iter().map(|&value| rounded(value).to_f32()).collect(),
+        VectorPrecision::F32 => vectors,
+        VectorPrecision::F16 => vectors.into_iter().map(|value| rounded(value).to_f32()).collect(),
     }
 }

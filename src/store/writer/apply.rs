@@ -51,7 +51,11 @@ impl Applied {
                 if ids.is_empty() {
                     return Ok(0);
                 }
-                let codes = index.encode(Features::new(&vectors, vectors.len() / ids.len())?)?;
+                let features = Features::new(&vectors, vectors.len() / ids.len())?;
+                let codes = match shared {
+                    Some(shared) => shared.encoders.run(|| index.encode(features))?,
+                    None => index.encode(features)?,
+                };
                 if let Some(shared) = shared {
                     lock(&shared.quality).look(index, &ids, &codes, labels.view())?;
                 }

@@ -87,13 +87,12 @@ impl Group {
         let shape = shared.files.shape;
         let dim = shape.dim;
         let (mut replaced, mut places, mut labels) = (0, Vec::new(), LabelList::new());
+        let there = index.places(&numbers)?;
         let record = NewRecord::put(put.ids.len(), &mut self.bytes);
         let known = index.label_names();
         for (row, (id, &number)) in put.ids.iter().zip(&numbers).enumerate() {
-            let old = match self.places.get(&number) {
-                Some(place) => *place,
-                None => index.place(number)?,
-            };
+            // What is in the group is newer.
+            let old = self.places.get(&number).copied().unwrap_or(there[row]);
             replaced += usize::from(old.is_some());
             let with = put.labels.get(row).map_or(&[][..], Vec::as_slice);
             let number_of = |name: &String| {
@@ -121,7 +120,7 @@ impl Group {
         for (&number, &place) in numbers.iter().zip(&places) {
             self.places.insert(number, Some(place));
         }
-        let vectors = as_kept(shape, &put.vectors);
+        let vectors = as_kept(shape, put.vectors);
         let items = numbers.len();
         self.changes.push(Applied::Put { ids: numbers, vectors, labels, places });
         let unlearned = replaced > 0 && unlearns(shared);

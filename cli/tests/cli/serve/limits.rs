@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::server::{Answer, Server};
+use super::server::{Answer, Random, Server};
 use crate::support::Folder;
 
 fn items(count: usize) -> Value {
@@ -100,6 +100,48 @@ fn too_many_large_bodies_at_once_are_told_to_come_again() {
     refused.fails(429, &["large bodies"]);
     assert_eq!(refused.header("retry-after"), Some("1"));
     assert_eq!(server.post("/search", json!({"vector": [1]})).status, 200, "small ones go on");
+}
+
+/// Items that take a while to be learned.
+fn slow() -> Value {
+    let mut random = Random(3);
+    let mut item = |id: usize| {
+        let vector: Vec<f32> = (0..128).map(|_| random.next_float()).collect();
+        json!({"id": id, "vector": vector, "labels": [(id % 7).to_string()]})
+    };
+    json!({"items": (0..3000).map(&mut item).collect::<Vec<_>>()})
+}
+
+#[test]
+fn too_many_requests_at_once_are_told_to_come_again() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, "--max-concurrent 1");
+    let items = slow();
+    server.post("/items", items.clone()).ok();
+    let refused = std::thread::scope(|scope| {
+        let slow = scope.spawn(|| server.post("/items?wait=learned", items));
+        let mut refused = None;
+        while refused.is_none() && !slow.is_finished() {
+            refused = Some(server.get("/items?limit=1")).filter(|answer| answer.status != 200);
+        }
+        slow.join().unwrap();
+        refused
+    });
+    let refused = refused.expect("one request keeps others out");
+    refused.fails(429, &["1 requests", "--max-concurrent"]);
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    server.get("/items?limit=1").ok();
+}
+
+#[test]
+fn what_takes_too_long_is_told_to_go_on() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, "--timeout 0.1");
+    let answer = server.post("/items?wait=learned", slow());
+    answer.fails(503, &["0.1 seconds", "goes on"]);
+    assert_eq!(answer.header("retry-after"), Some("5"));
+    server.wait_learned();
+    assert_eq!(server.get("/stats").ok()["learning"]["rows"], 3000, "it went on");
 }
 
 #[test]

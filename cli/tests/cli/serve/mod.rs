@@ -2,6 +2,7 @@
 
 mod bulk;
 mod client;
+mod full_disk;
 mod items;
 mod life;
 mod limits;

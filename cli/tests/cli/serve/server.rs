@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -33,7 +34,12 @@ impl Server {
     }
 
     pub fn start(folder: &Folder, options: &str) -> Server {
-        let mut child = Server::command(folder, options).spawn().unwrap();
+        Server::start_by(Server::command(folder, options))
+    }
+
+    /// A service that a command ends in.
+    pub fn start_by(mut command: Command) -> Server {
+        let mut child = command.spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut said = String::new();
         let address = loop {
@@ -61,6 +67,12 @@ impl Server {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
+    }
+
+    /// A file as the service sees it, wherever it has its disks.
+    pub fn sees(&self, path: &Path) -> PathBuf {
+        let root = PathBuf::from(format!("/proc/{}/root", self.child.id()));
+        root.join(path.strip_prefix("/").unwrap())
     }
 
     pub fn url(&self) -> String {

@@ -69,11 +69,42 @@ pub fn said(
 }
 
 /// A body as a file, which the readers take.
-fn file_of(bytes: &[u8]) -> Result<NamedTempFile, Problem> {
-    let io = |cause| Error::Io { path: std::env::temp_dir(), cause };
-    let mut file = NamedTempFile::new().map_err(io)?;
-    file.write_all(bytes).map_err(io)?;
-    Ok(file)
+struct BodyFile {
+    path: String,
+    _file: Box<dyn Send>,
+}
+
+impl BodyFile {
+    fn of(bytes: &[u8]) -> Result<BodyFile, Problem> {
+        let in_memory = BodyFile::in_memory(bytes);
+        in_memory.map_or_else(|| BodyFile::on_the_disk(bytes), Ok)
+    }
+
+    /// Where the system has files that are in memory alone.
+    #[cfg(target_os = "linux")]
+    fn in_memory(bytes: &[u8]) -> Option<BodyFile> {
+        use rustix::fs::{MemfdFlags, memfd_create};
+        use std::os::fd::AsRawFd;
+
+        let mut file = std::fs::File::from(memfd_create("body", MemfdFlags::CLOEXEC).ok()?);
+        file.write_all(bytes).ok()?;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        std::fs::metadata(&path).ok()?;
+        Some(BodyFile { path, _file: Box::new(file) })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn in_memory(_: &[u8]) -> Option<BodyFile> {
+        None
+    }
+
+    fn on_the_disk(bytes: &[u8]) -> Result<BodyFile, Problem> {
+        let io = |cause| Error::Io { path: std::env::temp_dir(), cause };
+        let mut file = NamedTempFile::new().map_err(io)?;
+        file.write_all(bytes).map_err(io)?;
+        let path = file.path().to_string_lossy().into_owned();
+        Ok(BodyFile { path, _file: Box::new(file) })
+    }
 }
 
 /// What is wrong with a body, without the name of the file that it was for a moment.
@@ -107,8 +138,8 @@ pub fn npy(bytes: &[u8], parameters: &Parameters, limits: &Limits) -> Result<Ite
             "`first_id` is missing: the id of the first row, from which the others count on",
         ));
     };
-    let file = file_of(bytes)?;
-    let (values, dim) = vectors(&file.path().to_string_lossy(), limits)?;
+    let file = BodyFile::of(bytes)?;
+    let (values, dim) = vectors(&file.path, limits)?;
     let rows = values.len() / dim.max(1);
     if first.checked_add(rows as u64).is_none() {
         return Err(Problem::unprocessable(format!("{rows} ids from {first} on are too large")));
@@ -136,9 +167,9 @@ pub fn arrow(bytes: &[u8], ids: Option<IdKind>, limits: &Limits) -> Result<Items
     if !bytes.starts_with(&[0xff; 4]) {
         return Err(Problem::unprocessable("the body does not begin as an Arrow stream does"));
     }
-    let file = file_of(bytes)?;
-    let path = file.path().to_string_lossy();
-    let columns = table_columns(&path).map_err(of_body)?.unwrap_or_default();
+    let file = BodyFile::of(bytes)?;
+    let path = &file.path;
+    let columns = table_columns(path).map_err(of_body)?.unwrap_or_default();
     let known = ["id", "vector", "label", "labels", "payload"];
     if let Some((name, _)) = columns.iter().find(|(name, _)| !known.contains(&name.as_str())) {
         let known = known.join(", ");

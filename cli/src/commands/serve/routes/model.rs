@@ -31,7 +31,7 @@ pub async fn model(
         let store = app.collection.store().ok_or_else(Problem::nothing_yet)?;
         let reader = store.reader();
         let bytes = match (full, reader.index().function()) {
-            (true, _) => store.model().to_bytes(),
+            (true, _) => store.model()?.to_bytes(),
             (false, Some(function)) => function.to_bytes(),
             (false, None) => return Err(Problem::conflict("nothing was learned yet")),
         };

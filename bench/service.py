@@ -1,0 +1,216 @@
+"""The service under load, beside LanceDB and pgvector. `bench/service` runs it; README.md tells what is measured."""
+
+import argparse
+import json
+import pathlib
+import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+import real_codes
+from real_codes import WORK, run
+from service_load import Server, arrow
+from service_peers import Lance, Postgres, throughput
+
+HERE = pathlib.Path(__file__).parent
+DIM, BITS, K = 128, 64, 10
+# Items whose bodies are made before they are sent.
+AT_A_TIME = 200_000
+# What comes in while searches are looked at: so many a second, which is less than can be learned.
+COME_IN = 5_000
+
+
+def make_vectors(count, quick):
+    """Pictures of MNIST, moved by up to two pixels, and reduced to 128 dimensions by PCA, as users do with pictures;
+    where there are not so many, again with noise. Items, labels and queries."""
+    folder = real_codes.vectors("mnist", quick)
+    pictures = np.load(folder / "items.npy", mmap_mode="r")
+    labels, queries = np.load(folder / "labels.npy"), np.load(folder / "queries.npy")
+    sample = pictures[:20_000].astype(np.float32)
+    mean = sample.mean(axis=0)
+    axes = np.linalg.eigh(np.cov(sample - mean, rowvar=False))[1][:, ::-1][:, :DIM].astype(np.float32)
+    reduce = lambda rows: np.ascontiguousarray((rows.astype(np.float32) - mean) @ axes / 255)
+    rng = np.random.default_rng(1)
+
+    def part(first, rows):
+        at = np.arange(first, first + rows) % len(pictures)
+        made = reduce(pictures[at])
+        if first + rows > len(pictures):
+            made += rng.normal(0, 0.05, made.shape).astype(np.float32)
+        return made, labels[at]
+
+    return part, reduce(queries)
+
+
+def lines(path, bodies):
+    path.write_text("".join(json.dumps(body) + "\n" for body in bodies))
+    return path
+
+
+def is_learned(stats):
+    return stats["learning"]["behind_bytes"] == 0
+
+
+def is_at_rest(stats):
+    return is_learned(stats) and stats["renewal"]["progress"] is None
+
+
+def ingest(folder, part, count, at_once):
+    """Puts all items in, over two connections: how long until the last is durable, and until the last is learned."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with Server(folder, "--bits", str(BITS)) as server, ThreadPoolExecutor(2) as connections:
+        durable = 0.0
+        for start in range(0, count, AT_A_TIME):
+            firsts = range(start, min(start + AT_A_TIME, count), at_once)
+            # Making vectors and bodies is the client's work, which is not counted, here and for the others.
+            bodies = [arrow(*part(first, min(at_once, count - first)), first) for first in firsts]
+            begun = time.perf_counter()
+            list(connections.map(server.put, bodies))
+            durable += time.perf_counter() - begun
+        learned = durable + server.wait(is_learned)
+        begun = time.perf_counter()
+        server.call("POST", "/renew")
+        server.wait(is_at_rest)
+        renewed = time.perf_counter() - begun
+        stats = server.stats()
+    return {"durable_s": durable, "learned_s": learned, "renewal_s": renewed, "stats": stats}
+
+
+def ingest_lance(folder, part, codes, count, at_once):
+    peer, seconds = Lance(folder), 0.0
+    for first in range(0, count, at_once):
+        vectors, labels = part(first, min(at_once, count - first))
+        rows = peer.rows(vectors, codes[first : first + len(vectors)], labels, first)
+        begun = time.perf_counter()
+        peer.put(rows)
+        seconds += time.perf_counter() - begun
+    return peer, {"durable_s": seconds}
+
+
+def function_codes(server, part, queries, count):
+    """The codes in use, made by the function that the service gives out, as a client would make them."""
+    function = WORK / "service.function"
+    function.write_bytes(server.call("GET", "/model"))
+    made = np.empty((count, BITS // 8), np.uint8)
+    for first in range(0, count, 100_000):
+        rows = part(first, min(100_000, count - first))[0]
+        made[first : first + len(rows)] = encode(function, rows)
+    return made, encode(function, queries)
+
+
+def encode(function, rows):
+    np.save(WORK / "service-rows.npy", rows)
+    made = WORK / "service-codes.npy"
+    made.unlink(missing_ok=True)
+    run("encode", "--data", WORK / "service-rows.npy", "--model", function, "--out", made)
+    return np.load(made)
+
+
+def check(server, codes, queries, found):
+    """Fails if anyone finds other distances than all others."""
+    for number, code in enumerate(queries[:50]):
+        answer = json.loads(server.call("POST", "/search", json.dumps({"code": code.tobytes().hex(), "k": K})))
+        ours = [hit["distance"] for hit in answer["results"]]
+        truth = np.sort(np.bitwise_count(codes ^ code).sum(axis=1))[:K]
+        for name, theirs in [("hashbrook", ours), *((name, by.get(number)) for name, by in found.items())]:
+            if theirs is not None and list(theirs) != list(truth):
+                raise RuntimeError(f"{name} finds {list(theirs)} for query {number}, not {list(truth)}")
+
+
+def busy(server, bodies, part, count, seconds):
+    """Searches at the same pace while nothing else goes on, and while items come in and codes are made anew."""
+    paced = dict(connections=8, pause=32)
+    idle = server.load(bodies, seconds, **paced)
+    before, stop = server.stats(), threading.Event()
+
+    made = [arrow(*part(first, 1_000), first) for first in range(count, count + COME_IN * (seconds + 5), 1_000)]
+
+    def put():
+        begun = time.perf_counter()
+        for number, body in enumerate(made):
+            time.sleep(max(0, begun + number * 1_000 / COME_IN - time.perf_counter()))
+            if stop.is_set():
+                return
+            server.put(body)
+
+    def renew():
+        while not stop.is_set():
+            server.call("POST", "/renew")
+            server.wait(lambda stats: stats["renewal"]["progress"] is None or stop.is_set())
+
+    threads = [threading.Thread(target=work) for work in (put, renew)]
+    [thread.start() for thread in threads]
+    time.sleep(1)
+    loaded = server.load(bodies, seconds, **paced)
+    after = server.stats()
+    stop.set()
+    [thread.join() for thread in threads]
+    return {"idle": idle, "busy": loaded, "p99_ratio": loaded["p99_ms"] / idle["p99_ms"],
+            "items_put_a_second": (after["items"] - before["items"]) / (seconds + 1),
+            "learned_a_second": (after["learning"]["rows"] - before["learning"]["rows"]) / (seconds + 1),
+            "renewals": after["renewal"]["done"] - before["renewal"]["done"]}
+
+
+def at_rest(folder, bodies):
+    """A fresh process on a collection that is there."""
+    with Server(folder) as server:
+        opened = {"seconds": server.opened_seconds, "memory": server.memory(), "disk": server.disk()}
+        server.load(bodies, 2, connections=2)
+        time.sleep(1)
+        opened["memory_after_searches"] = server.memory()
+    return opened
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--items", type=int, default=1_000_000)
+    parser.add_argument("--seconds", type=int, default=20, help="of each load")
+    parser.add_argument("--quick", action="store_true", help="few items: to see that all of it works")
+    parser.add_argument("--open", action="store_true", help="only put the items in, and open the collection again")
+    asked = parser.parse_args()
+    count = 20_000 if asked.quick else asked.items
+    seconds = 3 if asked.quick else asked.seconds
+    part, queries = make_vectors(count, asked.quick)
+    folder, results = WORK / "service", {"items": count, "dim": DIM, "bits": BITS}
+
+    def tell(name, value):
+        results[name] = value
+        print(f"{name}: {json.dumps(value)}", flush=True)
+        where = WORK if asked.quick else HERE / "results"
+        (where / ("service-open.json" if asked.open else "service.json")).write_text(json.dumps(results, indent=1) + "\n")
+
+    by_vector = lines(WORK / "by-vector.txt", ({"vector": [round(float(value), 5) for value in query], "k": K} for query in queries))
+    if asked.open:
+        tell("ingest", ingest(folder, part, count, 50_000))
+        tell("open", at_rest(folder, by_vector))
+        return
+    tell("ingest, 10,000 at a time", ingest(folder, part, count, 10_000))
+    with Server(folder) as server:
+        codes, query_codes = function_codes(server, part, queries, count)
+    by_code = lines(WORK / "by-code.txt", ({"code": code.tobytes().hex(), "k": K} for code in query_codes))
+    lance, took = ingest_lance(WORK / "service-lance", part, codes, count, 10_000)
+    tell("LanceDB ingest, 10,000 at a time", took)
+    tell("open", at_rest(folder, by_code))
+    found = {}
+    lance.tidy()
+    rate, found["LanceDB"] = throughput(lance, query_codes, K, seconds)
+    tell("LanceDB search", {"a_second": rate})
+    postgres = Postgres(WORK / "service-postgres")
+    try:
+        postgres.fill(codes)
+        rate, found["pgvector"] = throughput(postgres, query_codes, K, seconds)
+        tell("pgvector search", {"a_second": rate})
+    finally:
+        postgres.close()
+    with Server(folder, "--renewal", "never") as server:
+        check(server, codes, query_codes, found)
+        tell("search by code", server.load(by_code, seconds))
+        tell("search by vector", server.load(by_vector, seconds))
+        tell("while busy", busy(server, by_vector, part, count, seconds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+//! A disk that is full: nothing is lost, reads go on, and so do writes once there is room.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::server::{Random, Server};
+use crate::support::Folder;
+
+/// In a mount namespace of its own, which ends with the service, with a disk of 16 MB, a third of it taken.
+const ON_A_SMALL_DISK: &str = "mount -t tmpfs -o size=16m tmpfs disk &&
+    head -c 6000000 /dev/zero > disk/other && exec \"$0\" \"$@\"";
+
+fn in_own_namespace() -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount"]);
+    command
+}
+
+/// The items from an id on, 20 KB each in the journal.
+fn items(from: usize, count: usize, random: &mut Random) -> Value {
+    let mut item = |id: usize| {
+        let vector: Vec<f32> = (0..16).map(|_| random.next_float()).collect();
+        let payload = "x".repeat(20_000);
+        json!({"id": id, "vector": vector, "labels": [(id % 5).to_string()], "payload": payload})
+    };
+    json!({"items": (from..from + count).map(&mut item).collect::<Vec<_>>()})
+}
+
+#[test]
+fn a_full_disk_is_told_and_reads_go_on() {
+    let folder = Folder::new();
+    let disk = folder.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let can = in_own_namespace().args(["mount", "-t", "tmpfs", "tmpfs"]).arg(&disk).output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        eprintln!("left out: a full disk, as no disk can be mounted here");
+        return;
+    }
+    let serve = Server::command(&folder, "--bits 32 --set lift=none --warmup 20");
+    let mut command = in_own_namespace();
+    command.args(["sh", "-c", ON_A_SMALL_DISK]).arg(serve.get_program());
+    // The folder of the collection is on that disk.
+    command.args(
+        serve.get_args().map(|word| if word == "data" { "disk/data".as_ref() } else { word }),
+    );
+    command.current_dir(folder.path()).stdout(std::process::Stdio::piped());
+    command.stderr(std::process::Stdio::piped());
+    let server = Server::start_by(command);
+
+    let mut random = Random(9);
+    let mut stored = 0;
+    let refused = loop {
+        let answer = server.post("/items", items(stored, 20, &mut random));
+        if answer.status != 200 {
+            break answer;
+        }
+        stored += 20;
+        assert!(stored < 2000, "the disk is never full");
+    };
+    refused.fails(507, &["journal", "space"]);
+    server.post("/items", items(stored, 20, &mut random)).fails(507, &[]);
+    assert!(stored >= 100, "{stored}");
+
+    let check = |stored: usize| {
+        assert_eq!(server.get("/stats").ok()["items"], stored);
+        for id in [0, stored - 1] {
+            let found = server.post("/search", json!({"id": id, "k": stored})).ok();
+            assert_eq!(found["results"].as_array().unwrap().len(), stored);
+            assert_eq!(server.get(&format!("/items/{id}")).ok()["id"], id);
+        }
+        assert_eq!(server.get(&format!("/items/{stored}")).status, 404, "none is there in part");
+    };
+    check(stored);
+    server.get("/readyz").ok();
+
+    std::fs::remove_file(server.sees(&disk).join("other")).unwrap();
+    server.post("/items", items(stored, 20, &mut random)).ok();
+    check(stored + 20);
+    server.wait_learned();
+    let said = server.stop();
+    assert!(!said.contains("error"), "{said}");
+}

@@ -1,0 +1,96 @@
+//! A store one of whose files has some bytes changed is opened or refused; what is opened can be searched and
+//! changed. Checksums are not compared when fuzzing, or hardly anything would get past them.
+
+#![no_main]
+
+mod changes;
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use changes::changed;
+use hashbrook::store::{Description, ItemId, Put, Queries, Renewal, Search, Settings};
+use hashbrook::{Features, Method, Store};
+use libfuzzer_sys::fuzz_target;
+
+const DIM: usize = 3;
+
+fn settings() -> Settings {
+    let mut settings = Settings::default();
+    settings.renewal = Renewal::Never;
+    settings
+}
+
+fn put(store: &Store, first: u64) -> hashbrook::Result<()> {
+    let ids: Vec<ItemId> = (first..first + 6).map(|id| format!("item {id}").as_str().into()).collect();
+    let vectors: Vec<f32> = (0..6 * DIM).map(|at| (at * 5 % 13) as f32 - first as f32).collect();
+    let labels: Vec<Vec<String>> = (0..6).map(|at| vec![format!("label {}", at % 2)]).collect();
+    let payloads = vec![b"{}".to_vec(); 6];
+    let put = Put::new(&ids, Features::new(&vectors, DIM)?)?;
+    store.put(put.labels(&labels)?.payloads(&payloads)?).map(|_| ())
+}
+
+/// The files of a store that has been put into, replaced in, labelled and removed from.
+static SOUND: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("store");
+    let mut description = Description::new(Method::named("brook").expect("a method"), DIM, 16);
+    description.ids = hashbrook::store::IdKind::Texts;
+    description.warmup = Some(4);
+    let store = Store::create(&dir, &description, settings()).expect("a store");
+    put(&store, 0).expect("room");
+    put(&store, 3).expect("room");
+    store.remove(&["item 2".into()]).expect("room");
+    store.label(&["item 4".into()], &[vec!["other".to_owned()]]).expect("room");
+    store.close().expect("room");
+    let mut files = Vec::new();
+    gather(&dir, Path::new(""), &mut files);
+    files.sort();
+    files
+});
+
+fn gather(root: &Path, below: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
+    for entry in std::fs::read_dir(root.join(below)).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let path = below.join(entry.file_name());
+        match entry.file_type().expect("a kind").is_dir() {
+            true => gather(root, &path, files),
+            false => files.push((path.clone(), std::fs::read(entry.path()).expect("a file"))),
+        }
+    }
+}
+
+fn is_of_journal(path: &Path) -> bool {
+    path.starts_with("journal")
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&which, changes)) = bytes.split_first() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    // Mostly the journal: the others have targets of their own.
+    let journal: Vec<usize> =
+        (0..SOUND.len()).filter(|&at| is_of_journal(&SOUND[at].0)).collect();
+    let hit = match which % 4 {
+        0 => usize::from(which >> 2) % SOUND.len(),
+        _ => journal[usize::from(which >> 2) % journal.len()],
+    };
+    for (at, (path, bytes)) in SOUND.iter().enumerate() {
+        // Without what follows from it, the journal is read as a whole.
+        if which % 4 == 3 && (path.extension().is_some_and(|kind| kind == "index")) {
+            continue;
+        }
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("room");
+        let bytes = if at == hit { changed(bytes, changes) } else { bytes.clone() };
+        std::fs::write(path, bytes).expect("room");
+    }
+    let Ok(store) = Store::open(folder.path(), settings()) else { return };
+    let _ = store.verify();
+    let _ = store.get(&"item 4".into());
+    let vector = [0.5; DIM];
+    let query = Features::new(&vector, DIM).expect("a row");
+    let _ = store.search(Queries::Vectors(query), 3, &Search::default());
+    let _ = put(&store, 5);
+    let _ = store.remove(&["item 1".into()]);
+    let _ = store.close();
+});

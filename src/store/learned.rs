@@ -1,0 +1,70 @@
+//! The learner, which is in memory while it is needed: what it has learned may be larger than all codes.
+
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::current::Current;
+use super::learner::Learner;
+use crate::{Model, Result};
+
+/// A learner that may be in memory.
+pub(super) struct Held {
+    /// Held by who is next to have it: the thread that learns would else have it again before others wake up.
+    turn: Mutex<()>,
+    learner: Mutex<Option<Learner>>,
+}
+
+/// A learner that nobody else has meanwhile.
+pub(super) struct InHand<'a>(MutexGuard<'a, Option<Learner>>);
+
+impl Held {
+    pub(super) fn new(learner: Option<Learner>) -> Held {
+        Held { turn: Mutex::default(), learner: Mutex::new(learner) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Learner>> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.learner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The learner, which is read if it is not in memory.
+    pub(super) fn get(&self, read: impl FnOnce() -> Result<Learner>) -> Result<InHand<'_>> {
+        let mut held = self.lock();
+        if held.is_none() {
+            *held = Some(read()?);
+        }
+        Ok(InHand(held))
+    }
+
+    /// Takes it out of memory, if it is there and `save` has written it down.
+    pub(super) fn rest(&self, save: impl FnOnce(&Learner) -> Result<()>) -> Result<()> {
+        let mut held = self.lock();
+        if let Some(learner) = held.as_ref().filter(|learner| !learner.is_waiting()) {
+            save(learner)?;
+            *held = None;
+        }
+        Ok(())
+    }
+}
+
+impl Deref for InHand<'_> {
+    type Target = Learner;
+
+    fn deref(&self) -> &Learner {
+        self.0.as_ref().expect("it was read")
+    }
+}
+
+impl DerefMut for InHand<'_> {
+    fn deref_mut(&mut self) -> &mut Learner {
+        self.0.as_mut().expect("it was read")
+    }
+}
+
+/// The learner as it was last written down, after so many steps.
+pub(super) fn load(current: &Current, folder: &Path, steps: u64) -> Result<Learner> {
+    let model = Model::load(current.model_path(folder))?;
+    let (position, rows) = (current.model_position, current.model_rows);
+    Ok(Learner::new(model, position, rows, current.not_unlearned, steps))
+}
