@@ -1,5 +1,6 @@
 //! What tables have for items besides vectors, ids and labels.
 
+#[cfg(feature = "arrow")]
 use super::content::Content;
 use super::open::open;
 use super::purpose::Purpose;

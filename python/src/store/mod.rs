@@ -302,7 +302,7 @@ impl Store {
     }
 
     fn model(&self, py: Python<'_>) -> PyResult<Model> {
-        self.with(py, |store| store.model().map(Model::of))
+        self.with(py, |store| store.model().map(Model::of).map_err(exception))
     }
 
     fn hash_function(&self, py: Python<'_>) -> PyResult<HashFunction> {

@@ -13,6 +13,7 @@ pub(super) use self::group::{check_ids, check_payloads, find};
 pub(super) use self::job::{Job, OwnedPut, Swap, ask};
 use super::journal::{Change, Journal, Record};
 use super::shared::{Moment, Shared};
+use crate::background::{Rank, step_back};
 use crate::{Codes, Features, IdNames, Index, LabelList, Result};
 
 /// As many bytes of changes are brought to the disk together at most.
@@ -46,6 +47,7 @@ impl Writer {
 
     /// Does what it is told until the store is closed.
     pub(super) fn run(mut self, shared: &Arc<Shared>, jobs: &Receiver<Job>) {
+        step_back(Rank::AfterSearches);
         while let Ok(first) = jobs.recv() {
             let mut next = Some(first);
             while let Some(job) = next.take() {
