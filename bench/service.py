@@ -173,9 +173,9 @@ def busy_once(server, bodies, part, count, seconds):
             "renewals": after["renewal"]["done"] - before["renewal"]["done"]}
 
 
-def at_rest(folder, bodies):
+def at_rest(folder, bodies, *options):
     """A fresh process on a collection that is there."""
-    with Server(folder) as server:
+    with Server(folder, *options) as server:
         opened = {"seconds": server.opened_seconds, "memory": server.memory(), "disk": server.disk()}
         server.load(bodies, 2, connections=2)
         time.sleep(1)
@@ -207,7 +207,7 @@ def main():
         tell("learned from", ingest(folder, part, 100_000, 10_000))
         with Server(folder, "--no-learn") as server:
             tell("others put in, s", put_all(server, part, 100_000, count, 10_000))
-        tell("open", at_rest(folder, by_vector))
+        tell("open", at_rest(folder, by_vector, "--no-learn"))
         return
     tell("ingest, 10,000 at a time", ingest(folder, part, count, 10_000))
     with Server(folder) as server:

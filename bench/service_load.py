@@ -54,7 +54,7 @@ class Server:
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait(120)
+        self.process.wait(600)
         self.process.stdout.close()
 
     def call(self, method, path, body=None, kind="application/json"):

@@ -51,7 +51,7 @@ fn build(
     for _ in 0..ROUNDS {
         let (moment, touched) = ask(jobs, shared, Job::Round)?;
         let left = touched.len();
-        catch_up(&mut index, &moment, touched, shared)?;
+        catch_up(&mut index, version, &moment, touched, shared)?;
         if left <= LEFT_OVER {
             break;
         }
@@ -96,8 +96,11 @@ fn write(
         if renewed {
             lock(&shared.renewing).progress = Some(done as f64 / count.max(1) as f64);
         }
-        pace.keep();
-        match lock(&shared.progress).stop && renewed {
+        let stop = lock(&shared.progress).stop;
+        if !stop {
+            pace.keep();
+        }
+        match stop && renewed {
             true => Err(crate::Error::Stopped {
                 path: shared.folder.clone(),
                 problem: "it was closed before all codes were made".to_owned(),

@@ -138,7 +138,7 @@ impl Writer {
     fn swap(&mut self, swap: Swap, shared: &Shared) -> Result<()> {
         let touched = self.touched.take().unwrap_or_default();
         let Swap { mut index, version } = swap;
-        catch_up(&mut index, &self.moment(), touched, shared)?;
+        catch_up(&mut index, version, &self.moment(), touched, shared)?;
         index.build_in_background(true);
         (self.index, self.version) = (index, version);
         shared.publish(self.moment());
@@ -146,9 +146,10 @@ impl Writer {
     }
 }
 
-/// Makes items of an index what they are at a moment, under its own function.
+/// Makes items of an index, whose version this is, what they are at a moment.
 pub(super) fn catch_up(
     index: &mut Index,
+    version: u64,
     moment: &Moment,
     mut touched: Vec<u64>,
     shared: &Shared,
@@ -165,14 +166,22 @@ pub(super) fn catch_up(
         index.set_label_names(names.clone())?;
     }
     for ids in there.chunks(4096) {
-        let (mut values, mut labels, mut places) = (Vec::new(), LabelList::new(), Vec::new());
-        for (&id, with) in ids.iter().zip(moment.index.labels_of(ids)?) {
-            let place = moment.index.place(id)?.expect("it was found just now");
-            values.extend(shared.files.row(place)?.vector);
-            labels.push_set(with);
-            places.push(place);
+        let places = moment.index.places(ids)?;
+        let places: Vec<u64> =
+            places.into_iter().map(|place| place.expect("it was found just now")).collect();
+        let (mut values, mut words, mut labels) = (Vec::new(), Vec::new(), LabelList::new());
+        for (&id, &place) in ids.iter().zip(&places) {
+            let item = moment.index.get(id)?.expect("it was found just now");
+            labels.push_set(&item.labels);
+            match version == moment.version {
+                true => words.extend(item.code),
+                false => values.extend(shared.files.row(place)?.vector),
+            }
         }
-        let codes: Codes = function.encode(Features::new(&values, shared.description.dim)?)?;
+        let codes = match version == moment.version {
+            true => Codes::from_words(function.bits(), words)?,
+            false => function.encode(Features::new(&values, shared.description.dim)?)?,
+        };
         index.put_places(ids, &codes, labels.view(), &places)?;
     }
     Ok(())
