@@ -1,5 +1,9 @@
 //! Work that searches go before: on threads of its own, of low priority.
 
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// How far threads step back, where the system can tell them apart.
@@ -31,6 +35,30 @@ impl Background {
             None => work(),
         }
     }
+}
+
+/// How long work waits that is done later.
+const LATER: Duration = Duration::from_secs(1);
+
+/// Does something a second from now or later, on one thread for the whole process, which comes last. It is done by
+/// nobody if there is no thread to be had, so it should be something that can be done without.
+pub(crate) fn later(work: impl FnOnce() + Send + 'static) {
+    type Work = (Instant, Box<dyn FnOnce() + Send>);
+    static QUEUE: OnceLock<Sender<Work>> = OnceLock::new();
+    let queue = QUEUE.get_or_init(|| {
+        let (queue, received) = channel::<Work>();
+        let all = move || {
+            step_back(Rank::Last);
+            for (due, work) in received {
+                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                work();
+            }
+        };
+        // Without it nobody receives, and what is sent is dropped.
+        let _ = std::thread::Builder::new().name("later".to_owned()).spawn(all);
+        queue
+    });
+    let _ = queue.send((Instant::now() + LATER, Box::new(work)));
 }
 
 /// Lets other threads go before this one, and before those that it starts.

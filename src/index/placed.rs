@@ -23,6 +23,29 @@ impl Snapshot {
         self.reading(|state| ids.iter().map(|&id| place(state, id)).collect())
     }
 
+    /// Calls with each of these items, or `None` where it is not there.
+    pub(crate) fn look_up(
+        &self,
+        ids: &[u64],
+        mut call: impl FnMut(u64, Option<Placed<'_>>),
+    ) -> Result<()> {
+        self.reading(|state| {
+            let mut code = vec![0; state.layout.code_words()];
+            for &id in ids {
+                let Some((segment, slot)) = state.find(id)? else {
+                    call(id, None);
+                    continue;
+                };
+                let columns = state.segments[segment].segment.columns();
+                columns.code(slot, &mut code)?;
+                let labels = labels_of_set(state, columns.label_set(slot)?);
+                let place = number(columns.vector(slot)?);
+                call(id, Some(Placed { id, code: &code, labels, place }));
+            }
+            Ok(())
+        })
+    }
+
     /// The ids of about so many items, from all over the index.
     pub(crate) fn sample(&self, count: usize) -> Result<Vec<u64>> {
         self.reading(|state| {

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use super::current::{Current, JOURNAL, LOCK, follows_from_journal};
 use super::description::{Description, IdKind};
 use super::journal::{Journal, RowShape, START};
-use super::learned::{Held, load};
+use super::on_demand::{OnDemand, load};
 use super::settings::Settings;
 use super::shared::{Progress, Shared};
 use super::writer::{Job, Writer, replay};
@@ -143,7 +143,7 @@ pub(super) fn open(folder: &Path, settings: Settings) -> Result<Opened> {
         texts: RwLock::new(texts),
         progress: Mutex::new(progress),
         changed: Condvar::new(),
-        learner: Held::new(Some(learner).filter(|_| wanted)),
+        learner: OnDemand::new(Some(learner).filter(|_| wanted)),
         current: Mutex::new(current),
         quality: Mutex::default(),
         renewing: Mutex::default(),

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
+use super::part::Part;
 use super::shared::{Moment, Shared, lock};
 use super::writer::{Job, Swap, ask, catch_up};
-use crate::index::Placed;
-use crate::{Codes, Features, HashFunction, IdNames, Index, IndexBuilder, LabelList, Result};
+use crate::{Error, HashFunction, IdNames, Index, IndexBuilder, Result};
 
 /// Items that are encoded together.
 const AT_ONCE: usize = 1024;
@@ -69,7 +69,7 @@ fn write(
     let renewed = function.is_some();
     let function = match function {
         Some(function) => function,
-        None => moment.index.function().cloned().expect("the index of a store has one"),
+        None => moment.index.function().cloned().ok_or(Error::NoFunction)?,
     };
     if renewed {
         lock(&shared.renewing).progress = Some(0.0);
@@ -86,10 +86,7 @@ fn write(
     let count = moment.index.len();
     let mut pace = Pace::new(shared.settings.renewal_share);
     let mut finish = |part: &mut Part| -> Result<()> {
-        let codes = match renewed {
-            true => part.encoded(shared, &function)?,
-            false => Codes::from_words(function.bits(), std::mem::take(&mut part.words))?,
-        };
+        let codes = part.codes(shared, &function, renewed)?;
         builder.add_places(&part.ids, &codes, part.labels.view(), &part.places)?;
         done += part.ids.len();
         *part = Part::default();
@@ -101,7 +98,7 @@ fn write(
             pace.keep();
         }
         match stop && renewed {
-            true => Err(crate::Error::Stopped {
+            true => Err(Error::Stopped {
                 path: shared.folder.clone(),
                 problem: "it was closed before all codes were made".to_owned(),
             }),
@@ -116,33 +113,6 @@ fn write(
         finish(&mut part)?;
     }
     builder.finish()
-}
-
-/// Items that are put into the index together.
-#[derive(Default)]
-struct Part {
-    ids: Vec<u64>,
-    words: Vec<u64>,
-    labels: LabelList,
-    places: Vec<u64>,
-}
-
-impl Part {
-    fn push(&mut self, item: Placed<'_>) {
-        self.ids.push(item.id);
-        self.words.extend_from_slice(item.code);
-        self.labels.push_set(item.labels);
-        self.places.push(item.place);
-    }
-
-    /// Their codes by a function.
-    fn encoded(&self, shared: &Shared, function: &HashFunction) -> Result<Codes> {
-        let mut values = Vec::with_capacity(self.ids.len() * shared.description.dim);
-        for &place in &self.places {
-            values.extend(shared.files.row(place)?.vector);
-        }
-        function.encode(Features::new(&values, shared.description.dim)?)
-    }
 }
 
 /// Keeps work to a share of the time.

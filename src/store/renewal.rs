@@ -86,6 +86,10 @@ impl Keeper<'_> {
         if let Some(function) = self.due()? {
             return self.renew_by(function);
         }
+        if !self.shared.settings.learn {
+            // It was read to be looked at, and is as it was written down.
+            self.shared.learner.rest(|_| Ok(()))?;
+        }
         let rows = self.shared.moment().rows;
         if rows != self.rows.0 {
             self.rows = (rows, Instant::now());

@@ -8,7 +8,7 @@ use super::answer::{Learning, Renewing};
 use super::current::Current;
 use super::description::Description;
 use super::journal::Files;
-use super::learned::{Held, InHand, load};
+use super::on_demand::{InHand, OnDemand, load};
 use super::quality::Window;
 use super::settings::Settings;
 use crate::background::Background;
@@ -56,7 +56,7 @@ pub(super) struct Shared {
     pub(super) texts: RwLock<IdNames>,
     pub(super) progress: Mutex<Progress>,
     pub(super) changed: Condvar,
-    pub(super) learner: Held,
+    pub(super) learner: OnDemand,
     pub(super) current: Mutex<Current>,
     pub(super) quality: Mutex<Window>,
     pub(super) renewing: Mutex<Renewing>,

@@ -1,18 +1,15 @@
 //! A segment to be searched.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::cache::SelectionCache;
 use super::selection::Selection;
 use super::structure::LazyStructure;
 use crate::Result;
-use crate::background::{Rank, step_back};
+use crate::background;
+use crate::index::buckets::are_worth_it;
 use crate::index::segment::{Columns, Segment};
 use crate::index::structure::Structure;
-
-/// How long a segment must be there until its search structure is built in the background.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// A segment, and beside it what makes searches of its columns faster. That is shared by all clones,
 /// since the columns are.
@@ -26,6 +23,18 @@ pub(in crate::index) struct SearchSegment {
 struct SearchAids {
     structure: LazyStructure,
     selections: SelectionCache,
+}
+
+impl SearchAids {
+    /// Builds the search structure of the columns on one thread.
+    fn build_beside(&self, columns: &Columns) -> Result<()> {
+        let build = || self.structure.build(columns).map(drop);
+        match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
+            Ok(pool) => pool.install(build),
+            // No thread can be had; this one can.
+            Err(_) => build(),
+        }
+    }
 }
 
 impl SearchSegment {
@@ -65,23 +74,20 @@ impl SearchSegment {
     /// The same on one thread, as a writer does it: those that answer queries have better use for the
     /// others.
     pub(in crate::index) fn build_structure_beside(&self) -> Result<()> {
-        match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
-            Ok(pool) => pool.install(|| self.build_structure()),
-            // No thread can be had; this one can.
-            Err(_) => self.build_structure(),
-        }
+        self.aids.build_beside(self.columns())
     }
 
-    /// The same on a thread of its own, while searches go on without.
+    /// The same later, while searches go on without.
     pub(in crate::index) fn build_structure_in_background(&self) {
-        let (segment, name) = (self.clone(), "search structure".to_owned());
-        // Searches can go without it, so nobody asks how it went, or whether there was a thread to be had.
-        let _ = std::thread::Builder::new().name(name).spawn(move || {
-            step_back(Rank::Last);
-            std::thread::sleep(GRACE);
+        if !are_worth_it(self.columns()) {
+            return;
+        }
+        let (aids, columns) = (self.aids.clone(), self.segment.columns_while_used());
+        background::later(move || {
             // While much comes in, segments are soon merged into others.
-            if Arc::strong_count(&segment.aids) > 1 {
-                let _ = segment.build_structure_beside();
+            if let Some(columns) = columns.upgrade() {
+                // Searches can go without it, and tell what is damaged.
+                let _ = aids.build_beside(&columns);
             }
         });
     }

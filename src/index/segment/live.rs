@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::bitmap::{Bitmap, is_set, ones};
 use super::columns::Columns;
@@ -25,6 +25,11 @@ impl Segment {
 
     pub(in crate::index) fn columns(&self) -> &Columns {
         &self.columns
+    }
+
+    /// The columns, for whoever has no need of them once nobody else has.
+    pub(in crate::index) fn columns_while_used(&self) -> Weak<Columns> {
+        Arc::downgrade(&self.columns)
     }
 
     /// The same items, to be read once in order if they are mapped from this file.

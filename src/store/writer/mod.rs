@@ -12,9 +12,10 @@ use self::group::Group;
 pub(super) use self::group::{check_ids, check_payloads, find};
 pub(super) use self::job::{Job, OwnedPut, Swap, ask};
 use super::journal::{Change, Journal, Record};
+use super::part::Part;
 use super::shared::{Moment, Shared};
 use crate::background::{Rank, step_back};
-use crate::{Codes, Features, IdNames, Index, LabelList, Result};
+use crate::{Error, IdNames, Index, Result};
 
 /// As many bytes of changes are brought to the disk together at most.
 const GROUP_BYTES: usize = 64 << 20;
@@ -156,33 +157,20 @@ pub(super) fn catch_up(
 ) -> Result<()> {
     touched.sort_unstable();
     touched.dedup();
-    let there = moment.index.present(&touched)?;
-    let gone: Vec<u64> =
-        touched.into_iter().filter(|id| there.binary_search(id).is_err()).collect();
-    index.remove(&gone)?;
-    let function = index.function().cloned().expect("the index of a store has one");
+    let function = index.function().cloned().ok_or(Error::NoFunction)?;
     let names = moment.index.label_names();
     if names.len() > index.label_names().len() {
         index.set_label_names(names.clone())?;
     }
-    for ids in there.chunks(4096) {
-        let places = moment.index.places(ids)?;
-        let places: Vec<u64> =
-            places.into_iter().map(|place| place.expect("it was found just now")).collect();
-        let (mut values, mut words, mut labels) = (Vec::new(), Vec::new(), LabelList::new());
-        for (&id, &place) in ids.iter().zip(&places) {
-            let item = moment.index.get(id)?.expect("it was found just now");
-            labels.push_set(&item.labels);
-            match version == moment.version {
-                true => words.extend(item.code),
-                false => values.extend(shared.files.row(place)?.vector),
-            }
-        }
-        let codes = match version == moment.version {
-            true => Codes::from_words(function.bits(), words)?,
-            false => function.encode(Features::new(&values, shared.description.dim)?)?,
-        };
-        index.put_places(ids, &codes, labels.view(), &places)?;
+    for ids in touched.chunks(4096) {
+        let (mut gone, mut part) = (Vec::new(), Part::default());
+        moment.index.look_up(ids, |id, item| match item {
+            Some(item) => part.push(item),
+            None => gone.push(id),
+        })?;
+        index.remove(&gone)?;
+        let codes = part.codes(shared, &function, version != moment.version)?;
+        index.put_places(&part.ids, &codes, part.labels.view(), &part.places)?;
     }
     Ok(())
 }

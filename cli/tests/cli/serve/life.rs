@@ -153,3 +153,16 @@ fn https_is_spoken_with_a_certificate() {
         assert!(failed.status == Some(1) && failed.err.contains(part), "{failed:?}");
     }
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn items_that_come_one_at_a_time_do_not_pile_up_threads() {
+    let folder = Folder::new();
+    let server = Server::small(&folder).with_items(60);
+    let before = server.threads();
+    for id in 100..200 {
+        server.post("/items", json!({"items": [{"id": id, "vector": [id, 1, 2, 3]}]})).ok();
+    }
+    let after = server.threads();
+    assert!(after < before + 30, "{before} threads have become {after}");
+}

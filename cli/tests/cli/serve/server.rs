@@ -75,6 +75,11 @@ impl Server {
         root.join(path.strip_prefix("/").unwrap())
     }
 
+    #[cfg(target_os = "linux")]
+    pub fn threads(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap().count()
+    }
+
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }

@@ -1,4 +1,5 @@
-//! The learner, which is in memory while it is needed: what it has learned may be larger than all codes.
+//! The learner, which is read into memory when it is needed, and dropped when it is not: what it has learned may be
+//! larger than all codes.
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -9,7 +10,7 @@ use super::learner::Learner;
 use crate::{Model, Result};
 
 /// A learner that may be in memory.
-pub(super) struct Held {
+pub(super) struct OnDemand {
     /// Held by who is next to have it: the thread that learns would else have it again before others wake up.
     turn: Mutex<()>,
     learner: Mutex<Option<Learner>>,
@@ -18,9 +19,9 @@ pub(super) struct Held {
 /// A learner that nobody else has meanwhile.
 pub(super) struct InHand<'a>(MutexGuard<'a, Option<Learner>>);
 
-impl Held {
-    pub(super) fn new(learner: Option<Learner>) -> Held {
-        Held { turn: Mutex::default(), learner: Mutex::new(learner) }
+impl OnDemand {
+    pub(super) fn new(learner: Option<Learner>) -> OnDemand {
+        OnDemand { turn: Mutex::default(), learner: Mutex::new(learner) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Learner>> {
