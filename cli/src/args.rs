@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    client, compare, dedup, demo, encode, eval, export, index, info, learn, merge, reproduce,
-    search, serve, size, split, unlearn,
+    client, compare, dedup, demo, encode, eval, export, index, info, learn, merge, methods,
+    reproduce, search, serve, size, split, unlearn,
 };
 use crate::pattern;
 
@@ -53,11 +53,12 @@ As a service, that learns while it answers:
 What it takes at other numbers:
   hashbrook size --items 1e9 --dim 128 --bits 64 --cores 16
 
-Files: npy, npz, IDX, CSV, fvecs/bvecs/ivecs, HDF5, MATLAB, Parquet and Arrow (Feather, or a stream) are
-told apart by their content, gzipped or not. FILE:NAME picks an array of an npz, HDF5 or mat file,
-FILE:COLUMNS columns of a CSV, Parquet or Arrow file (names, or places from 0, as in
-digits.csv:0-63). --data and --labels may be given several times, or as patterns ('corpus/*.parquet'):
-the files are read one after the other. A stream should be mixed: rows sorted by label teach little.
+Files: npy, npz, IDX, CSV, fvecs/bvecs/ivecs, HDF5, MATLAB, Parquet and Arrow (Feather, or a
+stream) are told apart by their content, gzipped or not. FILE:NAME picks an array of an npz,
+HDF5 or mat file, FILE:COLUMNS columns of a CSV, Parquet or Arrow file (names, or places from 0,
+as in digits.csv:0-63). --data and --labels may be given several times, or as patterns
+('corpus/*.parquet'): the files are read one after the other. A stream should be mixed: rows
+sorted by label teach little.
 
 Exit status: 0 done; 1 failed, with one message that says why; 2 the command line was wrong;
 130 interrupted.";
@@ -124,7 +125,9 @@ pub enum Command {
     Reproduce(reproduce::Args),
     Info(info::Args),
     Size(size::Args),
+    Methods(methods::Args),
     Completions(Completions),
+    Man(Man),
 }
 
 /// Prints completions for a shell
@@ -135,6 +138,15 @@ pub enum Command {
 pub struct Completions {
     /// bash, zsh, fish, elvish or powershell
     pub shell: clap_complete::Shell,
+}
+
+/// Writes manual pages, one for each command
+#[derive(ClapArgs)]
+#[command(after_help = "Example:\n  hashbrook man ~/.local/share/man/man1 && man hashbrook-learn")]
+pub struct Man {
+    /// Where to write them; it is made if it is not there
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
 }
 
 /// Vectors and their labels.

@@ -47,6 +47,8 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Client(args) => commands::client::run(&args),
         Command::Info(args) => commands::info::run(&args),
         Command::Size(args) => commands::size::run(&args),
+        Command::Methods(args) => commands::methods::run(&args),
         Command::Completions(args) => commands::completions(&args),
+        Command::Man(args) => commands::man(&args),
     }
 }

@@ -59,7 +59,8 @@ class Model:
         Whether vectors are scaled to unit length after that.
     warmup
         How many of the stream's first rows are held back until what comes from them is fixed; by default as
-        many as the method asks for (1,000; brook: 3,000).
+        many as the method asks for (1,000; brook and itq: 3,000; hmoh: twice its
+        anchors if that is more).
     init
         The projection to start from, dim x bits; random if not given.
     preset

@@ -36,7 +36,7 @@ pub struct Params {
     /// How many rows the sketch has; even, and at least the bits.
     pub sketch: usize,
     /// How many rows are mixed together: a power of two, or 0 for the first that is not below the
-    /// dimension (65,536 at most).
+    /// dimension and half of the sketch (65,536 at most).
     pub buffer: usize,
     /// How many rows are centred together.
     pub batch: usize,

@@ -15,7 +15,7 @@
 //! # What is kept, and what it costs
 //!
 //! The anchors, and a projection of anchors + 1 (a constant) x bits. A pair costs O(dim x anchors)
-//! for the lift, and O(anchors) per bit flipped.
+//! for the lift, O(anchors x bits) for its codes, and O(anchors) per bit flipped.
 //!
 //! # Deviations
 //!

@@ -21,8 +21,9 @@ Example:
   hashbrook eval --model digits.model --data db.npy --labels db-labels.npy \\
                  --queries queries.npy --query-labels query-labels.npy --radius 0,1,2 --json
 
-With --label-weight 4 items of one kind come first, by likeness within it; with --detail-weight 4 it is
-the other way round. Both need a model whose codes have detail bits (brook with detail).")]
+With --label-weight 4 items of one kind come first, by likeness within it; with --detail-weight
+4 it is the other way round. Both need a model whose codes have detail bits (brook with
+detail).")]
 pub struct Args {
     #[command(flatten)]
     input: ModelAndData,

@@ -11,6 +11,7 @@ pub mod index;
 pub mod info;
 pub mod learn;
 pub mod merge;
+pub mod methods;
 pub mod reproduce;
 pub mod search;
 pub mod serve;
@@ -18,15 +19,22 @@ pub mod size;
 pub mod split;
 pub mod unlearn;
 
+use anyhow::Context;
 use clap::CommandFactory;
 
-use crate::args::{Args, Completions};
+use crate::args::{Args, Completions, Man};
 
 pub fn completions(args: &Completions) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Args::command(), "hashbrook", &mut script);
     std::io::Write::write_all(&mut std::io::stdout(), &script)?;
     Ok(())
+}
+
+pub fn man(args: &Man) -> anyhow::Result<()> {
+    let told = || format!("cannot write manual pages to {}", args.folder.display());
+    std::fs::create_dir_all(&args.folder).with_context(told)?;
+    clap_mangen::generate_to(Args::command(), &args.folder).with_context(told)
 }
 
 /// Gives a method the parameters of --set, each NAME=VALUE.

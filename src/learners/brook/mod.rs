@@ -54,7 +54,7 @@
 //! Anchors come from the warm-up, too. Where it has but the first of many classes, later ones would be told
 //! apart by their similarity to others. So at the end of every 2048 rows brook looks at how many of them have
 //! labels that no anchor had. If these are more than an eighth and twice what a mixed stream would bring
-//! (the share of rows whose labels came once in the warm-up) together, some of them become anchors: an
+//! (the share of rows whose labels came once in the warm-up) together, some of them become anchors: a
 //! quarter of the first anchors at a time, up to twice as many in all. The sums of what came before are
 //! extended by an estimate, the similarity to a new anchor as it follows from that to the old ones
 //! (`k(x, A) K^-1 k(A, b)`). In a mixed stream that never happens, and all stays exact. Rows from before an

@@ -43,13 +43,13 @@ A method and its parameters in a file, for --config:
   dissimilar_weight = 0.2 # eta_d; with many labels, near similar_weight / (labels - 1)
   max_iterations = 100
 
---resume goes on exactly where the model stopped. Given the data it stopped in (told by its first
-rows), it goes on with the row after the last it learned; given other data, it learns all of it.
---skip overrules that. What is settled in the model (method, bits, seed, centre and so on) need not
-be given again, and cannot be changed. A run that --rows ends and --resume goes on with comes to the
-same model as one that was never ended, if --rows is a multiple of --batch; with brook its function
-is the same in any case. If it ends within the warm-up, the model holds its rows back until more
-come.")]
+--resume goes on exactly where the model stopped. Given the data it stopped in (told by its
+first rows), it goes on with the row after the last it learned; given other data, it learns all
+of it. --skip overrules that. What is settled in the model (method, bits, seed, centre and so
+on) need not be given again, and cannot be changed. A run that --rows ends and --resume goes on
+with comes to the same model as one that was never ended, if --rows is a multiple of --batch;
+with brook its function is the same in any case. If it ends within the warm-up, the model holds
+its rows back until more come.")]
 pub struct Args {
     #[command(flatten)]
     input: LabelledData,
@@ -101,7 +101,8 @@ pub struct Args {
     center: Option<String>,
 
     /// How many of the first rows to hold back until what comes from them is known: the centre,
-    /// anchors and the like [default: 1000, for brook 3000; all rows if the data has fewer]
+    /// anchors and the like [default: as many as the method asks
+    /// for, see `hashbrook methods`; all rows if the data has fewer]
     #[arg(long, value_name = "N")]
     warmup: Option<usize>,
 

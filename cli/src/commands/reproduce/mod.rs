@@ -37,8 +37,8 @@ Examples:
   hashbrook reproduce --data data/ --out report/       # everything
   hashbrook reproduce --only tables,collapse --seeds 1 --data data/ --out report/
 
-The folder of --data holds a folder per data set: mnist (the four gzipped IDX files), cifar10-cnn and
-tinyimagenet-cnn (features.npy and labels.npy).")]
+The folder of --data holds a folder per data set: mnist (the four gzipped IDX files),
+cifar10-cnn and tinyimagenet-cnn (features.npy and labels.npy).")]
 pub struct Args {
     /// Experiments to run: tables, curves, sensitivity, balance, scaling, convergence, collapse,
     /// tsne, cost, orders, batches, beyond [default: all]

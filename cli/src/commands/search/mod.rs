@@ -38,15 +38,16 @@ Examples:
   hashbrook search --index digits.index --queries q.npy -k 10 --label-weight 4
   hashbrook search --index digits.index --queries q.npy -k 10 --float-query
 
-With --label-weight 4 items of one kind come first, by likeness within it; with --detail-weight 4 it is
-the other way round. Both need codes with detail bits, as brook makes them unless told otherwise. With
---float-query each bit counts as much as the query is sure of it, 64 for a label bit of which it is.
+With --label-weight 4 items of one kind come first, by likeness within it; with --detail-weight
+4 it is the other way round. Both need codes with detail bits, as brook makes them unless told
+otherwise. With --float-query each bit counts as much as the query is sure of it, 64 for a label
+bit of which it is.
 
-results.npz holds ids and distances, queries x k, and with --rerank cosines; within a radius, lists of
-these, and offsets: query i found those from offsets[i] to offsets[i + 1]. If items have labels, there
-are labels and label_names: in Python, label_names[labels] is as large as ids. If ids are texts, there
-are id_names, and id_names[ids] are the texts. A label with a comma is
-written in quotes, also after --where: --where 'label=\"red, big\",small'."
+results.npz holds ids and distances, queries x k, and with --rerank cosines; within a radius,
+lists of these, and offsets: query i found those from offsets[i] to offsets[i + 1]. If items
+have labels, there are labels and label_names: in Python, label_names[labels] is as large as
+ids. If ids are texts, there are id_names, and id_names[ids] are the texts. A label with a comma
+is written in quotes, also after --where: --where 'label=\"red, big\",small'."
 )]
 pub struct Args {
     /// The index, as `index build` wrote it

@@ -47,8 +47,8 @@ Examples:
   curl localhost:7878/items  -d '{\"items\": [{\"id\": 7, \"vector\": [0.1, 0.9], \"labels\": [\"cat\"]}]}'
   curl localhost:7878/search -d '{\"vector\": [0.2, 0.8], \"k\": 10}'
 
-A file of tokens has a line for each, `read TOKEN` or `write TOKEN`; those that may write may also read.
-Requests carry one as `Authorization: Bearer TOKEN`.")]
+A file of tokens has a line for each, `read TOKEN` or `write TOKEN`; those that may write may
+also read. Requests carry one as `Authorization: Bearer TOKEN`.")]
 pub struct Args {
     /// The folder of the collection; made when the first items come, if it is not there
     #[arg(long, value_name = "DIR")]
