@@ -164,7 +164,7 @@ def indented(text):
     return None
 
 
-def run_page(path, environment, python):
+def run_page(path, environment, python, show):
     """How many blocks of a page ran, how many outputs were compared, and what was wrong."""
     name = str(path.relative_to(DOCS))
     text = path.read_text(encoding="utf-8")
@@ -191,6 +191,8 @@ def run_page(path, environment, python):
             out = file.with_name(file.name + ".out")
             actual = out.read_text(encoding="utf-8", errors="replace") if out.exists() else ""
             ran += 1
+            if show:
+                print(f"---- docs/{name}:{block.line}\n{actual}", end="", flush=True)
             if problem is None and block.output is not None:
                 compared += 1
                 if not prints(block.output, actual):
@@ -213,6 +215,7 @@ def main():
     parser.add_argument("pages", nargs="*", help="pages, such as tutorial.md, docs/from/faiss.md or methods; all unless given")
     parser.add_argument("--hashbrook", required=True, help="the folder of the command")
     parser.add_argument("--python", required=True, help="the Python to run blocks with")
+    parser.add_argument("--show", action="store_true", help="print what each block prints")
     parser.add_argument("--jobs", type=int, default=2, help="how many pages at a time")
     given = parser.parse_args()
 
@@ -236,7 +239,7 @@ def main():
     blocks = outputs = failed = 0
     begin = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        for name, ran, compared, problem in pool.map(lambda page: run_page(page, environment, given.python), pages):
+        for name, ran, compared, problem in pool.map(lambda page: run_page(page, environment, given.python, given.show), pages):
             blocks += ran
             outputs += compared
             if problem:
