@@ -173,6 +173,9 @@ def run_page(path, environment, python, show):
     ran = compared = 0
     if any(block.language == "rust" for block in blocks) and indented(text):
         return name, ran, compared, f"docs/{name}:{indented(text)}: rustdoc takes what is indented for Rust: write `/// tab | Name` ... `///`"
+    if any(block.language == "rust" for block in blocks) and any(not block.language for block in blocks):
+        line = next(block.line for block in blocks if not block.language)
+        return name, ran, compared, f"docs/{name}:{line}: rustdoc takes a block without a language for Rust: call it `text`"
     if any(block.language in ("bash", "shell", "python3") for block in blocks):
         return name, ran, compared, f"docs/{name}: blocks that run are `sh` or `python`"
     blocks = [block for block in blocks if block.language in ("sh", "python")]
