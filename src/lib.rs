@@ -268,9 +268,20 @@
 //!
 //! [`brook`]: learners::brook
 
+/// The examples of the texts that are not part of this documentation.
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct ReadmeExamples;
+mod texts {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+    #[doc = include_str!("../docs/install.md")]
+    struct Install;
+    #[doc = include_str!("../docs/ranking-again.md")]
+    struct RankingAgain;
+    #[doc = include_str!("../docs/streaming.md")]
+    struct Streaming;
+    #[doc = include_str!("../docs/tutorial.md")]
+    struct Tutorial;
+}
 
 mod background;
 mod batch;

@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE:COLUMN", requires = "data")]
     payloads: Option<String>,
 
-    /// Items in JSON, {\"items\": [{\"id\": 7, \"vector\": [...], \"labels\": [...], \"payload\": ...}]}, in
+    /// Items in JSON, {"items": [{"id": 7, "vector": [...], "labels": [...], "payload": ...}]}, in
     /// place of --data; - is the standard input
     #[arg(long, value_name = "FILE.json", conflicts_with = "data")]
     items: Option<String>,

@@ -1,0 +1,154 @@
+"""Checks that links lead somewhere: those of HTML pages in the folders that are given, and those of the project's texts in Markdown.
+
+    python docs/check_links.py target/guide [target/doc]
+
+A relative link has its file, and its anchor if it names one: an id in HTML, a heading in Markdown, as GitHub names it.
+Of links to other machines only the form is looked at. Prints how many were checked, or each that is wrong, and then fails."""
+
+import html.parser
+import pathlib
+import re
+import sys
+import urllib.parse
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})")
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.links, self.ids = [], set()
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.ids.add(attributes.get("id"))
+        if tag == "a":
+            self.ids.add(attributes.get("name"))
+        link = attributes.get("href", attributes.get("src"))
+        if link is not None and tag in ("a", "area", "img", "link", "script", "iframe", "source"):
+            self.links.append((self.getpos()[0], link))
+
+
+def text_outside_of_code(text):
+    """The lines of a text in Markdown with blocks of code left empty, and code within lines taken out."""
+    fence, lines = None, []
+    for line in text.splitlines():
+        mark = FENCE.match(line)
+        if mark and fence is None:
+            fence = mark[1]
+        elif mark and mark[1].startswith(fence) and not line.strip().strip(fence[0]):
+            fence = None
+        elif fence is None:
+            lines.append(line)
+            continue
+        lines.append("")
+    return lines
+
+
+def slug(heading):
+    heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+    heading = re.sub(r"<[^>]*>", "", heading)
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def read(path, known={}):
+    """The links of a file, each with its line, and the anchors that it has."""
+    if path in known:
+        return known[path]
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if path.suffix == ".html":
+        page = Page()
+        page.feed(text)
+        links, anchors = page.links, page.ids
+    else:
+        links, anchors = [], set()
+        for number, line in enumerate(text_outside_of_code(text), 1):
+            heading = re.match(r"^#{1,6}\s+(.*?)\s*#*$", line)
+            if heading:
+                name, count = slug(heading[1]), 0
+                while (name if not count else f"{name}-{count}") in anchors:
+                    count += 1
+                anchors.add(name if not count else f"{name}-{count}")
+            anchors.update(re.findall(r'<a (?:id|name)="([^"]+)"', line))
+            # What is code does not link; the words of a link may be code.
+            bare = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", lambda match: "`" * len(match[0]), line)
+            links += [(number, found) for found in re.findall(r"\]\(<?([^()\s>]+(?:\([^()\s]*\))?)>?(?:\s+\"[^\"]*\")?\)", bare)]
+            links += [(number, found) for found in re.findall(r"^\s{0,3}\[[^\]]+\]:\s+(\S+)\s*(?:\".*\")?$", bare)]
+    known[path] = links, anchors
+    return known[path]
+
+
+def wrong(path, link, top):
+    """What is wrong with a link of a file, or None. `top` is what an absolute path is below."""
+    try:
+        parts = urllib.parse.urlsplit(link)
+    except ValueError:
+        return "is no address"
+    if parts.scheme in ("http", "https"):
+        return None if re.fullmatch(r"[\w.-]+\.\w+(:\d+)?|localhost(:\d+)?|127\.0\.0\.1(:\d+)?", parts.netloc) else "is no address"
+    if parts.scheme in ("mailto", "data", "javascript"):
+        return None
+    if parts.scheme or parts.netloc:
+        return "is of a kind that is not known"
+    target = urllib.parse.unquote(parts.path)
+    if not target:
+        file = path
+    elif target.startswith("/"):
+        file = top / target.lstrip("/")
+    else:
+        file = path.parent / target
+    if not file.exists():
+        return "leads to no file"
+    file = file.resolve()
+    if file.is_dir():
+        if path.suffix == ".html":
+            file = file / "index.html"
+            if not file.exists():
+                return "leads to a folder without a page"
+        elif parts.fragment:
+            return "has an anchor in a folder"
+        else:
+            return None
+    anchor = parts.fragment
+    if not anchor or file.suffix not in (".html", ".md"):
+        return None
+    # rustdoc's pages of source mark lines by themselves.
+    if file.suffix == ".html" and re.fullmatch(r"\d+(-\d+)?", anchor):
+        return None
+    # rustdoc's ids are as links have them, others may be written otherwise there.
+    if not {anchor, urllib.parse.unquote(anchor)} & read(file)[1]:
+        return "leads to no such place in its file"
+    return None
+
+
+def main():
+    files = []
+    for folder in map(pathlib.Path, sys.argv[1:]):
+        if not folder.is_dir():
+            sys.exit(f"there is no folder {folder}")
+        # Not the page that is shown for what is not found, which is made for one address, and those of rustdoc's own settings.
+        own = {folder / name for name in ("404.html", "help.html", "settings.html")}
+        files += [(path.resolve(), folder.resolve()) for path in sorted(folder.rglob("*.html")) if path not in own]
+    texts = sorted(ROOT.glob("*.md"))
+    for folder in ("docs", "python", "bench"):
+        texts += sorted((ROOT / folder).rglob("*.md"))
+    for path in texts:
+        inside = path.relative_to(ROOT).parts
+        if not any(part.startswith(".") or part in ("target", "node_modules", "work") for part in inside):
+            files.append((path, ROOT))
+    checked, bad = 0, []
+    for path, top in files:
+        for line, link in read(path)[0]:
+            checked += 1
+            problem = wrong(path, link, top)
+            if problem:
+                shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+                bad.append(f"{shown}:{line}: {link} {problem}")
+    print("\n".join(bad), end="\n" if bad else "")
+    print(f"{checked:,} links of {len(files):,} files checked, {len(bad)} of them wrong")
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()
