@@ -293,8 +293,8 @@ pub enum Error {
 
     /// An index was asked for vectors, and keeps none.
     #[error(
-        "the index keeps no vectors {wanted}; build it anew with them (Index::with_vectors, \
-         IndexBuilder::with_vectors, index build --vectors f16)"
+        "the index keeps no vectors {wanted}; build it anew with them (Index::with_vectors, in Python \
+         Index(h, vectors=\"f16\"), by the command index build --vectors f16)"
     )]
     VectorsNotKept {
         /// What they are wanted for.
