@@ -45,3 +45,17 @@ def test_near_duplicate_photos(run, tmp_path):
 
     empty = run("near_duplicate_photos.py", tmp_path / "nothing")
     assert empty.returncode == 2 and "found 0 pictures" in empty.stderr
+
+
+def test_new_classes(run, tmp_path):
+    lines = printed(run("new_classes.py", "--first", "300", "--batch", "400", "--bits", "32")).splitlines()[3:]
+    table = [[float(cell.rstrip("%")) for cell in line.split()] for line in lines]
+    assert [line[0] for line in table] == [300, 700, 1100, 1497]
+    first, last = table[0], table[-1]
+    assert first[1] > 95 and first[2] == 0, "only 0 to 4 are there"
+    assert last[1] > 95 and last[2] > 90, "new classes are found, and the old ones still are"
+    assert last[4] < last[2] - 20, "and they are not without learning on"
+    assert "</svg>" in (tmp_path / "new-classes.svg").read_text()
+
+    wrong = run("new_classes.py", "--first", "5000")
+    assert wrong.returncode == 2 and "--first takes 100 to" in wrong.stderr
