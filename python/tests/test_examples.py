@@ -59,3 +59,20 @@ def test_new_classes(run, tmp_path):
 
     wrong = run("new_classes.py", "--first", "5000")
     assert wrong.returncode == 2 and "--first takes 100 to" in wrong.stderr
+
+
+def test_texts(run, tmp_path):
+    asked, *hits, counted, by_codes, by_cosine = printed(run("texts.py", "-k", "4", "--bits", "32")).splitlines()
+    assert asked == "grow a forest of decision trees:" and len(hits) == 4
+    assert "  [sklearn.ensemble]" in hits[0], hits
+    assert int(counted.split()[0]) > 1000
+    codes, cosine = (float(re.match(r"  mAP (\S+) by", line).group(1)) for line in (by_codes, by_cosine))
+    assert codes > 0.85 and codes > cosine + 0.2
+
+    wrong = run("texts.py", "xyzzy")
+    assert wrong.returncode == 2 and "no text has a word of 'xyzzy'" in wrong.stderr
+
+
+def test_every_example_is_tested():
+    tests = Path(__file__).read_text()
+    assert [path.name for path in EXAMPLES.glob("*.py") if f'run("{path.name}"' not in tests] == []
