@@ -94,12 +94,6 @@ def test_progress_bars(digits, capfd):
         assert what in told, told
 
 
-@pytest.mark.parametrize("example", sorted(path.name for path in (HERE / "examples").glob("*.py")))
-def test_examples_run(example):
-    run = subprocess.run([sys.executable, HERE / "examples" / example], capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-
-
 @pytest.mark.parametrize("readme", ["README.md", "../README.md"])
 def test_what_readmes_print_works(readme, tmp_path):
     text = (HERE / readme).read_text()
