@@ -244,10 +244,10 @@ class Client(Collection):
         """The function that made the codes in use."""
         return HashFunction.from_bytes(self._file("/model"))
 
-    def snapshot(self, name: str) -> None:
+    def snapshot(self, name: str, *, compact: bool = False) -> None:
         """Copies the whole collection to a new folder of this name, below that of the service's ``--snapshots``, for as long
-        as that takes."""
-        self._ask("POST", "/snapshot", {"name": name}, timeout=None)
+        as that takes. ``compact`` leaves out what was replaced or removed, which takes room in the collection itself."""
+        self._ask("POST", "/snapshot", {"name": name, "compact": compact}, timeout=None)
 
     def __len__(self) -> int:
         return int(self.stats()["items"])

@@ -214,9 +214,10 @@ class Store(Collection):
         """The function that made the codes in use."""
         return HashFunction._of(self._native.hash_function())
 
-    def snapshot(self, to: Path) -> None:
-        """Copies the whole store, as it is at one moment, to a folder that is not there yet; it can be opened there."""
-        self._native.snapshot(path(to))
+    def snapshot(self, to: Path, *, compact: bool = False) -> None:
+        """Copies the whole store, as it is at one moment, to a folder that is not there yet; it can be opened there.
+        ``compact`` leaves out what was replaced or removed, which takes room in the store itself (``stats()["dead_bytes"]``)."""
+        self._native.snapshot(path(to), compact)
 
     def verify(self) -> None:
         """Reads everything that is stored and compares it with its checksums, and codes with items."""

@@ -195,10 +195,11 @@ def test_items_as_they_are_kept(tmp_path, digits):
         assert store.description["ids"] == "numbers" and stats["learning"]["problem"] is None
 
 
-def test_copies(tmp_path, filled, digits):
+@pytest.mark.parametrize("compact", [False, True])
+def test_copies(tmp_path, filled, digits, compact):
     X, _ = digits
     position = filled.remove([77777]).position
-    filled.snapshot(tmp_path / "copy")
+    filled.snapshot(tmp_path / "copy", compact=compact)
     with Store.open(tmp_path / "copy", renewal="never") as copy:
         # It learns on from the model that was last written down.
         copy.wait_learned(position)

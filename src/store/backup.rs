@@ -11,14 +11,21 @@ use crate::{Error, Features, IdNames, Model, Result};
 
 /// Copies a store, as it is acknowledged up to now, to a folder that is not there yet.
 pub(super) fn copy(shared: &Shared, to: &Path) -> Result<()> {
+    into_new(to, |made| {
+        // No file is removed that is still to be copied, and there is one copy at a time.
+        let current = lock(&shared.current);
+        let end = lock(&shared.progress).end;
+        fill(shared, &current, end, made)
+    })
+}
+
+/// Makes a folder that is not there yet: whole, or not at all.
+pub(super) fn into_new(to: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if to.exists() {
         return Err(Error::NotEmpty(to.to_path_buf()));
     }
     let parent =
         to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // No file is removed that is still to be copied, and there is one copy at a time.
-    let current = lock(&shared.current);
-    let end = lock(&shared.progress).end;
     let name = to.file_name().unwrap_or_default().to_string_lossy();
     let made = parent.join(format!(".{name}.hashbrook.part"));
     if made.exists() {
@@ -26,8 +33,7 @@ pub(super) fn copy(shared: &Shared, to: &Path) -> Result<()> {
         fs::remove_dir_all(&made).map_err(Error::io(&made))?;
     }
     fs::create_dir(&made).map_err(Error::io(&made))?;
-    let filled = fill(shared, &current, end, &made);
-    if let Err(error) = filled.and_then(|()| fs::rename(&made, to).map_err(Error::io(to))) {
+    if let Err(error) = fill(&made).and_then(|()| fs::rename(&made, to).map_err(Error::io(to))) {
         let _ = fs::remove_dir_all(&made);
         return Err(error);
     }

@@ -7,6 +7,7 @@
 
 mod answer;
 mod backup;
+mod compacted;
 mod current;
 mod description;
 mod gain;
@@ -321,6 +322,15 @@ impl Store {
     /// When the folder is there or cannot be written; nothing is left of it then.
     pub fn snapshot(&self, to: impl AsRef<Path>) -> Result<()> {
         backup::copy(&self.shared, to.as_ref())
+    }
+
+    /// The same without items that were replaced or removed, which take room for as long as a store is
+    /// ([`Stats::dead_bytes`]). What is learned stays learned, and what is still to be learned or taken back is in the copy.
+    ///
+    /// # Errors
+    /// As for [`Store::snapshot`].
+    pub fn compact_to(&self, to: impl AsRef<Path>) -> Result<()> {
+        backup::into_new(to.as_ref(), |made| compacted::fill(&self.shared, made))
     }
 
     /// Reads everything that is stored and compares it with its checksums, and codes with items.

@@ -41,7 +41,7 @@ fn build(
 ) -> Result<()> {
     let (path, name) = shared.new_file("index");
     let version = begun.version + u64::from(function.is_some());
-    write(shared, function, begun, &path)?;
+    write(shared, function, begun, &path, &|place| place)?;
     shared.change_current(|current| {
         current.index = name;
         (current.version, current.index_position, current.rows) =
@@ -59,12 +59,14 @@ fn build(
     ask(jobs, shared, |reply| Job::Swap(Swap { index, version }, reply))
 }
 
-/// Writes the file of an index of all items that are there at a moment.
-fn write(
+/// Writes the file of an index of all items that are there at a moment; `moved` tells where those stand that stood
+/// somewhere.
+pub(super) fn write(
     shared: &Shared,
     function: Option<HashFunction>,
     moment: &Moment,
     path: &Path,
+    moved: &dyn Fn(u64) -> u64,
 ) -> Result<()> {
     let renewed = function.is_some();
     let function = match function {
@@ -87,7 +89,8 @@ fn write(
     let mut pace = Pace::new(shared.settings.renewal_share);
     let mut finish = |part: &mut Part| -> Result<()> {
         let codes = part.codes(shared, &function, renewed)?;
-        builder.add_places(&part.ids, &codes, part.labels.view(), &part.places)?;
+        let places: Vec<u64> = part.places.iter().map(|&place| moved(place)).collect();
+        builder.add_places(&part.ids, &codes, part.labels.view(), &places)?;
         done += part.ids.len();
         *part = Part::default();
         if renewed {

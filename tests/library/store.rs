@@ -414,3 +414,86 @@ fn a_copy_is_a_store() {
         std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "{left:?}");
 }
+
+/// Everything that can be read of a store.
+fn all_of(store: &Store) -> Vec<String> {
+    let reader = store.reader();
+    let ids = reader.index().ids().unwrap();
+    let items = ids.iter().map(|&id| {
+        let item = reader.get(&ItemId::Number(id)).unwrap().unwrap();
+        format!("{item:?}")
+    });
+    items.collect()
+}
+
+#[test]
+fn a_compact_copy_has_all_that_is_there_and_learns_on_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let digits = digits();
+    for (method, learns) in [("brook", true), ("brook", false), ("bsodh", true), ("itq", true)] {
+        let at = |name: &str| folder.path().join(format!("{name}-{method}-{learns}"));
+        let mut settings = when_told();
+        settings.learn = learns;
+        let store = Store::create(at("one"), &description(method, 16), settings.clone()).unwrap();
+        put_rows(&store, &digits, 0..180);
+        put_rows(&store, &digits, 20..90);
+        store.remove(&numbers(0..10)).unwrap();
+        let position = put_rows(&store, &digits, 180..205);
+        if learns {
+            store.wait_learned(position).unwrap();
+        }
+        // What a copy may find not learned yet.
+        store.remove(&numbers(10..15)).unwrap();
+        store.label(&numbers([100]), &[vec!["eleven".to_owned()]]).unwrap();
+        store.compact_to(at("copy")).unwrap();
+        assert!(store.compact_to(at("copy")).is_err(), "it is there");
+
+        let (before, items) = (store.stats(), all_of(&store));
+        drop(store);
+        let [store, copy] = ["one", "copy"].map(|name| Store::open(at(name), when_told()).unwrap());
+        copy.verify().unwrap();
+        assert_eq!(all_of(&copy), items, "{method}");
+        let after = copy.stats();
+        assert_eq!((after.items, after.version), (before.items, before.version));
+        if learns {
+            assert!(after.dead_bytes * 2 < before.dead_bytes, "{after:?} {before:?}");
+        }
+        // What comes later is learned, and what goes is unlearned, as it would have been.
+        let models = [store, copy].map(|store| {
+            store.remove(&numbers(30..40)).unwrap();
+            let position = put_rows(&store, &digits, 200..300);
+            store.wait_learned(position).unwrap();
+            store.renew().unwrap();
+            store.verify().unwrap();
+            (store.model().unwrap().fingerprint(), all_of(&store))
+        });
+        assert_eq!(models[0], models[1], "{method}");
+    }
+}
+
+#[test]
+fn a_compact_copy_keeps_ids_that_are_texts() {
+    let folder = tempfile::tempdir().unwrap();
+    let digits = digits();
+    let mut description = description("brook", 16);
+    description.ids = IdKind::Texts;
+    let store = Store::create(folder.path().join("one"), &description, when_told()).unwrap();
+    let ids: Vec<ItemId> = (0..120).map(|id| ItemId::Text(format!("digit {id}"))).collect();
+    let put = |store: &Store, rows: std::ops::Range<usize>| {
+        let features =
+            Features::new(&digits.features[rows.start * DIM..rows.end * DIM], DIM).unwrap();
+        store.put(Put::new(&ids[rows], features).unwrap()).unwrap();
+    };
+    put(&store, 0..100);
+    store.remove(&ids[..50]).unwrap();
+    store.compact_to(folder.path().join("copy")).unwrap();
+    let copy = Store::open(folder.path().join("copy"), when_told()).unwrap();
+    assert_eq!(copy.stats().items, 50);
+    assert_eq!(copy.get(&ids[3]).unwrap(), None);
+    put(&copy, 40..120);
+    for (row, id) in ids.iter().enumerate().skip(40) {
+        let item = copy.get(id).unwrap().unwrap();
+        assert_eq!(item.vector, digits.features[row * DIM..(row + 1) * DIM]);
+    }
+    copy.verify().unwrap();
+}

@@ -311,8 +311,8 @@ impl Store {
         function.map(HashFunction).ok_or_else(|| exception(hashbrook::Error::NoFunction))
     }
 
-    fn snapshot(&self, py: Python<'_>, to: PathBuf) -> PyResult<()> {
-        self.wait(py, move |store| store.snapshot(to))
+    fn snapshot(&self, py: Python<'_>, to: PathBuf, compact: bool) -> PyResult<()> {
+        self.wait(py, move |store| if compact { store.compact_to(to) } else { store.snapshot(to) })
     }
 
     fn verify(&self, py: Python<'_>) -> PyResult<()> {

@@ -202,11 +202,16 @@ impl Renew {
 pub struct Snapshot {
     /// The name of the folder
     name: String,
+
+    /// Leave out what was replaced or removed, which takes room in the collection itself
+    #[arg(long)]
+    compact: bool,
 }
 
 impl Snapshot {
     pub fn run(&self, service: &Service, json: bool) -> Result<()> {
-        let done = service.post("/snapshot", &json!({"name": self.name}))?;
+        let done =
+            service.post("/snapshot", &json!({"name": self.name, "compact": self.compact}))?;
         print(json, &done, || format!("the snapshot {} is there", self.name))
     }
 }

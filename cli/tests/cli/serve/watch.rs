@@ -123,6 +123,40 @@ fn snapshots_go_below_their_folder_and_nowhere_else() {
 }
 
 #[test]
+fn a_compact_snapshot_takes_less_room() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, "--bits 32 --set lift=none --warmup 20 --snapshots copies")
+        .with_items(60);
+    (0..3).for_each(|_| {
+        drop(
+            server
+                .post(
+                    "/items",
+                    json!({"items": (0..60).map(|id| {
+        json!({"id": id, "vector": [id, 1, 2, 3], "labels": ["plus"]})
+    }).collect::<Vec<_>>()}),
+                )
+                .ok(),
+        )
+    });
+    server.wait_learned();
+    assert!(server.get("/stats").ok()["dead_bytes"].as_u64().unwrap() > 0);
+    folder.run(&format!("client {} snapshot whole", server.url())).ok();
+    folder.run(&format!("client {} snapshot compact --compact", server.url())).ok();
+    let journal = |name: &str| {
+        let path = folder.file(&format!("copies/{name}/journal/00000000.journal"));
+        std::fs::metadata(path).unwrap().len()
+    };
+    assert!(journal("compact") * 2 < journal("whole"));
+    server.stop();
+    std::fs::remove_dir_all(folder.file("data")).unwrap();
+    std::fs::rename(folder.file("copies/compact"), folder.file("data")).unwrap();
+    let server = Server::start(&folder, "");
+    let stats = server.get("/stats").ok();
+    assert_eq!((&stats["items"], &stats["dead_bytes"]), (&json!(60), &json!(0)));
+}
+
+#[test]
 fn the_page_and_the_description_are_served() {
     let folder = Folder::new();
     let server = Server::small(&folder);

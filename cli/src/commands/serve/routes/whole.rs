@@ -35,6 +35,9 @@ pub async fn renew(
 #[serde(deny_unknown_fields)]
 struct Named {
     name: String,
+    /// Without what was replaced or removed.
+    #[serde(default)]
+    compact: bool,
 }
 
 pub async fn snapshot(
@@ -43,7 +46,7 @@ pub async fn snapshot(
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = body::read_json(&app, &headers, body).await?;
-    let Named { name } = parse(&bytes)?;
+    let Named { name, compact } = parse(&bytes)?;
     let to = snapshot_folder(&app, &name)?;
     one_at_a_time(&app, move |store| {
         if let Some(folder) = to.parent() {
@@ -53,7 +56,7 @@ pub async fn snapshot(
         if to.symlink_metadata().is_ok() {
             return Err(Problem::conflict(format!("there is a snapshot {name:?} already")));
         }
-        store.snapshot(&to)?;
+        if compact { store.compact_to(&to) } else { store.snapshot(&to) }?;
         Ok(json!({"name": name}))
     })
     .await
