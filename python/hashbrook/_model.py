@@ -136,7 +136,7 @@ class Model:
 
         A batch that fails leaves the model as it was, and so does one that Ctrl-C stops; with ``batch``, those
         before it stay learned, and :attr:`seen` says how many rows that is. (Ctrl-C waits for the end of a
-        batch with methods for which it matters how a stream is cut: all but brook.) ``progress`` shows a
+        batch with methods other than brook.) ``progress`` shows a
         bar (tqdm).
         """
         X, given = features(X), labels(y)

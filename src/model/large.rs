@@ -12,9 +12,8 @@ impl Model {
     /// `go_on` is asked from time to time, with the number of rows that are learned, and when it answers
     /// `false` the model is as it was, and `None` comes back.
     ///
-    /// What is learned is the same as by [`learn`](Model::learn), to the last bit. Methods for which it matters
-    /// how a stream is cut into batches, which are all but [brook](crate::learners::brook), learn a batch in one
-    /// piece: they are asked once, before. To go back, a copy of the model is kept meanwhile.
+    /// What is learned is the same as by [`learn`](Model::learn), to the last bit. [brook](crate::learners::brook)
+    /// is taught piece by piece; other methods learn a batch in one piece: they are asked once, before. To go back, a copy of the model is kept meanwhile.
     ///
     /// ```
     /// use hashbrook::dataset::{Digits, digits};
