@@ -250,11 +250,63 @@ fn threads_do_not_change_the_result() {
     );
 }
 
+/// Lines of the texts are broken where they were written: a terminal of 100 columns would leave single words else.
+#[test]
+fn help_fits_a_line() {
+    let folder = Folder::new();
+    for command in ["", "learn", "search", "eval", "serve", "reproduce", "index build", "compare"] {
+        let help = folder.run(&format!("{command} --help")).ok().out;
+        let lines: Vec<&str> = help.lines().collect();
+        for pair in lines.windows(2) {
+            let alone = !pair[1].is_empty() && pair[1].len() < 8 && !pair[1].starts_with(' ');
+            assert!(!(pair[0].len() > 85 && alone), "{command}: {pair:?}");
+        }
+    }
+}
+
+#[test]
+fn methods_and_their_parameters_are_listed() {
+    let folder = Folder::new();
+    let all = folder.run("methods").ok().out;
+    for part in ["brook learns labelled rows", "itq learns rows without labels", "  ridge=0.6"] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    let one = &folder.run("methods bsodh --json").ok().json()[0][0];
+    assert_eq!((&one["method"], &one["parameters"]["ridge"]), (&"bsodh".into(), &0.6.into()));
+    assert_eq!(one["parameters"].get("method"), None);
+    folder.run("methods bsod").fails_with(&["bsod", "bsodh"]);
+}
+
+#[test]
+fn manual_pages_are_written() {
+    let folder = Folder::new();
+    folder.run("man pages/man1").ok();
+    for (name, part) in
+        [("hashbrook", "dedup"), ("hashbrook-learn", "warmup"), ("hashbrook-client-put", "items")]
+    {
+        let page = std::fs::read_to_string(folder.file(&format!("pages/man1/{name}.1"))).unwrap();
+        assert!(page.starts_with(".ie") && page.contains(part), "{name}: {page}");
+    }
+    folder.write("file", "");
+    folder.run("man file").fails_with(&["manual pages", "file"]);
+}
+
 #[test]
 fn help_has_examples_and_shells_have_completions() {
     let folder = Folder::new();
     assert!(folder.run("--help").ok().out.contains("Exit status: 0 done; 1 failed"));
-    for command in ["split", "learn", "encode", "eval", "export", "info", "size", "completions"] {
+    for command in [
+        "split",
+        "learn",
+        "encode",
+        "eval",
+        "export",
+        "info",
+        "size",
+        "completions",
+        "methods",
+        "man",
+    ] {
         let help = folder.run(&format!("{command} --help")).ok().out;
         assert!(help.contains("Example"), "{command}: {help}");
     }
