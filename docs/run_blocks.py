@@ -4,6 +4,7 @@
   folder, which is empty at first, and blocks of both kinds run in the order in which they stand.
 * A `text` block directly after one of these is what it prints, to standard output and error together. A line `...` stands for
   any lines, `...` within a line for any characters.
+* `$HASHBROOK_SOURCE` is the folder of the repository.
 * A page that imports what the environment does not have (another search engine, say) is left out from there on, and named.
 * Blocks in tabs count like others. `rust` blocks are tested by `cargo test --doc`, which has the pages included. rustdoc takes
   what is indented for Rust, so on a page with `rust` blocks no tab or note may be written by indentation."""
@@ -241,6 +242,7 @@ def main():
 
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("HASHBROOK", "PYTHON"))}
     environment |= {"LC_ALL": "C.UTF-8", "TERM": "dumb", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
+    environment["HASHBROOK_SOURCE"] = str(pathlib.Path(__file__).resolve().parent.parent)
     folders = [str(pathlib.Path(given.hashbrook).resolve()), str(pathlib.Path(given.python).absolute().parent)]
     environment["PATH"] = os.pathsep.join([*folders, environment.get("PATH", "")])
     blocks = outputs = failed = 0

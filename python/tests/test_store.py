@@ -320,11 +320,13 @@ def test_ctrl_c_ends_the_waiting(tmp_path):
     script = f"""
 import numpy as np
 from hashbrook import Store
-store = Store.create({str(tmp_path / "s")!r}, dim=64, warmup=10, renewal="never")
-done = store.put(range(10), np.eye(10, 64, dtype=np.float32), range(10))
+store = Store.create({str(tmp_path / "s")!r}, dim=64, renewal="never")
+# So much that learning it takes seconds.
+X = np.random.default_rng(1).normal(size=(50_000, 64)).astype(np.float32)
+done = store.put(range(50_000), X, np.arange(50_000) % 10)
 print("waits", flush=True)
 try:
-    store.wait_learned(2**63)
+    store.wait_learned(done.position)
 except KeyboardInterrupt:
     print("interrupted", len(store), flush=True)
 import os
@@ -334,4 +336,4 @@ os._exit(0)
     assert process.stdout.readline() == "waits\n"
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=30)[0] == "interrupted 10\n"
+    assert process.communicate(timeout=30)[0] == "interrupted 50000\n"

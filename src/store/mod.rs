@@ -262,7 +262,8 @@ impl Store {
 
 /// Learning, and what follows from it.
 impl Store {
-    /// Waits until all that was acknowledged up to a position is learned, or cannot be.
+    /// Waits until all that was acknowledged up to a position is learned, or cannot be. A position that the store has not
+    /// come to, as one of another store may be, stands for all that was acknowledged so far.
     ///
     /// # Errors
     /// When learning has come to a standstill, or is turned off.
@@ -272,6 +273,7 @@ impl Store {
         if !self.shared.settings.learn {
             return stopped("it was opened not to learn".to_owned());
         }
+        let position = position.min(lock(&self.shared.progress).end);
         let waits = |progress: &mut shared::Progress| {
             progress.learned < position && progress.problem.is_none() && !progress.stop
         };
