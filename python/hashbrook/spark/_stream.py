@@ -39,7 +39,8 @@ def learn_stream(
     ``trigger`` says when batches are taken: ``{"processingTime": "10 seconds"}``, ``{"availableNow": True}``.
 
     Whatever is killed, and whenever: after a new start with the same paths, every row has been learned once, and is
-    once among the codes. A batch that comes again changes nothing: its model is there, and so are its codes.
+    once among the codes. A batch that comes again changes nothing: its model is there, and so are its codes. Spark may
+    cut the stream otherwise after a new start (two files in one batch); the function does not depend on that, once warm.
     A model that is in ``model_path`` already, from another stream, is learned on. One query at a time may use a
     ``model_path``.
     """

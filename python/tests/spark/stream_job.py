@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 import hashbrook.spark as hs
 
-folder, files = sys.argv[1:]
+folder, files, warmup = sys.argv[1:]
 spark = (
     SparkSession.builder.master("local[2]")
     .config("spark.ui.enabled", "false")
@@ -21,7 +21,7 @@ schema = "id long, vector array<float>, label string"
 stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(files)
 query = hs.learn_stream(
     stream, f"{folder}/model", checkpoint=f"{folder}/checkpoint", out=f"{folder}/codes",
-    trigger={"availableNow": True}, bits=32, warmup=250, anchors=40,
+    trigger={"availableNow": True}, bits=32, warmup=int(warmup), anchors=40,
 )
 print("started", flush=True)
 query.awaitTermination()
