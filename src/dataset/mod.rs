@@ -86,7 +86,7 @@ mod texts;
 mod vecs;
 
 #[cfg(feature = "arrow")]
-pub use arrow::CodesWriter;
+pub use arrow::{ArrowTable, CodesWriter};
 pub use data::Data;
 pub use digits::{Digits, digits};
 pub use labels::{

@@ -90,8 +90,13 @@ fn column_codes(mut packed: Packed, bits: Option<usize>) -> Result<Codes> {
 /// # Errors
 /// When the file cannot be read, or holds something else.
 pub fn read_ids(spec: &str) -> Result<Vec<u64>> {
+    ids_of(open(spec, Purpose::Ids)?)
+}
+
+/// The ids in what a file holds.
+pub(super) fn ids_of(content: Content) -> Result<Vec<u64>> {
     let mut ids = Vec::new();
-    append_ids(spec, &mut ids, usize::MAX)?;
+    append_ids(content, &mut ids, usize::MAX)?;
     Ok(ids)
 }
 
@@ -103,7 +108,7 @@ pub fn read_ids(spec: &str) -> Result<Vec<u64>> {
 pub fn read_ids_for<S: AsRef<str>>(specs: &[S], items: usize) -> Result<Vec<u64>> {
     let mut ids = Vec::new();
     for spec in specs {
-        append_ids(spec.as_ref(), &mut ids, items)?;
+        append_ids(open(spec.as_ref(), Purpose::Ids)?, &mut ids, items)?;
     }
     match ids.len() == items {
         true => Ok(ids),
@@ -111,8 +116,8 @@ pub fn read_ids_for<S: AsRef<str>>(specs: &[S], items: usize) -> Result<Vec<u64>
     }
 }
 
-/// Appends the ids in a file, up to so many in all.
-fn append_ids(spec: &str, ids: &mut Vec<u64>, most: usize) -> Result<()> {
+/// Appends the ids in what a file holds, up to so many in all.
+fn append_ids(content: Content, ids: &mut Vec<u64>, most: usize) -> Result<()> {
     let before = ids.len();
     let wrong = |path: &Path, row: usize, found: &dyn std::fmt::Display| {
         let problem = format!(
@@ -127,7 +132,6 @@ fn append_ids(spec: &str, ids: &mut Vec<u64>, most: usize) -> Result<()> {
             Err(Error::malformed(path, problem + "; there must be one per item"))
         }
     };
-    let content = open(spec, Purpose::Ids)?;
     let path = content.path().to_path_buf();
     match content {
         Content::Array(mut array) => {
@@ -196,14 +200,14 @@ fn append_ids(spec: &str, ids: &mut Vec<u64>, most: usize) -> Result<()> {
 pub fn read_id_texts<S: AsRef<str>>(specs: &[S]) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     for spec in specs {
-        append_id_texts(spec.as_ref(), &mut texts)?;
+        append_id_texts(open(spec.as_ref(), Purpose::Ids)?, &mut texts)?;
     }
     Ok(texts)
 }
 
-fn append_id_texts(spec: &str, texts: &mut Vec<String>) -> Result<()> {
+/// Appends the ids in what a file holds, as texts.
+pub(super) fn append_id_texts(content: Content, texts: &mut Vec<String>) -> Result<()> {
     let before = texts.len();
-    let content = open(spec, Purpose::Ids)?;
     let path = content.path().to_path_buf();
     let mut push = |text: &str| {
         if text.is_empty() {
@@ -214,7 +218,7 @@ fn append_id_texts(spec: &str, texts: &mut Vec<String>) -> Result<()> {
         Ok(())
     };
     match content {
-        Content::Array(_) => read_ids(spec)?.iter().try_for_each(|id| push(&id.to_string())),
+        array @ Content::Array(_) => ids_of(array)?.iter().try_for_each(|id| push(&id.to_string())),
         Content::Texts(mut texts) => texts.for_each(&mut push),
         #[cfg(feature = "arrow")]
         Content::Columns(table) => table.for_each_id(push),

@@ -1,6 +1,5 @@
 //! What tables have for items besides vectors, ids and labels.
 
-#[cfg(feature = "arrow")]
 use super::content::Content;
 use super::open::open;
 use super::purpose::Purpose;
@@ -24,7 +23,11 @@ pub fn table_columns(spec: &str) -> Result<Option<Vec<(String, String)>>> {
 /// # Errors
 /// When the file cannot be read, or the column holds something else.
 pub fn read_payloads(spec: &str) -> Result<Vec<Vec<u8>>> {
-    let content = open(spec, Purpose::Ids)?;
+    payloads_of(open(spec, Purpose::Ids)?)
+}
+
+/// The payloads in what a file holds.
+pub(super) fn payloads_of(content: Content) -> Result<Vec<Vec<u8>>> {
     match content {
         #[cfg(feature = "arrow")]
         Content::Columns(table) => {

@@ -67,8 +67,18 @@ impl Reader {
     /// # Errors
     /// As for [`open`](Reader::open), when there are no files, or when their dimensions differ.
     pub fn open_all<S: AsRef<str>>(specs: &[S]) -> Result<Reader> {
-        let sources = specs.iter().map(|spec| open_source(spec.as_ref()));
+        let sources = specs.iter().map(|spec| source(open(spec.as_ref(), Purpose::Features)?));
         let sources = sources.collect::<Result<VecDeque<_>>>()?;
+        Reader::of(specs.iter().map(|spec| spec.as_ref().to_owned()).collect(), sources)
+    }
+
+    /// The rows of what is read already.
+    #[cfg(feature = "arrow")]
+    pub(super) fn of_content(content: Content) -> Result<Reader> {
+        Reader::of(Vec::new(), VecDeque::from([source(content)?]))
+    }
+
+    fn of(specs: Vec<String>, sources: VecDeque<Box<dyn Source>>) -> Result<Reader> {
         let paths: Vec<_> = sources.iter().map(|source| source.path().to_path_buf()).collect();
         let Some(dim) = sources.front().map(|source| source.dim()) else {
             return Err(Error::parameter("files", "at least one", "none"));
@@ -83,7 +93,6 @@ impl Reader {
         }
         let rows = sources.iter().try_fold(0usize, |sum, source| sum.checked_add(source.rows()?));
         let is_u8 = sources.iter().all(|source| source.is_u8());
-        let specs = specs.iter().map(|spec| spec.as_ref().to_owned()).collect();
         let (values, remarks, failed) = (Vec::new(), Vec::new(), false);
         Ok(Reader { specs, dim, rows, is_u8, paths, sources, row: 0, values, remarks, failed })
     }
@@ -215,8 +224,8 @@ fn locate(error: Error, parts: &[Part], paths: &[PathBuf]) -> Error {
     error
 }
 
-fn open_source(spec: &str) -> Result<Box<dyn Source>> {
-    let source: Box<dyn Source> = match open(spec, Purpose::Features)? {
+fn source(content: Content) -> Result<Box<dyn Source>> {
+    let source: Box<dyn Source> = match content {
         Content::Array(array) => Box::new(array),
         Content::Text(input, columns) => Box::new(NumberTable::open(input, columns.as_deref())?),
         #[cfg(feature = "arrow")]

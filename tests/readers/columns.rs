@@ -9,9 +9,14 @@ use arrow_array::builder::{
     StringBuilder,
 };
 use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray, UInt64Array};
-use arrow_ipc::writer::{FileWriter, StreamWriter};
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use hashbrook::Codes;
-use hashbrook::dataset::{CodesWriter, Reader, read_codes, read_ids};
+use hashbrook::LabelNames;
+use hashbrook::dataset::{
+    ArrowTable, CodesWriter, Reader, read_codes, read_id_texts, read_ids, read_labels_for,
+    read_payloads, table_columns,
+};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
@@ -274,6 +279,69 @@ fn files_that_are_cut_off_are_refused_wherever_that_is() {
         refused += usize::from(features(&format!("{cut}:x")).is_err());
     }
     assert!(refused * 64 > whole.len() / 2, "{refused}");
+}
+
+/// What came of reading, and what was wrong, without the name of the file.
+fn told<T: std::fmt::Debug>(read: hashbrook::Result<T>, name: &str) -> Result<String, String> {
+    read.map(|read| format!("{read:?}")).map_err(|error| error.to_string().replace(name, "NAME"))
+}
+
+#[test]
+fn a_stream_in_memory_gives_what_its_file_gives() {
+    let name = fixture("table.arrows");
+    let bytes = std::fs::read(&name).unwrap();
+    let table = ArrowTable::read("the body", std::io::Cursor::new(bytes), 0).unwrap();
+    assert_eq!(table.rows(), 7);
+    assert_eq!(Some(table.columns()), table_columns(&name).unwrap());
+    let (mut same, mut wrong) = (0, 0);
+    for (column, _) in table.columns() {
+        let spec = format!("{name}:{column}");
+        let (mut names, mut others) = (LabelNames::new(), LabelNames::new());
+        let pairs = [
+            (
+                told(table.reader(&column).and_then(|reader| drain(reader, 3)), "the body"),
+                told(Reader::open(&spec).and_then(|reader| drain(reader, 3)), &name),
+            ),
+            (told(table.ids(&column), "the body"), told(read_ids(&spec), &name)),
+            (told(table.id_texts(&column), "the body"), told(read_id_texts(&[&spec]), &name)),
+            (told(table.payloads(&column), "the body"), told(read_payloads(&spec), &name)),
+            (
+                told(table.labels(&column, &mut names), "the body"),
+                told(read_labels_for(&[&spec], &mut others, Some(7)), &name),
+            ),
+        ];
+        for (here, there) in pairs {
+            assert_eq!(here, there, "{column}");
+            same += 1;
+            wrong += usize::from(here.is_err());
+        }
+        assert_eq!(names, others);
+    }
+    assert!(wrong > 10 && same - wrong > 10, "{wrong} of {same}");
+}
+
+#[test]
+fn a_stream_in_memory_unpacks_to_what_it_may() {
+    let packed = |batches: usize| {
+        let column: ArrayRef = Arc::new(Int64Array::from(vec![7; 100_000]));
+        let batch = RecordBatch::try_from_iter([("id", column)]).unwrap();
+        let options = IpcWriteOptions::default();
+        let options = options.try_with_compression(Some(CompressionType::ZSTD)).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer =
+            StreamWriter::try_new_with_options(&mut bytes, &batch.schema(), options).unwrap();
+        (0..batches).for_each(|_| writer.write(&batch).unwrap());
+        writer.finish().unwrap();
+        drop(writer);
+        bytes
+    };
+    let read = |batches, most| ArrowTable::read("a", std::io::Cursor::new(packed(batches)), most);
+    assert!(packed(3).len() < 10_000);
+    assert_eq!(read(3, 2_400_000).unwrap().rows(), 300_000);
+    let error = read(3, 2_399_999).unwrap_err().to_string();
+    assert!(error.contains("unpacks to 800000 bytes; 799999 are taken at most"), "{error}");
+    let other = ArrowTable::read("a", &b"id,vector\n"[..], 100).unwrap_err().to_string();
+    assert!(other.contains("does not begin as an Arrow stream does"), "{other}");
 }
 
 #[test]

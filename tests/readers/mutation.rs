@@ -193,6 +193,38 @@ fn damaged_tables_are_read_or_refused() {
     assert!(largest <= MOST_MEMORY, "{largest} bytes were asked for at once");
 }
 
+/// A stream that came whole takes no more than it may, whatever it says of itself.
+#[cfg(feature = "arrow")]
+#[test]
+fn damaged_streams_in_memory_are_read_or_refused() {
+    use hashbrook::LabelNames;
+    use hashbrook::dataset::ArrowTable;
+
+    const ROUNDS: usize = 2000;
+    const MOST: usize = 1 << 20;
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let content = std::fs::read(crate::support::fixture("table.arrows")).unwrap();
+    let (mut read, mut refused) = (0, 0);
+    for _ in 0..ROUNDS {
+        let mut damaged = content.clone();
+        mutate(&mut damaged, &mut rng);
+        let Ok(table) = ArrowTable::read("stream", std::io::Cursor::new(damaged), MOST) else {
+            refused += 1;
+            continue;
+        };
+        read += 1;
+        for (column, _) in table.columns() {
+            // All of it is read or refused.
+            let _ = table.reader(&column).map(|reader| crate::support::drain(reader, 5));
+            let _ = (table.ids(&column), table.id_texts(&column), table.payloads(&column));
+            let _ = table.labels(&column, &mut LabelNames::new());
+        }
+    }
+    assert!(read > 100 && refused > 100, "{read} were read, {refused} refused");
+    let largest = LARGEST.get();
+    assert!(largest <= 64 << 20, "{largest} bytes were asked for at once");
+}
+
 /// HDF5 files are read by a crate that takes sizes as they are where the bytes could be there.
 #[cfg(feature = "hdf5")]
 #[test]

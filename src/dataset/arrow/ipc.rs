@@ -38,6 +38,38 @@ pub(super) struct Stream {
     schema: SchemaRef,
     rows: Option<usize>,
     dictionaries: HashMap<i64, ArrayRef>,
+    limit: Limit,
+}
+
+/// How many bytes may come of what is packed.
+#[derive(Clone, Copy)]
+pub(super) enum Limit {
+    /// Of each batch.
+    Batch(usize),
+    /// Of all batches to come.
+    All(usize),
+}
+
+impl Limit {
+    /// Of batches that are in memory one at a time.
+    const ONE_AT_A_TIME: Limit = Limit::Batch(1 << 32);
+
+    /// Takes so many bytes of it; fails if there are not so many, or there is no memory for them.
+    fn take(&mut self, bytes: usize) -> std::result::Result<(), ArrowError> {
+        let (Limit::Batch(most) | Limit::All(most)) = *self;
+        if bytes > most {
+            let problem = format!("a batch unpacks to {bytes} bytes; {most} are taken at most");
+            return Err(wrong(problem));
+        }
+        if Vec::<u8>::new().try_reserve_exact(bytes).is_err() {
+            let problem = format!("a batch unpacks to {bytes} bytes, for which there is no memory");
+            return Err(wrong(problem));
+        }
+        if let Limit::All(left) = self {
+            *left -= bytes;
+        }
+        Ok(())
+    }
 }
 
 /// Where messages come from.
@@ -70,7 +102,8 @@ impl Stream {
             try_fb_to_schema(schema)
         })?;
         let (schema, messages) = (Arc::new(schema), Messages::Stream(Box::new(input)));
-        Ok(Stream { path, messages, schema, rows: None, dictionaries: HashMap::new() })
+        let (dictionaries, limit) = (HashMap::new(), Limit::ONE_AT_A_TIME);
+        Ok(Stream { path, messages, schema, rows: None, dictionaries, limit })
     }
 
     fn open_file(input: Input) -> Result<Stream> {
@@ -116,7 +149,8 @@ impl Stream {
         }
         let messages = Messages::File(file, places.into_iter().rev().collect());
         let (schema, rows) = (Arc::new(schema), Some(rows));
-        Ok(Stream { path, messages, schema, rows, dictionaries: HashMap::new() })
+        let (dictionaries, limit) = (HashMap::new(), Limit::ONE_AT_A_TIME);
+        Ok(Stream { path, messages, schema, rows, dictionaries, limit })
     }
 
     pub(super) fn schema(&self) -> SchemaRef {
@@ -125,6 +159,11 @@ impl Stream {
 
     pub(super) fn rows(&self) -> Option<usize> {
         self.rows
+    }
+
+    /// Unpacks no more than so many bytes in all.
+    pub(super) fn limited(self, bytes: usize) -> Stream {
+        Stream { limit: Limit::All(bytes), ..self }
     }
 
     /// The batches of the columns at these places, in order.
@@ -184,7 +223,7 @@ impl Batches for IpcBatches {
             }
             self.ended = true;
             let Some(message) = self.stream.next()? else { return Ok(None) };
-            let Stream { path, schema, dictionaries, .. } = &mut self.stream;
+            let Stream { path, schema, dictionaries, limit, .. } = &mut self.stream;
             let batch = guarded(path, || {
                 let described = described(&message)?;
                 let version = described.version();
@@ -193,7 +232,9 @@ impl Batches for IpcBatches {
                         let Some(batch) = described.header_as_dictionary_batch() else {
                             return Err(wrong("an empty dictionary"));
                         };
-                        batch.data().map_or(Ok(()), |data| check_parts(data, &message.body))?;
+                        batch
+                            .data()
+                            .map_or(Ok(()), |data| check_parts(data, &message.body, limit))?;
                         read_dictionary(&message.body, batch, schema, dictionaries, &version)?;
                         Ok(None)
                     }
@@ -201,7 +242,7 @@ impl Batches for IpcBatches {
                         let Some(batch) = described.header_as_record_batch() else {
                             return Err(wrong("an empty batch"));
                         };
-                        check_parts(batch, &message.body)?;
+                        check_parts(batch, &message.body, limit)?;
                         let columns = Some(self.columns.as_slice());
                         let body = &message.body;
                         read_record_batch(
@@ -231,14 +272,13 @@ fn described(message: &Message) -> std::result::Result<arrow_ipc::Message<'_>, A
         .map_err(|error| wrong(format!("a message is damaged: {error}")))
 }
 
-/// Fails if parts of a batch lie outside of it, or compressed ones claim more bytes than there is memory,
-/// before any of it is taken.
+/// Fails if parts of a batch lie outside of it, or compressed ones claim more bytes than they may, before any of
+/// it is taken.
 fn check_parts(
     batch: arrow_ipc::RecordBatch<'_>,
     body: &[u8],
+    limit: &mut Limit,
 ) -> std::result::Result<(), ArrowError> {
-    /// Bytes of a batch once it is unpacked.
-    const MOST: usize = 1 << 32;
     let mut total = 0usize;
     for buffer in batch.buffers().into_iter().flatten() {
         let start = usize::try_from(buffer.offset()).ok();
@@ -250,12 +290,7 @@ fn check_parts(
         let claim = part.first_chunk::<8>().map_or(0, |bytes| i64::from_le_bytes(*bytes));
         total = total.saturating_add(usize::try_from(claim).unwrap_or(0));
     }
-    if batch.compression().is_some()
-        && (total > MOST || Vec::<u8>::new().try_reserve_exact(total).is_err())
-    {
-        return Err(wrong(format!("a batch claims {total} bytes, for which there is no memory")));
-    }
-    Ok(())
+    if batch.compression().is_some() { limit.take(total) } else { Ok(()) }
 }
 
 /// The next message, with what belongs to it or without; `None` where a stream ends.

@@ -9,6 +9,7 @@ mod carried;
 mod cells;
 mod choice;
 mod codes;
+mod in_memory;
 mod ipc;
 mod numbers;
 mod packed;
@@ -17,6 +18,7 @@ mod payloads;
 mod table;
 
 pub use codes::CodesWriter;
+pub use in_memory::ArrowTable;
 pub(super) use numbers::Numbers;
 pub(super) use packed::Packed;
 pub(super) use table::Table;

@@ -8,6 +8,7 @@ use arrow_schema::SchemaRef;
 use super::super::input::Input;
 use super::super::purpose::Purpose;
 use super::batches::Batches;
+use super::in_memory::InMemory;
 use super::{choice, ipc, parquet};
 use crate::{Error, Result};
 
@@ -15,6 +16,7 @@ use crate::{Error, Result};
 enum File {
     Parquet(parquet::File),
     Ipc(ipc::Stream),
+    InMemory(InMemory),
 }
 
 /// A Parquet or Arrow file, and the columns of it that a user named.
@@ -45,6 +47,18 @@ impl Table {
         Ok(Table { path, name, schema, rows, file: File::Ipc(stream) })
     }
 
+    /// A column of what is read already.
+    pub(super) fn in_memory(
+        path: &Path,
+        name: &str,
+        schema: SchemaRef,
+        batches: InMemory,
+    ) -> Table {
+        let rows = Some(batches.rows());
+        let (path, name) = (path.to_path_buf(), Some(name.to_owned()));
+        Table { path, name, schema, rows, file: File::InMemory(batches) }
+    }
+
     /// The file.
     pub(in crate::dataset) fn path(&self) -> &Path {
         &self.path
@@ -72,6 +86,7 @@ impl Table {
         let batches: Box<dyn Batches> = match self.file {
             File::Parquet(file) => Box::new(file.batches(&read)?),
             File::Ipc(stream) => Box::new(stream.batches(read)),
+            File::InMemory(batches) => Box::new(batches.only(&self.path, read)),
         };
         Ok(Picked { path: self.path, names, batches, order, row: 0, rows: self.rows })
     }

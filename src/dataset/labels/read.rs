@@ -75,16 +75,26 @@ pub fn read_labels_for<S: AsRef<str>>(
     if specs.is_empty() {
         return Err(Error::parameter("label files", "at least one", "none"));
     }
+    let contents = specs.iter().map(|spec| open(spec.as_ref(), Purpose::Labels));
+    labels_of(contents, names, rows)
+}
+
+/// The labels in what files hold.
+pub(in crate::dataset) fn labels_of(
+    contents: impl IntoIterator<Item = Result<Content>>,
+    names: &mut LabelNames,
+    rows: Option<usize>,
+) -> Result<LabelsRead> {
     let limit = Limit::for_rows(rows);
     let mut remarks = Vec::new();
     let mut parts = Vec::new();
-    for spec in specs {
-        parts.push(Part::read(spec.as_ref(), names, limit, &mut remarks)?);
+    for content in contents {
+        parts.push(Part::read(content?, names, limit, &mut remarks)?);
     }
     let blank: usize = parts.iter().map(|part| part.blank_end).sum();
     let total = blank + parts.iter().map(|part| part.list.len()).sum::<usize>();
     let excess = rows.map_or(0, |rows| total.saturating_sub(rows));
-    let last = parts.len() - 1;
+    let last = parts.len().saturating_sub(1);
     let mut labels = LabelList::default();
     for (at, mut part) in parts.into_iter().enumerate() {
         // Blank lines between two files can only be all rows, or none.
@@ -139,12 +149,11 @@ struct Part {
 
 impl Part {
     fn read(
-        spec: &str,
+        content: Content,
         names: &mut LabelNames,
         limit: Limit,
         remarks: &mut Vec<String>,
     ) -> Result<Part> {
-        let content = open(spec, Purpose::Labels)?;
         let path = content.path().to_path_buf();
         let mut rows = Rows { path: &path, list: LabelList::new(), blank: 0, limit };
         let blank_end = match content {

@@ -7,7 +7,7 @@ use super::errors::Problem;
 #[derive(Clone, clap::Args)]
 #[command(next_help_heading = "Limits")]
 pub struct Limits {
-    /// The largest body of a request, in bytes or with KB, MB or GB [default: 64MB]
+    /// The largest body of a request, also once it is unpacked, in bytes or with KB, MB or GB [default: 64MB]
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "64MB", hide_default_value = true)]
     pub max_body: usize,
 

@@ -1,13 +1,12 @@
 //! Many items at once: npy and Arrow bodies, by the readers of files.
 
-use std::io::Write;
+use std::io::{Cursor, Write};
 
+use axum::body::Bytes;
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use axum::http::HeaderMap;
-use hashbrook::dataset::{
-    Reader, read_id_texts, read_ids, read_labels_for, read_payloads, table_columns,
-};
+use hashbrook::dataset::{ArrowTable, Reader};
 use hashbrook::store::{IdKind, ItemId};
 use hashbrook::{Error, LabelNames};
 use serde::Deserialize;
@@ -115,9 +114,12 @@ fn of_body(error: Error) -> Problem {
     }
 }
 
-/// The rows of a file, with their dimension.
-fn vectors(spec: &str, limits: &Limits) -> Result<(Vec<f32>, usize), Problem> {
-    let mut reader = Reader::open(spec).map_err(of_body)?;
+/// All rows, with their dimension.
+fn vectors(
+    reader: hashbrook::Result<Reader>,
+    limits: &Limits,
+) -> Result<(Vec<f32>, usize), Problem> {
+    let mut reader = reader.map_err(of_body)?;
     let dim = reader.dim();
     limits.check_items(reader.rows().unwrap_or(0))?;
     let mut values = Vec::new();
@@ -139,7 +141,7 @@ pub fn npy(bytes: &[u8], parameters: &Parameters, limits: &Limits) -> Result<Ite
         ));
     };
     let file = BodyFile::of(bytes)?;
-    let (values, dim) = vectors(&file.path, limits)?;
+    let (values, dim) = vectors(Reader::open(&file.path), limits)?;
     let rows = values.len() / dim.max(1);
     if first.checked_add(rows as u64).is_none() {
         return Err(Problem::unprocessable(format!("{rows} ids from {first} on are too large")));
@@ -163,13 +165,11 @@ pub fn npy(bytes: &[u8], parameters: &Parameters, limits: &Limits) -> Result<Ite
 }
 
 /// An Arrow stream with the columns `id`, `vector`, and, if there are any, `label` or `labels`, and `payload`.
-pub fn arrow(bytes: &[u8], ids: Option<IdKind>, limits: &Limits) -> Result<Items, Problem> {
-    if !bytes.starts_with(&[0xff; 4]) {
-        return Err(Problem::unprocessable("the body does not begin as an Arrow stream does"));
-    }
-    let file = BodyFile::of(bytes)?;
-    let path = &file.path;
-    let columns = table_columns(path).map_err(of_body)?.unwrap_or_default();
+pub fn arrow(bytes: Bytes, ids: Option<IdKind>, limits: &Limits) -> Result<Items, Problem> {
+    // What is compressed may not become larger than what is not may be.
+    let table = ArrowTable::read("body", Cursor::new(bytes), limits.max_body).map_err(of_body)?;
+    limits.check_items(table.rows())?;
+    let columns = table.columns();
     let known = ["id", "vector", "label", "labels", "payload"];
     if let Some((name, _)) = columns.iter().find(|(name, _)| !known.contains(&name.as_str())) {
         let known = known.join(", ");
@@ -181,13 +181,11 @@ pub fn arrow(bytes: &[u8], ids: Option<IdKind>, limits: &Limits) -> Result<Items
     let Some(id_kind) = kind_of("id") else {
         return Err(Problem::unprocessable("there is no column \"id\""));
     };
-    let (values, dim) = vectors(&format!("{path}:vector"), limits)?;
-    let rows = values.len() / dim.max(1);
+    let (values, dim) = vectors(table.reader("vector"), limits)?;
     let texts = ids.map_or(id_kind.contains("text"), |kind| kind == IdKind::Texts);
-    let spec = format!("{path}:id");
     let ids = match texts {
-        true => read_id_texts(&[spec]).map(|ids| ids.into_iter().map(ItemId::Text).collect()),
-        false => read_ids(&spec).map(|ids| ids.into_iter().map(ItemId::Number).collect()),
+        true => table.id_texts("id").map(|ids| ids.into_iter().map(ItemId::Text).collect()),
+        false => table.ids("id").map(|ids| ids.into_iter().map(ItemId::Number).collect()),
     };
     let mut items = Items { ids: ids.map_err(of_body)?, dim, values, ..Items::default() };
     for name in ["label", "labels"].into_iter().filter(|name| kind_of(name).is_some()) {
@@ -197,11 +195,11 @@ pub fn arrow(bytes: &[u8], ids: Option<IdKind>, limits: &Limits) -> Result<Items
             ));
         }
         let mut names = LabelNames::new();
-        let read = read_labels_for(&[format!("{path}:{name}")], &mut names, Some(rows));
-        items.labels = label_texts(&read.map_err(of_body)?.labels, &names);
+        let read = table.labels(name, &mut names).map_err(of_body)?;
+        items.labels = label_texts(&read.labels, &names);
     }
     if kind_of("payload").is_some() {
-        items.payloads = read_payloads(&format!("{path}:payload")).map_err(of_body)?;
+        items.payloads = table.payloads("payload").map_err(of_body)?;
         check_json(&items.payloads)?;
     }
     Ok(items)
