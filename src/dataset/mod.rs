@@ -54,6 +54,8 @@
 mod array;
 #[cfg(feature = "arrow")]
 mod arrow;
+#[cfg(feature = "arrow")]
+mod arrow_table;
 mod column_major;
 mod content;
 mod data;
@@ -86,7 +88,9 @@ mod texts;
 mod vecs;
 
 #[cfg(feature = "arrow")]
-pub use arrow::{ArrowTable, CodesWriter};
+pub use arrow::CodesWriter;
+#[cfg(feature = "arrow")]
+pub use arrow_table::ArrowTable;
 pub use data::Data;
 pub use digits::{Digits, digits};
 pub use labels::{

@@ -18,7 +18,7 @@ mod payloads;
 mod table;
 
 pub use codes::CodesWriter;
-pub use in_memory::ArrowTable;
+pub(super) use in_memory::InMemory;
 pub(super) use numbers::Numbers;
 pub(super) use packed::Packed;
 pub(super) use table::Table;

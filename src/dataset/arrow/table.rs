@@ -47,16 +47,10 @@ impl Table {
         Ok(Table { path, name, schema, rows, file: File::Ipc(stream) })
     }
 
-    /// A column of what is read already.
-    pub(super) fn in_memory(
-        path: &Path,
-        name: &str,
-        schema: SchemaRef,
-        batches: InMemory,
-    ) -> Table {
-        let rows = Some(batches.rows());
-        let (path, name) = (path.to_path_buf(), Some(name.to_owned()));
-        Table { path, name, schema, rows, file: File::InMemory(batches) }
+    /// Columns of what is read already.
+    pub(in crate::dataset) fn in_memory(all: InMemory, name: &str) -> Table {
+        let (path, schema, rows) = (all.path.clone(), all.schema.clone(), Some(all.rows()));
+        Table { path, name: Some(name.to_owned()), schema, rows, file: File::InMemory(all) }
     }
 
     /// The file.
@@ -86,7 +80,7 @@ impl Table {
         let batches: Box<dyn Batches> = match self.file {
             File::Parquet(file) => Box::new(file.batches(&read)?),
             File::Ipc(stream) => Box::new(stream.batches(read)),
-            File::InMemory(batches) => Box::new(batches.only(&self.path, read)),
+            File::InMemory(batches) => Box::new(batches.only(read)),
         };
         Ok(Picked { path: self.path, names, batches, order, row: 0, rows: self.rows })
     }
