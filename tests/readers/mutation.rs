@@ -220,7 +220,7 @@ fn damaged_streams_in_memory_are_read_or_refused() {
             let _ = table.labels(&column, &mut LabelNames::new());
         }
     }
-    assert!(read > 100 && refused > 100, "{read} were read, {refused} refused");
+    assert!(read > 50 && refused > 100, "{read} were read, {refused} refused");
     let largest = LARGEST.get();
     assert!(largest <= 64 << 20, "{largest} bytes were asked for at once");
 }
