@@ -268,6 +268,9 @@
 //!
 //! [`brook`]: learners::brook
 
+// What cannot fail says why, by `expect`.
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 /// The examples of the texts that are not part of this documentation.
 #[cfg(doctest)]
 mod texts {

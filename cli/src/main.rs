@@ -1,5 +1,8 @@
 //! The `hashbrook` command.
 
+// What cannot fail says why, by `expect`.
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod args;
 mod bus_error;
 mod commands;

@@ -4,6 +4,9 @@
 //! come in as C-contiguous numpy arrays of the right type, which the pure-Python part (`python/hashbrook/`)
 //! sees to. Long calls let other Python threads run, and look at signals from time to time.
 
+// What cannot fail says why, by `expect`.
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod arrays;
 mod errors;
 mod evaluation;

@@ -58,8 +58,9 @@ impl Limit {
     fn take(&mut self, bytes: usize) -> std::result::Result<(), ArrowError> {
         let (Limit::Batch(most) | Limit::All(most)) = *self;
         if bytes > most {
-            let problem = format!("a batch unpacks to {bytes} bytes; {most} are taken at most");
-            return Err(wrong(problem));
+            return Err(wrong(format!(
+                "a batch unpacks to {bytes} bytes; {most} are taken at most: there should be fewer rows"
+            )));
         }
         if Vec::<u8>::new().try_reserve_exact(bytes).is_err() {
             let problem = format!("a batch unpacks to {bytes} bytes, for which there is no memory");

@@ -42,15 +42,15 @@ pub async fn put(
     };
     let bytes = body::read(&app, body).await?;
     let done = app.work(Some(app.limits.timeout), move |app| {
-        // Each lets go of the body once it is read.
         let items = match kind {
-            Kind::Json => Items::from_json(&{ bytes }, &app.limits)?,
-            Kind::Npy => bulk::npy(&{ bytes }, &parameters, &app.limits)?,
+            Kind::Json => Items::from_json(&bytes, &app.limits)?,
+            Kind::Npy => bulk::npy(&bytes, &parameters, &app.limits)?,
             Kind::Arrow => {
                 let ids = app.collection.store().map(|store| store.description().ids);
-                bulk::arrow(bytes, ids, &app.limits)?
+                bulk::arrow(bytes.clone(), ids, &app.limits)?
             }
         };
+        drop(bytes);
         items.features()?;
         let store = app.collection.store_for(items.dim, &items.ids)?;
         let done = items.put(store)?;
