@@ -6,11 +6,14 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use anyhow::{Result, bail};
 use clap::ArgAction;
 use hashbrook::store::{Description, IdKind, ItemId, Settings, VectorPrecision};
-use hashbrook::{Error, Method, Store};
+use hashbrook::{Error, MAX_BITS, Method, Store};
 
 use super::errors::Problem;
 use crate::commands::{scale_named, set_parameters};
 use crate::console::{count, plural};
+
+/// Length of the codes without --bits.
+const DEFAULT_BITS: usize = 64;
 
 /// What a new collection is made of. Options that are given must fit a collection that is there.
 #[derive(Clone, clap::Args)]
@@ -54,7 +57,8 @@ impl Plan {
     fn description(&self, dim: usize, ids: IdKind) -> Result<Description> {
         let mut method = Method::named(self.method.as_deref().unwrap_or("brook"))?;
         set_parameters(&mut method, &self.set)?;
-        let mut made = Description::new(method, self.dim.unwrap_or(dim), self.bits.unwrap_or(64));
+        let mut made =
+            Description::new(method, self.dim.unwrap_or(dim), self.bits.unwrap_or(DEFAULT_BITS));
         made.ids = ids;
         made.seed = self.seed.unwrap_or(made.seed);
         made.precision = self.precision().unwrap_or(made.precision);
@@ -72,9 +76,13 @@ impl Plan {
         self.precision.as_deref().map(named)
     }
 
-    /// Fails if no collection could be made so, whatever comes.
+    /// Fails if these options suit no collection, whatever the first items are.
+    ///
+    /// Without --dim the dimension is unknown until the first items arrive. Some methods need at least one dimension
+    /// per bit, so the options are tried with that dimension; `Store::create` checks them against the real one.
     fn check_possible(&self) -> Result<()> {
-        self.description(1, IdKind::Numbers)?.start()?;
+        let bits = self.bits.unwrap_or(DEFAULT_BITS);
+        self.description(bits.clamp(1, MAX_BITS), IdKind::Numbers)?.start()?;
         Ok(())
     }
 

@@ -119,6 +119,19 @@ fn a_dimension_may_be_given() {
 }
 
 #[test]
+fn methods_that_bound_bits_by_dimensions_start_without_a_dimension() {
+    for method in ["sketchhash", "frosh"] {
+        let folder = Folder::new();
+        let server = Server::start(&folder, &format!("--method {method} --bits 4"));
+        let put = |vector: serde_json::Value| {
+            server.post("/items", json!({"items": [{"id": 1, "vector": vector}]}))
+        };
+        put(json!([1, 2, 3])).fails(422, &["bits", "3 dimensions", "4"]);
+        put(json!([1, 2, 3, 4])).ok();
+    }
+}
+
+#[test]
 fn https_is_spoken_with_a_certificate() {
     let folder = Folder::new();
     let made = Command::new("openssl")
