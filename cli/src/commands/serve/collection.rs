@@ -133,18 +133,18 @@ pub struct Collection {
 impl Collection {
     pub fn open(dir: &Path, plan: Plan, settings: Settings) -> Result<Collection> {
         settings.check()?;
-        let store = OnceLock::new();
-        if Store::exists(dir) {
+        let store = if Store::exists(dir) {
             let opened = Store::open(dir, settings.clone())?;
             plan.check(opened.description())?;
-            let _ = store.set(opened);
+            OnceLock::from(opened)
         } else {
             plan.check_possible()?;
             if dir.exists() && !dir.is_dir() {
-                bail!("{} is a file; a collection is kept in a folder", dir.display());
+                bail!("{} is a file; a collection is stored in a directory", dir.display());
             }
             Store::check_free(dir)?;
-        }
+            OnceLock::new()
+        };
         Ok(Collection { dir: dir.to_path_buf(), plan, settings, store, making: Mutex::new(()) })
     }
 
@@ -153,7 +153,10 @@ impl Collection {
         self.store.get()
     }
 
-    /// The store; if there is none, one for such items is made.
+    /// Returns the store, and creates it for such items if there is none.
+    ///
+    /// A store may exist that is not open: an earlier request created it, and opening it failed, for want of memory
+    /// or file descriptors. That store is opened, and the items are checked against it when they are put in.
     pub fn store_for(&self, dim: usize, ids: &[ItemId]) -> Result<&Store, Problem> {
         if let Some(store) = self.store.get() {
             return Ok(store);
@@ -168,7 +171,15 @@ impl Collection {
         if made.dim != dim {
             return Err(Error::Dimension { expected: made.dim, found: dim }.into());
         }
-        let store = Store::create(&self.dir, &made, self.settings.clone())?;
+        let store = match Store::exists(&self.dir) {
+            true => {
+                let opened = Store::open(&self.dir, self.settings.clone())?;
+                let fits = self.plan.check(opened.description());
+                fits.map_err(|error| Problem::conflict(format!("{error:#}")))?;
+                opened
+            }
+            false => Store::create(&self.dir, &made, self.settings.clone())?,
+        };
         Ok(self.store.get_or_init(|| store))
     }
 

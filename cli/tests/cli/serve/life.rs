@@ -4,6 +4,8 @@ use std::io::Write;
 use std::process::Command;
 use std::time::Duration;
 
+use hashbrook::store::{Description, Settings};
+use hashbrook::{Method, Store};
 use serde_json::json;
 
 use super::server::{Answer, Server};
@@ -129,6 +131,37 @@ fn methods_that_bound_bits_by_dimensions_start_without_a_dimension() {
         put(json!([1, 2, 3])).fails(422, &["bits", "3 dimensions", "4"]);
         put(json!([1, 2, 3, 4])).ok();
     }
+}
+
+/// Creates the store of a service that has none yet, as a put does whose `Store::open` fails after the creation.
+fn create_store(folder: &Folder, dim: usize, bits: usize) {
+    let description = Description::new(Method::named("brook").unwrap(), dim, bits);
+    let store = Store::create(folder.file("data"), &description, Settings::default()).unwrap();
+    store.close().unwrap();
+}
+
+#[test]
+fn a_store_that_was_created_and_not_opened_is_opened_by_the_next_put() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, "--bits 16");
+    create_store(&folder, 3, 16);
+    let put = |id: serde_json::Value, vector: serde_json::Value| {
+        server.post("/items", json!({"items": [{"id": id, "vector": vector}]}))
+    };
+    put(json!("text"), json!([1, 2, 3])).fails(422, &["ids of this store"]);
+    put(json!(1), json!([1, 2])).fails(422, &["expected vectors of 3 dimensions", "2"]);
+    assert_eq!(put(json!(1), json!([1, 2, 3])).ok()["items"], 1);
+    assert_eq!(server.get("/items/1").ok()["vector"], json!([1.0, 2.0, 3.0]));
+}
+
+#[test]
+fn a_store_that_does_not_fit_the_options_is_not_opened_by_a_put() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, "--bits 16");
+    create_store(&folder, 2, 32);
+    let put = || server.post("/items", json!({"items": [{"id": 1, "vector": [1, 2]}]}));
+    put().fails(409, &["--bits", "16", "32"]);
+    put().fails(409, &["--bits"]);
 }
 
 #[test]
