@@ -29,7 +29,10 @@ impl Tokens {
     pub fn load(path: &Path) -> Result<Tokens> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("{} cannot be read", path.display()))?;
-        Tokens::parse(&text).with_context(|| path.display().to_string())
+        let tokens = Tokens::parse(&text).with_context(|| path.display().to_string())?;
+        #[cfg(unix)]
+        warn_if_readable_by_others(path);
+        Ok(tokens)
     }
 
     fn parse(text: &str) -> Result<Tokens> {
@@ -93,6 +96,20 @@ impl Tokens {
             }
             (false, false) => Err(unauthorized("the token is not known here")),
         }
+    }
+}
+
+/// Warns about a file of tokens that other users of this machine can read.
+#[cfg(unix)]
+fn warn_if_readable_by_others(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(path).map_or(0, |metadata| metadata.permissions().mode());
+    if mode & 0o044 != 0 {
+        let (path, mode) = (path.display(), mode & 0o777);
+        crate::console::note(format_args!(
+            "{path}: other users of this machine can read the tokens (expected mode 600, found mode \
+             {mode:03o}); run `chmod 600 {path}`"
+        ));
     }
 }
 

@@ -122,3 +122,18 @@ fn files_of_tokens_that_cannot_be_used_are_refused() {
         assert!(!failed.err.contains("secret"));
     }
 }
+
+#[test]
+#[cfg(unix)]
+fn a_file_of_tokens_that_others_can_read_is_warned_about() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let path = folder.write("tokens", "write secret\n");
+    for (mode, readable) in [(0o644, true), (0o640, true), (0o604, true), (0o600, false)] {
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        let said = Server::start(&folder, "--tokens tokens").stop();
+        assert_eq!(said.contains("chmod 600 tokens"), readable, "{mode:o}: {said}");
+        assert_eq!(said.contains(&format!("mode {mode:o}")), readable, "{mode:o}: {said}");
+        assert!(!said.contains("secret"), "{said}");
+    }
+}
