@@ -1,5 +1,8 @@
 //! Items: put in, given back, labelled, removed.
 
+use std::fs::OpenOptions;
+use std::io::{Seek, SeekFrom, Write};
+
 use serde_json::{Value, json};
 
 use super::server::Server;
@@ -145,4 +148,45 @@ fn ids_are_listed_page_by_page() {
     server.get("/items?limit=2000&full=true").fails(422, &["2000", "1000"]);
     server.get("/items?after=x").fails(422, &["whole numbers"]);
     server.get("/items?page=2").fails(422, &["page"]);
+}
+
+/// Flips a bit of the journal in the payload of an item.
+fn damage_payload(folder: &Folder, payload: &str) {
+    let path = folder.file("data/journal/00000000.journal");
+    let journal = std::fs::read(&path).unwrap();
+    let at = journal.windows(payload.len()).position(|part| part == payload.as_bytes()).unwrap();
+    let mut file = OpenOptions::new().write(true).open(path).unwrap();
+    file.seek(SeekFrom::Start(at as u64)).unwrap();
+    file.write_all(&[journal[at] ^ 1]).unwrap();
+}
+
+#[test]
+fn a_damaged_item_is_reported_in_its_place() {
+    let folder = Folder::new();
+    let server = Server::small(&folder).with_items(25);
+    let before = server.get("/items?full=true").ok();
+    damage_payload(&folder, "{\"at\":7}");
+    server.get("/items/7").fails(500, &["damaged"]);
+
+    let page = server.get("/items?full=true").ok();
+    let items = page["items"].as_array().unwrap();
+    for (item, before) in items.iter().zip(before["items"].as_array().unwrap()) {
+        match item["id"].as_u64() {
+            Some(7) => {
+                assert!(item["error"].as_str().unwrap().contains("damaged"), "{item}");
+                assert_eq!(item.as_object().unwrap().len(), 2, "{item}");
+            }
+            _ => assert_eq!(item, before),
+        }
+    }
+    assert_eq!((items.len(), &page["next"]), (25, &Value::Null));
+
+    let found = server.post("/search", json!({"id": 3, "k": 25, "payloads": true})).ok();
+    for found in found["results"].as_array().unwrap() {
+        let damaged = found["id"] == 7;
+        assert_eq!(found["payload"].is_null(), damaged, "{found}");
+        assert_eq!(found.get("error").is_some(), damaged, "{found}");
+    }
+    assert_eq!(found["results"].as_array().unwrap().len(), 25);
+    assert_eq!(server.get("/classes").ok()["sample"], 25);
 }

@@ -48,7 +48,8 @@ export async function getToKnow(description, size) {
 
 async function fillShelf() {
   shelf = await someItems(SHELF, items);
-  form = pictureForm(shelf.map(({ vector }) => vector), dim);
+  // Damaged items have no vector.
+  form = pictureForm(shelf.map(({ vector }) => vector).filter(Boolean), dim);
   showItems(part("shelf"), shelf.map(({ id }) => id));
   if (form && drawnSide(dim) && part("with-draw").hidden) {
     part("with-draw").hidden = false;
@@ -60,8 +61,8 @@ function showItems(list, ids) {
   list.classList.toggle("pictures", form !== null);
   list.replaceChildren(...ids.map((id) => {
     const card = makeCard(id, pick);
-    item(id).then(({ labels }) => {
-      const words = labels.length ? `label ${labels.join(", ")}` : "no label";
+    item(id).then(({ labels, error }) => {
+      const words = error ? "damaged" : labels.length ? `label ${labels.join(", ")}` : "no label";
       fillCard(card, id, { labels, form, name: `Item ${id}, ${words}. Search with it.` });
     }).catch(() => card.entry.remove());
     return card.entry;

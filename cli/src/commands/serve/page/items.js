@@ -48,8 +48,9 @@ function shortened(value, most) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-/** The picture of an item as an element, or its payload in words, or null. */
-export function portrait({ vector, payload }, form) {
+/** The picture of an item as an element, or its payload in words, or null. A damaged item shows its error. */
+export function portrait({ vector, payload, error }, form) {
+  if (error) return inWords(shortened(error, 80));
   const picture = payloadPicture(payload);
   if (picture) {
     const image = document.createElement("img");
@@ -64,9 +65,13 @@ export function portrait({ vector, payload }, form) {
     return canvas;
   }
   if (payload === null || payload === undefined) return null;
+  return inWords(shortened(payload.title ?? payload.name ?? payload.text ?? payload, 80));
+}
+
+function inWords(text) {
   const words = document.createElement("span");
   words.className = "words";
-  words.textContent = shortened(payload.title ?? payload.name ?? payload.text ?? payload, 80);
+  words.textContent = text;
   return words;
 }
 

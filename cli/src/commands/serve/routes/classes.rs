@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use hashbrook::store::{IdKind, ItemId, Reader};
-use hashbrook::{HashFunction, Store};
+use hashbrook::{ErrorKind, HashFunction, Store};
 use serde::Serialize;
 
 use super::super::app::App;
@@ -86,7 +86,12 @@ fn told(store: &Store) -> Result<Told, Problem> {
     let mut of_label: HashMap<String, Counts> = HashMap::new();
     let ids = sample(&reader, store.description().ids)?;
     for id in &ids {
-        let Some(item) = reader.get(id)? else { continue };
+        let item = match reader.get(id) {
+            // The sample omits a damaged item.
+            Err(error) if error.kind() == ErrorKind::Damaged => continue,
+            item => item?,
+        };
+        let Some(item) = item else { continue };
         for label in item.labels {
             let counts =
                 of_label.entry(label).or_insert_with(|| Counts { items: 0, ones: vec![0; bits] });

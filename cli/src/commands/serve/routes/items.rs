@@ -8,8 +8,8 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use hashbrook::Store;
 use hashbrook::store::{ItemId, Reader, StoredItem};
+use hashbrook::{Error, ErrorKind, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -141,15 +141,36 @@ pub async fn list(
 
 #[derive(Serialize)]
 struct Whole<'a> {
-    items: Vec<Given>,
+    items: Vec<Entry>,
     next: Option<&'a ItemId>,
 }
 
-fn whole_items(store: &Store, reader: &Reader, ids: &[ItemId]) -> Result<Vec<Given>, Problem> {
+/// An item of a page. A damaged one is reported in its place, so that one damaged row does not hide all others.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Entry {
+    Item(Given),
+    Damaged { id: ItemId, error: String },
+}
+
+impl Entry {
+    /// Reads an item; `None` if it was removed meanwhile.
+    fn read(reader: &Reader, id: &ItemId, bits: usize) -> Result<Option<Entry>, Error> {
+        match reader.get(id) {
+            Ok(item) => Ok(item.map(|item| Entry::Item(Given::new(item, bits)))),
+            Err(error) if error.kind() == ErrorKind::Damaged => {
+                Ok(Some(Entry::Damaged { id: id.clone(), error: error.to_string() }))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn whole_items(store: &Store, reader: &Reader, ids: &[ItemId]) -> Result<Vec<Entry>, Problem> {
     let bits = store.description().bits;
     let mut items = Vec::with_capacity(ids.len());
     for id in ids {
-        items.extend(reader.get(id)?.map(|item| Given::new(item, bits)));
+        items.extend(Entry::read(reader, id, bits)?);
     }
     Ok(items)
 }

@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use hashbrook::ErrorKind;
 use hashbrook::store::{Answer, Found, ItemId, Reader};
 use serde::Serialize;
 use serde_json::json;
@@ -97,6 +98,9 @@ struct FoundWhole {
     cosine: Option<f32>,
     labels: Vec<String>,
     payload: Option<Box<RawValue>>,
+    /// Why the payload of a damaged item cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 fn with_payloads(reader: &Reader, found: Answer, single: bool) -> Result<Response, Problem> {
@@ -107,10 +111,13 @@ fn with_payloads(reader: &Reader, found: Answer, single: bool) -> Result<Respons
         )));
     }
     let whole = |found: Found| {
-        let item = reader.get(&found.id)?;
+        let (item, error) = match reader.get(&found.id) {
+            Err(error) if error.kind() == ErrorKind::Damaged => (None, Some(error.to_string())),
+            item => (item?, None),
+        };
         let Found { id, distance, cosine, labels, .. } = found;
         let payload = item.and_then(|item| payload(item.payload));
-        Ok(FoundWhole { id, distance, cosine, labels, payload })
+        Ok(FoundWhole { id, distance, cosine, labels, payload, error })
     };
     let version = found.version;
     let of_query = |found: Vec<Found>| found.into_iter().map(whole).collect::<Result<_, Problem>>();
