@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use axum::http::{HeaderMap, StatusCode};
 use tokio::sync::Semaphore;
 
+use super::answers::AnswerMemory;
 use super::auth::{self, Scope, Tokens};
 use super::collection::Collection;
 use super::errors::Problem;
@@ -34,6 +35,8 @@ pub struct App {
     working: Arc<Semaphore>,
     /// One is taken by each large body.
     pub large_bodies: Semaphore,
+    /// Counts answers that clients have not read yet.
+    pub answers: AnswerMemory,
     /// Held by what goes over all items, one at a time.
     pub over_all: Arc<Semaphore>,
     tokens: Option<Tokens>,
@@ -57,6 +60,7 @@ impl App {
             started: Instant::now(),
             working: Arc::new(Semaphore::new(limits.max_concurrent)),
             large_bodies: Semaphore::new(LARGE_BODIES),
+            answers: AnswerMemory::new(limits.max_answer),
             over_all: Arc::new(Semaphore::new(1)),
             limits,
             tokens,

@@ -41,6 +41,11 @@ impl Problem {
         Problem::conflict("nothing was put in yet; the first POST /items makes the collection")
     }
 
+    /// A failure that the client can do nothing about.
+    pub fn internal(cause: impl std::fmt::Display) -> Problem {
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot write the answer: {cause}"))
+    }
+
     /// It can be tried again after some seconds.
     pub fn retry_after(mut self, seconds: u32) -> Problem {
         self.retry_after = Some(seconds);

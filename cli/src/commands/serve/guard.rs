@@ -28,6 +28,7 @@ pub async fn guard(State(route): State<Guarded>, request: Request, next: Next) -
             problem.into_response()
         }
     };
+    let response = route.app.answers.counted(response).await;
     route.app.metrics.record(route.at, response.status(), start.elapsed());
     response
 }

@@ -11,6 +11,11 @@ pub struct Limits {
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "64MB", hide_default_value = true)]
     pub max_body: usize,
 
+    /// The most bytes of items in one answer, or with KB, MB or GB: a page of items ends with the item that
+    /// reaches it, and search results whose payloads are larger are refused (422) [default: 16MB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "16MB", hide_default_value = true)]
+    pub max_answer: usize,
+
     /// The most results for one query
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub max_k: usize,
@@ -24,7 +29,8 @@ pub struct Limits {
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = parse_count)]
     pub max_concurrent: usize,
 
-    /// How many seconds a request may take to arrive (408), and to be answered (503)
+    /// How many seconds a request may take to arrive (408), and to be answered (503); a client that reads nothing
+    /// of its answer for as long is disconnected
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = parse_seconds)]
     pub timeout: Duration,
 }

@@ -1,5 +1,6 @@
 //! A collection as a service: `hashbrook serve`.
 
+mod answers;
 mod app;
 mod auth;
 mod body;
@@ -14,6 +15,7 @@ mod metrics;
 mod openapi;
 mod routes;
 mod server;
+mod timed_writes;
 mod tls;
 
 use std::net::{SocketAddr, ToSocketAddrs};

@@ -15,6 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use super::app::App;
+use super::timed_writes::TimedWrites;
 use super::{history, routes};
 use crate::{console, interrupt};
 
@@ -96,6 +97,8 @@ async fn connection(
     watcher: Watcher,
 ) {
     let _ = stream.set_nodelay(true);
+    // Below TLS, so that its writes are timed, too.
+    let stream = TimedWrites::new(stream, limit);
     match tls {
         None => requests(stream, router, limit, watcher).await,
         Some(tls) => {

@@ -1,5 +1,6 @@
 //! The service as clients see it: the real program on a port of this machine.
 
+mod answers;
 mod bulk;
 mod client;
 mod full_disk;

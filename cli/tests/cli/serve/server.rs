@@ -80,6 +80,19 @@ impl Server {
         std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap().count()
     }
 
+    /// Peak of its memory since the start, in MB.
+    #[cfg(target_os = "linux")]
+    pub fn peak_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+    }
+
+    #[cfg(target_os = "linux")]
+    pub fn open_files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
+    }
+
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -197,7 +210,26 @@ impl Answer {
             let (name, value) = line.split_once(':').unwrap();
             (name.to_lowercase(), value.trim().to_owned())
         };
-        Answer { status, headers: lines.map(header).collect(), body: bytes[end + 4..].to_vec() }
+        let headers: Vec<(String, String)> = lines.map(header).collect();
+        let is_chunked = headers.iter().any(|(_, value)| value == "chunked");
+        let body = &bytes[end + 4..];
+        let body = if is_chunked { Answer::joined(body) } else { body.to_vec() };
+        Answer { status, headers, body }
+    }
+
+    /// The body that chunks make up.
+    fn joined(mut chunks: &[u8]) -> Vec<u8> {
+        let mut body = Vec::new();
+        loop {
+            let line = chunks.windows(2).position(|two| two == b"\r\n").expect("a size");
+            let size = std::str::from_utf8(&chunks[..line]).unwrap();
+            let size = usize::from_str_radix(size, 16).unwrap();
+            if size == 0 {
+                return body;
+            }
+            body.extend_from_slice(&chunks[line + 2..][..size]);
+            chunks = &chunks[line + 2 + size + 2..];
+        }
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {

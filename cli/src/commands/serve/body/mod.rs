@@ -146,8 +146,6 @@ pub fn json_response(status: StatusCode, text: impl Into<Body>) -> Response {
 
 /// What was asked for, in JSON.
 pub fn answer(value: &impl Serialize) -> Result<Response, Problem> {
-    let text = serde_json::to_vec(value).map_err(|error| {
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, format!("no JSON could be made: {error}"))
-    })?;
+    let text = serde_json::to_vec(value).map_err(Problem::internal)?;
     Ok(json_response(StatusCode::OK, text))
 }

@@ -8,8 +8,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use hashbrook::store::{ItemId, Reader, StoredItem};
-use hashbrook::{Error, ErrorKind, Store};
+use hashbrook::store::{ItemId, StoredItem};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -20,6 +19,7 @@ use super::super::body::json::{Id, Names, id_of_kind, payload};
 use super::super::body::{self, Kind, answer, bulk, parse};
 use super::super::errors::Problem;
 use super::super::hex;
+use super::full_page::FullPage;
 
 /// The ids of a page, if it is not said how many.
 const PAGE: usize = 100;
@@ -65,7 +65,7 @@ pub async fn put(
 
 /// An item as it is put in, with its code.
 #[derive(Serialize)]
-struct Given {
+pub struct Given {
     id: ItemId,
     vector: Vec<f32>,
     labels: Vec<String>,
@@ -76,7 +76,7 @@ struct Given {
 }
 
 impl Given {
-    fn new(item: StoredItem, bits: usize) -> Given {
+    pub fn new(item: StoredItem, bits: usize) -> Given {
         let code = hex::encode(&item.code, bits);
         let StoredItem { id, vector, labels, version, .. } = item;
         Given { id, vector, labels, payload: payload(item.payload), code, version }
@@ -120,59 +120,38 @@ pub async fn list(
         let message = format!("limit: {limit} is more than the {most} that are given at once");
         return Err(Problem::unprocessable(message));
     }
-    let list = app.work(Some(app.limits.timeout), move |app| {
-        let Some(store) = app.collection.store() else {
-            return answer(&json!({"ids": [], "next": null}));
-        };
+    let full = page.full;
+    let ids = app.work(Some(app.limits.timeout), move |app| {
+        let Some(store) = app.collection.store() else { return Ok((Vec::new(), false)) };
         let after = page.after.map(|id| id_of_kind(&id, store.description().ids)).transpose()?;
-        let reader = store.reader();
-        let ids = reader.ids(after.as_ref(), limit)?;
-        let next = if ids.len() < limit { None } else { ids.last() };
-        match page.full {
-            false => answer(&json!({"ids": ids, "next": next})),
-            true => {
-                let items = whole_items(store, &reader, &ids)?;
-                answer(&Whole { items, next })
-            }
-        }
+        let mut ids = store.reader().ids(after.as_ref(), limit)?;
+        let fit = fitting(&ids, app.limits.max_answer);
+        let has_more = ids.len() == limit || fit < ids.len();
+        ids.truncate(fit);
+        Ok((ids, has_more))
     });
-    list.await
-}
-
-#[derive(Serialize)]
-struct Whole<'a> {
-    items: Vec<Entry>,
-    next: Option<&'a ItemId>,
-}
-
-/// An item of a page. A damaged one is reported in its place, so that one damaged row does not hide all others.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Entry {
-    Item(Given),
-    Damaged { id: ItemId, error: String },
-}
-
-impl Entry {
-    /// Reads an item; `None` if it was removed meanwhile.
-    fn read(reader: &Reader, id: &ItemId, bits: usize) -> Result<Option<Entry>, Error> {
-        match reader.get(id) {
-            Ok(item) => Ok(item.map(|item| Entry::Item(Given::new(item, bits)))),
-            Err(error) if error.kind() == ErrorKind::Damaged => {
-                Ok(Some(Entry::Damaged { id: id.clone(), error: error.to_string() }))
-            }
-            Err(error) => Err(error),
+    let (ids, has_more) = ids.await?;
+    match full {
+        false => {
+            let next = ids.last().filter(|_| has_more);
+            answer(&json!({"ids": ids, "next": next}))
         }
+        true => FullPage::new(ids, has_more).answer(app).await,
     }
 }
 
-fn whole_items(store: &Store, reader: &Reader, ids: &[ItemId]) -> Result<Vec<Entry>, Problem> {
-    let bits = store.description().bits;
-    let mut items = Vec::with_capacity(ids.len());
-    for id in ids {
-        items.extend(Entry::read(reader, id, bits)?);
-    }
-    Ok(items)
+/// Number of ids of a page that ends with the id that reaches `max_answer` bytes.
+fn fitting(ids: &[ItemId], max_answer: usize) -> usize {
+    let mut bytes = 0;
+    let fits = |id: &&ItemId| {
+        let fits = bytes < max_answer;
+        bytes += match id {
+            ItemId::Number(_) => size_of::<u64>(),
+            ItemId::Text(text) => text.len(),
+        };
+        fits
+    };
+    ids.iter().take_while(fits).count()
 }
 
 pub async fn delete(

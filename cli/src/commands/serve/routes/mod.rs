@@ -1,6 +1,7 @@
 //! All calls: what they are, who may make them, and what answers them.
 
 pub mod classes;
+mod full_page;
 mod health;
 mod items;
 mod model;

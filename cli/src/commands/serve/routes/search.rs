@@ -65,7 +65,7 @@ fn found(app: &App, mut asked: Asked) -> Result<Response, Problem> {
     app.done.searches.fetch_add(found.results.len() as u64, Relaxed);
     match asked.payloads {
         false => answered(&found, asked.single),
-        true => with_payloads(&reader, found, asked.single),
+        true => with_payloads(&reader, found, asked.single, app.limits.max_answer),
     }
 }
 
@@ -103,25 +103,39 @@ struct FoundWhole {
     error: Option<String>,
 }
 
-fn with_payloads(reader: &Reader, found: Answer, single: bool) -> Result<Response, Problem> {
+fn with_payloads(
+    reader: &Reader,
+    found: Answer,
+    single: bool,
+    max_answer: usize,
+) -> Result<Response, Problem> {
     let total: usize = found.results.iter().map(Vec::len).sum();
     if total > PAYLOADS {
         return Err(Problem::unprocessable(format!(
             "{total} results would be given with their payloads, and up to {PAYLOADS} are; ask for fewer"
         )));
     }
-    let whole = |found: Found| {
+    let mut bytes = 0;
+    let mut whole = |found: Found| {
         let (item, error) = match reader.get(&found.id) {
             Err(error) if error.kind() == ErrorKind::Damaged => (None, Some(error.to_string())),
             item => (item?, None),
         };
+        bytes += item.as_ref().map_or(0, |item| item.payload.len());
+        if bytes > max_answer {
+            return Err(Problem::unprocessable(format!(
+                "the payloads of {total} results have more than {max_answer} bytes (--max-answer); ask \
+                 for fewer results, or for payloads by GET /items/ID"
+            )));
+        }
         let Found { id, distance, cosine, labels, .. } = found;
         let payload = item.and_then(|item| payload(item.payload));
         Ok(FoundWhole { id, distance, cosine, labels, payload, error })
     };
     let version = found.version;
-    let of_query = |found: Vec<Found>| found.into_iter().map(whole).collect::<Result<_, Problem>>();
-    let results = found.results.into_iter().map(of_query);
+    let mut of_query =
+        |found: Vec<Found>| found.into_iter().map(&mut whole).collect::<Result<_, Problem>>();
+    let results = found.results.into_iter().map(&mut of_query);
     let results = results.collect::<Result<Vec<Vec<FoundWhole>>, Problem>>()?;
     match results.first().filter(|_| single) {
         Some(results) => answer(&One { version, results }),
