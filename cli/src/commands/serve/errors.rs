@@ -52,6 +52,16 @@ impl Problem {
         self
     }
 
+    /// The same failure, of a change. If the change may have reached the disk, the message says how to go on.
+    pub fn of_change(mut self) -> Problem {
+        use StatusCode as Status;
+        if matches!(self.status, Status::INTERNAL_SERVER_ERROR | Status::INSUFFICIENT_STORAGE) {
+            self.message += "; the outcome is unknown: the change may take effect after a restart. Repeat it \
+                             with the same ids, which is safe";
+        }
+        self
+    }
+
     /// The same failure, with what it was about said first.
     pub fn of(mut self, what: impl std::fmt::Display) -> Problem {
         self.message = format!("{what}: {}", self.message);
@@ -112,5 +122,22 @@ impl IntoResponse for Problem {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_outcome_of_a_change_is_unknown_after_an_io_error() {
+        let io =
+            |kind: std::io::ErrorKind| Error::Io { path: "journal".into(), cause: kind.into() };
+        for kind in [std::io::ErrorKind::StorageFull, std::io::ErrorKind::Other] {
+            let message = Problem::from(io(kind)).of_change().to_string();
+            assert!(message.contains("outcome is unknown"), "{message}");
+        }
+        let refused = Problem::from(Error::NoItem("7".to_owned())).of_change();
+        assert_eq!(refused.to_string(), "there is no item 7");
     }
 }

@@ -58,7 +58,7 @@ fn a_full_disk_is_told_and_reads_go_on() {
         stored += 20;
         assert!(stored < 2000, "the disk is never full");
     };
-    refused.fails(507, &["journal", "space"]);
+    refused.fails(507, &["journal", "space", "outcome is unknown", "same ids"]);
     server.post("/items", items(stored, 20, &mut random)).fails(507, &[]);
     assert!(stored >= 100, "{stored}");
 

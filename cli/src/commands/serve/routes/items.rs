@@ -60,7 +60,7 @@ pub async fn put(
         }
         Ok(done)
     });
-    answer(&done.await?)
+    answer(&done.await.map_err(Problem::of_change)?)
 }
 
 /// An item as it is put in, with its code.
@@ -165,7 +165,7 @@ pub async fn delete(
         let done = store.remove(std::slice::from_ref(&id))?;
         if done.removed == 0 { Err(no_item(id)) } else { Ok(done) }
     });
-    answer(&done.await?)
+    answer(&done.await.map_err(Problem::of_change)?)
 }
 
 #[derive(Deserialize)]
@@ -189,7 +189,7 @@ pub async fn remove(
             None => answer(&json!({"removed": 0, "unlearned": false, "position": 0})),
         }
     });
-    done.await
+    done.await.map_err(Problem::of_change)
 }
 
 #[derive(Deserialize)]
@@ -222,5 +222,5 @@ pub async fn label(
             items.into_iter().map(|item| (item.id.0, item.labels.0)).unzip();
         Ok(store.label(&ids, &labels)?)
     });
-    answer(&done.await?)
+    answer(&done.await.map_err(Problem::of_change)?)
 }
