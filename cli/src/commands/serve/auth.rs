@@ -106,10 +106,11 @@ fn warn_if_readable_by_others(path: &Path) {
     let mode = std::fs::metadata(path).map_or(0, |metadata| metadata.permissions().mode());
     if mode & 0o044 != 0 {
         let (path, mode) = (path.display(), mode & 0o777);
-        crate::console::note(format_args!(
+        tracing::warn!(
+            target: super::log::SERVICE,
             "{path}: other users of this machine can read the tokens (expected mode 600, found mode \
              {mode:03o}); run `chmod 600 {path}`"
-        ));
+        );
     }
 }
 

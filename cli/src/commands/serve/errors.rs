@@ -7,7 +7,7 @@ use hashbrook::{Error, ErrorKind};
 use serde_json::json;
 
 use super::body::json_response;
-use crate::console;
+use super::log::Failure;
 
 /// A request that failed.
 #[derive(Debug)]
@@ -108,14 +108,14 @@ impl From<PathRejection> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        // Whoever runs the service should see what clients can do nothing about.
-        if self.status == StatusCode::INTERNAL_SERVER_ERROR {
-            console::note(&self.message);
-        }
         let body = json!({"error": {"status": self.status.as_u16(), "message": self.message}});
         let mut response = json_response(self.status, body.to_string());
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        // The operator should see what clients can do nothing about.
+        if self.status.is_server_error() {
+            response.extensions_mut().insert(Failure(self.message));
         }
         if self.status == StatusCode::UNAUTHORIZED {
             let bearer = HeaderValue::from_static("Bearer");

@@ -11,6 +11,7 @@ mod guard;
 mod hex;
 mod history;
 mod limits;
+mod log;
 mod metrics;
 mod openapi;
 mod routes;
@@ -25,12 +26,14 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use clap::{Args as _, FromArgMatches as _};
 use hashbrook::store::{Renewal, Settings};
+use tracing::warn;
 
 use self::app::App;
 use self::auth::Tokens;
 use self::collection::{Collection, Plan};
 pub use self::feed::Feed;
 use self::limits::Limits;
+use self::log::LogFormat;
 use crate::console;
 
 /// Serves a collection over HTTP: it learns while it answers, and loses nothing
@@ -91,6 +94,12 @@ pub struct Args {
     #[arg(long)]
     no_learn: bool,
 
+    /// How the log on the standard error is written. RUST_LOG chooses what is in it, as in
+    /// RUST_LOG=hashbrook=debug for a line for each request; without it these are warnings, failed requests and
+    /// the outcome of background work
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+
     #[command(flatten)]
     plan: Plan,
 
@@ -119,6 +128,7 @@ fn run_with(
     threads: Option<u16>,
     begun: impl FnOnce(&Arc<App>, &str) -> Result<()>,
 ) -> Result<()> {
+    log::start(args.log_format)?;
     let addresses = addresses(&args.listen)?;
     let tokens = args.tokens.as_deref().map(Tokens::load).transpose()?;
     let tls = match (&args.tls_cert, &args.tls_key) {
@@ -156,11 +166,9 @@ fn check_open(listen: &str, addresses: &[SocketAddr], tokens: bool, tls: bool) -
         );
     }
     if !tokens {
-        console::note(
-            "no --tokens: whoever is on this machine may read and write, and nobody else",
-        );
+        warn!(target: log::SERVICE, "no --tokens: anyone on this machine may read and write, and nobody else");
     } else if !loopback && !tls {
-        console::note("without --tls-cert and --tls-key, tokens and data are sent in the clear");
+        warn!(target: log::SERVICE, "without --tls-cert and --tls-key, tokens and data are sent in the clear");
     }
     Ok(())
 }

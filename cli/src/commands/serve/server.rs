@@ -13,11 +13,13 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
+use tracing::{debug, info, warn};
 
 use super::app::App;
+use super::log::SERVICE;
 use super::timed_writes::TimedWrites;
 use super::{history, routes};
-use crate::{console, interrupt};
+use crate::interrupt;
 
 /// Serves, calls `begun` with the address once it listens, and goes on until the program is told to stop; then finishes what was begun, and closes the store.
 pub fn run(
@@ -60,6 +62,7 @@ async fn serve(
     let connections = GracefulShutdown::new();
     let limit = app.limits.timeout;
     let mut interrupted = std::pin::pin!(interrupted());
+    let mut is_accepting = true;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -67,18 +70,27 @@ async fn serve(
         };
         match accepted {
             Ok((stream, _)) => {
+                is_accepting = true;
                 let connection =
                     connection(stream, tls.clone(), router.clone(), limit, connections.watcher());
                 tokio::spawn(connection);
             }
-            // Too many open files, or a client that left again: those that are connected go on.
-            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            // Too many open files, or a client that left again: connections that are open continue.
+            Err(error) => {
+                if std::mem::replace(&mut is_accepting, false) {
+                    warn!(target: SERVICE, "cannot accept a connection: {error}; trying again");
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
         }
     }
     drop(listener);
     app.stop();
-    console::note("stopping: requests that were begun are finished");
-    let _ = tokio::time::timeout(limit, connections.shutdown()).await;
+    info!(target: SERVICE, "stopping: requests that were begun are finished");
+    if tokio::time::timeout(limit, connections.shutdown()).await.is_err() {
+        let seconds = limit.as_secs_f64();
+        warn!(target: SERVICE, "requests are still open after {seconds} seconds (--timeout): stopping without them");
+    }
     Ok(())
 }
 
@@ -96,7 +108,9 @@ async fn connection(
     limit: Duration,
     watcher: Watcher,
 ) {
-    let _ = stream.set_nodelay(true);
+    if let Err(error) = stream.set_nodelay(true) {
+        debug!(target: SERVICE, "cannot send small answers at once: {error}");
+    }
     // Below TLS, so that its writes are timed, too.
     let stream = TimedWrites::new(stream, limit);
     match tls {
@@ -123,8 +137,10 @@ async fn requests(
         // Who has said all may still listen.
         .half_close(true)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    // What goes wrong with a connection concerns nobody but its client.
-    let _ = watcher.watch(connection).await;
+    if let Err(error) = watcher.watch(connection).await {
+        let cause = anyhow::Error::from(error);
+        debug!(target: SERVICE, "a connection ended: {cause:#}");
+    }
 }
 
 /// Raises how many files this process may have open, as connections are files, to what it may be raised to.
@@ -134,6 +150,8 @@ fn allow_many_files() {
         use rustix::process::{Resource, getrlimit, setrlimit};
         let mut limit = getrlimit(Resource::Nofile);
         limit.current = limit.maximum;
-        let _ = setrlimit(Resource::Nofile, limit);
+        if let Err(error) = setrlimit(Resource::Nofile, limit) {
+            warn!(target: SERVICE, "cannot raise the number of files that may be open: {error}");
+        }
     }
 }

@@ -1,11 +1,8 @@
 //! Items: put in, given back, labelled, removed.
 
-use std::fs::OpenOptions;
-use std::io::{Seek, SeekFrom, Write};
-
 use serde_json::{Value, json};
 
-use super::server::Server;
+use super::server::{Server, damage_payload};
 use crate::support::Folder;
 
 #[test]
@@ -148,16 +145,6 @@ fn ids_are_listed_page_by_page() {
     server.get("/items?limit=2000&full=true").fails(422, &["2000", "1000"]);
     server.get("/items?after=x").fails(422, &["whole numbers"]);
     server.get("/items?page=2").fails(422, &["page"]);
-}
-
-/// Flips a bit of the journal in the payload of an item.
-fn damage_payload(folder: &Folder, payload: &str) {
-    let path = folder.file("data/journal/00000000.journal");
-    let journal = std::fs::read(&path).unwrap();
-    let at = journal.windows(payload.len()).position(|part| part == payload.as_bytes()).unwrap();
-    let mut file = OpenOptions::new().write(true).open(path).unwrap();
-    file.seek(SeekFrom::Start(at as u64)).unwrap();
-    file.write_all(&[journal[at] ^ 1]).unwrap();
 }
 
 #[test]

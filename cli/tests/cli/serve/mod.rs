@@ -7,6 +7,7 @@ mod full_disk;
 mod items;
 mod life;
 mod limits;
+mod log;
 mod search;
 mod server;
 mod strangers;

@@ -1,6 +1,7 @@
 //! A service for a test, and plain requests to it.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -64,6 +65,7 @@ impl Server {
             .args(options.split_whitespace())
             .current_dir(folder.path())
             .env_remove("HASHBROOK_TOKEN")
+            .env_remove("RUST_LOG")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
@@ -281,4 +283,14 @@ impl Random {
     pub fn bytes(&mut self, most: u64) -> Vec<u8> {
         (0..self.next() % most).map(|_| self.next() as u8).collect()
     }
+}
+
+/// Flips a bit of the journal in the payload of an item.
+pub fn damage_payload(folder: &Folder, payload: &str) {
+    let path = folder.file("data/journal/00000000.journal");
+    let journal = std::fs::read(&path).unwrap();
+    let at = journal.windows(payload.len()).position(|part| part == payload.as_bytes()).unwrap();
+    let mut file = OpenOptions::new().write(true).open(path).unwrap();
+    file.seek(SeekFrom::Start(at as u64)).unwrap();
+    file.write_all(&[journal[at] ^ 1]).unwrap();
 }

@@ -10,12 +10,13 @@ use futures_util::stream;
 use hashbrook::store::{ItemId, Reader};
 use hashbrook::{Error, ErrorKind, Store};
 use serde::Serialize;
+use tracing::warn;
 
 use super::super::app::App;
 use super::super::body::json_response;
 use super::super::errors::Problem;
+use super::super::log;
 use super::items::Given;
-use crate::console;
 
 /// A chunk ends with the item that reaches this many bytes.
 const CHUNK: usize = 1 << 18;
@@ -99,7 +100,7 @@ impl FullPage {
                 }
                 Err(error) if is_first => return Err(error.into()),
                 Err(error) => {
-                    console::note(format_args!("a page ends before item {id}: {error}"));
+                    warn!(target: log::SERVICE, "a page of items ends before item {id}: {error}");
                     self.end_here();
                     break;
                 }

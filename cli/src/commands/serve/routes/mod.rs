@@ -21,6 +21,7 @@ use super::app::App;
 use super::auth::Scope;
 use super::errors::Problem;
 use super::guard::{Guarded, guard};
+use super::log::{RequestIds, observe};
 
 /// A call.
 #[derive(Clone, Copy, Debug)]
@@ -82,5 +83,6 @@ pub fn router(app: &Arc<App>) -> Router {
             let message = "this path has no such method; /openapi.json has those that there are";
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, message)
         })
+        .layer(from_fn_with_state(RequestIds::new(), observe))
         .with_state(app.clone())
 }
