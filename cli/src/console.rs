@@ -116,7 +116,7 @@ pub fn steps(what: &str, count: usize) -> ProgressBar {
 
 fn style(template: &str) -> ProgressStyle {
     let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-        let _ = out.write_str(&count(state.per_sec() as u64));
+        out.write_str(&count(state.per_sec() as u64)).expect("a string takes any text");
     };
     ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())

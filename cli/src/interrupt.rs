@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use crate::console;
+
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Whether there is nothing to finish: then an interruption ends the program at once.
@@ -39,7 +41,12 @@ pub fn listen() -> anyhow::Result<()> {
 fn end() -> ! {
     let _halted = hashbrook::file::remove_unfinished();
     for folder in &*FOLDERS.lock().unwrap_or_else(PoisonError::into_inner) {
-        let _ = std::fs::remove_dir_all(folder);
+        if let Err(error) = std::fs::remove_dir_all(folder)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            let folder = folder.display();
+            console::note(format_args!("{folder}: cannot be removed: {error}; remove it by hand"));
+        }
     }
     std::process::exit(130)
 }

@@ -1,6 +1,5 @@
 //! Counts and times of requests, and the store's numbers, as Prometheus reads them.
 
-use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -108,10 +107,9 @@ impl Metrics {
         ];
         for (name, help, value) in gauges {
             let Some(value) = value else { continue };
-            let _ = writeln!(
-                text,
-                "# HELP hashbrook_{name} {help}\n# TYPE hashbrook_{name} gauge\nhashbrook_{name} {value}"
-            );
+            text.push_str(&format!(
+                "# HELP hashbrook_{name} {help}\n# TYPE hashbrook_{name} gauge\nhashbrook_{name} {value}\n"
+            ));
         }
         text
     }
@@ -125,10 +123,9 @@ impl Metrics {
                 let count = count.load(Relaxed);
                 if count > 0 {
                     let (method, path, status) = (route.method, route.path, status + 100);
-                    let _ = writeln!(
-                        text,
-                        "hashbrook_requests_total{{method=\"{method}\",route=\"{path}\",status=\"{status}\"}} {count}"
-                    );
+                    text.push_str(&format!(
+                        "hashbrook_requests_total{{method=\"{method}\",route=\"{path}\",status=\"{status}\"}} {count}\n"
+                    ));
                 }
             }
         }
@@ -136,7 +133,7 @@ impl Metrics {
 
     fn write_times(&self, text: &mut String) {
         const NAME: &str = "hashbrook_request_seconds";
-        let _ = writeln!(text, "# HELP {NAME} How long requests took\n# TYPE {NAME} histogram");
+        text.push_str(&format!("# HELP {NAME} How long requests took\n# TYPE {NAME} histogram\n"));
         for OfRoute { route, times, nanoseconds, .. } in &self.0 {
             let labels = format!("method=\"{}\",route=\"{}\"", route.method, route.path);
             let mut total = 0;
@@ -144,11 +141,12 @@ impl Metrics {
                 total += count.load(Relaxed);
                 let bound = BOUNDS.get(at).map(|&micros| (micros as f64 / 1e6).to_string());
                 let bound = bound.unwrap_or("+Inf".to_owned());
-                let _ = writeln!(text, "{NAME}_bucket{{{labels},le=\"{bound}\"}} {total}");
+                text.push_str(&format!("{NAME}_bucket{{{labels},le=\"{bound}\"}} {total}\n"));
             }
             let sum = nanoseconds.load(Relaxed) as f64 / 1e9;
-            let _ =
-                writeln!(text, "{NAME}_sum{{{labels}}} {sum}\n{NAME}_count{{{labels}}} {total}");
+            text.push_str(&format!(
+                "{NAME}_sum{{{labels}}} {sum}\n{NAME}_count{{{labels}}} {total}\n"
+            ));
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Heat maps.
 
-use std::fmt::Write;
-
 use super::{LEFT, RIGHT, TOP, WIDTH, escape, open, short};
 
 /// A grid of values, from dark (low) to light (high), with the numbers in it.
@@ -39,18 +37,16 @@ impl Heat<'_> {
         for (r, (name, values)) in self.rows.1.iter().zip(&self.values).enumerate() {
             let y = top + tall * (rows - 1 - r) as f64;
             let middle = y + tall / 2.0 + 4.0;
-            let _ = write!(
-                svg,
+            svg.push_str(&format!(
                 "<text x=\"{:.1}\" y=\"{middle:.1}\" text-anchor=\"end\">{}</text>",
                 left - 6.0,
                 escape(name)
-            );
+            ));
             for (c, value) in values.iter().enumerate() {
                 let x = left + width * c as f64;
                 let share = if high > low { (value - low) / (high - low) } else { 0.5 };
                 let fill = colour(share);
-                let _ = write!(
-                    svg,
+                svg.push_str(&format!(
                     "<g><title>{}: {}</title><rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" \
                      height=\"{tall:.1}\" fill=\"{}\"/><text class=\"{}\" x=\"{:.1}\" \
                      y=\"{middle:.1}\" text-anchor=\"middle\">{}</text></g>",
@@ -63,10 +59,9 @@ impl Heat<'_> {
                     ink(fill),
                     x + width / 2.0,
                     if value.is_finite() { format!("{value:.decimals$}") } else { String::new() }
-                );
+                ));
                 if self.outlined == Some((r, c)) {
-                    let _ = write!(
-                        svg,
+                    svg.push_str(&format!(
                         "<rect class=\"outline {}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" \
                          height=\"{:.1}\"/>",
                         ink(fill),
@@ -74,21 +69,19 @@ impl Heat<'_> {
                         y + 2.0,
                         width - 4.0,
                         tall - 4.0
-                    );
+                    ));
                 }
             }
         }
         for (c, name) in self.columns.1.iter().enumerate() {
-            let _ = write!(
-                svg,
+            svg.push_str(&format!(
                 "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
                 left + width * (c as f64 + 0.5),
                 height - bottom + 16.0,
                 escape(name)
-            );
+            ));
         }
-        let _ = write!(
-            svg,
+        svg.push_str(&format!(
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
              <text transform=\"translate(13 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text></svg>",
             (left + WIDTH - RIGHT) / 2.0,
@@ -96,7 +89,7 @@ impl Heat<'_> {
             escape(self.columns.0),
             top + tall * rows as f64 / 2.0,
             escape(self.rows.0)
-        );
+        ));
         (svg, height)
     }
 }
@@ -105,25 +98,23 @@ impl Heat<'_> {
 fn scale(svg: &mut String, low: f64, high: f64, decimals: usize) {
     let (from, to, y) = (WIDTH - RIGHT - 250.0, WIDTH - RIGHT - 50.0, 6.0);
     let step = (to - from) / STEPS as f64;
-    let _ = write!(
-        svg,
+    svg.push_str(&format!(
         "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{low:.decimals$}</text>\
          <text x=\"{:.1}\" y=\"{:.1}\">{high:.decimals$}</text>",
         from - 6.0,
         y + 11.0,
         to + 6.0,
         y + 11.0
-    );
+    ));
     for at in 0..STEPS {
         let share = at as f64 / (STEPS - 1) as f64;
-        let _ = write!(
-            svg,
+        svg.push_str(&format!(
             "<rect x=\"{:.1}\" y=\"{y}\" width=\"{:.1}\" height=\"12\" \
              shape-rendering=\"crispEdges\" fill=\"{}\"/>",
             from + step * at as f64,
             step + 0.3,
             hex(colour(share))
-        );
+        ));
     }
 }
 

@@ -1,35 +1,30 @@
 //! Lines over two axes, with bands.
 
-use std::fmt::Write;
-
 use super::{Axis, BOTTOM, HEIGHT, LEFT, RIGHT, Scale, Series, TOP, WIDTH, escape, open, short};
 
 fn axes(svg: &mut String, x: &Scale<'_>, y: &Scale<'_>) {
     for tick in y.ticks() {
         let at = y.place(tick);
-        let _ = write!(
-            svg,
+        svg.push_str(&format!(
             "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{:.1}\"/><text x=\"{:.1}\" y=\"{:.1}\" \
              text-anchor=\"end\">{}</text>",
             WIDTH - RIGHT,
             LEFT - 6.0,
             at + 4.0,
             short(tick)
-        );
+        ));
     }
     for tick in x.ticks() {
         let at = x.place(tick);
-        let _ = write!(
-            svg,
+        svg.push_str(&format!(
             "<path class=\"grid\" d=\"M{at:.1} {TOP}V{:.1}\"/><text x=\"{at:.1}\" y=\"{:.1}\" \
              text-anchor=\"middle\">{}</text>",
             HEIGHT - BOTTOM,
             HEIGHT - BOTTOM + 17.0,
             short(tick)
-        );
+        ));
     }
-    let _ = write!(
-        svg,
+    svg.push_str(&format!(
         "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
          <text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
         (LEFT + WIDTH - RIGHT) / 2.0,
@@ -37,7 +32,7 @@ fn axes(svg: &mut String, x: &Scale<'_>, y: &Scale<'_>) {
         escape(&x.axis.label),
         (TOP + HEIGHT - BOTTOM) / 2.0,
         escape(&y.axis.label)
-    );
+    ));
 }
 
 /// Lines over two axes.
@@ -51,7 +46,7 @@ pub fn lines(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
     axes(&mut svg, &across, &up);
     for series in series {
         let (name, colour) = (escape(&series.name), &series.colour);
-        let _ = write!(svg, "<g data-series=\"{name}\" style=\"color:{colour}\">");
+        svg.push_str(&format!("<g data-series=\"{name}\" style=\"color:{colour}\">"));
         if series.band.len() == series.points.len() && series.points.len() > 1 {
             let corner = |(point, value): (&(f64, f64), f64)| {
                 format!("{:.1},{:.1}", across.place(point.0), up.place(value))
@@ -59,20 +54,19 @@ pub fn lines(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
             let low = series.points.iter().zip(series.band.iter().map(|band| band.0));
             let high = series.points.iter().zip(series.band.iter().map(|band| band.1)).rev();
             let outline: Vec<String> = low.chain(high).map(corner).collect();
-            let _ = write!(svg, "<polygon class=\"band\" points=\"{}\"/>", outline.join(" "));
+            svg.push_str(&format!("<polygon class=\"band\" points=\"{}\"/>", outline.join(" ")));
         }
         let place = |(x, y): &(f64, f64)| format!("{:.1},{:.1}", across.place(*x), up.place(*y));
         let points: Vec<String> = series.points.iter().map(place).collect();
-        let _ = write!(svg, "<polyline points=\"{}\"/>", points.join(" "));
+        svg.push_str(&format!("<polyline points=\"{}\"/>", points.join(" ")));
         for (x, y) in &series.points {
-            let _ = write!(
-                svg,
+            svg.push_str(&format!(
                 "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\"><title>{name}: {} at {}</title></circle>",
                 across.place(*x),
                 up.place(*y),
                 short(*y),
                 short(*x)
-            );
+            ));
         }
         svg += "</g>";
     }

@@ -5,8 +5,6 @@ mod heat;
 mod lines;
 mod ranking;
 
-use std::fmt::Write;
-
 pub use self::heat::Heat;
 pub use self::lines::lines;
 pub use self::ranking::{Ranked, Ranking};
@@ -108,11 +106,10 @@ pub fn escape(text: &str) -> String {
 
 fn open(svg: &mut String, title: &str, height: f64) {
     let title = escape(title);
-    let _ = write!(
-        svg,
+    svg.push_str(&format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
          aria-label=\"{title}\"><title>{title}</title>"
-    );
+    ));
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Scores of many contestants, a row each.
 
-use std::fmt::Write;
-
 use super::{Axis, RIGHT, Scale, TOP, WIDTH, escape, open, short};
 
 /// A row for each name, and a point in it for each of several scores.
@@ -38,63 +36,59 @@ impl Ranking {
         open(&mut svg, &self.title, height);
         for tick in across.ticks() {
             let at = across.place(tick);
-            let _ = write!(
-                svg,
+            svg.push_str(&format!(
                 "<path class=\"grid\" d=\"M{at:.1} {TOP}V{:.1}\"/><text x=\"{at:.1}\" y=\"{:.1}\" \
                  text-anchor=\"middle\">{}</text>",
                 height - BOTTOM,
                 height - BOTTOM + 16.0,
                 short(tick)
-            );
+            ));
         }
         for (row, name) in self.rows.iter().enumerate() {
             let y = TOP + ROW * (row as f64 + 0.5);
-            let _ = write!(
-                svg,
+            svg.push_str(&format!(
                 "<path class=\"grid\" d=\"M{NAMES} {y:.1}H{:.1}\"/><text x=\"{:.1}\" y=\"{:.1}\" \
                  text-anchor=\"end\">{}</text>",
                 WIDTH - RIGHT,
                 NAMES - 8.0,
                 y + 4.0,
                 escape(name)
-            );
+            ));
         }
         for (at, score) in self.scores.iter().enumerate() {
             // A little apart, so that equal scores do not hide each other.
             let shift = 6.0 * (at as f64 - (self.scores.len() - 1) as f64 / 2.0);
             self.draw_scores(&mut svg, score, &across, shift);
         }
-        let _ = write!(
-            svg,
+        svg.push_str(&format!(
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text></svg>",
             (NAMES + WIDTH - RIGHT) / 2.0,
             height - 7.0,
             escape(&self.label)
-        );
+        ));
         (svg, height)
     }
 
     fn draw_scores(&self, svg: &mut String, score: &Ranked, across: &Scale<'_>, shift: f64) {
         let (name, colour) = (escape(&score.name), &score.colour);
-        let _ = write!(svg, "<g data-series=\"{name}\" style=\"color:{colour}\">");
+        svg.push_str(&format!("<g data-series=\"{name}\" style=\"color:{colour}\">"));
         for (row, (here, other)) in score.points.iter().enumerate() {
             let y = TOP + ROW * (row as f64 + 0.5) + shift;
             if let (Some(here), Some(other)) = (here, other) {
                 let (from, to) = (across.place(*here), across.place(*other));
-                let _ = write!(svg, "<path class=\"between\" d=\"M{from:.1} {y:.1}H{to:.1}\"/>");
+                svg.push_str(&format!("<path class=\"between\" d=\"M{from:.1} {y:.1}H{to:.1}\"/>"));
             }
             for (value, class, what) in
                 [(other, " class=\"hollow\"", ", in the paper"), (here, "", "")]
             {
                 let Some(value) = value else { continue };
-                let _ = write!(
-                    svg,
+                svg.push_str(&format!(
                     "<circle{class} cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\"><title>{}, {name}{what}: \
                      {}</title></circle>",
                     across.place(*value),
                     self.rows.get(row).map_or(String::new(), |row| escape(row)),
                     short(*value)
-                );
+                ));
             }
         }
         *svg += "</g>";

@@ -57,8 +57,7 @@ struct Class {
 
 pub async fn classes(State(app): State<Arc<App>>) -> Result<Response, Problem> {
     let last = app.classes.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if let Some((made, bytes)) = last.filter(|(made, _)| made.elapsed() < LASTS) {
-        let _ = made;
+    if let Some((_, bytes)) = last.filter(|(made, _)| made.elapsed() < LASTS) {
         return Ok(json_response(StatusCode::OK, bytes));
     }
     let made = app.work(Some(app.limits.timeout), |app| {
