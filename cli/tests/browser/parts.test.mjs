@@ -118,3 +118,12 @@ test("npy files of every usual type, whole and damaged", () => {
   const whole = npy("<f4", [3], Float32Array.from([1, 2, 3]));
   for (let length = 0; length < whole.byteLength; length++) assert.throws(() => rowsOfNpy(whole.slice(0, length)), Error);
 });
+
+test("a damaged item shows its error", async () => {
+  globalThis.document = { createElement: () => ({}) };
+  const { portrait } = await import("../../src/commands/serve/page/items.js");
+  const { textContent } = portrait({ id: 7, error: "journal: is damaged" }, null);
+  assert.equal(textContent, "journal: is damaged");
+  assert.equal(portrait({ id: 7, payload: { title: "seven" } }, null).textContent, "seven");
+  delete globalThis.document;
+});
