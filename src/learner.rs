@@ -86,6 +86,12 @@ pub(crate) trait BuiltIn: Learner + Sized {
     /// each other, and are finite.
     fn hash_parts(&self) -> Result<HashParts>;
 
+    /// [`hash_parts`](BuiltIn::hash_parts), and the number of directions with variance that they use, for
+    /// methods whose bits need one direction each.
+    fn hash_parts_and_directions(&self) -> Result<(HashParts, Option<usize>)> {
+        Ok((self.hash_parts()?, None))
+    }
+
     /// Adds all that `other` learned, whose labels have the numbers that `translate` gives them.
     fn merge(&mut self, _other: &Self, _translate: &dyn Fn(u32) -> u32) -> Result<()> {
         Err(Error::NotSums { method: Self::NAME, what: "be merged" })

@@ -107,9 +107,9 @@ macro_rules! methods {
                 }
             }
 
-            pub(crate) fn hash_parts(&self) -> Result<HashParts> {
+            pub(crate) fn hash_parts_and_directions(&self) -> Result<(HashParts, Option<usize>)> {
                 match self {
-                    $(AnyLearner::$variant(learner) => learner.hash_parts(),)*
+                    $(AnyLearner::$variant(learner) => learner.hash_parts_and_directions(),)*
                 }
             }
 

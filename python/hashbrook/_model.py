@@ -178,7 +178,10 @@ class Model:
         self._native.end_warmup()
 
     def hash_function(self) -> HashFunction:
-        """Freezes the hash function learned so far; usable before the first batch."""
+        """Freezes the hash function learned so far; usable before the first batch.
+
+        Warns (``UserWarning``) when ``itq``, ``sketchhash`` or ``frosh`` have more bits than directions with variance.
+        """
         return HashFunction._of(self._native.hash_function())
 
     @property

@@ -1,12 +1,13 @@
 //! Models.
 
+use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::thread::ThreadId;
 
 use hashbrook::{Batch, Center, LabelList, Method, Scale, Setup};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::Value;
@@ -293,7 +294,14 @@ impl Model {
     }
 
     fn hash_function(&self, py: Python<'_>) -> PyResult<HashFunction> {
-        self.read(py, |model| model.try_hash_function().map(HashFunction).map_err(exception))?
+        let found = self.read(py, hashbrook::Model::hash_function_and_warnings)?;
+        let (function, warnings) = found.map_err(exception)?;
+        for warning in warnings {
+            let text = CString::new(warning).map_err(PyErr::from)?;
+            // The frame above the method of the Python part: the user's line.
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 2)?;
+        }
+        Ok(HashFunction(function))
     }
 
     /// The method and its parameters, as JSON.

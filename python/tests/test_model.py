@@ -1,5 +1,6 @@
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -171,3 +172,17 @@ def test_reprs_tell(model, function):
 def test_what_is_wrong_is_told(given, error, problem):
     with pytest.raises(error, match=problem):
         Model(**{"dim": 6, **given})
+
+
+def test_more_bits_than_directions_with_variance_are_warned_of(digits):
+    X, _ = digits
+    model = Model("itq", dim=64, bits=64)
+    model.learn(X[:30])
+    with pytest.warns(UserWarning, match="itq found 29 directions with variance for 64 bits") as told:
+        model.hash_function()
+    assert told[0].filename == __file__
+    model = Model("itq", dim=64, bits=32)
+    model.learn(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.hash_function()

@@ -76,6 +76,58 @@ impl Directions {
         self.axes.len() / self.dim()
     }
 
+    /// Removes directions along which the rows vary by rounding errors alone, whose eigenvectors are arbitrary:
+    /// they become zero, and no bit depends on them. Returns the number of directions that remain.
+    pub(super) fn drop_noise(&mut self, rows: Features<'_>) -> usize {
+        let count = self.count();
+        let largest = rows.values().iter().fold(0.0f32, |most, value| most.max(value.abs()));
+        let rounding = f64::from(f32::EPSILON) * f64::from(largest) * (self.dim() as f64).sqrt();
+        let least = rounding.powi(2) * (self.along.len() / count) as f64;
+        let mut squares = vec![0.0; count];
+        for row in self.along.chunks_exact(count) {
+            squares.iter_mut().zip(row).for_each(|(sum, &value)| *sum += f64::from(value).powi(2));
+        }
+        let remaining = squares.iter().take_while(|&&sum| sum > least).count();
+        for row in self.along.chunks_exact_mut(count).chain(self.axes.chunks_exact_mut(count)) {
+            row[remaining..].fill(0.0);
+        }
+        remaining
+    }
+
+    /// One bit per direction for the first `count`, as [`rotated`](Self::rotated), and columns of `fill`
+    /// (dimensions x `bits`) for the other bits, with the same mean variance.
+    pub(super) fn rotated_and_filled(
+        &self,
+        count: usize,
+        fill: &[f32],
+        bits: usize,
+        iterations: usize,
+        seed: u64,
+    ) -> Projection {
+        let rotated = self.rotated(count, 0.0, iterations, seed);
+        let extra = bits - count;
+        let filled: Vec<f64> = fill
+            .chunks_exact(bits)
+            .flat_map(|row| row[count..].iter().map(|&value| f64::from(value)))
+            .collect();
+        let all = self.count();
+        let along_fill = transposed_product(&self.first(&self.axes, all), all, &filled, extra);
+        let projected = product(&self.first(&self.along, all), all, &along_fill, extra);
+        let variance = projected.iter().map(|v| v * v).sum::<f64>() / projected.len() as f64;
+        let scale = if variance > 0.0 { 1.0 / variance.sqrt() } else { 1.0 };
+        let (mut weights, mut at_mean) = (Vec::with_capacity(fill.len()), vec![0.0; extra]);
+        for (row, values) in filled.chunks_exact(extra).enumerate() {
+            weights.extend_from_slice(&rotated.weights[row * count..(row + 1) * count]);
+            let mean = f64::from(self.mean[row]);
+            for (sum, &value) in at_mean.iter_mut().zip(values) {
+                *sum += scale * value * mean;
+                weights.push((scale * value) as f32);
+            }
+        }
+        let offset = at_mean.into_iter().map(|value| -value as f32);
+        Projection { weights, offset: rotated.offset.into_iter().chain(offset).collect() }
+    }
+
     /// Bits along the first directions, as many as there are bits, turned so that the rows lose least
     /// when they are cut to signs; beyond the number of directions, these turned in another way. The
     /// projections of the rows have a mean of 0 and a mean variance of 1.

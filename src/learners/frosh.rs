@@ -245,6 +245,10 @@ impl BuiltIn for Frosh {
     }
 
     fn hash_parts(&self) -> Result<HashParts> {
+        self.hash_parts_and_directions().map(|(parts, _)| parts)
+    }
+
+    fn hash_parts_and_directions(&self) -> Result<(HashParts, Option<usize>)> {
         let mut rng = random(self.seed, Purpose::Rotation, 0);
         let sketch = self.sketch.with_mixed_rows();
         parts(Frosh::NAME, &sketch, self.centring.mean(), &self.first, &mut rng)

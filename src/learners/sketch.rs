@@ -119,23 +119,26 @@ fn too_large(method: &'static str, no_room: NoRoom) -> Error {
     no_room.error(method, "use a smaller sketch: with half the rows it needs a quarter of that")
 }
 
-/// What the function of a sketch is made of: its first `bits` directions, turned at random so that each
-/// bit gets its share of them, about the mean. A sketch that has fewer is helped out with directions of
-/// `first`, the random start, which is all there is if it has none.
+/// Returns the parts of the function of a sketch: its first `bits` directions, rotated at random so that
+/// each bit gets its share of them, about the mean. If the sketch has fewer directions than bits, columns of
+/// `first`, the random start, take the place of the missing ones. Also returns the number of directions;
+/// `None` for an empty sketch, which leaves the random start.
 pub(crate) fn parts(
     method: &'static str,
     sketch: &[f64],
     mean: &[f64],
     first: &[f32],
     rng: &mut ChaCha8Rng,
-) -> Result<HashParts> {
+) -> Result<(HashParts, Option<usize>)> {
     let bits = first.len() / mean.len();
-    let eigen = match sketch.is_empty() {
-        true => None,
-        false => symmetric_eigen(sketch, mean.len()).map_err(|none| too_large(method, none))?,
-    };
+    let start = || HashParts::linear(mean.len(), bits, first.to_vec());
+    if sketch.is_empty() {
+        return Ok((start(), None));
+    }
+    let eigen = symmetric_eigen(sketch, mean.len()).map_err(|none| too_large(method, none))?;
     let found = eigen.and_then(|eigen| directions(eigen, sketch, mean, first, rng));
-    Ok(found.unwrap_or_else(|| HashParts::linear(mean.len(), bits, first.to_vec())))
+    let (parts, count) = found.unwrap_or_else(|| (start(), 0));
+    Ok((parts, Some(count)))
 }
 
 /// `None` if there are no directions, or none that are finite.
@@ -145,7 +148,7 @@ fn directions(
     mean: &[f64],
     first: &[f32],
     rng: &mut ChaCha8Rng,
-) -> Option<HashParts> {
+) -> Option<(HashParts, usize)> {
     let dim = mean.len();
     let (rows, bits) = (sketch.len() / dim, first.len() / dim);
     // Directions that are rounding error and nothing else are none.
@@ -174,7 +177,8 @@ fn directions(
     let single = |values: Vec<f64>| -> Vec<f32> { values.into_iter().map(|v| v as f32).collect() };
     let (weights, offset) = (single(weights), single(offset));
     let is_finite = weights.iter().chain(&offset).all(|value| value.is_finite());
-    is_finite.then(|| HashParts { offset: Some(offset), ..HashParts::linear(dim, bits, weights) })
+    let parts = || HashParts { offset: Some(offset), ..HashParts::linear(dim, bits, weights) };
+    is_finite.then(|| (parts(), count))
 }
 
 /// The most rows of a sketch, a mini-batch or a buffer.

@@ -13,6 +13,8 @@
 //!
 //! # Deviations
 //!
+//! * If the sketch has fewer directions than the function has bits, columns of the random start, which
+//!   depend on the seed alone, take the place of the missing ones, and the user gets a warning.
 //! * Mini-batches are the method's own (`batch`): how the stream was cut does not matter.
 //! * The program in use forgets sketch and mean after every mini-batch, so that what it finds are
 //!   the components of the last one, not centred: `state = lost`.
@@ -135,6 +137,10 @@ impl BuiltIn for SketchHash {
     }
 
     fn hash_parts(&self) -> Result<HashParts> {
+        self.hash_parts_and_directions().map(|(parts, _)| parts)
+    }
+
+    fn hash_parts_and_directions(&self) -> Result<(HashParts, Option<usize>)> {
         let mut rng = random(self.seed, Purpose::Rotation, self.batches);
         let (mean, first) = (self.centring.mean(), &self.first);
         parts(SketchHash::NAME, &self.sketch, mean, first, &mut rng)

@@ -197,20 +197,46 @@ impl Model {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn try_hash_function(&self) -> Result<HashFunction> {
+        self.hash_function_and_warnings().map(|(function, _)| function)
+    }
+
+    /// [`try_hash_function`](Model::try_hash_function), with warnings for the user: that the function has
+    /// more bits than directions with variance (`itq`, `sketchhash` and `frosh`). A loaded `itq` model does
+    /// not repeat its warning.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn hash_function_and_warnings(&self) -> Result<(HashFunction, Vec<String>)> {
         if self.warm_up.as_ref().is_some_and(|warm_up| warm_up.rows() > 0) {
             let mut now = self.clone();
             match now.end_warmup() {
-                Ok(_) => return now.try_hash_function(),
+                Ok(_) => return now.hash_function_and_warnings(),
                 Err(error @ Error::OutOfMemory { .. }) => return Err(error),
                 // What cannot be learned yet leaves the random start, which is a function too.
                 Err(_) => {}
             }
         }
-        let parts = self.learner.hash_parts()?;
+        let (parts, directions) = self.learner.hash_parts_and_directions()?;
         let Preparation { center, scale, unit, .. } = self.preparation.clone();
         let function = HashFunction::new(HashParts { center, scale, unit, ..parts })
             .expect("the centre and the scale were checked when they were set");
-        Ok(function.with_label_names(self.names.clone()))
+        let warnings = directions.and_then(|count| self.too_few_directions(count));
+        Ok((function.with_label_names(self.names.clone()), warnings.into_iter().collect()))
+    }
+
+    /// The warning that bits outnumber the directions with variance, if they do.
+    fn too_few_directions(&self, directions: usize) -> Option<String> {
+        let (method, bits) = (self.method().name(), self.bits());
+        let extra = bits.checked_sub(directions).filter(|&extra| extra > 0)?;
+        let fewer_bits = match directions {
+            0 => String::new(),
+            count => format!("use at most {count} bits, or "),
+        };
+        let larger_sketch = if method == "itq" { "" } else { ", or set a larger sketch" };
+        Some(format!(
+            "{method} found {directions} directions with variance for {bits} bits, so {extra} bits \
+             carry no direction of their own; {fewer_bits}learn from more rows{larger_sketch}"
+        ))
     }
 }
 
@@ -225,5 +251,37 @@ impl Learner for Model {
 
     fn try_hash_function(&self) -> Result<HashFunction> {
         Model::try_hash_function(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Features, dataset};
+
+    #[test]
+    fn more_bits_than_directions_with_variance_are_warned_of() {
+        let digits = dataset::digits();
+        let warnings = |method: &str, bits: usize, rows: usize| {
+            let mut model = Method::named(method).unwrap().start(64, bits, 1).unwrap();
+            let features = Features::new(&digits.features[..rows * 64], 64).unwrap();
+            model.learn(Batch::unlabelled(features)).unwrap();
+            model.hash_function_and_warnings().unwrap().1
+        };
+        let expected = "itq found 29 directions with variance for 64 bits, so 35 bits carry no direction of \
+                        their own; use at most 29 bits, or learn from more rows";
+        assert_eq!(warnings("itq", 64, 30), [expected]);
+        let expected = "sketchhash found 49 directions with variance for 64 bits, so 15 bits carry no direction \
+                        of their own; use at most 49 bits, or learn from more rows, or set a larger sketch";
+        assert_eq!(warnings("sketchhash", 64, 60), [expected]);
+        for (method, bits, rows) in [
+            ("itq", 29, 30),
+            ("itq", 61, 1500),
+            ("sketchhash", 32, 200),
+            ("sketchhash", 32, 0),
+            ("lsh", 64, 5),
+        ] {
+            assert_eq!(warnings(method, bits, rows), [""; 0], "{method} {bits} {rows}");
+        }
     }
 }

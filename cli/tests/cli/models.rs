@@ -112,6 +112,21 @@ fn uneven(folder: &Folder) -> &'static str {
 }
 
 #[test]
+fn more_bits_than_directions_are_warned_of() {
+    let folder = Folder::new();
+    let data = uneven(&folder);
+    let learn = |bits: usize| {
+        folder.run(&format!("learn {data} --method itq --bits {bits} --out m")).ok().err
+    };
+    assert!(
+        learn(32).contains("hashbrook: itq found 3 directions with variance for 32 bits"),
+        "{}",
+        learn(32)
+    );
+    assert!(!learn(3).contains("directions with variance"), "{}", learn(3));
+}
+
+#[test]
 fn columns_of_different_scale_are_remarked_on_and_scaled_if_asked() {
     let folder = Folder::new();
     let data = uneven(&folder);

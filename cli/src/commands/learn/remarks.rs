@@ -48,7 +48,8 @@ const FEW_ROWS: usize = 10;
 pub fn remark(run: &Run<'_>, model: &Model, start: &[f32]) -> Result<()> {
     scale(run, model);
     order(run, model);
-    let function = model.try_hash_function()?;
+    let (function, warnings) = model.hash_function_and_warnings()?;
+    warnings.iter().for_each(console::note);
     let method = model.method().name();
     if method != "lsh" && model.is_warm() && function.parts().weights == start {
         let remedy = match run.batch {
