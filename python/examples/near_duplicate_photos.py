@@ -1,7 +1,7 @@
 """Near-duplicates in a folder of photographs: smaller, recompressed, cropped or brighter copies.
 
 A photograph becomes 224 numbers (what is bright where, which way edges run, which colours), these become a code of
-128 bits, and photographs whose codes differ in at most 12 bits are a group. Nothing is labelled, so the codes are
+48 bits, and photographs whose codes differ in at most 6 bits are a group. Nothing is labelled, so the codes are
 those of a method that takes no labels. A contact sheet shows the groups. Needs Pillow:
 
     pip install Pillow
@@ -22,17 +22,21 @@ from hashbrook import Index, Model
 
 
 def features(picture):
-    """What is bright where (8 x 8), which way edges run (8 directions in 4 x 4 places), colours (4 x 4 x 2)."""
-    gray = np.asarray(picture.convert("L").resize((64, 64), Image.Resampling.BOX), dtype=np.float32)
+    """What is bright where (8 x 8), which way edges run (8 directions in 4 x 4 places), colours (4 x 4 x 2).
+
+    Rounded to a grid in the end, and no edge lies between two directions: the numbers, and so the groups, are the same on
+    machines whose arithmetic differs in the last digit.
+    """
+    gray = np.asarray(picture.convert("L").resize((64, 64), Image.Resampling.BOX), dtype=np.float64)
     bright = gray.reshape(8, 8, 8, 8).mean(axis=(1, 3))
     bright -= bright.mean()
     down, right = np.gradient(gray)
-    direction = (np.arctan2(down, right) % np.pi / np.pi * 8).astype(int) % 8
+    direction = np.rint(np.arctan2(down, right) / np.pi * 8).astype(int) % 8
     place = np.arange(64)[:, None] // 16 * 4 + np.arange(64) // 16
     edges = np.bincount((place * 8 + direction).ravel(), np.hypot(down, right).ravel(), minlength=128)
-    colours = np.asarray(picture.convert("YCbCr").resize((4, 4), Image.Resampling.BOX), dtype=np.float32)[:, :, 1:]
+    colours = np.asarray(picture.convert("YCbCr").resize((4, 4), Image.Resampling.BOX), dtype=np.float64)[:, :, 1:]
     parts = bright / (np.linalg.norm(bright) + 1e-6), np.sqrt(edges / (edges.sum() + 1e-6)), colours / 128 - 1
-    return np.concatenate([part.ravel() for part in parts])
+    return np.concatenate([part.ravel() for part in parts]).round(3)
 
 
 def make_photographs(folder, across):
@@ -55,8 +59,8 @@ def make_photographs(folder, across):
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="pictures (default: made: photos-3)")
 parser.add_argument("--method", default="itq", help="one that takes no labels: itq (the default), lsh, sketchhash")
-parser.add_argument("--bits", type=int, default=128)
-parser.add_argument("--radius", type=int, default=12, help="in how many bits near-duplicates may differ (12)")
+parser.add_argument("--bits", type=int, default=48)
+parser.add_argument("--radius", type=int, default=6, help="in how many bits near-duplicates may differ (6)")
 parser.add_argument("--out", type=Path, default="groups.png", help="the contact sheet, a PNG file (groups.png)")
 parser.add_argument("--across", type=int, default=3, choices=range(2, 11), metavar="N",
                     help="without FOLDER: how many parts side by side (3)")
