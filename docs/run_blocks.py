@@ -218,11 +218,36 @@ def run_page(path, environment, python, show):
     return name, ran, compared, None
 
 
+# Third-party arithmetic whose last digits depend on the processor. A page that uses it runs a second time.
+ARITHMETIC = re.compile(r"\b(sklearn|faiss|lancedb)\b|python/examples/|\b(np|numpy)\.(arccos|argsort|linalg|random)\b")
+
+
+def other_arithmetic(python):
+    """Environment variables with which third-party libraries compute as on an older processor, so that last digits differ.
+
+    Numpy without the instruction sets that it chooses at run time, OpenBLAS with another kernel and one thread,
+    libjpeg-turbo (Pillow) and FAISS without vector instructions.
+    """
+    names = "from numpy._core._multiarray_umath import __cpu_dispatch__ as all; print(*all)"
+    chosen = subprocess.run([python, "-c", names], capture_output=True, text=True, check=True).stdout.strip()
+    return {
+        "NPY_DISABLE_CPU_FEATURES": chosen,
+        "OPENBLAS_CORETYPE": "Prescott",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "JSIMD_FORCENONE": "1",
+        "FAISS_SIMD_LEVEL": "NONE",
+        "FAISS_OPT_LEVEL": "generic",
+    }
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pages", nargs="*", help="pages, such as tutorial.md, docs/from/faiss.md or methods; all unless given")
     parser.add_argument("--hashbrook", required=True, help="the folder of the command")
     parser.add_argument("--python", required=True, help="the Python to run blocks with")
+    parser.add_argument("--other-arithmetic", action="store_true",
+                        help="run pages that use numpy and the like, with last digits as on an older processor")
     parser.add_argument("--show", action="store_true", help="print what each block prints")
     parser.add_argument("--jobs", type=int, default=2, help="how many pages at a time")
     given = parser.parse_args()
@@ -240,9 +265,13 @@ def main():
             sys.exit(f"there is no page {', '.join(sorted(wanted - set(found)))}")
         pages = sorted({page for some in found.values() for page in some})
 
+    if given.other_arithmetic:
+        pages = [page for page in pages if ARITHMETIC.search(page.read_text(encoding="utf-8"))]
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("HASHBROOK", "PYTHON"))}
     environment |= {"LC_ALL": "C.UTF-8", "TERM": "dumb", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
     environment["HASHBROOK_SOURCE"] = str(pathlib.Path(__file__).resolve().parent.parent)
+    if given.other_arithmetic:
+        environment |= other_arithmetic(given.python)
     folders = [str(pathlib.Path(given.hashbrook).resolve()), str(pathlib.Path(given.python).absolute().parent)]
     environment["PATH"] = os.pathsep.join([*folders, environment.get("PATH", "")])
     blocks = outputs = failed = 0
