@@ -2,7 +2,8 @@
 
 Vectors are taken without a copy when they are a C-contiguous numpy array of float32. Everything else is
 converted to one: other types of numbers, other orders in memory, lists, frames and columns of pandas and
-polars, and Arrow arrays and tables. None of these libraries is imported for that.
+polars, and Arrow arrays and tables. None of these libraries is imported for that. Masked numpy arrays are
+taken if no value is masked: hashbrook has no missing values.
 """
 
 from __future__ import annotations
@@ -23,10 +24,31 @@ def library_of(value: Any) -> str:
     return type(value).__module__.partition(".")[0]
 
 
-def to_array(value: Any) -> npt.NDArray[Any]:
+def refuse_masked(value: Any, name: str) -> None:
+    """Fails if an array, or a row of a list of arrays, has masked values, which numpy would drop silently."""
+    if isinstance(value, (list, tuple)):
+        for number, row in enumerate(value):
+            if isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row):
+                mask = np.ma.getmaskarray(row)
+                raise _masked(name, [number, *np.argwhere(mask)[0].tolist()], int(mask.sum()))
+    elif isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        mask = np.ma.getmaskarray(value)
+        raise _masked(name, np.argwhere(mask)[0].tolist(), int(mask.sum()))
+
+
+def _masked(name: str, place: list[int], count: int) -> ValueError:
+    where = ", ".join(f"{what} {at}" for what, at in zip(("row", "column"), place))
+    values = "a masked value" if count == 1 else "masked values, the first"
+    return ValueError(
+        f"{name} has {values} in {where}; expected none: replace them ({name}.filled(value)), or drop their rows"
+    )
+
+
+def to_array(value: Any, name: str = "the array") -> npt.NDArray[Any]:
     """Any kind of column or matrix as a numpy array; copied only where it must be."""
+    refuse_masked(value, name)
     if isinstance(value, np.ndarray):
-        return value
+        return value.data if isinstance(value, np.ma.MaskedArray) else value
     if library_of(value) == "pyarrow":
         return _from_arrow(value)
     if library_of(value) == "polars":
@@ -56,9 +78,10 @@ def _from_arrow(value: Any) -> npt.NDArray[Any]:
 
 def features(value: Any, name: str = "X") -> Floats:
     """Vectors, one per row, as a C-contiguous array of float32."""
-    array = to_array(value)
+    array = to_array(value, name)
     if array.dtype == object and array.ndim == 1 and len(array) and np.ndim(array[0]) == 1:
         # A column of lists, or of vectors.
+        refuse_masked(list(array), name)
         array = np.stack([np.asarray(row, dtype=np.float32) for row in array])
     if array.ndim != 2:
         shape = "x".join(map(str, array.shape)) or "a single number"
@@ -80,7 +103,7 @@ def features(value: Any, name: str = "X") -> Floats:
 
 def codes(value: Any, name: str = "codes") -> Bytes:
     """Packed codes, one per row, as a C-contiguous array of uint8."""
-    array = to_array(value)
+    array = to_array(value, name)
     if array.dtype != np.uint8 or array.ndim != 2:
         raise TypeError(
             f"{name} must be uint8 of 2 dimensions, as encode gives them, "
@@ -100,7 +123,7 @@ def ids(value: Any, name: str = "ids") -> Ids:
     if isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be a list or an array, not a number; for one, give [{value}]")
     # numpy would make texts of numbers that stand beside texts.
-    array = np.array(value, dtype=object) if _has_texts(value) else to_array(value)
+    array = np.array(value, dtype=object) if _has_texts(value) else to_array(value, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must have one dimension, not {array.ndim}")
     if not len(array):

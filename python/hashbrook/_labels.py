@@ -7,7 +7,7 @@ from typing import Any, Iterable, Optional
 import numpy as np
 import numpy.typing as npt
 
-from ._convert import library_of, to_array
+from ._convert import library_of, refuse_masked, to_array
 from ._types import Labels
 
 def labels(value: Any, name: str = "y") -> Optional[Labels]:
@@ -18,6 +18,7 @@ def labels(value: Any, name: str = "y") -> Optional[Labels]:
     """
     if value is None:
         return None
+    refuse_masked(value, name)
     if _has_rows_of_lists(value):
         return _sets([_row(row) for row in value], name)
     array = to_array(value)
@@ -62,7 +63,7 @@ def names(value: Any, name: str = "labels") -> list[str]:
     if isinstance(value, (str, int, np.integer)):
         value = [value]
     if not _is_list(value) and not isinstance(value, (set, frozenset, range)):
-        value = to_array(value).tolist()
+        value = to_array(value, name).tolist()
     return [_text(label, name) for label in value]
 
 

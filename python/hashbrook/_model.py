@@ -90,7 +90,7 @@ class Model:
         **parameters: Any,
     ) -> None:
         if center is not None and not isinstance(center, str):
-            center = np.ascontiguousarray(to_array(center), dtype=np.float32)
+            center = np.ascontiguousarray(to_array(center, "center"), dtype=np.float32)
             if center.ndim != 1:
                 raise ValueError(f"center must be a vector, not an array of {center.ndim} dimensions")
         if init is not None:

@@ -26,6 +26,7 @@ try:
 except ImportError:
     raise ImportError("hashbrook.sklearn needs scikit-learn 1.6 or newer: pip install scikit-learn") from None
 
+from ._convert import refuse_masked
 from ._evaluate import evaluate
 from ._function import HashFunction
 from ._hashbrook import methods
@@ -34,6 +35,13 @@ from ._model import Model
 
 #: Methods that learn from vectors alone.
 UNSUPERVISED = ("sketchhash", "frosh", "itq", "lsh")
+
+
+def _validated(estimator: Any, X: Any, **how: Any) -> npt.NDArray[np.float32]:
+    """Vectors as scikit-learn checks them, which drops the masks of masked arrays."""
+    refuse_masked(X, "X")
+    rows: npt.NDArray[np.float32] = validate_data(estimator, X, dtype=np.float32, order="C", **how)
+    return rows
 
 
 class OnlineHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -101,9 +109,10 @@ class OnlineHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return model(max(1, min(rows, model(None).warmup)))
 
     def _checked(self, X: Any, y: Any, reset: bool) -> npt.NDArray[np.float32]:
-        rows: npt.NDArray[np.float32] = validate_data(self, X, reset=reset, dtype=np.float32, order="C")
+        rows = _validated(self, X, reset=reset)
         if y is None and self.method in methods() and self.method not in UNSUPERVISED:
             raise ValueError(f"{self.method} requires y to be passed, but the target y is None")
+        refuse_masked(y, "y")
         if y is not None:
             check_consistent_length(X, y)
         return rows
@@ -142,7 +151,7 @@ class OnlineHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def transform(self, X: Any) -> npt.NDArray[np.uint8]:
         """The codes of vectors: a column for each bit, or packed bytes."""
         check_is_fitted(self, "model_")
-        X = validate_data(self, X, reset=False, dtype=np.float32, order="C")
+        X = _validated(self, X, reset=False)
         codes = self.function_.encode(X)
         if self.packed:
             return codes
@@ -151,7 +160,7 @@ class OnlineHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def score(self, X: Any, y: Any) -> float:
         """The mean average precision (mAP) of each row as a query among all of them, by their labels."""
         check_is_fitted(self, "model_")
-        X = validate_data(self, X, reset=False, dtype=np.float32, order="C")
+        X = _validated(self, X, reset=False)
         return float(evaluate(self.function_, X, y, X, y, metrics=["mAP"])["mAP"])
 
     def __sklearn_tags__(self) -> Any:
@@ -192,7 +201,7 @@ class HammingNeighbors(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> HammingNeighbors:
         """Puts all rows into an index, and nothing that was there before."""
-        X = validate_data(self, X, reset=True, dtype=np.float32, order="C")
+        X = _validated(self, X, reset=True)
         self._function: Optional[HashFunction] = None
         if isinstance(self.hasher, HashFunction):
             self._function = self.hasher
@@ -207,7 +216,7 @@ class HammingNeighbors(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "index_")
         if X is None:
             return self._fitted_codes
-        return self._codes(validate_data(self, X, reset=False, dtype=np.float32, order="C"))
+        return self._codes(_validated(self, X, reset=False))
 
     def kneighbors(self, X: Any = None, n_neighbors: Optional[int] = None, return_distance: bool = True) -> Any:
         """Distances and rows of the nearest, in order of both; without ``X``, of each row among the others."""

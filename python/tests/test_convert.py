@@ -194,3 +194,30 @@ def test_frames_all_the_way(digits):
     index = Index(model.hash_function())
     index.add(pl.Series(range(1797)), frame["v"], frame["y"])
     assert index.search(pd.DataFrame(X[:3]), 2).ids.shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    "call, where",
+    [
+        (lambda: features(np.ma.array(ROWS, mask=[[0, 0, 0], [0, 1, 1]])), "X has masked values, the first in row 1, column 1"),
+        (lambda: features(np.ma.array(ROWS, mask=[[0, 0, 0], [0, 0, 1]])), "X has a masked value in row 1, column 2"),
+        (lambda: features([np.ma.array(ROWS[0]), np.ma.array(ROWS[1], mask=[0, 1, 0])]), "X has a masked value in row 1, column 1"),
+        (lambda: labels(np.ma.array([1, 2, 3], mask=[0, 0, 1])), "y has a masked value in row 2"),
+        (lambda: labels(np.ma.array([[1, 0], [0, 1]], mask=[[0, 0], [1, 0]])), "y has a masked value in row 1, column 0"),
+        (lambda: labels([np.ma.array([1, 2], mask=[0, 1]), [3]]), "y has a masked value in row 0, column 1"),
+        (lambda: labels([1, np.ma.masked]), "y has a masked value in row 1"),
+        (lambda: ids(np.ma.array([7, 8], mask=[1, 0])), "ids has a masked value in row 0"),
+        (lambda: Model(dim=3, center=np.ma.array(ROWS[0], mask=[0, 0, 1])), "center has a masked value in row 2"),
+    ],
+)
+def test_masked_values_are_refused(call, where):
+    with pytest.raises(ValueError, match=where + r".*\.filled\(value\)"):
+        call()
+
+
+def test_masked_arrays_without_masked_values_are_taken():
+    taken = features(np.ma.array(ROWS, dtype=np.float32))
+    assert type(taken) is np.ndarray and taken.tolist() == ROWS
+    assert ids(np.ma.array([7, 8])).tolist() == [7, 8]
+    assert labels(np.ma.array([1, 2], mask=[0, 0]))[0].tolist() == [1, 2]
+    assert labels(np.ma.array(["a", "b"]))[0] == ["a", "b"]

@@ -117,3 +117,15 @@ def test_a_row_among_many_equal_ones_is_not_its_own_neighbour():
     assert (rows != np.arange(9)[:, None]).all() and (np.diff(np.sort(rows)) > 0).all()
     assert rows[7].tolist() == rows[8].tolist() == [0, 1, 2] and rows[0].tolist() == [1, 2, 3]
     assert (distances[:8] == 0).all() and (distances[8] == 1).all()
+
+
+def test_masked_values_are_refused(digits):
+    X, y = digits
+    masked = np.ma.array(X, mask=np.zeros_like(X, dtype=bool))
+    OnlineHasher("lsh").fit(masked)
+    masked[3, 1] = np.ma.masked
+    labels = np.ma.array(y, mask=y == 4)
+    for call in (lambda: OnlineHasher("lsh").fit(masked), lambda: OnlineHasher("lsh").fit(X).transform(masked),
+                 lambda: OnlineHasher().fit(X, labels), lambda: HammingNeighbors().fit(masked)):
+        with pytest.raises(ValueError, match=r"masked value.* in row [34].*filled"):
+            call()

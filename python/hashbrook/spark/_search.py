@@ -123,7 +123,7 @@ def _asked(
     if hasattr(queries, "sparkSession"):
         ids, given = _collected(queries, function, bits, id_column, column_)
     else:
-        given = to_array(queries)
+        given = to_array(queries, "queries")
     if given.dtype == np.uint8:
         packed = packed_codes(given)
         bits = packed.shape[1] * 8 if bits is None else bits
