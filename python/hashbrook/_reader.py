@@ -117,7 +117,8 @@ class _Reader:
         """The ``k`` nearest items to each vector: ids and distances, rows x k.
 
         Results are exact and complete, in order of distance and id. Where there are fewer than ``k``, the row
-        ends with ids of 2^64 - 1 and distances of 2^32 - 1 (see :class:`Hits`).
+        ends with ids of 2^64 - 1 and distances of 2^32 - 1 (see :class:`Hits`). `MemoryError` if that would be more
+        than 1 GiB of such padding, or the results do not fit into memory.
 
         ``rerank=1000`` puts the first 1,000 by code in order of the cosines of their vectors, which the index
         must keep (``Index(h, vectors="f16")``), and gives cosines, too. ``label_weight`` and

@@ -60,14 +60,60 @@ pub fn matrix<'py, T: numpy::Element>(
     PyArray1::from_vec(py, values).reshape([rows, columns])
 }
 
-/// An empty list with room for rows of so many columns.
+/// Returns an empty list with capacity for `rows` x `columns` values.
 ///
 /// # Errors
-/// `MemoryError`, when there is not the room.
+/// `MemoryError`, when the allocation fails.
 pub fn with_room<T>((rows, columns): (usize, usize)) -> PyResult<Vec<T>> {
     let mut values = Vec::new();
     let room = rows.checked_mul(columns).filter(|&room| values.try_reserve_exact(room).is_ok());
     room.map(|_| values).ok_or_else(|| {
-        PyMemoryError::new_err(format!("there is not the memory for {rows} x {columns} results"))
+        PyMemoryError::new_err(format!("allocation of {rows} x {columns} results failed"))
     })
+}
+
+/// Most bytes of padding, in results of more columns than there are items. No padding that a program wants is larger;
+/// systems that overcommit memory grant far more, and end the process when it is written.
+const MOST_PADDING: u64 = 1 << 30;
+
+/// Smallest result, in bytes, that is compared with the available memory, which takes reading a file.
+const LARGE: u64 = 1 << 28;
+
+/// Checks that the results of a search fit into memory: `queries` x `k` hits of `hit_bytes` each, where each query has at
+/// most `items` hits and padding after them.
+///
+/// # Errors
+/// `MemoryError`, when they do not.
+pub fn expect_room(queries: usize, k: usize, items: usize, hit_bytes: usize) -> PyResult<()> {
+    let bytes = |columns: usize| {
+        [queries, columns, hit_bytes].iter().fold(1u64, |all, &one| all.saturating_mul(one as u64))
+    };
+    let (all, padding) = (bytes(k), bytes(k.saturating_sub(items)));
+    let problem = if padding > MOST_PADDING {
+        format!("most of them padding, as there are {items} items; use k up to {items}")
+    } else if let Some(available) = (all >= LARGE).then(available_bytes).flatten()
+        && all > available
+    {
+        let available = gigabytes(available);
+        format!("of which {available} are available; use a smaller k, or fewer queries at a time")
+    } else {
+        return Ok(());
+    };
+    let needed = gigabytes(all);
+    let text = format!("{queries} x {k} results need {needed} of memory, {problem}");
+    Err(PyMemoryError::new_err(text))
+}
+
+fn gigabytes(bytes: u64) -> String {
+    format!("{:.1} GB", bytes as f64 / 1e9)
+}
+
+/// Memory that Linux can hand out without swapping, at most that of the control group; `None` on other systems.
+fn available_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let available = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024;
+    let limit = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let limit = limit.and_then(|limit| limit.trim().parse().ok());
+    Some(limit.map_or(available, |limit: u64| limit.min(available)))
 }

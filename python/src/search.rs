@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::arrays::{Rows, codes, features, matrix, values, with_room};
+use crate::arrays::{Rows, codes, expect_room, features, matrix, values, with_room};
 use crate::errors::exception;
 use crate::fork;
 use crate::ids::Ids;
@@ -123,7 +123,8 @@ pub fn search<'py>(
         if let Some(dial) = dial {
             view = view.dial(dial);
         }
-        found(&view, &asked, goal, rerank, &mut Watch::new(progress))
+        let room = Room { items: snapshot.len(), texts: snapshot.has_text_ids() };
+        found(&view, &asked, (goal, rerank), room, &mut Watch::new(progress))
     })?;
     arrays.into_python(py)
 }
@@ -131,11 +132,11 @@ pub fn search<'py>(
 fn found(
     view: &View<'_>,
     asked: &Asked<'_>,
-    goal: Goal,
-    rerank: Option<usize>,
+    (goal, rerank): (Goal, Option<usize>),
+    room: Room,
     watch: &mut Watch,
 ) -> PyResult<Arrays> {
-    let mut arrays = Arrays::new(asked.len(), goal, rerank.is_some())?;
+    let mut arrays = Arrays::new(asked.len(), goal, rerank.is_some(), room)?;
     for chunk in chunks(asked.len(), QUERIES_AT_ONCE) {
         watch.done(chunk.start)?;
         match (asked, rerank) {
@@ -208,6 +209,26 @@ impl Found for RankedHit {
     }
 }
 
+/// What the memory that results need depends on, besides the query.
+#[derive(Clone, Copy)]
+pub struct Room {
+    /// Number of items that are searched.
+    pub items: usize,
+    /// Whether ids are strings.
+    pub texts: bool,
+}
+
+impl Room {
+    /// Bytes of a hit: id, distance and cosine, and for ids that are strings a string in Rust and two references
+    /// to one in Python.
+    fn hit_bytes(self, ranked: bool) -> usize {
+        let numbers = size_of::<u64>() + size_of::<u32>();
+        let cosine = if ranked { size_of::<f32>() } else { 0 };
+        let text = size_of::<Option<String>>() + 2 * size_of::<usize>();
+        numbers + cosine + if self.texts { text } else { 0 }
+    }
+}
+
 /// What was found, column by column.
 pub struct Arrays {
     /// How many hits a row has; `None` if they differ, and offsets say.
@@ -219,18 +240,24 @@ pub struct Arrays {
 }
 
 impl Arrays {
-    /// With room for what so many queries will find, where that is known.
-    pub fn new(queries: usize, goal: Goal, ranked: bool) -> PyResult<Arrays> {
-        let (columns, room) = match goal {
-            Goal::Nearest(k) => (Some(k), (queries, k)),
+    /// Creates arrays with capacity for the hits of all queries, where their number is known.
+    ///
+    /// # Errors
+    /// `MemoryError`, when the hits and the padding after them do not fit into memory.
+    pub fn new(queries: usize, goal: Goal, ranked: bool, room: Room) -> PyResult<Arrays> {
+        let (columns, capacity) = match goal {
+            Goal::Nearest(k) => {
+                expect_room(queries, k, room.items, room.hit_bytes(ranked))?;
+                (Some(k), (queries, k))
+            }
             Goal::Within(_) => (None, (0, 0)),
         };
         Ok(Arrays {
             columns,
             offsets: vec![0],
-            ids: with_room(room)?,
-            distances: with_room(room)?,
-            cosines: ranked.then(|| with_room(room)).transpose()?,
+            ids: with_room(capacity)?,
+            distances: with_room(capacity)?,
+            cosines: ranked.then(|| with_room(capacity)).transpose()?,
         })
     }
 

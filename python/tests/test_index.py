@@ -1,4 +1,5 @@
 import pickle
+import resource
 
 import numpy as np
 import pytest
@@ -211,3 +212,28 @@ def test_codes_of_any_origin():
         index.search_codes(codes.astype(float))
     with pytest.raises(ValueError, match="vectors are kept as"):
         Index(Model("lsh", dim=2).hash_function(), vectors="f32")
+
+
+@pytest.mark.parametrize("ids", [np.arange(20), [f"item {row}" for row in range(20)]], ids=["numbers", "strings"])
+def test_padding_that_no_memory_has_room_for_is_refused(function, digits, ids):
+    X, y = digits
+    index = Index(function, vectors="f16")
+    index.add(ids, X[:20], y[:20])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    calls = (
+        lambda k: index.search(X[:1], k),
+        lambda k: index.search(X[:1], k, rerank=10),
+        lambda k: index.search_codes(function.encode(X[:1]), k),
+        lambda k: index.snapshot().search(X[:1], k),
+        lambda k: index.filtered(labels=[7]).search(X[:1], k),
+    )
+    for call in calls:
+        for k in (10**9, 2**63):
+            with pytest.raises(MemoryError, match=rf"1 x {k} results need .* there are 20 items; use k up to 20"):
+                call(k)
+    with pytest.raises(MemoryError, match="1000 x 10000000 results"):
+        index.search(np.tile(X[:1], (1000, 1)), 10**7)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + (200 << 10), "in KiB"
+    assert index.search(X[:1], 1000).ids.shape == (1, 1000), "a little padding is what rows are documented to have"
+    found = index.search(X[:1], 20, rerank=10**12)
+    assert found.found.tolist() == [20]

@@ -337,3 +337,10 @@ os._exit(0)
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=30)[0] == "interrupted 50000\n"
+
+
+def test_padding_that_no_memory_has_room_for_is_refused(filled, digits):
+    X, _ = digits
+    for call in (lambda k: filled.search(X[:1], k), lambda k: filled.search(items=[7], k=k)):
+        with pytest.raises(MemoryError, match="1 x 1000000000 results need .* use k up to 1500"):
+            call(10**9)

@@ -14,7 +14,7 @@ use crate::errors::exception;
 use crate::fork;
 use crate::ids::Ids;
 use crate::search::{
-    Arrays, Found, Goal, NO_ID, QUERIES_AT_ONCE, RERANK_OF_CODES, Weights, dialled,
+    Arrays, Found, Goal, NO_ID, QUERIES_AT_ONCE, RERANK_OF_CODES, Room, Weights, dialled,
 };
 use crate::watch::{Watch, chunks};
 
@@ -116,8 +116,9 @@ fn gathered(
     queries: usize,
     with: impl Fn(Range<usize>, &dyn Fn(store::Queries<'_>) -> Result<Answer>) -> Result<Answer>,
 ) -> PyResult<Gathered> {
-    let arrays = Arrays::new(queries, goal, search.rerank.is_some())?;
     let texts = (description.ids == IdKind::Texts).then(Vec::new);
+    let room = Room { items: reader.index().len(), texts: texts.is_some() };
+    let arrays = Arrays::new(queries, goal, search.rerank.is_some(), room)?;
     let mut gathered = Gathered { arrays, texts, labels: Vec::with_capacity(queries) };
     let mut watch = Watch::new(None);
     for chunk in chunks(queries, QUERIES_AT_ONCE) {
