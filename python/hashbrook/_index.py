@@ -71,19 +71,25 @@ class Index(Holder):
 
     @classmethod
     def open(cls, path_: Path) -> Index:
-        """Opens a file to search in it; any number of processes can. It is mapped: replace it with ``mv``, never
-        with ``cp``."""
+        """Opens a file to search in it; any number of processes can.
+
+        The file is mapped: replace it with ``mv``, never with ``cp``. A search fails with ``OSError`` if another
+        program truncated or overwrote the file before it. If that happens during a search, or the disk fails, the operating system
+        ends Python with a bus error (SIGBUS), which no ``except`` catches. Where this cannot be ruled out, use
+        :meth:`load`.
+        """
         return cls._of(native.Index.open(path(path_)), path(path_))
 
     @classmethod
     def edit(cls, path_: Path) -> Index:
         """Opens a file to change it, which one process can at a time. A change is in the file when the call
-        returns."""
+        returns. The file is mapped, as by :meth:`open`."""
         return cls._of(native.Index.edit(path(path_)), path(path_))
 
     @classmethod
     def load(cls, path_: Path) -> Index:
-        """Copies a file into memory; the index knows nothing of the file any more."""
+        """Copies a file into memory. The index keeps no connection to the file: whatever happens to the file, searches
+        go on."""
         return cls._of(native.Index.load(path(path_)))
 
     @classmethod

@@ -1,5 +1,7 @@
 import pickle
 import resource
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -237,3 +239,32 @@ def test_padding_that_no_memory_has_room_for_is_refused(function, digits, ids):
     assert index.search(X[:1], 1000).ids.shape == (1, 1000), "a little padding is what rows are documented to have"
     found = index.search(X[:1], 20, rerank=10**12)
     assert found.found.tolist() == [20]
+
+
+CUT_SHORT = """
+import os, sys
+import numpy as np
+from hashbrook import Index
+
+path, length = sys.argv[1], int(sys.argv[2])
+index = Index.open(path)
+codes = np.zeros((2, 8), dtype=np.uint8)
+index.search_codes(codes, 5)
+os.truncate(path, length)
+for call in (lambda: index.search_codes(codes, 5), lambda: index.within_codes(codes, 64)):
+    try:
+        call()
+    except OSError as problem:
+        print(problem)
+"""
+
+
+@pytest.mark.parametrize("length", [0, 5000])
+def test_a_file_that_is_truncated_between_searches_fails_searches(tmp_path, length):
+    index = Index.of_codes(64)
+    index.add_codes(range(10_000), np.random.default_rng(1).integers(0, 256, (10_000, 8), dtype=np.uint8))
+    index.save(tmp_path / "i.index")
+    run = subprocess.run([sys.executable, "-c", CUT_SHORT, tmp_path / "i.index", str(length)], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    told = run.stdout.splitlines()
+    assert len(told) == 2 and all("i.index" in line for line in told), told
