@@ -90,3 +90,37 @@ assert model.seen == 22_000
 def test_ctrl_c(call):
     run = subprocess.run([sys.executable, "-c", START + CALLS[call]], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+FAILS_AFTER_CTRL_C = """
+import os, signal, sys, threading, time
+import numpy as np
+from hashbrook import Store
+
+rows = np.random.default_rng(1).normal(size=(50_000, 64)).astype(np.float32)
+store = Store.create(sys.argv[1], dim=64, bits=32, method="lsh")
+for start in range(0, 200_000, 50_000):
+    store.put(range(start, start + 50_000), rows)
+with open(os.path.join(sys.argv[1], "journal", "00000000.journal"), "r+b") as journal:
+    journal.seek(-1000, os.SEEK_END)
+    journal.write(bytes(100))
+reported = threading.Event()
+failures = []
+def hook(failure):
+    failures.append(failure.exc_value)
+    reported.set()
+sys.unraisablehook = hook
+threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    store.verify()
+    raise SystemExit("too fast to be stopped")
+except KeyboardInterrupt:
+    pass
+assert reported.wait(60), "nobody was told that verification failed"
+assert "journal" in str(failures[0]), failures
+"""
+
+
+def test_a_call_that_fails_after_ctrl_c_is_reported(tmp_path):
+    run = subprocess.run([sys.executable, "-c", FAILS_AFTER_CTRL_C, tmp_path / "s"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr

@@ -3,7 +3,7 @@
 mod search;
 
 use std::path::PathBuf;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, SendError, sync_channel};
 use std::sync::{Arc, RwLock};
 
 use hashbrook::Codes;
@@ -105,7 +105,10 @@ impl Store {
                 }
                 Err(error) => Err(broken(error)),
             };
-            let _ = done.send(called);
+            // Ctrl-C has ended the waiting: nobody else can report that the call failed.
+            if let Err(SendError(Err(error))) = done.send(called) {
+                Python::try_attach(|py| error.write_unraisable(py, None));
+            }
         };
         let started = std::thread::Builder::new().name("hashbrook-wait".to_owned()).spawn(waited);
         started
