@@ -1,4 +1,4 @@
-//! Work that searches go before: on threads of its own, of low priority.
+//! Background work, run on dedicated low-priority threads so that it never delays searches.
 
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
@@ -25,8 +25,13 @@ impl Background {
             .num_threads(threads)
             .thread_name(move |_| name.to_owned())
             .start_handler(move |_| step_back(rank));
-        // Without threads of its own it is done where it stands.
+        // If the pool cannot be created, the work runs on the calling thread.
         Background(pool.build().ok())
+    }
+
+    /// No threads: work runs on the calling thread.
+    pub(crate) fn none() -> Background {
+        Background(None)
     }
 
     pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
@@ -40,8 +45,8 @@ impl Background {
 /// How long work waits that is done later.
 const LATER: Duration = Duration::from_secs(1);
 
-/// Does something a second from now or later, on one thread for the whole process, which comes last. It is done by
-/// nobody if there is no thread to be had, so it should be something that can be done without.
+/// Runs work a second from now or later, on one low-priority thread for the whole process. Best effort: if no thread can
+/// be spawned the work is dropped.
 pub(crate) fn later(work: impl FnOnce() + Send + 'static) {
     type Work = (Instant, Box<dyn FnOnce() + Send>);
     static QUEUE: OnceLock<Sender<Work>> = OnceLock::new();
@@ -54,18 +59,20 @@ pub(crate) fn later(work: impl FnOnce() + Send + 'static) {
                 work();
             }
         };
-        // Without it nobody receives, and what is sent is dropped.
-        let _ = std::thread::Builder::new().name("later".to_owned()).spawn(all);
+        if let Err(error) = std::thread::Builder::new().name("later".to_owned()).spawn(all) {
+            tracing::warn!(target: "hashbrook", "background work is dropped: no thread: {error}");
+        }
         queue
     });
-    let _ = queue.send((Instant::now() + LATER, Box::new(work)));
+    // Without a thread nobody receives, which was reported.
+    queue.send((Instant::now() + LATER, Box::new(work))).ok();
 }
 
 /// Lets other threads go before this one, and before those that it starts.
 #[cfg(target_os = "linux")]
 pub(crate) fn step_back(rank: Rank) {
-    // Where that is not allowed it does without.
-    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), rank as i32);
+    // Where that is not allowed the thread keeps its priority.
+    rustix::process::setpriority_process(Some(rustix::thread::gettid()), rank as i32).ok();
 }
 
 #[cfg(not(target_os = "linux"))]

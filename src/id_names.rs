@@ -1,11 +1,11 @@
 //! Ids that are texts: the number that stands for each of them in an index, and the file they are kept in.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fs, io};
 
-use crate::{Error, Result, file};
+use crate::{Error, Result, disk, file};
 
 /// What a file of ids begins with; its last byte is the version.
 const MAGIC: &[u8; 8] = b"HBIDS\0\0\x01";
@@ -48,7 +48,7 @@ impl IdNames {
     /// As for [`load`](IdNames::load).
     pub fn load_beside(index: impl AsRef<Path>) -> Result<IdNames> {
         let path = IdNames::path_beside(index.as_ref());
-        if let Ok(false) = path.try_exists() {
+        if let Ok(false) = disk::exists(&path) {
             let problem = format!(
                 "is not there; it has the texts that the ids of {} stand for: move it along with the index",
                 index.as_ref().display()
@@ -117,7 +117,7 @@ impl IdNames {
     /// When it cannot be read, is no such file, or is damaged.
     pub fn load(path: impl AsRef<Path>) -> Result<IdNames> {
         let path = path.as_ref();
-        let bytes = fs::read(path).map_err(Error::io(path))?;
+        let bytes = disk::read(path).map_err(Error::io(path))?;
         let magic = MAGIC.len() - 1;
         match bytes.get(..MAGIC.len()) {
             Some(found) if found == MAGIC => {}
@@ -166,6 +166,8 @@ impl IdNames {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

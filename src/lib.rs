@@ -291,6 +291,7 @@ mod batch;
 pub mod check;
 mod codes;
 pub mod dataset;
+mod disk;
 mod error;
 pub mod eval;
 pub mod file;

@@ -7,7 +7,7 @@
 mod standing;
 mod temporary;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,8 @@ pub(crate) use self::standing::{destination, is_at, open_to_lock};
 use self::standing::{folder, keep_rights};
 use self::temporary::Temporary;
 pub use self::temporary::{Halted, remove_unfinished};
-pub(crate) use self::temporary::{is_part, remove_leftovers};
+pub(crate) use self::temporary::{is_part, is_temporary_of, remove_leftovers};
+use crate::disk::{self, File, Mode};
 use crate::{Error, Result};
 
 /// A file under construction. It lives under a temporary name until [`commit`](AtomicFile::commit);
@@ -44,7 +45,7 @@ impl AtomicFile {
         }
         let destination = destination(path)?;
         let folder = folder(&destination);
-        if !folder.is_dir() {
+        if !disk::is_dir(folder) {
             let problem = format!("there is no folder {}", folder.display());
             let cause = std::io::Error::new(std::io::ErrorKind::NotFound, problem);
             return Err(Error::Io { path: path.to_path_buf(), cause });
@@ -53,7 +54,9 @@ impl AtomicFile {
         let created = Temporary::create(&destination, replaced.as_ref());
         let (file, temporary) = created.map_err(Error::io(path))?;
         if let Some(replaced) = &replaced {
-            keep_rights(&file, replaced).map_err(Error::io(path))?;
+            if let Some(file) = file.real() {
+                keep_rights(file, replaced).map_err(Error::io(path))?;
+            }
         }
         Ok(AtomicFile { file, temporary, path: path.to_path_buf(), destination })
     }
@@ -61,6 +64,11 @@ impl AtomicFile {
     /// The file to write to.
     pub(crate) fn file(&mut self) -> &mut File {
         &mut self.file
+    }
+
+    /// The temporary name that it has until it is put in its place.
+    pub(crate) fn temporary(&self) -> &Path {
+        self.temporary.path()
     }
 
     /// Where the file will stand, as it was given.
@@ -80,10 +88,8 @@ impl AtomicFile {
         file.sync_all().map_err(Error::io(&path))?;
         last_look()?;
         temporary.rename(&destination).map_err(Error::io(&path))?;
-        // The new name is durable once the folder is; systems that cannot sync one are let be.
-        if let Ok(folder) = File::open(folder(&destination)) {
-            let _ = folder.sync_all();
-        }
+        // The new name is durable once its directory is synced.
+        disk::sync_dir(folder(&destination)).map_err(Error::io(&path))?;
         Ok(file)
     }
 }
@@ -103,7 +109,7 @@ pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
 /// Copies so many bytes to a new file, or as many as there are, and brings them to the disk.
 pub(crate) fn copy_to_new(from: &mut impl Read, most: u64, to: &Path) -> Result<()> {
     let mut copy = || {
-        let mut file = File::create_new(to)?;
+        let mut file = disk::open(to, Mode::New(disk::PERMISSIONS))?;
         std::io::copy(&mut from.take(most), &mut file)?;
         file.sync_all()
     };
@@ -132,13 +138,14 @@ pub fn check_writable(path: impl AsRef<Path>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::Mode;
 
     #[test]
     fn what_was_put_there_while_the_bytes_went_to_the_disk_stays() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.model");
         write(&path, b"old").unwrap();
-        let standing = File::open(&path).unwrap();
+        let standing = disk::open(&path, Mode::Read).unwrap();
         let mut target = AtomicFile::create(&path).unwrap();
         target.file().write_all(b"new").unwrap();
         let refused = target.commit_if(|| {

@@ -1,9 +1,10 @@
 //! What stands where a file is to be written.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::disk::{self, File, Mode};
 use crate::{Error, Result};
 
 /// Links that are followed, one to the next, before they are taken to lead in a circle.
@@ -30,15 +31,16 @@ pub(super) fn folder(path: &Path) -> &Path {
 }
 
 /// Gives a new file the rights of the one it replaces, and its owner and group as far as one may.
-pub(super) fn keep_rights(file: &File, replaced: &Metadata) -> io::Result<()> {
+pub(super) fn keep_rights(file: &fs::File, replaced: &Metadata) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, fchown};
         let own = file.metadata()?;
         if (own.uid(), own.gid()) != (replaced.uid(), replaced.gid()) {
             // Only the superuser may give files away; members of a group may give them to it.
-            let _ = fchown(file, Some(replaced.uid()), Some(replaced.gid()))
-                .or_else(|_| fchown(file, None, Some(replaced.gid())));
+            fchown(file, Some(replaced.uid()), Some(replaced.gid()))
+                .or_else(|_| fchown(file, None, Some(replaced.gid())))
+                .ok();
         }
     }
     // Not all file systems can change rights; those have the same for all files.
@@ -48,27 +50,16 @@ pub(super) fn keep_rights(file: &File, replaced: &Metadata) -> io::Result<()> {
     }
 }
 
-/// Whether an open file is the one that stands at a path.
-#[cfg(unix)]
+/// Returns whether an open file is the one at a path. Where files have no identity, whether the path leads to a file.
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let same =
-        |left: Metadata, right: Metadata| left.ino() == right.ino() && left.dev() == right.dev();
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(left), Ok(right)) => same(left, right),
+    match (file.identity(), disk::identity_at(path)) {
+        (Ok(left), Ok(right)) => left == right,
         _ => false,
     }
-}
-
-/// Whether an open file is the one that stands at a path, which other systems do not tell.
-#[cfg(not(unix))]
-pub(crate) fn is_at(_: &File, path: &Path) -> bool {
-    path.exists()
 }
 
 /// Opens a file that is to be locked, and not written to. Network file systems lock what is open for
 /// writing alone; files that may not be written can be locked on others.
 pub(crate) fn open_to_lock(path: &Path) -> io::Result<File> {
-    let opened = OpenOptions::new().read(true).write(true).open(path);
-    opened.or_else(|_| File::open(path))
+    disk::open(path, Mode::Write).or_else(|_| disk::open(path, Mode::Read))
 }

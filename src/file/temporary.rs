@@ -10,12 +10,13 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Metadata, TryLockError};
+use std::fs::{Metadata, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::standing::{folder, is_at, open_to_lock};
+use crate::disk::{self, File, Mode};
 
 const DRAWN: usize = 8;
 const SUFFIX: &str = ".hashbrook.part";
@@ -48,23 +49,22 @@ impl Temporary {
         destination: &Path,
         replaced: Option<&Metadata>,
     ) -> io::Result<(File, Temporary)> {
-        let prefix = prefix(destination);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix).suffix(SUFFIX).rand_bytes(DRAWN);
         #[cfg(unix)]
-        {
-            // Temporary files are private by default; this one becomes the user's own file.
+        let permissions = {
+            // Nobody may open the new file who may not open the one that it replaces.
             use std::os::unix::fs::PermissionsExt;
-            let mode = replaced.map_or(0o666, |replaced| replaced.permissions().mode() & 0o777);
-            builder.permissions(fs::Permissions::from_mode(mode));
-        }
+            replaced.map_or(disk::PERMISSIONS, |replaced| replaced.permissions().mode() & 0o777)
+        };
         #[cfg(not(unix))]
-        let _ = replaced;
+        let permissions = replaced.map_or(disk::PERMISSIONS, |_| disk::PERMISSIONS);
         for _ in 0..TRIES {
-            // On the list as soon as it is there.
+            let path = folder(destination).join(drawn_name(destination));
+            // On the list as soon as it exists.
             let mut unfinished = unfinished();
-            let created = builder.tempfile_in(folder(destination))?.keep();
-            let (file, path) = created.map_err(|failed| failed.error)?;
+            let file = match disk::open(&path, Mode::New(permissions)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                opened => opened?,
+            };
             unfinished.insert(path.clone());
             drop(unfinished);
             let temporary = Temporary { path };
@@ -78,10 +78,14 @@ impl Temporary {
         Err(io::Error::other("its temporary file is taken away again and again"))
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Gives the file its name for good, replacing what has it.
     pub(super) fn rename(self, name: &Path) -> io::Result<()> {
         let mut unfinished = unfinished();
-        fs::rename(&self.path, name)?;
+        disk::rename(&self.path, name)?;
         unfinished.remove(&self.path);
         Ok(())
     }
@@ -91,7 +95,7 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         let mut unfinished = unfinished();
         if unfinished.remove(&self.path) {
-            let _ = fs::remove_file(&self.path);
+            let _ = disk::remove_file(&self.path);
         }
     }
 }
@@ -113,7 +117,8 @@ pub struct Halted {
 pub fn remove_unfinished() -> Halted {
     let mut unfinished = unfinished();
     while let Some(path) = unfinished.pop_first() {
-        let _ = fs::remove_file(path);
+        // The process ends: what cannot be removed now, the next writer of the same file removes.
+        disk::remove_file(&path).ok();
     }
     Halted { _unfinished: unfinished }
 }
@@ -122,19 +127,32 @@ pub fn remove_unfinished() -> Halted {
 /// by a link.
 pub(crate) fn remove_leftovers(destination: &Path) {
     let prefix = prefix(destination);
-    for entry in fs::read_dir(folder(destination)).into_iter().flatten().flatten() {
-        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        if !is_file || !is_temporary(&entry.file_name(), &prefix) {
+    for entry in disk::list(folder(destination)).into_iter().flatten() {
+        if entry.is_dir || !is_temporary(&entry.name, &prefix) {
             continue;
         }
+        let path = folder(destination).join(&entry.name);
         // Those who write still have it locked.
-        if let Ok(file) = open_to_lock(&entry.path())
+        if let Ok(file) = open_to_lock(&path)
             && file.try_lock().is_ok()
         {
-            // What cannot be removed does no harm.
-            let _ = fs::remove_file(entry.path());
+            // What cannot be removed does no harm, and is tried again by the next writer.
+            disk::remove_file(&path).ok();
         }
     }
+}
+
+/// Draws a name for a temporary file that is to take the name of `destination`.
+fn drawn_name(destination: &Path) -> OsString {
+    const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut name = prefix(destination);
+    let mut drawn = disk::draw(destination);
+    for _ in 0..DRAWN {
+        name.push(char::from(LETTERS[(drawn % 36) as usize]).to_string());
+        drawn /= 36;
+    }
+    name.push(SUFFIX);
+    name
 }
 
 /// How the names of a file's temporary files begin.
@@ -153,6 +171,11 @@ fn prefix(destination: &Path) -> OsString {
     prefix
 }
 
+/// Returns whether this is the name of a temporary file or directory of `destination`.
+pub(crate) fn is_temporary_of(name: &OsStr, destination: &Path) -> bool {
+    is_temporary(name, &prefix(destination))
+}
+
 /// Whether this is the name of a temporary file of the file with this prefix. What was drawn has a
 /// fixed length and no dot, so the name of one file's is never that of another's.
 fn is_temporary(name: &OsStr, prefix: &OsStr) -> bool {
@@ -165,6 +188,8 @@ fn is_temporary(name: &OsStr, prefix: &OsStr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn names(folder: &Path) -> Vec<String> {

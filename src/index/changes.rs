@@ -113,6 +113,24 @@ impl Index {
         })
     }
 
+    /// Adds names of labels in memory, of which the first gets this number. Names that have their number already stay.
+    pub(crate) fn add_label_names(&mut self, first: u32, new: &[String]) -> Result<()> {
+        if new.is_empty() {
+            return Ok(());
+        }
+        self.change(|state| {
+            let names = Arc::make_mut(&mut state.names);
+            for (number, name) in (first..).zip(new) {
+                let found = names.id(name);
+                if found != number {
+                    let expected = format!("number {number} for {name:?}");
+                    return Err(Error::parameter("names of labels", &expected, found));
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// Says whether ids stand for texts, which [`IdNames`](crate::IdNames) keeps beside the file: whoever opens it
     /// can [ask](crate::Snapshot::has_text_ids). It is said before the first item comes.
     ///

@@ -17,6 +17,8 @@ mod renew;
 mod scan;
 mod search;
 mod segment;
+#[cfg(test)]
+mod simulation;
 mod snapshot;
 mod state;
 mod structure;

@@ -1,11 +1,11 @@
 //! What an index holds at one moment, and how it becomes that of the next.
 
-use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
 use super::search::SearchSegment;
 use super::segment::{Beside, Builder, Item, NewItems, Segment, Shape, each_in_order, merged};
+use crate::disk::File;
 use crate::kernel::{Kernel, Layout};
 use crate::similarity::LabelSets;
 use crate::{Codes, Error, Features, HashFunction, LabelNames, Labels, Result};
@@ -247,8 +247,10 @@ impl State {
         if self.background {
             segment.build_structure_in_background();
         } else if had_structure {
-            // Searches go without it, and tell what is damaged.
-            let _ = segment.build_structure_beside();
+            // Searches work without it, and report what is damaged.
+            if let Err(error) = segment.build_structure_beside() {
+                tracing::warn!(target: "hashbrook::index", "no search structure: {error}");
+            }
         }
     }
 }

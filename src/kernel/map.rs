@@ -1,11 +1,12 @@
 //! Files seen as memory.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
 use memmap2::{Mmap, MmapMut, MmapOptions};
+
+use crate::disk::File;
 
 /// A number that any bits are, so that bytes of a file can be seen as such.
 ///
@@ -34,6 +35,7 @@ impl Mapped {
     /// Maps some bytes of a file, which no writer of ours changes or cuts off for as long as the file
     /// is there.
     pub(crate) fn map(file: &File, bytes: Range<u64>) -> io::Result<Self> {
+        let Some(file) = file.real() else { return Mapped::copy(file, bytes) };
         let len = length(&bytes)?;
         let mut options = MmapOptions::new();
         // SAFETY: what is mapped must not change. No program of ours does that: the caller names
@@ -58,18 +60,17 @@ impl Mapped {
             // SAFETY: the mapping is one of a file, and read-only: its bytes come back as they were.
             let advised =
                 unsafe { self.map.unchecked_advise_range(advice, bytes.start, bytes.len()) };
-            // It is no more than advice.
-            let _ = advised;
+            // Without it the memory is released later.
+            advised.ok();
         }
         #[cfg(not(unix))]
-        let _ = bytes;
+        drop(bytes);
     }
 
     /// A copy of some bytes of a file, which nobody can change any more.
-    pub(crate) fn copy(file: &mut File, bytes: Range<u64>) -> io::Result<Self> {
+    pub(crate) fn copy(file: &File, bytes: Range<u64>) -> io::Result<Self> {
         let mut copy = MmapMut::map_anon(length(&bytes)?)?;
-        file.seek(SeekFrom::Start(bytes.start))?;
-        file.read_exact(&mut copy)?;
+        file.read_exact_at(&mut copy, bytes.start)?;
         Ok(Mapped { map: Arc::new(copy.make_read_only()?), bytes, is_copy: true })
     }
 }
@@ -171,7 +172,7 @@ pub(crate) fn prefetch(words: &[u64]) {
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (words, AHEAD);
+    let _unused = (words, AHEAD);
 }
 
 /// Words as numbers of half their length, the lower half first.

@@ -5,7 +5,6 @@
 //! What a file is shows in its head, so a file of another kind is refused before the rest is read,
 //! and no more is read than the head speaks of.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -13,6 +12,7 @@ use safetensors::tensor::Metadata;
 use serde_json::Value;
 
 use super::arrays::Tensors;
+use crate::disk::{self, Mode};
 use crate::{Error, Result};
 
 /// The key of the metadata under which the text stands.
@@ -57,7 +57,7 @@ impl FileKind {
     /// When it cannot be read, or is none of these.
     pub fn of(path: impl AsRef<Path>) -> Result<FileKind> {
         let path = path.as_ref();
-        let mut file = File::open(path).map_err(Error::io(path))?;
+        let mut file = disk::open(path, Mode::Read).map_err(Error::io(path))?;
         let expected = "is not a model file, nor that of a function or an index";
         Head::read(&mut file, path, expected)?.kind(path)
     }
@@ -176,7 +176,7 @@ impl Format {
 
     /// Reads the file, once its head shows that it is of this format.
     pub(crate) fn read(&self, path: &Path) -> Result<Vec<u8>> {
-        let mut file = File::open(path).map_err(Error::io(path))?;
+        let mut file = disk::open(path, Mode::Read).map_err(Error::io(path))?;
         let head = Head::read(&mut file, path, self.expected())?;
         let (mut bytes, description) = head.expect(self, path)?;
         let expected = description.data.saturating_add(bytes.len() as u64);

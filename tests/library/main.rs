@@ -14,6 +14,7 @@ mod brook_labels;
 mod brook_streams;
 mod bsodh;
 mod codes;
+mod dropped;
 mod evaluation;
 mod evaluation_parts;
 mod function;

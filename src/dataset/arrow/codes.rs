@@ -1,7 +1,7 @@
 //! Parquet files of codes under construction.
 
+use crate::disk::File;
 use std::fmt;
-use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! One writer at a time, also where files replace one another.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::TryLockError;
 use std::path::Path;
 
+use crate::disk::{self, File, Mode};
 use crate::file::{is_at, open_to_lock};
 use crate::{Error, Result};
 
@@ -22,7 +23,7 @@ const TRIES: usize = 100;
 pub(super) fn locked(path: &Path, to_write: bool, locking: Locking) -> Result<File> {
     for _ in 0..TRIES {
         let opened = match to_write {
-            true => OpenOptions::new().read(true).write(true).open(path),
+            true => disk::open(path, Mode::Write),
             false => open_to_lock(path),
         };
         let file = opened.map_err(Error::io(path))?;

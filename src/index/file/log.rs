@@ -1,7 +1,6 @@
 //! The log of an index file: records of changes, and the two commit marks that say how far they count.
 
-use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use super::change::{Change, Undecoded};
 use super::header::{PAGE, number};
 use super::lock::Locking;
 use super::opened::Opened;
+use crate::disk::File;
 use crate::index::segment::checksum_matches;
 use crate::index::state::State;
 use crate::{Error, Result};
@@ -80,13 +80,9 @@ impl Log {
     }
 
     pub(super) fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
-        let mut file = &self.file.file;
-        let mut write = || {
-            file.seek(SeekFrom::Start(at))?;
-            file.write_all(bytes)?;
-            file.sync_data()
-        };
-        write().map_err(Error::io(&self.file.path))
+        let file = &self.file.file;
+        let written = file.write_all_at(bytes, at).and_then(|()| file.sync_data());
+        written.map_err(Error::io(&self.file.path))
     }
 }
 
@@ -135,7 +131,7 @@ pub(super) fn replay(
     let wrong = |problem: &str| Error::damaged(path, problem);
     let newest = marks.iter().flatten().max().copied();
     let valid = newest.ok_or_else(|| wrong("is damaged: it does not say how far its log goes"))?;
-    let length = file.metadata().map_err(Error::io(path))?.len();
+    let length = file.len().map_err(Error::io(path))?;
     if valid.end > length {
         return Err(Error::damaged(
             path,

@@ -1,11 +1,11 @@
 //! A file that is open, and whether it still is what it was.
 
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::header::HEADER_BYTES;
+use crate::disk::File;
 use crate::file::is_at;
 use crate::index::state::State;
 use crate::{Error, Result};
@@ -54,7 +54,7 @@ impl Opened {
     /// Fails if the file was cut short, so that reading could end in a bus error.
     pub(super) fn check_length(&self) -> Result<()> {
         let least = self.least.load(Ordering::Relaxed);
-        let found = self.file.metadata().map_err(Error::io(&self.path))?.len();
+        let found = self.file.len().map_err(Error::io(&self.path))?;
         if found < least {
             let cut = format!("another program cut it to {found} bytes, it had {least}");
             self.changed.get_or_init(|| cut);
@@ -66,7 +66,6 @@ impl Opened {
     pub(super) fn check_header(&self) -> Result<()> {
         #[cfg(unix)]
         {
-            use std::os::unix::fs::FileExt;
             let mut header = [0; HEADER_BYTES];
             let header = &mut header[..self.header.len()];
             let read = self.file.read_exact_at(header, 0);

@@ -1,6 +1,5 @@
 //! Opening index files.
 
-use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use super::log::{Log, MARKS, Position, mark_bytes, read_mark, replay};
 use super::opened::Opened;
 use super::text::Text;
 use crate::codes::check_bits;
+use crate::disk::{self, File, Mode};
 use crate::file::remove_leftovers;
 use crate::index::buckets::Buckets;
 use crate::index::search::SearchSegment;
@@ -52,13 +52,15 @@ pub(in crate::index) enum OpenFor {
 
 /// Opens a file.
 pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, OpenFor)> {
-    let mut file = match access {
-        Access::Map | Access::Load | Access::Base => File::open(path).map_err(Error::io(path))?,
+    let file = match access {
+        Access::Map | Access::Load | Access::Base => {
+            disk::open(path, Mode::Read).map_err(Error::io(path))?
+        }
         Access::Edit(locking) => lock::locked(path, true, locking)?,
     };
     let head = read_head(&file, path)?;
     let header = Header::from_bytes(&head, path)?;
-    let length = file.metadata().map_err(Error::io(path))?.len();
+    let length = file.len().map_err(Error::io(path))?;
     if length < header.log {
         return Err(Error::damaged(
             path,
@@ -69,7 +71,7 @@ pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, Open
     let sections = HEAD as u64..header.log;
     let bytes = match access {
         Access::Map | Access::Edit(_) | Access::Base => Mapped::map(&file, sections),
-        Access::Load => Mapped::copy(&mut file, sections),
+        Access::Load => Mapped::copy(&file, sections),
     };
     let mut state = read_sections(&bytes.map_err(Error::io(path))?, header, path)?;
     let marks = MARKS.map(|at| read_mark(&head, at));
@@ -93,7 +95,7 @@ pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, Open
         }
         Access::Edit(locking) => {
             // By its real name: a link to it should go on to be one.
-            let path = fs::canonicalize(path).map_err(Error::io(path))?;
+            let path = disk::canonicalize(path).map_err(Error::io(path))?;
             let log = Log { file: opened(&path), locking, start, position, in_doubt: false };
             if marks.contains(&None) {
                 // The other one is all there is, and the next change would write over it.

@@ -1,7 +1,5 @@
 //! Writing index files, a block of items at a time.
 
-use std::fs::{self, File};
-use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use super::header::{HEAD, Header, vector_numbers};
@@ -9,6 +7,7 @@ use super::lock::{self, Locking};
 use super::log::{MARKS, Position, mark_bytes};
 use super::read::written;
 use super::text::Text;
+use crate::disk::{self, File};
 use crate::file::{AtomicFile, destination, is_at};
 use crate::index::buckets::{are_worth_it, build_to};
 use crate::index::segment::{BLOCK, Builder, Item, Kind, Segment, Shape};
@@ -46,7 +45,7 @@ impl<'a> Contents<'a> {
 /// Writes a file without changes, unless someone is writing what stands there.
 pub(in crate::index) fn write(state: &State, path: &Path, locking: Locking) -> Result<()> {
     let path = &destination(path)?;
-    let stands = || fs::metadata(path).is_ok_and(|found| found.is_file());
+    let stands = || matches!(disk::exists(path), Ok(true)) && !disk::is_dir(path);
     let guard = if stands() { Some(lock::locked(path, false, locking)?) } else { None };
     let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| state.each_in_order(call);
     let (target, _) = prepare(&Contents::of(state, &each)?, 0, path)?;
@@ -225,10 +224,6 @@ impl Writer<'_> {
     }
 
     fn at(&mut self, place: u64, bytes: &[u8]) -> Result<()> {
-        let mut write = || -> io::Result<()> {
-            self.file.seek(SeekFrom::Start(place))?;
-            self.file.write_all(bytes)
-        };
-        write().map_err(Error::io(self.path))
+        self.file.write_all_at(bytes, place).map_err(Error::io(self.path))
     }
 }

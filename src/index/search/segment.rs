@@ -87,7 +87,9 @@ impl SearchSegment {
             // While much comes in, segments are soon merged into others.
             if let Some(columns) = columns.upgrade() {
                 // Searches can go without it, and tell what is damaged.
-                let _ = aids.build_beside(&columns);
+                if let Err(error) = aids.build_beside(&columns) {
+                    tracing::warn!(target: "hashbrook::index", "no search structure: {error}");
+                }
             }
         });
     }

@@ -2,12 +2,12 @@
 //!
 //! What builds, merges, writes, maps and checks columns goes over [`Kind::ALL`] (`kind.rs`).
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::kind::{Beside, Kind, Shape};
+use crate::disk::File;
 use crate::kernel::{Column, Layout, Mapped};
 use crate::{Error, Result};
 

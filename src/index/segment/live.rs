@@ -1,12 +1,12 @@
 //! [`Segment`]: columns, and which of their items are there.
 
-use std::fs::File;
 use std::io;
 use std::sync::{Arc, Weak};
 
 use super::bitmap::{Bitmap, is_set, ones};
 use super::columns::Columns;
 use crate::Result;
+use crate::disk::File;
 
 /// Items that never change, and which of them are still there. A clone is another view of the same
 /// items: removing one from it copies the bitmap where others look at it, and nothing else.
