@@ -184,6 +184,20 @@ pub enum Error {
         problem: String,
     },
 
+    /// The squared length of a row is beyond single precision. Rows and columns count from 0.
+    #[error(
+        "row {row} is too long: column {column} is {value}, and squared lengths must be below 3.4e38; \
+         scale the vectors (rows and columns count from 0)"
+    )]
+    TooLong {
+        /// The row.
+        row: usize,
+        /// The column of its largest number.
+        column: usize,
+        /// That number.
+        value: f32,
+    },
+
     /// A batch led to weights that are not finite; the batch was not learned.
     #[error(
         "{method}: this batch gives no finite solution ({problem}); it was not learned. \
@@ -494,6 +508,7 @@ impl Error {
         match self {
             Error::Shape { .. }
             | Error::NotFinite { .. }
+            | Error::TooLong { .. }
             | Error::LabelCount { .. }
             | Error::LabelOffsets { .. }
             | Error::LabelsMissing { .. }

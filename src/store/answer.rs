@@ -1,5 +1,7 @@
 //! What a store answers.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 
 use super::item::ItemId;
@@ -105,6 +107,73 @@ pub struct Stats {
     pub renewal: Renewing,
     /// How good search is.
     pub quality: Quality,
+    /// Background work, and writing to the journal: what was done, and what fails.
+    pub tasks: Vec<TaskStatus>,
+}
+
+impl Stats {
+    /// Returns why changes are refused, if the last one was because it could not be written.
+    pub fn cannot_write(&self) -> Option<&str> {
+        let journal = self.tasks.iter().find(|status| status.task == "journal");
+        journal.and_then(|status| status.problem.as_deref())
+    }
+}
+
+/// State of one task that a store runs in the background. A task that fails is tried again, after waits from half a
+/// second to a minute.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TaskStatus {
+    /// Name: `journal`, `learning`, `saving`, `renewal`, `checkpoint`, `compaction` or `cleanup`.
+    pub task: &'static str,
+    /// How many times it succeeded since the store was opened.
+    pub done: u64,
+    /// How many times it failed since the store was opened.
+    pub failures: u64,
+    /// Why it failed, if it did the last time.
+    pub problem: Option<String>,
+    /// Since when it fails, in seconds since 1970.
+    pub since: Option<u64>,
+}
+
+/// What [`Store::repair`](super::Store::repair) did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Repaired {
+    /// Directory of the repaired store.
+    pub directory: PathBuf,
+    /// Directory that the damaged store was moved to, if it was repaired in place.
+    pub damaged: Option<PathBuf>,
+    /// Items in the repaired store.
+    pub items: usize,
+    /// Damaged parts of the journal that were skipped.
+    pub losses: Vec<Loss>,
+    /// Bytes of a change that was never acknowledged, which were cut off.
+    pub unfinished_bytes: u64,
+    /// Names of labels that were lost; items have `lost label N` in their place.
+    pub lost_label_names: usize,
+    /// What was damaged or missing and was rebuilt from the journal, with the reason.
+    pub rebuilt: Vec<String>,
+}
+
+/// A damaged part of a journal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Loss {
+    /// The file.
+    pub path: PathBuf,
+    /// Offset of the first damaged byte.
+    pub offset: u64,
+    /// Number of bytes that were skipped.
+    pub bytes: u64,
+    /// What is missing.
+    pub problem: String,
+}
+
+impl Loss {
+    pub(super) fn of_file(path: PathBuf, bytes: u64, problem: String) -> Loss {
+        Loss { path, offset: 0, bytes, problem }
+    }
 }
 
 /// How far learning is.
@@ -155,4 +224,7 @@ pub struct Quality {
     pub precision_at_10: Option<f64>,
     /// Of how many queries that is the mean.
     pub queries: usize,
+    /// The share of a sample of items that have the most frequent code, when last checked. Close to 1 the codes have
+    /// collapsed: search cannot distinguish items.
+    pub same_code: Option<f64>,
 }

@@ -1,12 +1,13 @@
 //! A copy of a whole store, and whether all that is stored is what was written.
 
-use std::fs::{self, File};
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use super::current::{Current, JOURNAL};
-use super::journal::{Change, Cursor, Journal, START};
+use super::journal::{Change, Cursor, Journal};
 use super::shared::{Moment, Shared, lock};
-use crate::file::copy_to_new;
+use crate::disk::{self, Mode};
+use crate::file::{AtomicFile, copy_to_new, is_temporary_of};
 use crate::{Error, Features, IdNames, Model, Result};
 
 /// Copies a store, as it is acknowledged up to now, to a folder that is not there yet.
@@ -15,45 +16,98 @@ pub(super) fn copy(shared: &Shared, to: &Path) -> Result<()> {
         // No file is removed that is still to be copied, and there is one copy at a time.
         let current = lock(&shared.current);
         let end = lock(&shared.progress).end;
-        fill(shared, &current, end, made)
+        shared.check_place()?;
+        fill(shared, &current, end, made)?;
+        // Files are copied by name.
+        shared.check_place()
     })
 }
 
-/// Makes a folder that is not there yet: whole, or not at all.
+/// Makes a directory that does not exist yet: completely, or not at all. It is filled under a name of its own, so that
+/// several processes may try; the first that is ready gets the name.
 pub(super) fn into_new(to: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    if to.exists() {
+    if disk::exists(to).map_err(Error::io(to))? {
         return Err(Error::NotEmpty(to.to_path_buf()));
     }
     let parent =
         to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name = to.file_name().unwrap_or_default().to_string_lossy();
-    let made = parent.join(format!(".{name}.hashbrook.part"));
-    if made.exists() {
-        // The process that made it was killed.
-        fs::remove_dir_all(&made).map_err(Error::io(&made))?;
+    let claimed = claim(parent, to).map_err(|error| match disk::exists(to) {
+        // Another process was faster.
+        Ok(true) => Error::NotEmpty(to.to_path_buf()),
+        _ => error,
+    });
+    let (made, claim) = claimed?;
+    let filled = fill_and_rename(&made, to, fill);
+    if filled.is_err() {
+        // What cannot be removed is removed by the next snapshot of this name.
+        disk::remove_dir_all(&made).ok();
     }
-    fs::create_dir(&made).map_err(Error::io(&made))?;
-    if let Err(error) = fill(&made).and_then(|()| fs::rename(&made, to).map_err(Error::io(to))) {
-        let _ = fs::remove_dir_all(&made);
-        return Err(error);
+    drop(claim);
+    filled?;
+    disk::sync_dir(parent).map_err(Error::io(parent))
+}
+
+/// End of the name of a directory that is being filled.
+const DIRECTORY: &str = ".dir";
+
+/// Makes a directory next to `to` that nobody else takes for a leftover: a locked file of the same name and another end
+/// stands for it. Leftovers of killed processes are removed.
+fn claim(parent: &Path, to: &Path) -> Result<(PathBuf, AtomicFile)> {
+    remove_leftovers(parent, to);
+    // Locked from its creation on, and removed when it is dropped.
+    let claim = AtomicFile::create(to)?;
+    let made = directory_of(claim.temporary());
+    disk::create_dir(&made).map_err(Error::io(&made))?;
+    Ok((made, claim))
+}
+
+/// The directory that a temporary file stands for.
+fn directory_of(claim: &Path) -> PathBuf {
+    let mut name = claim.as_os_str().to_owned();
+    name.push(DIRECTORY);
+    name.into()
+}
+
+fn fill_and_rename(made: &Path, to: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    fill(made)?;
+    disk::sync_dir(&made.join(JOURNAL)).map_err(Error::io(made))?;
+    disk::sync_dir(made).map_err(Error::io(made))?;
+    disk::rename(made, to).map_err(|error| match error.kind() {
+        io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => {
+            Error::NotEmpty(to.to_path_buf())
+        }
+        _ => Error::io(to)(error),
+    })
+}
+
+/// Removes what killed processes left that made the same directory. What cannot be removed takes room and does no harm.
+fn remove_leftovers(parent: &Path, to: &Path) {
+    for entry in disk::list(parent).into_iter().flatten() {
+        let claim = entry.name.to_str().and_then(|name| name.strip_suffix(DIRECTORY));
+        let Some(claim) = claim.filter(|claim| is_temporary_of(claim.as_ref(), to)) else {
+            continue;
+        };
+        let is_claimed = disk::open(&parent.join(claim), Mode::Write)
+            .is_ok_and(|claim| claim.try_lock().is_err());
+        if !is_claimed {
+            disk::remove_dir_all(&parent.join(&entry.name)).ok();
+        }
     }
-    if let Ok(folder) = File::open(parent) {
-        let _ = folder.sync_all();
-    }
-    Ok(())
 }
 
 fn fill(shared: &Shared, current: &Current, end: u64, to: &Path) -> Result<()> {
+    let journal = to.join(JOURNAL);
+    Journal::copy(&shared.files, end, &journal)?;
+    shared.description.save(&journal)?;
     shared.description.save(to)?;
-    Journal::copy(&shared.files, end, &to.join(JOURNAL))?;
     let mut names = vec![current.index.clone(), current.model.clone()];
     let texts = IdNames::path_beside(current.index_path(&shared.folder));
-    if texts.exists() {
+    if disk::exists(&texts).map_err(Error::io(&texts))? {
         names.push(format!("{}.ids", current.index));
     }
     for name in names {
         let from = shared.folder.join(&name);
-        let mut file = File::open(&from).map_err(Error::io(&from))?;
+        let mut file = disk::open(&from, Mode::Read).map_err(Error::io(&from))?;
         copy_to_new(&mut file, u64::MAX, &to.join(&name))?;
     }
     // Last, as it makes the others count.
@@ -62,21 +116,20 @@ fn fill(shared: &Shared, current: &Current, end: u64, to: &Path) -> Result<()> {
 
 /// Reads all of a store, and compares it with its checksums, and items with what the index has of them.
 pub(super) fn verify(shared: &Shared) -> Result<()> {
-    let (moment, model) = {
+    let _layout = lock(&shared.layout);
+    let (moment, start) = {
         let current = lock(&shared.current);
-        (shared.moment(), current.model_path(&shared.folder))
+        // Under the lock: no other model takes the place of this one.
+        Model::load(current.model_path(&shared.folder))?;
+        (shared.moment(), current.journal_start)
     };
     moment.index.verify()?;
-    // Another may have taken its place meanwhile, which was just written.
-    if model.exists() {
-        Model::load(&model)?;
-    }
-    let mut cursor = Cursor::new(shared.files.clone(), START);
+    let mut cursor = Cursor::new(shared.files.clone(), start);
     let mut there = 0;
     while let Some(record) = cursor.next(moment.position)? {
-        let Change::Put(rows) = record.change else { continue };
+        let Change::Put(put) = record.change else { continue };
         let mut live = Vec::new();
-        for (at, row) in rows {
+        for (at, row) in put.rows {
             if moment.index.place(row.id)? == Some(record.at + at) {
                 live.push(row);
             }

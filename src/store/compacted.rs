@@ -1,87 +1,90 @@
-//! A copy of a store without what was replaced or removed.
+//! Journals without dead rows: a copy of a store, and compaction while a store is in use.
 //!
-//! Changes that are not learned yet are copied one by one, with the items that they take out, so that learning goes on in
-//! the copy as it would have gone on here. Of what stands before them, items that are gone are left out.
+//! Rows before the position of the saved model are copied if they are live. Records after it have not been learned, and
+//! are copied one by one with the rows that they take out, so that learning goes on in the copy as it would have gone
+//! on in the original.
+//!
+//! Compaction of a store in use replaces the files before a boundary, all of which is learned:
+//!
+//! 1. The journal goes on in a new file, and leaves numbers free for compacted ones.
+//! 2. Once all before that boundary is learned and the model is saved, live rows are written to files with these
+//!    numbers, and an index is written that has their new positions.
+//! 3. `current.json` makes both count. Items that were changed meanwhile are caught up on, and the index takes the place
+//!    of the one in use.
+//! 4. Changes between the boundary and that exchange name rows by their old positions. The old files are removed once
+//!    these changes are learned and the model is saved.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::current::{Current, JOURNAL};
 use super::journal::{
-    Change, Cursor, Files, Journal, NOWHERE, NewRecord, Record, Row, RowToPut, START,
+    Change, Cursor, FILE_BYTES, Journal, NOWHERE, NewRecord, Origin, PutChange, Record, Row,
+    RowShape, RowToPut, file_of, place,
 };
-use super::rebuild;
-use super::shared::Shared;
-use crate::Result;
+use super::learning;
+use super::rebuild::{self, abandon_unless, swap_in};
+use super::shared::{Shared, lock};
+use super::writer::{Boundary, Job, Jobs, ask, replay};
+use crate::disk::File;
+use crate::{Index, Result};
 
 /// Rows that are written as one change.
 const ROWS: usize = 1000;
 
-/// Bytes that are brought to the disk together.
+/// Bytes that are written at once.
 const BYTES: usize = 8 << 20;
 
-/// Fills a folder with the copy.
+/// Fills a directory with a copy of a store that has no dead rows.
 pub(super) fn fill(shared: &Shared, to: &Path) -> Result<()> {
+    let _layout = lock(&shared.layout);
     let (model, position, model_rows, not_unlearned) = {
         let learner = shared.learner()?;
-        (learner.model.clone(), learner.position, learner.rows_there, learner.not_unlearned)
+        let not_unlearned = learner.not_unlearned_there;
+        (learner.model.clone(), learner.position, learner.rows_there, not_unlearned)
     };
-    // What is learned was acknowledged before, so this moment knows of it.
+    // Whatever is learned was acknowledged before, so this version knows of it.
     let moment = shared.moment();
+    let start = lock(&shared.current).journal_start;
     let records = |from: u64| Cursor::new(shared.files.clone(), from);
     let mut taken_out = HashSet::new();
     each(records(position), moment.position, |record| {
-        match &record.change {
-            Change::Put(rows) => taken_out.extend(rows.iter().map(|(_, row)| row.replaces)),
-            Change::Remove(items) => taken_out.extend(items.iter().map(|(_, place)| *place)),
-            Change::LabelNames(..) => {}
-        }
+        taken_out.extend(record.change.takes_out());
         Ok(())
     })?;
-    let mut copy = Copy::begin(&shared.files, &to.join(JOURNAL))?;
-    let names: Vec<String> = model.label_names().iter().map(str::to_owned).collect();
-    copy.add(|bytes, start| NewRecord::label_names(0, &names, start, bytes))?;
-    let mut kept = Vec::new();
-    each(records(START), position, |record| {
-        let Change::Put(rows) = record.change else { return Ok(()) };
-        let ids: Vec<u64> = rows.iter().map(|(_, row)| row.id).collect();
-        for ((at, row), now) in rows.into_iter().zip(moment.index.places(&ids)?) {
-            let place = record.at + at;
-            if now == Some(place) || taken_out.contains(&place) {
-                kept.push((place, Row { replaces: NOWHERE, ..row }));
-            }
-        }
-        if kept.len() >= ROWS { copy.put(std::mem::take(&mut kept)) } else { Ok(()) }
-    })?;
-    copy.put(kept)?;
+    let journal = to.join(JOURNAL);
+    Journal::create(&journal, shared.files.shape)?;
+    let mut copy = Copy::begin(&journal, shared.files.shape, 0, Origin::Appended)?;
+    let is_live = |ids: &[u64]| moment.index.places(ids);
+    copy.live(records(start), position, &is_live, &taken_out)?;
     let model_position = copy.position()?;
     each(records(position), moment.position, |record| match record.change {
-        Change::Put(rows) => {
-            copy.put(rows.into_iter().map(|(at, row)| (record.at + at, row)).collect())
+        Change::Put(put) => {
+            let rows = put.rows.into_iter().map(|(offset, row)| (record.at + offset, row));
+            copy.put(put.first, &put.names, rows.collect())
         }
         Change::Remove(items) => {
             let items: Vec<_> = items.iter().map(|&(id, old)| (id, copy.moved(old))).collect();
             copy.add(|bytes, start| NewRecord::remove(&items, start, bytes))
         }
-        Change::LabelNames(first, names) => {
-            copy.add(|bytes, start| NewRecord::label_names(first, &names, start, bytes))
-        }
     })?;
+    let end = copy.position()?;
+    let (rows, copy) = (copy.rows, copy.finish()?);
+    Journal::note_end(&journal, end)?;
     let mut current = Current {
-        serial: 0,
         version: moment.version,
-        index: String::new(),
-        index_position: copy.position()?,
-        rows: copy.rows,
-        model: String::new(),
+        index_position: end,
+        rows,
         model_position,
         model_rows,
         not_unlearned,
+        ..Current::new()
     };
-    copy.journal.close()?;
-    (current.index, current.model) = (current.next_name("index"), current.next_name("model"));
+    (current.index, current.model) = (current.next_name("index", 0), current.next_name("model", 0));
     model.save(current.model_path(to))?;
     rebuild::write(shared, None, &moment, &current.index_path(to), &|old| copy.moved(old))?;
+    shared.description.save(&journal)?;
     shared.description.save(to)?;
     // Last, as it makes the others count.
     current.save(to)
@@ -95,44 +98,273 @@ fn each(mut cursor: Cursor, end: u64, mut call: impl FnMut(Record) -> Result<()>
     Ok(())
 }
 
-/// A journal that is written, and where in it the rows of another stand.
-struct Copy<'a> {
-    files: &'a Files,
-    journal: Journal,
-    /// Records that are not written yet, and where the first of them will stand.
+/// Compaction of a store in use, step by step.
+#[derive(Default)]
+pub(super) struct Compaction {
+    /// Where the journal went on in a new file, until all before that is compacted.
+    boundary: Option<Boundary>,
+    /// Position up to which changes name rows of files that were replaced; these files are removed once it is learned.
+    replaced: Option<u64>,
+}
+
+impl Compaction {
+    /// The compaction of a store that was just opened, up to the end of its journal.
+    pub(super) fn new(shared: &Shared) -> Compaction {
+        let has_replaced = lock(&shared.current).replaced.is_some();
+        let end = lock(&shared.progress).end;
+        Compaction { boundary: None, replaced: has_replaced.then_some(end) }
+    }
+
+    /// Puts the compacted index in the place of the one in use, if that failed after it was made to count. Until it
+    /// succeeds no other index may be written: the one in use has positions of files that are to be removed.
+    pub(super) fn finish_exchange(&mut self, shared: &Shared, jobs: &Jobs) -> Result<bool> {
+        if self.replaced.is_some() || lock(&shared.current).replaced.is_none() {
+            return Ok(false);
+        }
+        self.replaced = Some(reload(shared, jobs)?);
+        Ok(true)
+    }
+
+    /// Does the next step, if it is due and learning has come far enough; returns whether something was reclaimed.
+    pub(super) fn step(&mut self, shared: &Shared, jobs: &Jobs) -> Result<bool> {
+        if let Some(position) = self.replaced {
+            if is_saved(shared, position)? {
+                remove_replaced(shared)?;
+                self.replaced = None;
+                return Ok(true);
+            }
+            return Ok(false);
+        }
+        let boundary = match self.boundary {
+            Some(boundary) => boundary,
+            None if is_due(shared) => {
+                let boundary = ask(jobs, shared, Job::Roll)?;
+                *self.boundary.insert(boundary)
+            }
+            None => return Ok(false),
+        };
+        if is_saved(shared, boundary.position)? {
+            // Should this fail, the next attempt begins with a new boundary: more rows may be dead by then.
+            self.boundary = None;
+            self.replaced = Some(compact(shared, jobs, boundary)?);
+        }
+        Ok(false)
+    }
+}
+
+/// Returns whether enough of the journal is dead.
+fn is_due(shared: &Shared) -> bool {
+    let moment = shared.moment();
+    let dead = shared.dead_bytes(&moment);
+    let bytes = shared.files.bytes_up_to(moment.position);
+    let settings = &shared.settings;
+    settings.compaction < 1.0
+        && dead >= settings.compaction_bytes.max(1)
+        && dead as f64 > bytes as f64 * settings.compaction
+}
+
+/// Returns whether everything before a position is learned and saved; saves what is learned if that is all it takes.
+fn is_saved(shared: &Shared, position: u64) -> Result<bool> {
+    if lock(&shared.current).model_position >= position {
+        return Ok(true);
+    }
+    // With learning off, the model does not move.
+    if !shared.settings.learn || lock(&shared.progress).learned < position {
+        return Ok(false);
+    }
+    let learner = shared.learner()?;
+    Ok(learner.position >= position && {
+        learning::save(&learner, shared)?;
+        true
+    })
+}
+
+/// Replaces all files before a boundary by compacted ones; returns the position up to which changes name their rows.
+fn compact(shared: &Shared, jobs: &Jobs, boundary: Boundary) -> Result<u64> {
+    let _layout = lock(&shared.layout);
+    let begun = ask(jobs, shared, Job::Begin)?;
+    let build = || {
+        let (start, source) = {
+            let current = lock(&shared.current);
+            (current.journal_start, file_of(current.journal_start))
+        };
+        let origin = Origin::Compacted(source);
+        let folder = shared.files.folder().to_path_buf();
+        shared.check_place()?;
+        let mut copy = Copy::begin(&folder, shared.files.shape, boundary.free, origin)?;
+        let is_live = |ids: &[u64]| begun.index.places(ids);
+        let records = Cursor::new(shared.files.clone(), start);
+        copy.live(records, boundary.position, &is_live, &HashSet::new())?;
+        let copy = copy.finish()?;
+        let reclaimed = boundary.rows.saturating_sub(copy.rows);
+        let moved = |old: u64| if old < boundary.position { copy.moved(old) } else { old };
+        let (path, name) = shared.new_file("index")?;
+        rebuild::write(shared, None, &begun, &path, &moved)?;
+        let compacted = copy.last_file();
+        let new_start = place(boundary.free, super::journal::START);
+        shared.change_current_and(
+            |current| {
+                current.index = name;
+                (current.version, current.index_position) = (begun.version, begun.position);
+                current.rows = begun.rows.saturating_sub(reclaimed);
+                (current.journal_start, current.compacted) = (new_start, compacted);
+                current.replaced = Some(start);
+            },
+            || shared.files.replace(copy.files.clone(), file_of(boundary.position)),
+        )?;
+        swap_in(shared, jobs, Index::over(&path)?, begun.version, reclaimed)
+    };
+    abandon_unless(build(), jobs)
+}
+
+/// Reads the index that counts, and puts it in the place of the one in use, with all that it does not know of; returns
+/// the position up to which changes know the old one.
+fn reload(shared: &Shared, jobs: &Jobs) -> Result<u64> {
+    let _layout = lock(&shared.layout);
+    let begun = ask(jobs, shared, Job::Begin)?;
+    let build = || {
+        let current = lock(&shared.current).clone();
+        let mut index = Index::over(&current.index_path(&shared.folder))?;
+        let mut texts = shared.texts.read().unwrap_or_else(|held| held.into_inner()).clone();
+        let mut rows = current.rows;
+        let records = Cursor::new(shared.files.clone(), current.index_position);
+        each(records, begun.position, |record| {
+            rows += replay(&mut index, record, &mut texts, &shared.folder)?;
+            Ok(())
+        })?;
+        let reclaimed = begun.rows.saturating_sub(rows);
+        swap_in(shared, jobs, index, current.version, reclaimed)
+    };
+    abandon_unless(build(), jobs)
+}
+
+/// Removes the files that compaction replaced.
+fn remove_replaced(shared: &Shared) -> Result<()> {
+    // First they no longer count, then they go: a crash in between leaves files that opening removes.
+    shared.change_current(|current| current.replaced = None)?;
+    shared.files.remove_replaced()
+}
+
+/// A journal that is written, with the new positions of the rows of another.
+pub(super) struct Copy {
+    folder: PathBuf,
+    shape: RowShape,
+    origin: Origin,
+    number: u32,
+    file: Arc<File>,
+    /// Offset in the file of the records that are not written yet, and these records.
+    offset: u64,
     bytes: Vec<u8>,
-    start: u64,
-    /// Where rows stood, ascending, and where they stand.
+    /// Names of labels that are not written yet, and the number of the first.
+    names: (u32, Vec<String>),
+    written: Written,
+    rows: u64,
+}
+
+/// A journal that was written.
+#[derive(Default)]
+pub(super) struct Written {
+    files: Vec<(u32, Arc<File>)>,
+    /// Old positions of rows, ascending, with the new ones.
     places: Vec<(u64, u64)>,
     rows: u64,
 }
 
-impl<'a> Copy<'a> {
-    fn begin(files: &'a Files, folder: &Path) -> Result<Copy<'a>> {
-        Journal::create(folder, files.shape)?;
-        let journal = Journal::open(folder, files.shape, START, &mut |_| Ok(()))?;
-        let start = journal.end();
-        Ok(Copy { files, journal, bytes: Vec::new(), start, places: Vec::new(), rows: 0 })
-    }
-
-    /// Where a row stands that stood somewhere else.
+impl Written {
+    /// The new position of a row.
     fn moved(&self, old: u64) -> u64 {
         let found = self.places.binary_search_by_key(&old, |(old, _)| *old);
         found.map_or(NOWHERE, |at| self.places[at].1)
     }
 
-    fn put(&mut self, rows: Vec<(u64, Row)>) -> Result<()> {
-        if rows.is_empty() {
+    fn last_file(&self) -> u32 {
+        self.files.last().map_or(0, |(number, _)| *number)
+    }
+}
+
+impl Copy {
+    /// Begins with the file of a number.
+    pub(super) fn begin(
+        folder: &Path,
+        shape: RowShape,
+        number: u32,
+        origin: Origin,
+    ) -> Result<Copy> {
+        let file = super::journal::create_file(folder, number, origin)?;
+        Ok(Copy {
+            folder: folder.to_path_buf(),
+            shape,
+            origin,
+            number,
+            file,
+            offset: super::journal::START,
+            bytes: Vec::new(),
+            names: (0, Vec::new()),
+            written: Written::default(),
+            rows: 0,
+        })
+    }
+
+    fn moved(&self, old: u64) -> u64 {
+        self.written.moved(old)
+    }
+
+    /// Copies the live rows of records up to an end, and those whose positions are in `needed`.
+    fn live(
+        &mut self,
+        records: Cursor,
+        end: u64,
+        places: &dyn Fn(&[u64]) -> Result<Vec<Option<u64>>>,
+        needed: &HashSet<u64>,
+    ) -> Result<()> {
+        let mut live = Vec::new();
+        each(records, end, |record| {
+            let Change::Put(PutChange { first, names, rows }) = record.change else {
+                return Ok(());
+            };
+            if self.names.1.is_empty() {
+                self.names.0 = first;
+            }
+            self.names.1.extend(names);
+            let ids: Vec<u64> = rows.iter().map(|(_, row)| row.id).collect();
+            for ((offset, row), now) in rows.into_iter().zip(places(&ids)?) {
+                let place = record.at + offset;
+                if now == Some(place) || needed.contains(&place) {
+                    live.push((place, Row { replaces: NOWHERE, ..row }));
+                }
+            }
+            if live.len() >= ROWS { self.put_live(&mut live) } else { Ok(()) }
+        })?;
+        self.put_live(&mut live)
+    }
+
+    fn put_live(&mut self, rows: &mut Vec<(u64, Row)>) -> Result<()> {
+        let (first, names) = std::mem::take(&mut self.names);
+        if rows.is_empty() && names.is_empty() {
             return Ok(());
         }
-        let shape = self.files.shape;
-        let (mut places, mut replaced) = (Vec::new(), Vec::new());
-        for (_, row) in &rows {
-            replaced.push(self.moved(row.replaces));
-        }
+        self.put(first, &names, std::mem::take(rows))
+    }
+
+    fn put(&mut self, first: u32, names: &[String], rows: Vec<(u64, Row)>) -> Result<()> {
+        let replaced: Vec<u64> = rows.iter().map(|(_, row)| self.moved(row.replaces)).collect();
+        self.put_rows(first, names, &rows, &replaced).map(drop)
+    }
+
+    /// Appends rows with their old positions, and those of the rows in this journal that they replace; returns their
+    /// positions.
+    pub(super) fn put_rows(
+        &mut self,
+        first: u32,
+        names: &[String],
+        rows: &[(u64, Row)],
+        replaced: &[u64],
+    ) -> Result<Vec<u64>> {
+        let shape = self.shape;
+        let mut places = Vec::new();
         self.add(|bytes, start| {
-            let record = NewRecord::put(rows.len(), bytes);
-            for ((old, row), &replaces) in rows.iter().zip(&replaced) {
+            let record = NewRecord::put(first, names, rows.len(), bytes);
+            for ((old, row), &replaces) in rows.iter().zip(replaced) {
                 places.push((*old, start + bytes.len() as u64));
                 let Row { id, vector, labels, text, payload, .. } = row;
                 RowToPut { id: *id, replaces, vector, labels, text, payload }.encode(shape, bytes);
@@ -140,30 +372,54 @@ impl<'a> Copy<'a> {
             record.end(start, bytes);
         })?;
         self.rows += places.len() as u64;
-        self.places.extend(places);
-        Ok(())
+        let positions = places.iter().map(|(_, new)| *new).collect();
+        self.written.places.extend(places);
+        Ok(positions)
     }
 
-    /// Appends a record, which `write` writes.
-    fn add(&mut self, write: impl FnOnce(&mut Vec<u8>, u64)) -> Result<()> {
-        if self.bytes.is_empty() {
-            self.start = self.journal.begin()?;
+    /// Appends a record, which `write` writes; the first of the bytes will be at the position that it is given.
+    pub(super) fn add(&mut self, write: impl FnOnce(&mut Vec<u8>, u64)) -> Result<()> {
+        if self.offset + self.bytes.len() as u64 >= FILE_BYTES {
+            self.next_file()?;
         }
-        write(&mut self.bytes, self.start);
+        let start = place(self.number, self.offset);
+        write(&mut self.bytes, start);
         if self.bytes.len() >= BYTES { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<()> {
-        if self.bytes.is_empty() {
-            Ok(())
-        } else {
-            self.journal.append(&std::mem::take(&mut self.bytes))
-        }
+        let bytes = std::mem::take(&mut self.bytes);
+        let written = self.file.write_all_at(&bytes, self.offset);
+        written.map_err(crate::Error::io(&self.folder))?;
+        self.offset += bytes.len() as u64;
+        Ok(())
     }
 
-    /// Where the next record will stand.
-    fn position(&mut self) -> Result<u64> {
+    /// Finishes a file: its bytes are durable.
+    fn finish_file(&mut self) -> Result<()> {
         self.flush()?;
-        self.journal.begin()
+        self.file.sync_data().map_err(crate::Error::io(&self.folder))?;
+        self.written.files.push((self.number, self.file.clone()));
+        Ok(())
+    }
+
+    fn next_file(&mut self) -> Result<()> {
+        self.finish_file()?;
+        self.number += 1;
+        self.file = super::journal::create_file(&self.folder, self.number, self.origin)?;
+        self.offset = super::journal::START;
+        Ok(())
+    }
+
+    /// Position of the next record.
+    pub(super) fn position(&mut self) -> Result<u64> {
+        self.flush()?;
+        Ok(place(self.number, self.offset))
+    }
+
+    pub(super) fn finish(mut self) -> Result<Written> {
+        self.finish_file()?;
+        self.written.rows = self.rows;
+        Ok(self.written)
     }
 }

@@ -1,14 +1,14 @@
 //! Which of the files in a store's folder are in use, and how much of the journal they know of.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
 use super::description::Description;
-use crate::{Error, IdNames, Result, file};
+use super::journal::{DESCRIPTION, Extent, START};
+use crate::{Error, IdNames, Result, disk, file};
 
-const DESCRIPTION: &str = "store.json";
 const CURRENT: &str = "current.json";
 pub(super) const JOURNAL: &str = "journal";
 pub(super) const LOCK: &str = "lock";
@@ -16,28 +16,35 @@ pub(super) const LOCK: &str = "lock";
 /// The version of the folder's form.
 const FORMAT: u32 = 1;
 
-/// What follows from the journal, up to a place in it. Files are written whole before they are named here, and the
-/// name makes them count.
+/// Which files count, and how far into the journal each of them goes. A file is complete before it is named here, and
+/// being named makes it count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Current {
-    /// Numbers the files that were written.
+    /// Number of the newest file.
     pub(super) serial: u64,
     /// The version of the function in the index.
     pub(super) version: u64,
-    /// The file of the index.
+    /// File name of the index.
     pub(super) index: String,
-    /// Where the journal goes on that it does not know of.
+    /// Journal position after the last record that the index knows of.
     pub(super) index_position: u64,
-    /// Rows of the journal before that.
+    /// Rows of the journal before that position.
     pub(super) rows: u64,
-    /// The file of the model.
+    /// File name of the model.
     pub(super) model: String,
-    /// Where the record stands that the model goes on with.
+    /// Journal position of the first record that the model has not fully learned.
     pub(super) model_position: u64,
-    /// How many rows of that record it has learned.
+    /// Number of rows of that record that the model has learned.
     pub(super) model_rows: usize,
-    /// Rows that it should have taken back and could not.
+    /// Rows that should have been unlearned and could not be.
     pub(super) not_unlearned: u64,
+    /// Position of the journal's first record.
+    pub(super) journal_start: u64,
+    /// Number of the last journal file that compaction wrote; 0 if there is none.
+    pub(super) compacted: u32,
+    /// Position of the first record of the files that compaction replaced, while records that are not learned name
+    /// their rows.
+    pub(super) replaced: Option<u64>,
 }
 
 /// A text with its checksum.
@@ -58,7 +65,7 @@ fn write_sealed(path: &Path, content: &impl Serialize) -> Result<()> {
 }
 
 fn read_sealed<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
-    let text = fs::read(path).map_err(Error::io(path))?;
+    let text = disk::read(path).map_err(Error::io(path))?;
     let wrong = |problem: String| Error::damaged(path, problem);
     let sealed: Sealed = serde_json::from_slice(&text)
         .map_err(|problem| wrong(format!("is damaged, or no file of a store: {problem}")))?;
@@ -81,9 +88,10 @@ impl Description {
         write_sealed(&folder.join(DESCRIPTION), self)
     }
 
+    /// Reads the description; `folder` is that of a store, or of its journal, which has a copy for repairs.
     pub(super) fn load(folder: &Path) -> Result<Description> {
         let path = folder.join(DESCRIPTION);
-        if let Ok(false) = path.try_exists() {
+        if let Ok(false) = disk::exists(&path) {
             let cause = io::Error::new(io::ErrorKind::NotFound, "there is no store in this folder");
             return Err(Error::Io { path: folder.to_path_buf(), cause });
         }
@@ -92,13 +100,13 @@ impl Description {
 
     /// Whether a folder has one.
     pub(super) fn is_in(folder: &Path) -> bool {
-        folder.join(DESCRIPTION).exists()
+        matches!(disk::exists(&folder.join(DESCRIPTION)), Ok(true))
     }
 }
 
 /// Whether a file of this name is one of a store that can be made again from its journal, or the beginning of one.
 pub(super) fn follows_from_journal(name: &str) -> bool {
-    let numbered = name.split('.').next().is_some_and(|stem| stem.parse::<u64>().is_ok());
+    let numbered = name.split(['.', '-']).next().is_some_and(|stem| stem.parse::<u64>().is_ok());
     let kinds = [".index", ".index.ids", ".model"];
     name == CURRENT
         || numbered && kinds.iter().any(|end| name.ends_with(end))
@@ -122,35 +130,71 @@ impl Current {
         folder.join(&self.model)
     }
 
-    /// The name of the next file of a kind.
-    pub(super) fn next_name(&mut self, kind: &str) -> String {
-        self.serial += 1;
-        format!("{}.{kind}", self.serial)
+    /// A store without items, whose files have no names yet.
+    pub(super) fn new() -> Current {
+        Current {
+            serial: 0,
+            version: 1,
+            index: String::new(),
+            index_position: START,
+            rows: 0,
+            model: String::new(),
+            model_position: START,
+            model_rows: 0,
+            not_unlearned: 0,
+            journal_start: START,
+            compacted: 0,
+            replaced: None,
+        }
     }
 
-    /// Removes the files that others took the place of. Whoever reads them still can.
-    pub(super) fn remove_replaced(&self, by: &Current, folder: &Path) {
-        // What cannot be removed takes room, and is tried again when the store is opened.
+    pub(super) fn extent(&self) -> Extent {
+        let (start, compacted) = (self.journal_start, self.compacted);
+        Extent { start, compacted, replaced: self.replaced }
+    }
+
+    /// Returns the name of the next file of a kind. The mark keeps the files of two directories apart of which one took
+    /// the other's name.
+    pub(super) fn next_name(&mut self, kind: &str, mark: u32) -> String {
+        self.serial += 1;
+        format!("{}-{mark:08x}.{kind}", self.serial)
+    }
+
+    /// Removes the files that others took the place of. Readers that have them open still can read them.
+    pub(super) fn remove_replaced(&self, by: &Current, folder: &Path) -> Result<()> {
+        let mut replaced = Vec::new();
         if self.index != by.index {
-            let _ = fs::remove_file(self.index_path(folder));
-            let _ = fs::remove_file(IdNames::path_beside(self.index_path(folder)));
+            replaced.push(self.index_path(folder));
+            replaced.push(IdNames::path_beside(self.index_path(folder)));
         }
         if self.model != by.model {
-            let _ = fs::remove_file(self.model_path(folder));
+            replaced.push(self.model_path(folder));
         }
+        remove(replaced)
     }
 
-    /// Removes files that a process that was killed left behind.
-    pub(super) fn remove_others(&self, folder: &Path) {
-        let Ok(entries) = fs::read_dir(folder) else { return };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let Some(name) = name.to_str() else { continue };
-            let kept = [CURRENT, &self.index, &self.model, &format!("{}.ids", self.index)];
-            if follows_from_journal(name) && !kept.contains(&name) {
-                // What cannot be removed takes room, and is tried again the next time.
-                let _ = fs::remove_file(entry.path());
+    /// Removes files that a killed process left behind.
+    pub(super) fn remove_others(&self, folder: &Path) -> Result<()> {
+        let used = [CURRENT, &self.index, &self.model, &format!("{}.ids", self.index)];
+        let mut others = Vec::new();
+        for entry in disk::list(folder).map_err(Error::io(folder))? {
+            let Some(name) = entry.name.to_str() else { continue };
+            if follows_from_journal(name) && !used.contains(&name) {
+                others.push(folder.join(name));
             }
         }
+        remove(others)
     }
+}
+
+/// Removes files that exist; the first error if some cannot be removed.
+fn remove(paths: Vec<PathBuf>) -> Result<()> {
+    let mut result = Ok(());
+    for path in paths {
+        match disk::remove_file(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => result = result.and(removed.map_err(Error::io(&path))),
+        }
+    }
+    result
 }

@@ -1,6 +1,8 @@
 //! What a newer function would change: of a sample of items, how many bits, and how well distances tell labels.
 
-use super::shared::Shared;
+use std::collections::HashMap;
+
+use super::shared::{Shared, lock};
 use crate::{Codes, Features, HashFunction, Result, hamming};
 
 /// Items that are looked at.
@@ -37,6 +39,7 @@ impl Gain {
             old.push(&item.code)?;
             labels.push(item.labels);
         }
+        lock(&shared.quality).same_code = same_code(&old);
         let new = function.encode(Features::new(&values, shared.description.dim)?)?;
         let flipped: u32 = old.iter().zip(new.iter()).map(|(old, new)| hamming(old, new)).sum();
         let flips = f64::from(flipped) / (old.len().max(1) * function.bits()) as f64;
@@ -49,6 +52,14 @@ impl Gain {
         });
         Ok(Gain { flips, information })
     }
+}
+
+/// The share of codes that are equal to the most frequent one; `None` of few codes.
+fn same_code(codes: &Codes) -> Option<f64> {
+    let mut counts = HashMap::new();
+    codes.iter().for_each(|code| *counts.entry(code).or_insert(0usize) += 1);
+    let most = counts.into_values().max()?;
+    (codes.len() >= LABELLED).then(|| most as f64 / codes.len() as f64)
 }
 
 /// The mutual information of the distance of two items and whether they share a label, in bits.

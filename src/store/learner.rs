@@ -1,11 +1,11 @@
 //! [`Learner`]: a model that is taught what a journal holds.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::answer::Learning;
 use super::description::Description;
-use super::journal::{Change, Cursor, Files, NOWHERE, Record, START};
+use super::journal::{Change, Cursor, Files, PutChange, Record};
 use crate::labels::LabelList;
 use crate::{Batch, Error, ErrorKind, Features, Method, Model, Result};
 
@@ -31,14 +31,28 @@ impl Rows {
     }
 }
 
+/// Where a learner learns from.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) files: &'a Arc<Files>,
+    /// Position of the journal's first record.
+    pub(super) start: u64,
+    pub(super) description: &'a Description,
+}
+
 /// A model, and how far it is in the journal.
 pub(super) struct Learner {
     pub(super) model: Model,
-    /// Where the first record stands that it has not learned wholly, and how many rows of it it has.
+    /// Journal position of the first record that is not yet fully learned, and number of its rows that are.
     pub(super) position: u64,
     pub(super) rows_there: usize,
-    /// Rows that could not be taken back.
-    pub(super) not_unlearned: u64,
+    /// Journal position of the record to be read next, which is ahead of `position` while rows wait.
+    pub(super) next: u64,
+    /// Whether it may have learned a part of a record, so that it must not be saved.
+    is_spoilt: bool,
+    /// Rows that could not be unlearned, up to `next`, and up to `position`.
+    not_unlearned: u64,
+    pub(super) not_unlearned_there: u64,
     /// Rows that were learned or taken back.
     pub(super) steps: u64,
     /// Why the last rows were not learned that could not be.
@@ -56,7 +70,41 @@ impl Learner {
         steps: u64,
     ) -> Learner {
         let waiting = Rows::default();
-        Learner { model, position, rows_there, not_unlearned, steps, refused: None, waiting }
+        Learner {
+            model,
+            position,
+            rows_there,
+            next: position,
+            is_spoilt: false,
+            not_unlearned,
+            not_unlearned_there: not_unlearned,
+            steps,
+            refused: None,
+            waiting,
+        }
+    }
+
+    /// Marks it as unfit to be saved or taught on.
+    pub(super) fn discard(&mut self) {
+        self.is_spoilt = true;
+    }
+
+    pub(super) fn is_spoilt(&self) -> bool {
+        self.is_spoilt
+    }
+
+    /// Goes on from a position before which nothing is left to be read.
+    pub(super) fn skip_to(&mut self, position: u64) {
+        self.next = position;
+        if self.waiting.len() == 0 {
+            self.reached(position, 0);
+        }
+    }
+
+    /// Takes note that all before a position is learned, and some rows of the record there.
+    fn reached(&mut self, position: u64, rows: usize) {
+        (self.position, self.rows_there) = (position, rows);
+        self.not_unlearned_there = self.not_unlearned;
     }
 
     /// What is told of it.
@@ -80,22 +128,28 @@ impl Learner {
         !self.model.method().is_supervised()
     }
 
-    /// Learns some records, one after the other.
-    pub(super) fn learn(
-        &mut self,
-        records: Vec<Record>,
-        files: &Arc<Files>,
-        description: &Description,
-    ) -> Result<()> {
+    /// Learns some records, one after the other. The first must be the one that follows those learned before.
+    pub(super) fn learn(&mut self, records: Vec<Record>, from: Source<'_>) -> Result<()> {
+        let Source { files, description, .. } = from;
         let mut forward = Rows::default();
         let mut back = Rows::default();
         let learns_all = self.learns_all();
         let takes = |labels: &[u32]| learns_all || !labels.is_empty();
         let can_unlearn = can_unlearn(self.model.method());
         for record in records {
+            if record.from != self.next {
+                let (expected, found) = (self.next, record.from);
+                let problem = format!("expected the change at {expected:#x}, found {found:#x}");
+                return Err(Error::Stopped { path: files.folder().to_path_buf(), problem });
+            }
+            self.next = record.end;
             let skipped = if record.at == self.position { self.rows_there } else { 0 };
+            if let Change::Put(put) = &record.change {
+                self.name_labels(put, files)?;
+            }
             let mut gone = Rows::default();
-            for place in self.gone(&record.change, files)? {
+            // Those of a record that was learned in part are unlearned already.
+            for place in record.change.takes_out().filter(|_| skipped == 0) {
                 let row = files.row(place)?;
                 if takes(&row.labels) && can_unlearn {
                     gone.push(&row.vector, &row.labels);
@@ -104,19 +158,19 @@ impl Learner {
                 }
             }
             if gone.len() > 0 {
-                // In the order in which they were acknowledged: what is taken back was learned before.
+                // In the order in which they were acknowledged: what is unlearned was learned before.
                 self.flush(&mut forward, description)?;
                 if !self.model.is_warm() {
                     self.steps += gone.len() as u64;
-                    self.begin_anew(record.end, files, description)?;
-                    self.position = record.end;
+                    self.start_over(record.end, from)?;
+                    self.reached(record.end, 0);
                     continue;
                 }
                 back.values.extend(gone.values);
                 back.labels.append(&gone.labels);
             }
-            if let Change::Put(rows) = &record.change {
-                for (number, (_, row)) in rows.iter().enumerate() {
+            if let Change::Put(put) = &record.change {
+                for (number, (_, row)) in put.rows.iter().enumerate() {
                     if number < skipped || !takes(&row.labels) {
                         continue;
                     }
@@ -128,31 +182,26 @@ impl Learner {
                 }
             }
             if self.waiting.len() == 0 {
-                (self.position, self.rows_there) = (record.end, 0);
+                self.reached(record.end, 0);
             }
         }
         self.flush(&mut forward, description)?;
         self.take_back(&mut back, description)
     }
 
-    /// Where the items stood that a change took out. Names of labels are taken note of.
-    fn gone(&mut self, change: &Change, files: &Files) -> Result<Vec<u64>> {
-        let mut gone: Vec<u64> = match change {
-            Change::Put(rows) => rows.iter().map(|(_, row)| row.replaces).collect(),
-            Change::Remove(items) => items.iter().map(|(_, place)| *place).collect(),
-            Change::LabelNames(first, names) => {
-                let known = self.model.label_names_mut();
-                for (number, name) in (*first..).zip(names) {
-                    if known.id(name) != number {
-                        let problem = "is damaged: its labels are numbered otherwise";
-                        return Err(Error::damaged(&files.path(0), problem));
-                    }
-                }
-                Vec::new()
+    /// Takes note of the names of labels that are new with a change.
+    fn name_labels(&mut self, put: &PutChange, files: &Files) -> Result<()> {
+        let known = self.model.label_names_mut();
+        for (number, name) in (put.first..).zip(&put.names) {
+            let found = known.id(name);
+            if found != number {
+                let problem = format!(
+                    "is damaged: expected number {number} for label {name:?}, found {found}"
+                );
+                return Err(Error::damaged(files.folder(), problem));
             }
-        };
-        gone.retain(|&place| place != NOWHERE);
-        Ok(gone)
+        }
+        Ok(())
     }
 
     /// Learns all of the rows, and empties them.
@@ -180,7 +229,7 @@ impl Learner {
         if self.waiting.len() >= description.batch {
             let mut full = std::mem::take(&mut self.waiting);
             self.flush(&mut full, description)?;
-            (self.position, self.rows_there) = at;
+            self.reached(at.0, at.1);
         }
         Ok(())
     }
@@ -205,40 +254,42 @@ impl Learner {
         Ok(())
     }
 
-    /// A model that learned all that stands before a place, and was not taken back before it: while nothing is
-    /// fixed, few rows came.
-    fn begin_anew(
-        &mut self,
-        end: u64,
-        files: &Arc<Files>,
-        description: &Description,
-    ) -> Result<()> {
-        let mut cursor = Cursor::new(files.clone(), START);
-        let (mut rows, mut gone) = (Vec::new(), HashSet::new());
+    /// Replaces the model by one that learned the items that exist at a position. While nothing is fixed, there are
+    /// few of them.
+    fn start_over(&mut self, end: u64, from: Source<'_>) -> Result<()> {
+        let mut cursor = Cursor::new(from.files.clone(), from.start);
+        // By position: rows are learned in the order in which they were acknowledged.
+        let (mut rows, mut positions) = (BTreeMap::new(), BTreeMap::new());
         while let Some(record) = cursor.next(end)? {
             match record.change {
                 Change::Put(put) => {
-                    for (at, row) in put {
-                        gone.insert(row.replaces);
-                        rows.push((record.at + at, row));
+                    for (offset, row) in put.rows {
+                        let position = record.at + offset;
+                        if let Some(old) = positions.insert(row.id, position) {
+                            rows.remove(&old);
+                        }
+                        rows.insert(position, row);
                     }
                 }
-                Change::Remove(items) => gone.extend(items.iter().map(|(_, place)| *place)),
-                Change::LabelNames(..) => {}
+                Change::Remove(items) => {
+                    for (id, _) in items {
+                        if let Some(old) = positions.remove(&id) {
+                            rows.remove(&old);
+                        }
+                    }
+                }
             }
         }
         let names = self.model.label_names().clone();
         let learns_all = self.learns_all();
-        self.model = description.start()?;
+        self.model = from.description.start()?;
         *self.model.label_names_mut() = names;
         let mut left = Rows::default();
-        for (_, row) in rows.iter().filter(|(place, _)| !gone.contains(place)) {
-            if learns_all || !row.labels.is_empty() {
-                left.push(&row.vector, &row.labels);
-            }
+        for row in rows.values().filter(|row| learns_all || !row.labels.is_empty()) {
+            left.push(&row.vector, &row.labels);
         }
         let steps = self.steps;
-        self.flush(&mut left, description)?;
+        self.flush(&mut left, from.description)?;
         self.steps = steps;
         Ok(())
     }

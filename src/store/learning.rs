@@ -1,95 +1,160 @@
-//! Learning: a thread that goes through the journal and teaches the model what was acknowledged, in that order.
+//! Learning: a thread that reads the journal and teaches the model what was acknowledged, in that order.
 
 use std::time::{Duration, Instant};
 
-use super::journal::{Change, Cursor};
-use super::learner::Learner;
+use super::journal::Cursor;
+use super::learner::{Learner, Source};
 use super::shared::{Shared, lock};
+use super::tasks::Task;
 use crate::Result;
 use crate::background::Background;
 
-/// So many rows are gathered before they are learned, if they are there already.
+/// Rows that are learned at once, if they are there already.
 const AT_ONCE: usize = 2048;
 
-/// A model is saved when so many rows were learned since, or so much time went by.
+/// A model is saved after this number of rows, or this time, since it was last saved.
 const SAVE_AFTER_ROWS: u64 = 200_000;
 const SAVE_AFTER: Duration = Duration::from_secs(60);
 
-/// When nothing came for so long, what was learned is written down and taken out of memory.
+/// After this time without changes the model is saved and leaves memory.
 const REST_AFTER: Duration = Duration::from_secs(20);
 
-/// The thread that learns, until the store is closed.
-pub(super) fn run(shared: &Shared, background: &Background) {
-    if let Err(error) = background.run(|| follow(shared)) {
-        shared.progress(|progress| progress.problem = Some(error.to_string()));
-    }
-}
-
-fn follow(shared: &Shared) -> Result<()> {
-    let mut cursor = Cursor::new(shared.files.clone(), lock(&shared.progress).learned);
-    let (mut saved, mut saved_steps) = (Instant::now(), 0);
+/// Runs the thread that learns, until the store is closed. Fails if what was learned last could not be saved.
+pub(super) fn run(shared: &Shared, background: &Background) -> Result<()> {
+    let mut saved = Instant::now();
     loop {
         let (end, stop) = {
             let progress = lock(&shared.progress);
-            let waited = shared.changed.wait_timeout_while(progress, REST_AFTER, |progress| {
-                progress.end <= cursor.position() && !progress.stop
+            let wait = match shared.tasks.wait(Task::Learning) {
+                Duration::ZERO => REST_AFTER,
+                after_failure => after_failure,
+            };
+            let failed = !shared.tasks.is_due(Task::Learning);
+            let waited = shared.changed.wait_timeout_while(progress, wait, |progress| {
+                (progress.end <= progress.learned || failed) && !progress.stop
             });
             let progress = waited.unwrap_or_else(|held| held.into_inner()).0;
             (progress.end, progress.stop)
         };
         if stop {
-            break;
+            return save_last(shared);
         }
-        if end <= cursor.position() {
-            // Without it, more is learned again after a crash; it is tried again later.
-            let _ = shared.learner.rest(|learner| {
-                if learner.steps > saved_steps {
-                    save(learner, shared)?;
-                }
-                (saved, saved_steps) = (Instant::now(), learner.steps);
-                Ok(())
-            });
+        if !shared.tasks.is_due(Task::Learning) {
             continue;
         }
-        let (mut records, mut rows) = (Vec::new(), 0);
-        while rows < AT_ONCE
-            && let Some(record) = cursor.next(end)?
-        {
-            rows += match &record.change {
-                Change::Put(rows) => rows.len(),
-                Change::Remove(items) => items.len(),
-                Change::LabelNames(..) => 0,
-            };
-            records.push(record);
-        }
-        let (steps, learning) = {
-            let mut learner = shared.learner()?;
-            learner.learn(records, &shared.files, &shared.description)?;
-            (learner.steps, learner.learning())
-        };
-        shared.progress(|progress| {
-            (progress.learned, progress.steps) = (cursor.position(), steps);
-            progress.learning = learning;
-        });
-        let due = steps - saved_steps > SAVE_AFTER_ROWS || saved.elapsed() > SAVE_AFTER;
-        if due && steps > saved_steps {
-            let _ = save(&*shared.learner()?, shared);
-            (saved, saved_steps) = (Instant::now(), steps);
+        if end > lock(&shared.progress).learned {
+            let learned = background.run(|| learn_some(shared));
+            shared.tasks.report(Task::Learning, &learned);
+            // Whoever waits for learning is told of its problem.
+            shared.progress(|_| ());
+            save_if_due(shared, &mut saved);
+        } else {
+            rest(shared, &mut saved);
         }
     }
-    if lock(&shared.progress).steps > saved_steps {
-        return save(&*shared.learner()?, shared);
-    }
-    Ok(())
 }
 
-/// Writes a model down, so that what it learned need not be learned again.
-fn save(learner: &Learner, shared: &Shared) -> Result<()> {
-    let (path, name) = shared.new_file("model");
+/// Learns the next rows of the journal; returns whether there were any. After an error the learner leaves memory, and
+/// learning goes on from the model that was last saved.
+pub(super) fn learn_some(shared: &Shared) -> Result<bool> {
+    let mut learner = shared.learner()?;
+    let end = lock(&shared.progress).end;
+    let learned = read_and_learn(&mut learner, shared, end);
+    let (position, steps, learning) = match &learned {
+        Ok(_) => (learner.next, learner.steps, Some(learner.learning())),
+        Err(_) => {
+            // It may have learned a part of the rows.
+            let steps = learner.steps;
+            learner.discard();
+            (lock(&shared.current).model_position, steps, None)
+        }
+    };
+    drop(learner);
+    shared.progress(|progress| {
+        (progress.learned, progress.steps) = (position, steps);
+        if let Some(learning) = learning {
+            progress.learning = learning;
+        }
+    });
+    learned
+}
+
+pub(super) fn read_and_learn(learner: &mut Learner, shared: &Shared, end: u64) -> Result<bool> {
+    let mut cursor = Cursor::new(shared.files.clone(), learner.next);
+    let (mut records, mut rows) = (Vec::new(), 0);
+    while rows < AT_ONCE
+        && let Some(record) = cursor.next(end)?
+    {
+        rows += record.change.rows();
+        records.push(record);
+    }
+    if records.is_empty() {
+        // The journal goes on in another file.
+        learner.skip_to(cursor.position());
+        return Ok(false);
+    }
+    let start = lock(&shared.current).journal_start;
+    let (files, description) = (&shared.files, &shared.description);
+    learner.learn(records, Source { files, start, description })?;
+    Ok(true)
+}
+
+/// Saves the model if enough was learned since, and it does not wait after a failure. It stays in memory either way.
+fn save_if_due(shared: &Shared, saved: &mut Instant) {
+    let (steps, saved_steps) = {
+        let progress = lock(&shared.progress);
+        (progress.steps, progress.saved_steps)
+    };
+    let due = steps > saved_steps + SAVE_AFTER_ROWS || saved.elapsed() > SAVE_AFTER;
+    if due && steps > saved_steps && shared.tasks.is_due(Task::Saving) {
+        let outcome = shared.learner().and_then(|learner| save(&learner, shared));
+        if outcome.is_ok() {
+            *saved = Instant::now();
+        }
+        shared.tasks.report(Task::Saving, &outcome);
+    }
+}
+
+/// Saves the model and takes it out of memory. If it cannot be saved it stays.
+fn rest(shared: &Shared, saved: &mut Instant) {
+    if !shared.tasks.is_due(Task::Saving) {
+        return;
+    }
+    let outcome = shared.learner.rest(|learner| save(learner, shared));
+    if outcome.is_ok() {
+        *saved = Instant::now();
+    }
+    shared.tasks.report(Task::Saving, &outcome);
+}
+
+/// Saves what was learned since the model was last saved, when the store is closed.
+fn save_last(shared: &Shared) -> Result<()> {
+    if !shared.learner.is_in_memory() {
+        return Ok(());
+    }
+    let outcome = shared.learner().and_then(|learner| save(&learner, shared));
+    shared.tasks.report(Task::Saving, &outcome);
+    outcome.map(drop)
+}
+
+/// Saves a model with its position in the journal; returns whether there was anything new to save.
+pub(super) fn save(learner: &Learner, shared: &Shared) -> Result<bool> {
+    let is_saved = {
+        let current = lock(&shared.current);
+        (current.model_position, current.model_rows) == (learner.position, learner.rows_there)
+            && lock(&shared.progress).saved_steps == learner.steps
+    };
+    if is_saved {
+        return Ok(false);
+    }
+    let (path, name) = shared.new_file("model")?;
     learner.model.save(&path)?;
     shared.change_current(|current| {
         current.model = name;
         (current.model_position, current.model_rows) = (learner.position, learner.rows_there);
-        current.not_unlearned = learner.not_unlearned;
-    })
+        current.not_unlearned = learner.not_unlearned_there;
+    })?;
+    let steps = learner.steps;
+    shared.progress(|progress| progress.saved_steps = steps);
+    Ok(true)
 }

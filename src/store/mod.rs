@@ -10,7 +10,10 @@ mod backup;
 mod compacted;
 mod current;
 mod description;
+#[cfg(test)]
+mod faults;
 mod gain;
+mod inline;
 mod item;
 mod journal;
 mod learner;
@@ -22,17 +25,21 @@ mod quality;
 mod reader;
 mod rebuild;
 mod renewal;
+mod repair;
 mod settings;
 mod shared;
+#[cfg(test)]
+mod simulation;
+mod tasks;
 mod writer;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
 pub use self::answer::{
-    Acknowledged, Answer, Found, Learning, Quality, Queries, Removed, Renewing, Search, Stats,
+    Acknowledged, Answer, Found, Learning, Loss, Quality, Queries, Removed, Renewing, Repaired,
+    Search, Stats, TaskStatus,
 };
 pub use self::description::{Description, IdKind, VectorPrecision};
 pub use self::item::{ItemId, Put, StoredItem};
@@ -40,7 +47,8 @@ use self::open::Opened;
 pub use self::reader::Reader;
 pub use self::settings::{Renewal, Settings};
 use self::shared::{Shared, lock};
-use self::writer::{Job, OwnedPut, ask, check_ids, check_payloads};
+use self::tasks::Task;
+use self::writer::{Job, Jobs, OwnedPut, ask, check_ids, check_lengths, check_payloads};
 use crate::{Error, Model, Result};
 
 /// A collection in a folder: vectors under ids, with labels and payloads, that are durable once they are
@@ -77,9 +85,9 @@ use crate::{Error, Model, Result};
 /// ```
 pub struct Store {
     shared: Arc<Shared>,
-    jobs: Sender<Job>,
-    /// What learns and what makes codes anew.
-    threads: Vec<JoinHandle<()>>,
+    jobs: Jobs,
+    /// The threads that learn, and that re-encode.
+    threads: Vec<JoinHandle<Result<()>>>,
     writer: Option<JoinHandle<()>>,
 }
 
@@ -149,14 +157,17 @@ impl Store {
 
     fn end(&mut self) -> Result<()> {
         self.shared.progress(|progress| progress.stop = true);
-        // A thread that panicked has nothing more to do either.
-        self.threads.drain(..).for_each(|thread| drop(thread.join()));
-        let Some(writer) = self.writer.take() else { return Ok(()) };
-        let closed = ask(&self.jobs, &self.shared, Job::Close);
-        let _ = writer.join();
+        let mut closed = Ok(());
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has nothing more to do either.
+            closed = closed.and(thread.join().unwrap_or(Ok(())));
+        }
+        let Some(writer) = self.writer.take() else { return closed };
+        let written = ask(&self.jobs, &self.shared, Job::Close);
+        writer.join().ok();
         // Readers may still hold what is shared, and must not keep others from opening the store.
-        let _ = self.shared.lock.unlock();
-        closed
+        let unlocked = self.shared.lock.unlock().map_err(Error::io(&self.shared.folder));
+        closed.and(written).and(unlocked)
     }
 }
 
@@ -172,10 +183,12 @@ impl Store {
     /// returns; those with labels are learned after that.
     ///
     /// # Errors
-    /// When an id is given twice or is of the wrong kind, vectors have another dimension, or the disk is full;
-    /// nothing was changed then.
+    /// When an id is given twice or is of the wrong kind, or vectors have another dimension or are too long
+    /// ([`Error::TooLong`]); nothing was changed then. When the disk is full or fails: the outcome is unknown until the
+    /// store is opened again. Items may be put again under the same ids.
     pub fn put(&self, items: Put<'_>) -> Result<Acknowledged> {
         items.features.expect_dim(self.shared.description.dim)?;
+        check_lengths(items.features)?;
         check_ids(items.ids, self.shared.description.ids)?;
         check_payloads(items.ids, items.payloads)?;
         ask(&self.jobs, &self.shared, |reply| Job::Put(OwnedPut::new(items), reply))
@@ -240,10 +253,12 @@ impl Store {
         let moment = self.shared.moment();
         let journal_bytes = self.shared.files.bytes_up_to(moment.position);
         let items = moment.index.len();
-        let dead = moment.rows.saturating_sub(items as u64) as f64 / moment.rows.max(1) as f64;
+        let dead_bytes = self.shared.dead_bytes(&moment);
         let progress = lock(&self.shared.progress);
         let mut learning = progress.learning.clone();
-        learning.problem = progress.problem.clone().or(learning.problem);
+        let tasks = &self.shared.tasks;
+        let stopped = tasks.problem(Task::Learning).or_else(|| tasks.problem(Task::Saving));
+        learning.problem = stopped.or(learning.problem);
         learning.behind_bytes = progress.end.saturating_sub(progress.learned);
         let mut renewal = lock(&self.shared.renewing).clone();
         renewal.lag_rows = progress.steps - progress.renewed_steps;
@@ -252,10 +267,11 @@ impl Store {
             version: moment.version,
             labels: moment.index.label_names().len(),
             journal_bytes,
-            dead_bytes: (journal_bytes as f64 * dead) as u64,
+            dead_bytes,
             learning,
             renewal,
             quality: lock(&self.shared.quality).quality(),
+            tasks: tasks.status(),
         }
     }
 }
@@ -274,13 +290,14 @@ impl Store {
             return stopped("it was opened not to learn".to_owned());
         }
         let position = position.min(lock(&self.shared.progress).end);
+        let failed = || self.shared.tasks.problem(Task::Learning);
         let waits = |progress: &mut shared::Progress| {
-            progress.learned < position && progress.problem.is_none() && !progress.stop
+            progress.learned < position && failed().is_none() && !progress.stop
         };
         let progress = self.shared.changed.wait_while(lock(&self.shared.progress), waits);
         let progress = progress.unwrap_or_else(|held| held.into_inner());
-        match &progress.problem {
-            Some(problem) => stopped(format!("nothing more is learned: {problem}")),
+        match failed().filter(|_| progress.learned < position) {
+            Some(problem) => stopped(format!("learning failed and is tried again: {problem}")),
             None => Ok(()),
         }
     }
@@ -333,6 +350,24 @@ impl Store {
     /// As for [`Store::snapshot`].
     pub fn compact_to(&self, to: impl AsRef<Path>) -> Result<()> {
         backup::into_new(to.as_ref(), |made| compacted::fill(&self.shared, made))
+    }
+
+    /// Repairs a store that is damaged, in another directory, which must not exist yet. All that the journal still has is
+    /// copied, and the index and the model are rebuilt from it unless they are sound. The original stays as it is.
+    ///
+    /// # Errors
+    /// When a process has the store open ([`Error::InUse`]), nothing says what the store is made of, or something cannot
+    /// be read or written.
+    pub fn repair(dir: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Repaired> {
+        repair::repair(dir.as_ref(), Some(to.as_ref()))
+    }
+
+    /// The same in place: the damaged store is moved to a directory next to it, which [`Repaired::damaged`] names.
+    ///
+    /// # Errors
+    /// As for [`repair`](Store::repair); the store then is as it was.
+    pub fn repair_in_place(dir: impl AsRef<Path>) -> Result<Repaired> {
+        repair::repair(dir.as_ref(), None)
     }
 
     /// Reads everything that is stored and compares it with its checksums, and codes with items.

@@ -32,20 +32,28 @@ impl OnDemand {
     /// The learner, which is read if it is not in memory.
     pub(super) fn get(&self, read: impl FnOnce() -> Result<Learner>) -> Result<InHand<'_>> {
         let mut held = self.lock();
-        if held.is_none() {
+        if held.as_ref().is_none_or(Learner::is_spoilt) {
+            *held = None;
             *held = Some(read()?);
         }
         Ok(InHand(held))
     }
 
-    /// Takes it out of memory, if it is there and `save` has written it down.
-    pub(super) fn rest(&self, save: impl FnOnce(&Learner) -> Result<()>) -> Result<()> {
+    pub(super) fn is_in_memory(&self) -> bool {
+        self.lock().as_ref().is_some_and(|learner| !learner.is_spoilt())
+    }
+
+    /// Takes the learner out of memory, if it is there, no rows wait in it, and `save` has saved it; returns whether
+    /// something was saved.
+    pub(super) fn rest(&self, save: impl FnOnce(&Learner) -> Result<bool>) -> Result<bool> {
         let mut held = self.lock();
-        if let Some(learner) = held.as_ref().filter(|learner| !learner.is_waiting()) {
-            save(learner)?;
+        let mut saved = false;
+        let fit = |learner: &&Learner| !learner.is_waiting() && !learner.is_spoilt();
+        if let Some(learner) = held.as_ref().filter(fit) {
+            saved = save(learner)?;
             *held = None;
         }
-        Ok(())
+        Ok(saved)
     }
 }
 

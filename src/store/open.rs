@@ -1,48 +1,49 @@
-//! How a store is made, and how it is opened: what is not yet in the index is read from the journal.
+//! Creating a store, and opening one: the index learns from the journal what it does not know.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::TryLockError;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 
 use super::current::{Current, JOURNAL, LOCK, follows_from_journal};
 use super::description::{Description, IdKind};
-use super::journal::{Journal, RowShape, START};
+use super::journal::{Journal, RowShape};
 use super::on_demand::{OnDemand, load};
 use super::settings::Settings;
 use super::shared::{Progress, Shared};
-use super::writer::{Job, Writer, replay};
+use super::tasks::{Task, Tasks};
+use super::writer::{Jobs, Writer, replay};
 use super::{learning, renewal};
 use crate::background::{Background, Rank};
+use crate::disk::{self, File, Mode};
 use crate::{Error, IdNames, Index, Result};
 
 /// A store that is open: what its threads share, and the threads.
 pub(super) struct Opened {
     pub(super) shared: Arc<Shared>,
-    pub(super) jobs: Sender<Job>,
-    /// What learns and what makes codes anew.
-    pub(super) threads: Vec<JoinHandle<()>>,
+    pub(super) jobs: Jobs,
+    /// The threads that learn, and that re-encode.
+    pub(super) threads: Vec<JoinHandle<Result<()>>>,
     pub(super) writer: JoinHandle<()>,
 }
 
 /// What stands in a folder in which a store is to be made: nothing but what is left of one that was being made there
 /// when its process ended, and has no changes.
 fn left_over(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(folder) {
+    let entries = match disk::list(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(Error::io(folder))?,
     };
     let (mut left, mut begun) = (Vec::new(), false);
     for entry in entries {
-        let entry = entry.map_err(Error::io(folder))?;
-        let name = entry.file_name();
-        let known = match name.to_str().unwrap_or_default() {
+        let path = folder.join(&entry.name);
+        let known = match entry.name.to_str().unwrap_or_default() {
             // The first that is made.
             JOURNAL => {
                 begun = true;
-                Journal::is_blank(&entry.path())?
+                Journal::is_blank(&path)?
             }
             LOCK => continue,
             name => follows_from_journal(name),
@@ -50,7 +51,7 @@ fn left_over(folder: &Path) -> Result<Vec<PathBuf>> {
         if !known {
             return Err(Error::NotEmpty(folder.to_path_buf()));
         }
-        left.push(entry.path());
+        left.push(path);
     }
     match left.is_empty() || begun {
         true => Ok(left),
@@ -63,30 +64,26 @@ pub(super) fn check_free(folder: &Path) -> Result<()> {
     left_over(folder).map(drop)
 }
 
-/// Makes a store in a folder that is not there yet, or empty.
+/// Creates a store in a directory that does not exist yet, or is empty.
 pub(super) fn create(folder: &Path, description: &Description) -> Result<()> {
     let model = description.start()?;
     check_free(folder)?;
-    fs::create_dir_all(folder).map_err(Error::io(folder))?;
-    let _lock = locked(folder)?;
+    create_dirs(folder)?;
+    let lock = locked(folder)?;
     for left in left_over(folder)? {
-        let removed =
-            if left.is_dir() { fs::remove_dir_all(&left) } else { fs::remove_file(&left) };
+        let removed = match disk::is_dir(&left) {
+            true => disk::remove_dir_all(&left),
+            false => disk::remove_file(&left),
+        };
         removed.map_err(Error::io(&left))?;
     }
-    Journal::create(&folder.join(JOURNAL), shape(description))?;
-    let mut current = Current {
-        serial: 0,
-        version: 1,
-        index: String::new(),
-        index_position: START,
-        rows: 0,
-        model: String::new(),
-        model_position: START,
-        model_rows: 0,
-        not_unlearned: 0,
-    };
-    (current.index, current.model) = (current.next_name("index"), current.next_name("model"));
+    let journal = folder.join(JOURNAL);
+    Journal::create(&journal, shape(description))?;
+    description.save(&journal)?;
+    let mark = mark_of(&lock, folder)?;
+    let mut current = Current::new();
+    (current.index, current.model) =
+        (current.next_name("index", mark), current.next_name("model", mark));
     model.save(current.model_path(folder))?;
     Index::with_places(model.try_hash_function()?).save(current.index_path(folder))?;
     current.save(folder)?;
@@ -94,21 +91,59 @@ pub(super) fn create(folder: &Path, description: &Description) -> Result<()> {
     description.save(folder)
 }
 
-fn shape(description: &Description) -> RowShape {
+/// Creates a directory and those above it, each with a durable name.
+fn create_dirs(folder: &Path) -> Result<()> {
+    let parent =
+        folder.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if parent != folder && !disk::is_dir(parent) {
+        create_dirs(parent)?;
+    }
+    match disk::create_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && disk::is_dir(folder) => {}
+        created => created.map_err(Error::io(folder))?,
+    }
+    disk::sync_dir(parent).map_err(Error::io(parent))
+}
+
+/// What names of new files are marked by; see [`Current::next_name`].
+fn mark_of(lock: &File, folder: &Path) -> Result<u32> {
+    let identity = lock.identity().map_err(Error::io(folder))?;
+    let (device, number) = identity.unwrap_or_default();
+    Ok(crc32fast::hash(&[device.to_le_bytes(), number.to_le_bytes()].concat()))
+}
+
+pub(super) fn shape(description: &Description) -> RowShape {
     RowShape { dim: description.dim, precision: description.precision }
 }
 
-/// Opens a store.
+/// Opens a store, and starts its threads.
 pub(super) fn open(folder: &Path, settings: Settings) -> Result<Opened> {
+    let encoders = Background::new("store-codes", cores(), Rank::AfterSearches);
+    let (shared, writer) = read(folder, settings, encoders)?;
+    start(shared, writer)
+}
+
+/// Opens a store without threads.
+pub(super) fn read(
+    folder: &Path,
+    settings: Settings,
+    encoders: Background,
+) -> Result<(Arc<Shared>, Writer)> {
     settings.check()?;
     let description = Description::load(folder)?;
-    let folder = &fs::canonicalize(folder).map_err(Error::io(folder))?;
+    let folder = &disk::canonicalize(folder).map_err(Error::io(folder))?;
     let lock = locked(folder)?;
-    let current = Current::load(folder)?;
-    current.remove_others(folder);
+    let mark = mark_of(&lock, folder)?;
+    let mut current = Current::load(folder)?;
+    // A name that can be read need not be on the disk: a killed process may have left it. What it replaced is removed
+    // only after it is.
+    disk::sync_dir(folder).map_err(Error::io(folder))?;
+    let tasks = Tasks::default();
+    tasks.report(Task::Cleanup, &current.remove_others(folder).map(|()| false));
     let index_path = current.index_path(folder);
     let mut index = Index::over(&index_path)?;
-    let has_texts = IdNames::path_beside(&index_path).exists();
+    let texts_path = IdNames::path_beside(&index_path);
+    let has_texts = disk::exists(&texts_path).map_err(Error::io(&texts_path))?;
     let mut texts = match description.ids {
         IdKind::Texts if has_texts => IdNames::load_beside(&index_path)?,
         _ => IdNames::new(),
@@ -117,18 +152,21 @@ pub(super) fn open(folder: &Path, settings: Settings) -> Result<Opened> {
     let journal = Journal::open(
         &folder.join(JOURNAL),
         shape(&description),
+        current.extent(),
         current.index_position,
         &mut |record| {
-            rows += replay(&mut index, record, &mut texts)?;
+            rows += replay(&mut index, record, &mut texts, folder)?;
             Ok(())
         },
     )?;
     index.build_in_background(true);
     let learner = load(&current, folder, 0)?;
+    // Names that were drawn before a crash may be those of files that are still open elsewhere.
+    current.serial += 1;
     let writer = Writer::new(journal, index, current.version, rows);
     let progress = Progress {
         end: writer.journal().end(),
-        learned: learner.position,
+        learned: learner.next,
         learning: learner.learning(),
         ..Progress::default()
     };
@@ -147,10 +185,13 @@ pub(super) fn open(folder: &Path, settings: Settings) -> Result<Opened> {
         current: Mutex::new(current),
         quality: Mutex::default(),
         renewing: Mutex::default(),
-        encoders: Background::new("store-codes", cores(), Rank::AfterSearches),
+        encoders,
+        tasks,
+        layout: Mutex::default(),
         lock,
+        mark,
     });
-    start(shared, writer)
+    Ok((shared, writer))
 }
 
 fn cores() -> usize {
@@ -160,35 +201,31 @@ fn cores() -> usize {
 /// Starts the threads.
 fn start(shared: Arc<Shared>, writer: Writer) -> Result<Opened> {
     let (jobs, received) = channel();
-    let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
-        let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
-        thread.map_err(Error::io(&shared.folder))
-    };
+    let jobs = Jobs::Thread(jobs);
+    let named = |name: &str| thread::Builder::new().name(name.to_owned());
+    let folder = shared.folder.clone();
+    let failed = |error| Error::io(&folder)(error);
     let for_writer = shared.clone();
-    let writing = spawn("store-writer", Box::new(move || writer.run(&for_writer, &received)))?;
+    let writing = named("store-writer").spawn(move || writer.run(&for_writer, &received));
+    let writing = writing.map_err(failed)?;
     let mut threads = Vec::new();
     if shared.settings.learn {
         let for_learner = shared.clone();
         let background = Background::new("store-learner", (cores() / 2).max(1), Rank::Last);
-        threads.push(spawn(
-            "store-learning",
-            Box::new(move || learning::run(&for_learner, &background)),
-        )?);
+        let learning = move || learning::run(&for_learner, &background);
+        threads.push(named("store-learning").spawn(learning).map_err(failed)?);
     }
     let (for_keeper, for_jobs) = (shared.clone(), jobs.clone());
     let background = Background::new("store-keeper", 1, Rank::Last);
-    threads.push(spawn(
-        "store-renewal",
-        Box::new(move || renewal::run(&for_keeper, &for_jobs, &background)),
-    )?);
+    let keeping = move || renewal::run(&for_keeper, &for_jobs, &background);
+    threads.push(named("store-renewal").spawn(keeping).map_err(failed)?);
     Ok(Opened { shared, jobs, threads, writer: writing })
 }
 
 /// Keeps other processes out for as long as the file is open.
-fn locked(folder: &Path) -> Result<File> {
+pub(super) fn locked(folder: &Path) -> Result<File> {
     let path = folder.join(LOCK);
-    let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-    let file = opened.map_err(Error::io(&path))?;
+    let file = disk::open(&path, Mode::WriteOrCreate).map_err(Error::io(&path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(Error::InUse(folder.to_path_buf())),

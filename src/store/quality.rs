@@ -18,13 +18,15 @@ const OF_A_CHANGE: usize = 16;
 #[derive(Default)]
 pub(super) struct Window {
     precisions: VecDeque<f64>,
+    /// The share of a sample of items that have the most frequent code.
+    pub(super) same_code: Option<f64>,
 }
 
 impl Window {
     pub(super) fn quality(&self) -> Quality {
         let queries = self.precisions.len();
         let mean = (queries > 0).then(|| self.precisions.iter().sum::<f64>() / queries as f64);
-        Quality { precision_at_10: mean, queries }
+        Quality { precision_at_10: mean, queries, same_code: self.same_code }
     }
 
     /// Searches with some of the items that are about to be put in.

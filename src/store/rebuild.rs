@@ -2,12 +2,11 @@
 //! changed all the while: what was changed meanwhile is done again, until little is left, which the writer does.
 
 use std::path::Path;
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use super::part::Part;
 use super::shared::{Moment, Shared, lock};
-use super::writer::{Job, Swap, ask, catch_up};
+use super::writer::{Job, Jobs, Swap, ask, catch_up};
 use crate::{Error, HashFunction, IdNames, Index, IndexBuilder, Result};
 
 /// Items that are encoded together.
@@ -20,34 +19,40 @@ const LEFT_OVER: usize = 500;
 const ROUNDS: usize = 8;
 
 /// Builds the index and puts it in place; under a newer version if there is a function.
-pub(super) fn rebuild(
-    shared: &Shared,
-    jobs: &Sender<Job>,
-    function: Option<HashFunction>,
-) -> Result<()> {
+pub(super) fn rebuild(shared: &Shared, jobs: &Jobs, function: Option<HashFunction>) -> Result<()> {
     let begun = ask(jobs, shared, Job::Begin)?;
-    let built = build(shared, jobs, function, &begun);
+    let build = || {
+        let (path, name) = shared.new_file("index")?;
+        let version = begun.version + u64::from(function.is_some());
+        write(shared, function, &begun, &path, &|place| place)?;
+        shared.change_current(|current| {
+            current.index = name;
+            (current.version, current.index_position, current.rows) =
+                (version, begun.position, begun.rows);
+        })?;
+        swap_in(shared, jobs, Index::over(&path)?, version, 0).map(drop)
+    };
+    abandon_unless(build(), jobs)
+}
+
+/// Tells the writer to forget an index that will not be.
+pub(super) fn abandon_unless<T>(built: Result<T>, jobs: &Jobs) -> Result<T> {
     if built.is_err() {
-        let _ = jobs.send(Job::Abandon);
+        // A writer that has ended has nothing to forget.
+        jobs.send(Job::Abandon).ok();
     }
     built
 }
 
-fn build(
+/// Puts an index in the place of the one in use, with all that was changed since it was begun; returns the position up
+/// to which changes know the old one.
+pub(super) fn swap_in(
     shared: &Shared,
-    jobs: &Sender<Job>,
-    function: Option<HashFunction>,
-    begun: &Moment,
-) -> Result<()> {
-    let (path, name) = shared.new_file("index");
-    let version = begun.version + u64::from(function.is_some());
-    write(shared, function, begun, &path, &|place| place)?;
-    shared.change_current(|current| {
-        current.index = name;
-        (current.version, current.index_position, current.rows) =
-            (version, begun.position, begun.rows);
-    })?;
-    let mut index = Index::over(&path)?;
+    jobs: &Jobs,
+    mut index: Index,
+    version: u64,
+    reclaimed: u64,
+) -> Result<u64> {
     for _ in 0..ROUNDS {
         let (moment, touched) = ask(jobs, shared, Job::Round)?;
         let left = touched.len();
@@ -56,7 +61,7 @@ fn build(
             break;
         }
     }
-    ask(jobs, shared, |reply| Job::Swap(Swap { index, version }, reply))
+    ask(jobs, shared, |reply| Job::Swap(Swap { index, version, reclaimed }, reply))
 }
 
 /// Writes the file of an index of all items that are there at a moment; `moved` tells where those stand that stood

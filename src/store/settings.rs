@@ -92,11 +92,22 @@ pub struct Settings {
     pub renewal_share: f64,
     /// Whether labelled items are learned from.
     pub learn: bool,
+    /// The share of the journal's bytes that no item needs, above which they are reclaimed in the background; from 0
+    /// to 1, where 1 never reclaims any.
+    pub compaction: f64,
+    /// Number of bytes that no item needs, below which none are reclaimed.
+    pub compaction_bytes: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { renewal: Renewal::default(), renewal_share: 0.5, learn: true }
+        Settings {
+            renewal: Renewal::default(),
+            renewal_share: 0.5,
+            learn: true,
+            compaction: 0.5,
+            compaction_bytes: 16 << 20,
+        }
     }
 }
 
@@ -104,13 +115,16 @@ impl Settings {
     /// Fails if no store can be run so.
     ///
     /// # Errors
-    /// When the share is out of range.
+    /// When a share is out of range.
     pub fn check(&self) -> Result<()> {
         let share = self.renewal_share;
-        match share > 0.0 && share <= 1.0 {
-            true => Ok(()),
-            false => Err(Error::parameter("renewal_share", "above 0 and up to 1", share)),
+        if !(share > 0.0 && share <= 1.0) {
+            return Err(Error::parameter("renewal_share", "above 0 and up to 1", share));
         }
+        if !(0.0..=1.0).contains(&self.compaction) {
+            return Err(Error::parameter("compaction", "from 0 to 1", self.compaction));
+        }
+        Ok(())
     }
 }
 

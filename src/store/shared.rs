@@ -1,18 +1,20 @@
 //! What the threads of a store share.
 
-use std::fs::File;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::answer::{Learning, Renewing};
-use super::current::Current;
+use super::current::{Current, LOCK};
 use super::description::Description;
-use super::journal::Files;
+use super::journal::{Files, OpenFiles};
 use super::on_demand::{InHand, OnDemand, load};
 use super::quality::Window;
 use super::settings::Settings;
+use super::tasks::{Task, Tasks};
 use crate::background::Background;
-use crate::{IdNames, Result, Snapshot};
+use crate::disk::{self, File};
+use crate::{Error, IdNames, Result, Snapshot};
 
 /// What readers see: codes of one version, of all that was acknowledged up to a place in the journal.
 pub(super) struct Moment {
@@ -21,6 +23,8 @@ pub(super) struct Moment {
     pub(super) position: u64,
     /// Rows of the journal up to there.
     pub(super) rows: u64,
+    /// Keeps the files open that its positions lead to.
+    pub(super) _files: OpenFiles,
 }
 
 /// How far the threads are.
@@ -34,10 +38,10 @@ pub(super) struct Progress {
     pub(super) steps: u64,
     /// Those of them that the codes in use know of.
     pub(super) renewed_steps: u64,
+    /// Those of them that the saved model knows of.
+    pub(super) saved_steps: u64,
     /// What is told of learning, but for how far it is behind.
     pub(super) learning: Learning,
-    /// Why learning stands still.
-    pub(super) problem: Option<String>,
     /// How many times someone asked for new codes, and how many of these were answered.
     pub(super) asked: u64,
     pub(super) answered: u64,
@@ -62,8 +66,13 @@ pub(super) struct Shared {
     pub(super) renewing: Mutex<Renewing>,
     /// Make the codes of items that come in.
     pub(super) encoders: Background,
+    pub(super) tasks: Tasks,
+    /// Held while the positions of rows change, and by whoever compares them with the journal.
+    pub(super) layout: Mutex<()>,
     /// Keeps other processes out.
     pub(super) lock: File,
+    /// Part of the names of new files; see [`Current::next_name`].
+    pub(super) mark: u32,
 }
 
 /// The content of a mutex. A thread that panicked while it held it left what was there: nothing is changed in
@@ -87,6 +96,13 @@ impl Shared {
         self.changed.notify_all();
     }
 
+    /// About how many bytes of the journal no item needs.
+    pub(super) fn dead_bytes(&self, moment: &Moment) -> u64 {
+        let dead = moment.rows.saturating_sub(moment.index.len() as u64);
+        let bytes = self.files.bytes_up_to(moment.position) as f64;
+        (bytes * dead as f64 / moment.rows.max(1) as f64) as u64
+    }
+
     /// The learner, read from its file if it is not in memory.
     pub(super) fn learner(&self) -> Result<InHand<'_>> {
         self.learner.get(|| {
@@ -95,20 +111,50 @@ impl Shared {
         })
     }
 
-    /// Makes other files count: what is changed is on the disk before anyone sees it.
+    /// Fails if the directory is no longer the one that was opened: it was moved or deleted, or another took its name.
+    pub(super) fn check_place(&self) -> Result<()> {
+        let path = self.folder.join(LOCK);
+        let found = match disk::identity_at(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            found => Some(found.map_err(Error::io(&path))?),
+        };
+        if found == Some(self.lock.identity().map_err(Error::io(&path))?) {
+            return Ok(());
+        }
+        Err(Error::NotAsOpened {
+            path: self.folder.clone(),
+            problem: "another program moved, deleted or replaced the directory".to_owned(),
+        })
+    }
+
+    /// Makes other files count. The change is durable before anyone sees it.
     pub(super) fn change_current(&self, change: impl FnOnce(&mut Current)) -> Result<()> {
+        self.change_current_and(change, || ())
+    }
+
+    /// The same; `then` runs before anyone sees the change.
+    pub(super) fn change_current_and(
+        &self,
+        change: impl FnOnce(&mut Current),
+        then: impl FnOnce(),
+    ) -> Result<()> {
         let mut current = lock(&self.current);
         let mut next = current.clone();
         change(&mut next);
+        self.check_place()?;
         next.save(&self.folder)?;
+        then();
         let before = std::mem::replace(&mut *current, next);
-        before.remove_replaced(&current, &self.folder);
+        // Files that cannot be removed take room and do no harm; they are removed when the store is next opened.
+        let removed = before.remove_replaced(&current, &self.folder).map(|()| true);
+        self.tasks.report(Task::Cleanup, &removed);
         Ok(())
     }
 
-    /// The path of a new file of a kind, and its name.
-    pub(super) fn new_file(&self, kind: &str) -> (PathBuf, String) {
-        let name = lock(&self.current).next_name(kind);
-        (self.folder.join(&name), name)
+    /// The path and the name of a new file of a kind.
+    pub(super) fn new_file(&self, kind: &str) -> Result<(PathBuf, String)> {
+        self.check_place()?;
+        let name = lock(&self.current).next_name(kind, self.mark);
+        Ok((self.folder.join(&name), name))
     }
 }

@@ -1,25 +1,26 @@
-//! The files of a journal, which are appended to and never changed, and where in them something stands.
+//! The files of a journal, which are appended to and never changed, and positions in them.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use super::row::{Row, RowShape, number64, row_bytes};
+use crate::disk::{self, File, Mode};
 use crate::{Error, Result};
 
-/// What a file begins with; its last byte is the version.
-const MAGIC: &[u8; 8] = b"HBJRNL\0\x01";
+/// First bytes of a file; the last of them is the version.
+const MAGIC: &[u8; 8] = b"HBJRNL\0\x02";
 
-/// Where the first record of a file stands.
-pub(super) const FIRST: u64 = 16;
+/// Offset of the first record of a file.
+pub(super) const FIRST: u64 = 24;
 
-/// Bits of a place that tell where in a file it is; those above number the file.
+/// Position of the first record of a new journal.
+pub(in crate::store) const START: u64 = FIRST;
+
+/// Bits of a position that are the offset in a file; those above number the file.
 const OFFSET_BITS: u32 = 40;
 
-/// Where something stands in a journal: the number of a file, and how far from its start. Places ascend
-/// with time.
+/// Returns a position in a journal: the number of a file, and an offset in it. Positions ascend with time.
 pub(in crate::store) fn place(file: u32, offset: u64) -> u64 {
     u64::from(file) << OFFSET_BITS | offset
 }
@@ -32,97 +33,233 @@ pub(in crate::store) fn offset_of(place: u64) -> u64 {
     place & ((1 << OFFSET_BITS) - 1)
 }
 
+/// Part of a journal that counts, as the store has it written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct Extent {
+    /// Position of the first record.
+    pub(in crate::store) start: u64,
+    /// Number of the last file that a committed compaction wrote; 0 if there is none.
+    pub(in crate::store) compacted: u32,
+    /// Position of the first record of the files that compaction replaced, while their rows are still needed.
+    pub(in crate::store) replaced: Option<u64>,
+}
+
+impl Extent {
+    /// The extent of a journal that was never compacted.
+    pub(in crate::store) const NEW: Extent = Extent { start: START, compacted: 0, replaced: None };
+}
+
+/// Origin of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) enum Origin {
+    /// Changes were appended as they were acknowledged.
+    Appended,
+    /// Compaction wrote it. It replaces all files from this number up to its own.
+    Compacted(u32),
+}
+
+/// In place of a source, in the head of a file that was appended to.
+const NO_SOURCE: u32 = u32::MAX;
+
+fn head(number: u32, origin: Origin) -> Vec<u8> {
+    let source = match origin {
+        Origin::Appended => NO_SOURCE,
+        Origin::Compacted(source) => source,
+    };
+    let mut head = MAGIC.to_vec();
+    head.extend(number.to_le_bytes());
+    head.extend(source.to_le_bytes());
+    head.extend(u64::from(crc32fast::hash(&head)).to_le_bytes());
+    head
+}
+
+/// Open files by number.
+#[derive(Clone, Default)]
+pub(in crate::store) struct FilesOfNow {
+    /// The files that records are read from, one after the other.
+    pub(in crate::store) chain: BTreeMap<u32, Arc<File>>,
+    /// Files that compaction replaced and whose rows are still needed.
+    pub(in crate::store) replaced: BTreeMap<u32, Arc<File>>,
+}
+
+/// The files of one version.
+pub(in crate::store) type OpenFiles = Arc<FilesOfNow>;
+
 /// All files of a journal, open to be read.
 pub(in crate::store) struct Files {
     folder: PathBuf,
     pub(in crate::store) shape: RowShape,
-    open: RwLock<BTreeMap<u32, Arc<File>>>,
+    open: RwLock<OpenFiles>,
+    /// Files that were removed, for as long as a reader of an older version holds them.
+    removed: RwLock<BTreeMap<u32, Weak<File>>>,
+}
+
+/// A file in the directory of a journal.
+pub(super) struct Listed {
+    pub(super) number: u32,
+    /// `None` if its creation was cut off.
+    pub(super) origin: Option<Origin>,
+    file: Arc<File>,
+}
+
+/// Opens all files in a directory, in ascending order.
+pub(super) fn list(folder: &Path) -> Result<Vec<Listed>> {
+    let mut listed = Vec::new();
+    for entry in disk::list(folder).map_err(Error::io(folder))? {
+        let Some(number) = entry.name.to_str().and_then(number_of) else { continue };
+        let path = path_of(folder, number);
+        let file = disk::open(&path, Mode::Write).map_err(Error::io(&path))?;
+        let mut head = [0; FIRST as usize];
+        let read = file.read_up_to(&mut head, 0).map_err(Error::io(&path))?;
+        // A file whose creation was cut off has no record, and its head may be torn.
+        let is_blank = entry.len <= FIRST;
+        let origin = match read == head.len() {
+            true => check_head(&head, number, &path).map(Some),
+            false if is_blank => Ok(None),
+            false => Err(Error::damaged(&path, "is cut short: its head is not all there")),
+        };
+        let origin = if is_blank { origin.unwrap_or(None) } else { origin? };
+        listed.push(Listed { number, origin, file: Arc::new(file) });
+    }
+    listed.sort_by_key(|file| file.number);
+    Ok(listed)
 }
 
 impl Files {
-    /// The files in a folder, which is there.
-    pub(super) fn open(folder: PathBuf, shape: RowShape) -> Result<Files> {
-        let mut open = BTreeMap::new();
-        for entry in fs::read_dir(&folder).map_err(Error::io(&folder))? {
-            let name = entry.map_err(Error::io(&folder))?.file_name();
-            let Some(number) = name.to_str().and_then(number_of) else { continue };
-            let path = path_of(&folder, number);
-            let file = OpenOptions::new().read(true).write(true).open(&path);
-            let file = file.map_err(Error::io(&path))?;
-            let mut magic = [0; FIRST as usize];
-            // A file that was just begun when the process ended has no record yet.
-            if file.metadata().map_err(Error::io(&path))?.len() >= FIRST {
-                read_at(&file, &mut magic, 0).map_err(Error::io(&path))?;
-                check_magic(&magic, number, &path)?;
+    /// The files of a directory that belong to a journal. Those that a compaction replaced, or wrote and did not
+    /// commit, and those whose creation was cut off are removed.
+    pub(super) fn open(folder: PathBuf, shape: RowShape, extent: Extent) -> Result<Files> {
+        let start = file_of(extent.start);
+        let (mut open, mut removed) = (FilesOfNow::default(), false);
+        for Listed { number, origin, file } in list(&folder)? {
+            let is_committed = match origin {
+                None => false,
+                Some(Origin::Appended) => true,
+                Some(Origin::Compacted(_)) => number <= extent.compacted,
+            };
+            let is_replaced = extent.replaced.is_some_and(|from| number >= file_of(from));
+            if is_committed && number >= start {
+                open.chain.insert(number, file);
+            } else if is_committed && is_replaced {
+                open.replaced.insert(number, file);
+            } else {
+                let path = path_of(&folder, number);
+                disk::remove_file(&path).map_err(Error::io(&path))?;
+                removed = true;
             }
-            open.insert(number, Arc::new(file));
         }
-        Ok(Files { folder, shape, open: RwLock::new(open) })
+        if removed {
+            disk::sync_dir(&folder).map_err(Error::io(&folder))?;
+        }
+        Ok(Files { folder, shape, open: RwLock::new(Arc::new(open)), removed: RwLock::default() })
     }
 
-    /// Begins a file.
-    pub(super) fn create(&self, number: u32) -> Result<Arc<File>> {
-        let path = self.path(number);
-        let create = || {
-            let mut options = OpenOptions::new();
-            let file = options.read(true).write(true).create(true).truncate(true).open(&path)?;
-            let mut head = MAGIC.to_vec();
-            head.extend(u64::from(number).to_le_bytes());
-            write_at(&file, &head, 0)?;
-            file.sync_all()?;
-            File::open(&self.folder)?.sync_all()?;
-            Ok(Arc::new(file))
-        };
-        let file: Arc<File> = create().map_err(Error::io(&path))?;
-        self.write_open().insert(number, file.clone());
+    /// The same files, as they are, for those who only read.
+    pub(super) fn over(folder: PathBuf, shape: RowShape, files: Vec<Listed>) -> Files {
+        let chain = files.into_iter().map(|listed| (listed.number, listed.file)).collect();
+        let open = Arc::new(FilesOfNow { chain, replaced: BTreeMap::new() });
+        Files { folder, shape, open: RwLock::new(open), removed: RwLock::default() }
+    }
+
+    /// Creates a file, in the place of one that was not finished.
+    pub(super) fn create(&self, number: u32, origin: Origin) -> Result<Arc<File>> {
+        let file = create(&self.folder, number, origin)?;
+        Arc::make_mut(&mut self.write_open()).chain.insert(number, file.clone());
         Ok(file)
     }
 
-    fn write_open(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<u32, Arc<File>>> {
+    /// Puts compacted files in the place of all before a boundary. These can be read until they are
+    /// [removed](Files::remove_replaced).
+    pub(in crate::store) fn replace(&self, files: Vec<(u32, Arc<File>)>, boundary: u32) {
+        let mut open = self.write_open();
+        let open = Arc::make_mut(&mut open);
+        let behind = open.chain.split_off(&boundary);
+        let before = std::mem::replace(&mut open.chain, behind);
+        open.replaced.extend(before);
+        open.chain.extend(files);
+    }
+
+    fn write_open(&self) -> std::sync::RwLockWriteGuard<'_, OpenFiles> {
         self.open.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All files of now; they can be read for as long as this is held.
+    pub(in crate::store) fn pinned(&self) -> OpenFiles {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(in crate::store) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     pub(in crate::store) fn path(&self, number: u32) -> PathBuf {
         path_of(&self.folder, number)
     }
 
-    /// Where a file of this number stands in another folder.
+    /// Path of the file of this number in another directory.
     pub(super) fn path_in(&self, folder: &Path, number: u32) -> PathBuf {
         path_of(folder, number)
     }
 
     /// The numbers of all files, ascending.
     pub(in crate::store) fn numbers(&self) -> Vec<u32> {
-        self.open.read().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+        self.pinned().chain.keys().copied().collect()
     }
 
-    /// A file, which should be there.
+    /// The number of the file that follows another.
+    pub(super) fn next_after(&self, number: u32) -> Option<u32> {
+        self.pinned().chain.range(number.checked_add(1)?..).next().map(|(&next, _)| next)
+    }
+
+    /// A file that belongs to the journal, or belonged to it when a version was read that is still held.
     pub(in crate::store) fn file(&self, number: u32) -> Result<Arc<File>> {
-        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        open.get(&number).cloned().ok_or_else(|| {
+        let open = self.pinned();
+        if let Some(file) = open.chain.get(&number).or_else(|| open.replaced.get(&number)) {
+            return Ok(file.clone());
+        }
+        let removed = self.removed.read().unwrap_or_else(PoisonError::into_inner);
+        removed.get(&number).and_then(Weak::upgrade).ok_or_else(|| {
             let path = self.path(number);
-            Error::damaged(&path, "is not there; it has items of this store")
+            Error::damaged(&path, "is missing; it has items of this store")
         })
     }
 
-    /// Removes a file that nothing needs any more. Whoever reads it still can.
-    pub(in crate::store) fn remove(&self, number: u32) -> Result<()> {
-        let path = self.path(number);
-        fs::remove_file(&path).map_err(Error::io(&path))?;
-        self.write_open().remove(&number);
+    /// Removes the files that compaction replaced. Readers that hold them still can read them. The first is removed
+    /// durably before the others: while it exists, all of them do.
+    pub(in crate::store) fn remove_replaced(&self) -> Result<()> {
+        let mut first = true;
+        for (number, file) in &self.pinned().replaced {
+            let path = self.path(*number);
+            match disk::remove_file(&path) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                removed => removed.map_err(Error::io(&path))?,
+            }
+            if std::mem::take(&mut first) {
+                disk::sync_dir(&self.folder).map_err(Error::io(&self.folder))?;
+            }
+            let mut removed = self.removed.write().unwrap_or_else(PoisonError::into_inner);
+            removed.retain(|_, file| file.strong_count() > 0);
+            removed.insert(*number, Arc::downgrade(file));
+            Arc::make_mut(&mut self.write_open()).replaced.remove(number);
+        }
         Ok(())
     }
 
-    /// The bytes of a file so far.
-    pub(in crate::store) fn len(&self, number: u32) -> Result<u64> {
-        let file = self.file(number)?;
-        Ok(file.metadata().map_err(Error::io(&self.path(number)))?.len())
+    /// Removes a file that has no acknowledged record.
+    pub(super) fn remove_unfinished(&self, number: u32) -> Result<()> {
+        let path = self.path(number);
+        disk::remove_file(&path).map_err(Error::io(&path))?;
+        Arc::make_mut(&mut self.write_open()).chain.remove(&number);
+        Ok(())
     }
 
-    /// The bytes of all files up to a place.
+    /// The bytes of all files up to a position.
     pub(in crate::store) fn bytes_up_to(&self, end: u64) -> u64 {
-        let before = self.numbers().into_iter().filter(|&number| number < file_of(end));
-        before.map(|number| self.len(number).unwrap_or(0)).sum::<u64>() + offset_of(end)
+        let open = self.pinned();
+        let before = open.replaced.iter().chain(&open.chain);
+        let before = before.filter(|(number, _)| **number < file_of(end));
+        // A length that cannot be read counts as nothing: this is for people to read.
+        before.map(|(_, file)| file.len().unwrap_or(0)).sum::<u64>() + offset_of(end)
     }
 
     /// The row that stands at a place, compared with its checksum.
@@ -135,36 +272,54 @@ impl Files {
             Error::damaged(&path, format!("is damaged: {problem}"))
         };
         let mut bytes = vec![0; self.shape.usual_bytes()];
-        let read = read_up_to(&file, &mut bytes, offset_of(at)).map_err(Error::io(&path))?;
+        let read = file.read_up_to(&mut bytes, offset_of(at)).map_err(Error::io(&path))?;
         bytes.truncate(read);
         let size = row_bytes(&bytes).ok_or_else(damaged)?;
         if size > bytes.len() {
-            let length = file.metadata().map_err(Error::io(&path))?.len();
+            let length = file.len().map_err(Error::io(&path))?;
             if size as u64 > length.saturating_sub(offset_of(at)) {
                 return Err(damaged());
             }
             bytes.resize(size, 0);
-            read_at(&file, &mut bytes[read..], offset_of(at) + read as u64)
+            file.read_exact_at(&mut bytes[read..], offset_of(at) + read as u64)
                 .map_err(Error::io(&path))?;
         }
         Row::decode(self.shape, &bytes).ok_or_else(damaged)
     }
 }
 
-fn check_magic(head: &[u8; FIRST as usize], number: u32, path: &Path) -> Result<()> {
-    let (magic, found) = (&head[..8], number64(head, 8));
+/// Creates a file and makes it and its name durable.
+pub(in crate::store) fn create(folder: &Path, number: u32, origin: Origin) -> Result<Arc<File>> {
+    let path = path_of(folder, number);
+    let create = || {
+        let file = disk::open(&path, Mode::Empty)?;
+        file.write_all_at(&head(number, origin), 0)?;
+        file.sync_all()?;
+        disk::sync_dir(folder)?;
+        Ok(Arc::new(file))
+    };
+    create().map_err(Error::io(&path))
+}
+
+fn check_head(head: &[u8; FIRST as usize], number: u32, path: &Path) -> Result<Origin> {
+    let (magic, numbers) = (&head[..8], number64(head, 8));
+    let (found, source) = (numbers as u32, (numbers >> 32) as u32);
     let version = MAGIC.len() - 1;
     if magic[..version] != MAGIC[..version] {
-        return Err(Error::malformed(path, "is no file of a journal"));
+        return Err(Error::malformed(path, "is not a file of a journal"));
     }
     if magic[version] > MAGIC[version] {
         let (found, supported) = (u32::from(magic[version]), u32::from(MAGIC[version]));
         return Err(Error::NewerVersion { path: path.to_path_buf(), found, supported });
     }
-    if found != u64::from(number) {
-        return Err(Error::damaged(path, format!("is damaged: it says that it is number {found}")));
+    if number64(head, 16) != u64::from(crc32fast::hash(&head[..16])) && !cfg!(fuzzing) {
+        return Err(Error::damaged(path, "is damaged: the checksum of its head is wrong"));
     }
-    Ok(())
+    if found != number {
+        let problem = format!("is damaged: expected number {number} in its head, found {found}");
+        return Err(Error::damaged(path, problem));
+    }
+    Ok(if source == NO_SOURCE { Origin::Appended } else { Origin::Compacted(source) })
 }
 
 fn path_of(folder: &Path, number: u32) -> PathBuf {
@@ -173,49 +328,4 @@ fn path_of(folder: &Path, number: u32) -> PathBuf {
 
 fn number_of(name: &str) -> Option<u32> {
     name.strip_suffix(".journal").filter(|number| number.len() == 8)?.parse().ok()
-}
-
-/// As many bytes as there are, up to the length of `out`.
-fn read_up_to(file: &File, out: &mut [u8], offset: u64) -> io::Result<usize> {
-    let mut read = 0;
-    while read < out.len() {
-        match read_some(file, &mut out[read..], offset + read as u64) {
-            Ok(0) => break,
-            Ok(more) => read += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(read)
-}
-
-pub(super) fn read_at(file: &File, out: &mut [u8], offset: u64) -> io::Result<()> {
-    match read_up_to(file, out, offset)? {
-        read if read == out.len() => Ok(()),
-        _ => Err(io::ErrorKind::UnexpectedEof.into()),
-    }
-}
-
-#[cfg(unix)]
-fn read_some(file: &File, out: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, out, offset)
-}
-
-#[cfg(unix)]
-pub(super) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
-}
-
-#[cfg(windows)]
-fn read_some(file: &File, out: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, out, offset)
-}
-
-#[cfg(windows)]
-pub(super) fn write_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let written = std::os::windows::fs::FileExt::seek_write(file, bytes, offset)?;
-        (bytes, offset) = (&bytes[written..], offset + written as u64);
-    }
-    Ok(())
 }

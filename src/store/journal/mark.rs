@@ -1,21 +1,27 @@
 //! How far a journal is acknowledged: two notes in turn, of which the newer sound one counts.
 //!
-//! A note is written once the records before it are on the disk. It is not brought to the disk itself: a process
-//! that is killed leaves it all the same, and after a loss of power an older one is there, behind which whole
-//! records still count.
+//! A note is written after the records before it were synced, so it never points past synced data. The note itself is
+//! synced only from time to time. A killed process leaves it all the same. After a loss of power an older note counts,
+//! and whole records behind it still do.
 
-use std::fs::{File, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use super::files::{read_at, write_at};
 use super::row::number64;
+use crate::disk::{self, File, Mode};
 use crate::{Error, Result, file};
 
-/// Bytes of a note: where the journal ends, and a checksum.
+/// The file of the notes, in the directory of a journal.
+pub(super) const MARKS: &str = "end";
+
+/// Bytes of a note: the end of the journal, and a checksum.
 const NOTE: usize = 16;
 
-/// Each note on a page of its own.
+/// Distance between the notes: each is on a page of its own.
 const APART: u64 = 4096;
+
+/// Bytes of records after which the newest note is synced: opening rewrites whatever is behind the last note.
+const SYNC_AFTER: u64 = 64 << 20;
 
 fn note(end: u64) -> [u8; NOTE] {
     let mut bytes = [0; NOTE];
@@ -25,7 +31,7 @@ fn note(end: u64) -> [u8; NOTE] {
     bytes
 }
 
-/// Where a note says that the journal ends, if it is sound.
+/// Returns the end that a note names, if the note is sound.
 fn end_of(note: &[u8; NOTE]) -> Option<u64> {
     let sound = number64(note, 8) == u64::from(crc32fast::hash(&note[..8]));
     sound.then(|| number64(note, 0))
@@ -36,6 +42,8 @@ pub(super) struct Marks {
     path: PathBuf,
     file: File,
     turn: u64,
+    /// Bytes of records since a note was synced.
+    unsynced: u64,
 }
 
 impl Marks {
@@ -48,25 +56,40 @@ impl Marks {
     }
 
     pub(super) fn open(path: &Path) -> Result<(Marks, u64)> {
-        let opened = OpenOptions::new().read(true).write(true).open(path);
-        let file = opened.map_err(Error::io(path))?;
-        let read = |turn: u64| {
+        let file = disk::open(path, Mode::Write).map_err(Error::io(path))?;
+        let read = |turn: u64| -> Result<Option<u64>> {
             let mut bytes = [0; NOTE];
-            read_at(&file, &mut bytes, turn * APART).ok().and_then(|()| end_of(&bytes))
+            let read = file.read_up_to(&mut bytes, turn * APART).map_err(Error::io(path))?;
+            Ok(end_of(&bytes).filter(|_| read == NOTE))
         };
-        let newest = [read(0), read(1)].into_iter().flatten().max();
+        let notes = [read(0)?, read(1)?];
+        let newest = notes.into_iter().flatten().max();
         let end = newest.ok_or_else(|| {
             Error::damaged(path, "is damaged: it does not say how far the journal goes")
         })?;
-        Ok((Marks { path: path.to_path_buf(), file, turn: 0 }, end))
+        // The next note is written over the other one.
+        let turn = if notes[1] == Some(end) { 1 } else { 0 };
+        Ok((Marks { path: path.to_path_buf(), file, turn, unsynced: 0 }, end))
     }
 
-    pub(super) fn write(&mut self, end: u64) -> Result<()> {
-        self.turn ^= 1;
-        write_at(&self.file, &note(end), self.turn * APART).map_err(Error::io(&self.path))
+    /// Notes a new end, after this many bytes of records were synced.
+    pub(super) fn write(&mut self, end: u64, bytes: u64) -> Result<()> {
+        let (turn, note) = (self.turn ^ 1, note(end));
+        let written = match self.file.write_at(&note, turn * APART) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            written => written.map_err(Error::io(&self.path))?,
+        };
+        let at = turn * APART + written as u64;
+        self.file.write_all_at(&note[written..], at).map_err(Error::io(&self.path))?;
+        self.turn = turn;
+        self.unsynced += bytes;
+        // A note that was written in pieces may be torn by a crash: it is synced before the other one is written over.
+        if self.unsynced >= SYNC_AFTER || written < NOTE { self.sync() } else { Ok(()) }
     }
 
-    pub(super) fn sync(&self) -> Result<()> {
-        self.file.sync_data().map_err(Error::io(&self.path))
+    pub(super) fn sync(&mut self) -> Result<()> {
+        self.file.sync_data().map_err(Error::io(&self.path))?;
+        self.unsynced = 0;
+        Ok(())
     }
 }

@@ -1,85 +1,94 @@
-//! The journal of a store: all changes, in the order in which they were acknowledged. It is the truth; all else
-//! follows from it.
+//! The journal of a store: all changes, in the order in which they were acknowledged. Everything else in a store can
+//! be rebuilt from it.
 //!
-//! It is a row of files that are only appended to. A change counts once its record is on the disk. How far
-//! records are acknowledged is noted in a file of its own (`mark.rs`): what stands before that must be sound,
-//! and behind it what a process that was killed left unfinished is cut off.
+//! It is a sequence of files that are only appended to. A change counts once its record is synced. A file of its own
+//! (`mark.rs`) notes how far records are acknowledged: records before that end must be sound, and whatever a crash left
+//! unfinished behind it is cut off. Whole records behind it, which nobody was told of, count as well: opening rewrites
+//! and syncs them first, because bytes that can be read need not be on the disk.
 
 mod files;
 mod mark;
 mod record;
 mod row;
+mod salvage;
 mod scan;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use self::files::{FIRST, offset_of, write_at};
-pub(super) use self::files::{Files, file_of, place};
-use self::mark::Marks;
-pub(super) use self::record::{Change, NewRecord};
+pub(super) use self::files::{
+    Extent, Files, OpenFiles, Origin, START, create as create_file, file_of, place,
+};
+use self::files::{FIRST, offset_of};
+use self::mark::{MARKS, Marks};
+pub(super) use self::record::{Change, NewRecord, PutChange};
 pub(super) use self::row::{NOWHERE, Row, RowShape, RowToPut, as_kept};
+pub(super) use self::salvage::{Salvaged, salvage};
 pub(super) use self::scan::{Cursor, Record};
+use crate::disk::{self, File, Mode};
 use crate::file::{copy_to_new, is_part};
 use crate::{Error, Result};
 
-/// Where the first record of the first file stands.
-pub(super) const START: u64 = FIRST;
+/// Name of the description of a store, of which the journal has a copy for repairs.
+pub(super) const DESCRIPTION: &str = "store.json";
 
-/// The file that says how far the journal is acknowledged.
-const MARKS: &str = "end";
+/// Bytes after which another file is begun.
+pub(super) const FILE_BYTES: u64 = 1 << 30;
 
-/// The bytes after which another file is begun.
-const FILE_BYTES: u64 = 1 << 30;
+/// Highest number that a file can have.
+pub(super) const LAST_FILE: u32 = (1 << 24) - 1;
+
+/// Bytes that are written to find out whether a journal can be written.
+const PROBE_BYTES: usize = 4096;
+
+/// Bytes that are rewritten at once when a journal is opened.
+const REWRITE_BYTES: u64 = 1 << 20;
 
 /// A journal that is open to be written.
 pub(super) struct Journal {
     files: Arc<Files>,
     file: Arc<File>,
     marks: Marks,
-    /// Where the next record goes.
+    /// Position of the next record.
     end: u64,
-    /// Whether something could not be brought to the disk, so that it is not known what is there.
-    in_doubt: bool,
+    /// Why it is not known what is behind the end, if it is not.
+    doubt: Option<String>,
+    /// Why the last end could not be noted, if it could not.
+    unmarked: Option<Error>,
 }
 
 impl Journal {
-    /// Makes an empty journal in a folder, which is made, too.
+    /// Creates an empty journal in a directory, which is created, too.
     pub(super) fn create(folder: &Path, shape: RowShape) -> Result<()> {
-        std::fs::create_dir(folder).map_err(Error::io(folder))?;
-        let files = Files::open(folder.to_path_buf(), shape)?;
-        files.create(0)?;
+        disk::create_dir(folder).map_err(Error::io(folder))?;
+        let files = Files::open(folder.to_path_buf(), shape, Extent::NEW)?;
+        files.create(0, Origin::Appended)?;
         Marks::create(&marks_path(folder), START)
     }
 
     /// Whether a folder is that of a journal without changes, as far as it was made.
     pub(super) fn is_blank(folder: &Path) -> Result<bool> {
-        for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
-            let entry = entry.map_err(Error::io(folder))?;
-            let name = entry.file_name();
-            let name = name.to_str().unwrap_or_default();
-            let blank = match name == MARKS || is_part(name) {
-                true => true,
-                false => entry.metadata().is_ok_and(|file| file.is_file() && file.len() <= FIRST),
-            };
-            if !blank {
+        for entry in disk::list(folder).map_err(Error::io(folder))? {
+            let name = entry.name.to_str().unwrap_or_default();
+            let is_derived = name == MARKS || name == DESCRIPTION || is_part(name);
+            if !is_derived && (entry.is_dir || entry.len > FIRST) {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Opens a journal, and finds its end: from `known`, where a record that was acknowledged begins, all
-    /// records are read and given to `call`.
+    /// Opens a journal, and finds its end: from `known`, where a record that was acknowledged begins, all records are
+    /// read and given to `call`.
     pub(super) fn open(
         folder: &Path,
         shape: RowShape,
+        extent: Extent,
         known: u64,
         call: &mut dyn FnMut(Record) -> Result<()>,
     ) -> Result<Journal> {
-        let files = Arc::new(Files::open(folder.to_path_buf(), shape)?);
-        let (marks, acknowledged) = Marks::open(&marks_path(folder))?;
+        let files = Arc::new(Files::open(folder.to_path_buf(), shape, extent)?);
+        let (mut marks, acknowledged) = Marks::open(&marks_path(folder))?;
         let mut cursor = Cursor::new(files.clone(), known);
         while let Some(record) = cursor.next_to_recover(acknowledged)? {
             call(record)?;
@@ -93,31 +102,35 @@ impl Journal {
             ));
         }
         let number = file_of(end);
-        let path = files.path(number);
-        let mut file = files.file(number)?;
-        if files.len(number)? < FIRST {
-            // It was just begun when the process ended.
-            file = files.create(number)?;
-        }
-        // What was left unfinished: nobody was told that it counts.
-        file.set_len(offset_of(end)).map_err(Error::io(&path))?;
+        make_durable(&files, acknowledged.max(known), end)?;
         for unfinished in files.numbers().into_iter().filter(|&other| other > number) {
-            files.remove(unfinished)?;
+            files.remove_unfinished(unfinished)?;
         }
-        let mut journal = Journal { files, file, marks, end, in_doubt: false };
-        journal.marks.write(end)?;
-        Ok(journal)
+        // The names of files that can be read need not be on the disk either.
+        disk::sync_dir(folder).map_err(Error::io(folder))?;
+        if end != acknowledged {
+            marks.write(end, 0)?;
+        }
+        let file = files.file(number)?;
+        Ok(Journal { files, file, marks, end, doubt: None, unmarked: None })
     }
 
     /// Copies a journal, up to a place where a record ends, to a folder that is made for it.
     pub(super) fn copy(files: &Files, end: u64, folder: &Path) -> Result<()> {
-        std::fs::create_dir(folder).map_err(Error::io(folder))?;
-        for number in files.numbers().into_iter().filter(|&number| number <= file_of(end)) {
+        disk::create_dir(folder).map_err(Error::io(folder))?;
+        let pinned = files.pinned();
+        let numbers = pinned.replaced.keys().chain(pinned.chain.keys());
+        for &number in numbers.filter(|&&number| number <= file_of(end)) {
             let (from, to) = (files.path(number), files.path_in(folder, number));
-            let mut file = File::open(&from).map_err(Error::io(&from))?;
+            let mut file = disk::open(&from, Mode::Read).map_err(Error::io(&from))?;
             let most = if number == file_of(end) { offset_of(end) } else { u64::MAX };
             copy_to_new(&mut file, most, &to)?;
         }
+        Marks::create(&marks_path(folder), end)
+    }
+
+    /// Notes the end of a journal whose files were written without one.
+    pub(super) fn note_end(folder: &Path, end: u64) -> Result<()> {
         Marks::create(&marks_path(folder), end)
     }
 
@@ -130,44 +143,110 @@ impl Journal {
         self.end
     }
 
-    /// Where the first of the records will stand that are appended next; another file is begun if the one in
-    /// use is large.
+    /// Returns the position of the record that is appended next; another file is begun if the one in use is large.
     pub(super) fn begin(&mut self) -> Result<u64> {
-        if self.in_doubt {
-            let path = self.files.path(file_of(self.end));
-            let problem = "what was written before may or may not be on the disk".to_owned();
-            return Err(Error::Stopped { path, problem });
-        }
+        self.settle()?;
         if offset_of(self.end) >= FILE_BYTES {
-            let number = file_of(self.end) + 1;
-            self.file = self.files.create(number)?;
-            self.end = place(number, FIRST);
+            self.roll(file_of(self.end) + 1)?;
         }
         Ok(self.end)
     }
 
-    /// Appends whole records and brings them to the disk. If that fails the journal is as it was.
-    pub(super) fn append(&mut self, records: &[u8]) -> Result<()> {
-        let number = file_of(self.end);
-        let path = || self.files.path(number);
-        if let Err(error) = write_at(&self.file, records, offset_of(self.end)) {
-            // Should this fail as well, what is there is written over by the next, or cut off when opened.
-            let _ = self.file.set_len(offset_of(self.end));
-            return Err(Error::io(&path())(error));
-        }
-        if let Err(error) = self.file.sync_data() {
-            // The system may have dropped what it could not write, and would not tell again.
-            self.in_doubt = true;
-            return Err(Error::io(&path())(error));
-        }
-        self.end += records.len() as u64;
-        self.marks.write(self.end)
+    /// Begins the file of a number, which is above that of the one in use.
+    pub(super) fn roll(&mut self, number: u32) -> Result<()> {
+        self.settle()?;
+        self.file = self.files.create(number, Origin::Appended)?;
+        self.end = place(number, FIRST);
+        Ok(())
     }
 
-    /// Brings the note of its end to the disk.
-    pub(super) fn close(&self) -> Result<()> {
+    /// Cuts off what a failed change may have left behind the end, so that changes can go on.
+    fn settle(&mut self) -> Result<()> {
+        let Some(cause) = &self.doubt else { return Ok(()) };
+        let cut = self.file.set_len(offset_of(self.end)).and_then(|()| self.file.sync_data());
+        if let Err(error) = cut {
+            let path = self.files.path(file_of(self.end));
+            let problem = format!("a change failed ({cause}) and could not be undone: {error}");
+            return Err(Error::Stopped { path, problem });
+        }
+        self.doubt = None;
+        Ok(())
+    }
+
+    /// Finds out whether records could be appended, and leaves the journal as it is.
+    pub(super) fn probe(&mut self) -> Result<()> {
+        self.settle()?;
+        // Bytes behind the end are no record, whatever happens to them.
+        self.doubt = Some("it was not finished".to_owned());
+        let written = self.file.write_all_at(&[0; PROBE_BYTES], offset_of(self.end));
+        let probed = written.and_then(|()| self.file.sync_data());
+        let undone = self.settle();
+        probed.map_err(Error::io(&self.files.path(file_of(self.end)))).and(undone)?;
+        if self.unmarked.is_some() {
+            self.marks.write(self.end, 0)?;
+            self.unmarked = None;
+        }
+        Ok(())
+    }
+
+    /// Appends whole records and syncs them. If that fails they do not count, unless the process ends before the next
+    /// change: then they may.
+    pub(super) fn append(&mut self, records: &[u8]) -> Result<()> {
+        let written = self.file.write_all_at(records, offset_of(self.end));
+        if let Err(error) = written.and_then(|()| self.file.sync_data()) {
+            // After a failed sync the system takes what it could not write for clean.
+            self.doubt = Some(error.to_string());
+            let error = Error::io(&self.files.path(file_of(self.end)))(error);
+            // Should this fail, it is tried again before the next change.
+            return self.settle().and(Err(error));
+        }
+        self.end += records.len() as u64;
+        // The records are durable. An older note is as good for them: opening finds what is behind it.
+        self.unmarked = self.marks.write(self.end, records.len() as u64).err();
+        Ok(())
+    }
+
+    /// Why the end of the last change could not be noted, if it could not. It is noted again with the next change.
+    pub(super) fn unmarked(&self) -> Option<&Error> {
+        self.unmarked.as_ref()
+    }
+
+    /// Syncs the note of its end.
+    pub(super) fn close(&mut self) -> Result<()> {
+        if self.unmarked.take().is_some() {
+            self.marks.write(self.end, 0)?;
+        }
         self.marks.sync()
     }
+}
+
+/// Makes the records between two positions durable, which can be read and need not be on the disk, and cuts off what
+/// follows them in their last file.
+fn make_durable(files: &Files, from: u64, end: u64) -> Result<()> {
+    for number in files.numbers() {
+        if number < file_of(from) || number > file_of(end) {
+            continue;
+        }
+        let (file, path) = (files.file(number)?, files.path(number));
+        let rewrite = || {
+            let length = file.len()?;
+            let mut at = if number == file_of(from) { offset_of(from) } else { 0 };
+            let stop = if number == file_of(end) { offset_of(end) } else { length };
+            let is_changed = at < stop || length != stop;
+            while at < stop {
+                let mut bytes = vec![0; REWRITE_BYTES.min(stop - at) as usize];
+                file.read_exact_at(&mut bytes, at)?;
+                file.write_all_at(&bytes, at)?;
+                at += bytes.len() as u64;
+            }
+            if length != stop {
+                file.set_len(stop)?;
+            }
+            if is_changed { file.sync_data() } else { Ok(()) }
+        };
+        rewrite().map_err(Error::io(&path))?;
+    }
+    Ok(())
 }
 
 fn marks_path(folder: &Path) -> PathBuf {

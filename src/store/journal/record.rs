@@ -1,18 +1,23 @@
-//! Changes as the journal has them: each is there wholly or not at all.
+//! Changes as the journal stores them: each completely or not at all.
 //!
 //! ```text
-//! bytes of the body u64 | kind u32 | count u32 | place u64 | checksum of the body u32 | of all this u32
+//! bytes of the body u64 | kind u32 | count u32 | position u64 | checksum of the body u32 | of all this u32
+//! ```
+//!
+//! The body of a put has the names of labels that it uses first, then its rows, so that names and rows count together:
+//!
+//! ```text
+//! number of the first name u32 | count u32 | names, each with its length u32 | zeros to a multiple of 8 | rows
 //! ```
 
-use super::row::{Row, RowShape, number64, row_bytes};
+use super::row::{NOWHERE, Row, RowShape, number64, row_bytes};
 
-/// What stands before the body of a record.
+/// Bytes of a record before its body.
 pub(super) const RECORD_HEAD: usize = 32;
 
 /// The kinds of changes.
 const PUT: u32 = 1;
 const REMOVE: u32 = 2;
-const LABEL_NAMES: u32 = 3;
 
 /// The head of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +25,7 @@ pub(super) struct Head {
     pub(super) bytes: u64,
     kind: u32,
     count: u32,
-    /// Where it stands.
+    /// Its position.
     pub(super) place: u64,
     checksum: u32,
 }
@@ -39,6 +44,11 @@ impl Head {
             place: number64(bytes, 16),
             checksum: number64(bytes, 24) as u32,
         })
+    }
+
+    /// Number of rows that it should have.
+    pub(super) fn rows(&self) -> usize {
+        self.count as usize
     }
 
     /// Whether the body is what was written.
@@ -61,9 +71,24 @@ impl NewRecord {
         NewRecord { start, kind, count: count as u32 }
     }
 
-    /// A record of rows, which are appended after this.
-    pub(in crate::store) fn put(rows: usize, out: &mut Vec<u8>) -> NewRecord {
-        NewRecord::begin(PUT, rows, out)
+    /// Begins a record of rows, which the caller appends, and of the names of labels that are new with it, of which the
+    /// first has the number `first`.
+    pub(in crate::store) fn put(
+        first: u32,
+        names: &[String],
+        rows: usize,
+        out: &mut Vec<u8>,
+    ) -> NewRecord {
+        let record = NewRecord::begin(PUT, rows, out);
+        out.extend(first.to_le_bytes());
+        out.extend((names.len() as u32).to_le_bytes());
+        for name in names {
+            out.extend((name.len() as u32).to_le_bytes());
+            out.extend(name.as_bytes());
+        }
+        let body = out.len() - record.start - RECORD_HEAD;
+        out.resize(out.len() + body.next_multiple_of(8) - body, 0);
+        record
     }
 
     /// Writes the head of a record whose body is there; the first of the bytes will stand at `start`.
@@ -87,33 +112,44 @@ impl NewRecord {
         );
         record.end(start, out);
     }
-
-    /// A whole record of names of labels, of which the first has this number.
-    pub(in crate::store) fn label_names(
-        first: u32,
-        names: &[String],
-        start: u64,
-        out: &mut Vec<u8>,
-    ) {
-        let record = NewRecord::begin(LABEL_NAMES, names.len(), out);
-        out.extend(u64::from(first).to_le_bytes());
-        for name in names {
-            out.extend((name.len() as u64).to_le_bytes());
-            out.extend(name.as_bytes());
-        }
-        record.end(start, out);
-    }
 }
 
 /// A change, as it is read.
 #[derive(Debug, PartialEq)]
 pub(in crate::store) enum Change {
-    /// Rows, each with how far from the start of the record it stands.
-    Put(Vec<(u64, Row)>),
-    /// Ids, each with where its item stood.
+    Put(PutChange),
+    /// Ids, each with the position of its row.
     Remove(Vec<(u64, u64)>),
-    /// Names of labels, of which the first has this number.
-    LabelNames(u32, Vec<String>),
+}
+
+/// Rows, with the names of labels that are new with them.
+#[derive(Debug, Default, PartialEq)]
+pub(in crate::store) struct PutChange {
+    /// Number of the first new name.
+    pub(in crate::store) first: u32,
+    pub(in crate::store) names: Vec<String>,
+    /// Rows, each with its offset from the start of the record.
+    pub(in crate::store) rows: Vec<(u64, Row)>,
+}
+
+impl Change {
+    /// Number of rows that it puts in or takes out.
+    pub(in crate::store) fn rows(&self) -> usize {
+        match self {
+            Change::Put(put) => put.rows.len(),
+            Change::Remove(items) => items.len(),
+        }
+    }
+
+    /// Positions of the rows that it takes out.
+    pub(in crate::store) fn takes_out(&self) -> impl Iterator<Item = u64> {
+        let (rows, items) = match self {
+            Change::Put(put) => (&put.rows[..], &[][..]),
+            Change::Remove(items) => (&[][..], &items[..]),
+        };
+        let replaced = rows.iter().map(|(_, row)| row.replaces);
+        replaced.chain(items.iter().map(|(_, place)| *place)).filter(|&place| place != NOWHERE)
+    }
 }
 
 /// Why a change cannot be read.
@@ -127,7 +163,7 @@ impl Change {
     pub(super) fn decode(shape: RowShape, head: Head, body: &[u8]) -> Result<Change, Unreadable> {
         let count = head.count as usize;
         let change = match head.kind {
-            PUT => rows(shape, count, body).map(Change::Put),
+            PUT => put(shape, count, body).map(Change::Put),
             REMOVE => {
                 let pairs = body.as_chunks::<16>().0;
                 let pairs = (pairs.len() == count).then_some(pairs);
@@ -136,34 +172,38 @@ impl Change {
                     Change::Remove(pairs.iter().map(pair).collect())
                 })
             }
-            LABEL_NAMES => names(count, body),
             kind => return Err(Unreadable::Newer(u64::from(kind))),
         };
         change.ok_or(Unreadable::Damaged)
     }
 }
 
-fn rows(shape: RowShape, count: usize, body: &[u8]) -> Option<Vec<(u64, Row)>> {
+fn put(shape: RowShape, count: usize, body: &[u8]) -> Option<PutChange> {
+    let (first, names, start) = names(body)?;
     let mut rows = Vec::with_capacity(count.min(body.len() / 8));
-    let mut at = 0;
+    let mut at = start;
     for _ in 0..count {
         let row = Row::decode(shape, body.get(at..)?)?;
         rows.push(((RECORD_HEAD + at) as u64, row));
         at += row_bytes(&body[at..])?;
     }
-    (at == body.len()).then_some(rows)
+    (at == body.len()).then_some(PutChange { first, names, rows })
 }
 
-fn names(count: usize, body: &[u8]) -> Option<Change> {
-    let (first, mut rest) = body.split_first_chunk::<8>()?;
-    let first = u32::try_from(u64::from_le_bytes(*first)).ok()?;
-    let mut names = Vec::new();
+/// Reads the names of labels that the body of a put begins with: the number of the first, all of them, and the offset
+/// of the first row.
+pub(super) fn names(body: &[u8]) -> Option<(u32, Vec<String>, usize)> {
+    let head = number64(body.get(..8)?, 0);
+    let (first, count) = (head as u32, (head >> 32) as u32);
+    let (mut names, mut at) = (Vec::new(), 8);
     for _ in 0..count {
-        let (len, tail) = rest.split_first_chunk::<8>()?;
-        let (name, tail) =
-            tail.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+        let len = body.get(at..at + 4)?.first_chunk::<4>()?;
+        let len = usize::try_from(u32::from_le_bytes(*len)).ok()?;
+        at += 4;
+        let name = body.get(at..at.checked_add(len)?)?;
         names.push(String::from_utf8(name.to_vec()).ok()?);
-        rest = tail;
+        at += len;
     }
-    rest.is_empty().then_some(Change::LabelNames(first, names))
+    let start = at.next_multiple_of(8);
+    (start <= body.len()).then_some((first, names, start))
 }

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use super::files::{FIRST, Files, file_of, offset_of, place, read_at};
+use super::files::{FIRST, Files, file_of, offset_of, place};
 use super::record::{Change, Head, RECORD_HEAD, Unreadable};
 use crate::{Error, Result};
 
 /// A record that was read.
 pub(in crate::store) struct Record {
-    /// Where it stands.
+    /// Where reading went on: the position of the record, or the end of the file before.
+    pub(in crate::store) from: u64,
+    /// Position of the record.
     pub(in crate::store) at: u64,
-    /// Where the next one stands, or will.
+    /// Position after the record.
     pub(in crate::store) end: u64,
     pub(in crate::store) change: Change,
 }
@@ -49,6 +51,7 @@ impl Cursor {
     /// The next record, which must be sound if it stands before `acknowledged`; `None` where there is no sound one
     /// after that.
     pub(super) fn next_to_recover(&mut self, acknowledged: u64) -> Result<Option<Record>> {
+        let from = self.at;
         loop {
             let (at, number) = (self.at, file_of(self.at));
             let path = self.files.path(number);
@@ -72,29 +75,31 @@ impl Cursor {
                 Err(Unreadable::Damaged) => return Err(damaged()),
             };
             self.at += (RECORD_HEAD + body.len()) as u64;
-            return Ok(Some(Record { at, end: self.at, change }));
+            return Ok(Some(Record { from, at, end: self.at, change }));
         }
     }
 
     fn find(&self) -> Result<Found> {
         let number = file_of(self.at);
         let (file, path) = (self.files.file(number)?, self.files.path(number));
-        let length = file.metadata().map_err(Error::io(&path))?.len();
+        let length = file.len().map_err(Error::io(&path))?;
         let left = length.saturating_sub(offset_of(self.at));
-        if left == 0 && self.files.numbers().contains(&(number + 1)) {
-            return Ok(Found::NextFile(number + 1));
+        if left == 0
+            && let Some(next) = self.files.next_after(number)
+        {
+            return Ok(Found::NextFile(next));
         }
         if left < RECORD_HEAD as u64 {
             return Ok(Found::Nothing);
         }
         let mut head = [0; RECORD_HEAD];
-        read_at(&file, &mut head, offset_of(self.at)).map_err(Error::io(&path))?;
+        file.read_exact_at(&mut head, offset_of(self.at)).map_err(Error::io(&path))?;
         let expected =
             |head: &Head| head.bytes <= left - RECORD_HEAD as u64 && head.place == self.at;
         let Some(head) = Head::decode(&head).filter(expected) else { return Ok(Found::Nothing) };
         let mut body = vec![0; head.bytes as usize];
         let start = offset_of(self.at) + RECORD_HEAD as u64;
-        read_at(&file, &mut body, start).map_err(Error::io(&path))?;
+        file.read_exact_at(&mut body, start).map_err(Error::io(&path))?;
         if !head.matches(&body) {
             return Ok(Found::Nothing);
         }

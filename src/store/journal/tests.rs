@@ -6,7 +6,8 @@ const SHAPE: RowShape = RowShape { dim: 3, precision: VectorPrecision::F32 };
 fn put(journal: &mut Journal, ids: &[u64]) -> Vec<u64> {
     let start = journal.begin().unwrap();
     let mut bytes = Vec::new();
-    let record = NewRecord::put(ids.len(), &mut bytes);
+    let names = [format!("label {}", ids[0])];
+    let record = NewRecord::put(ids[0] as u32, &names, ids.len(), &mut bytes);
     let mut places = Vec::new();
     for &id in ids {
         places.push(start + bytes.len() as u64);
@@ -23,9 +24,10 @@ fn put(journal: &mut Journal, ids: &[u64]) -> Vec<u64> {
 
 fn ids_in(folder: &Path) -> Result<Vec<u64>> {
     let mut ids = Vec::new();
-    Journal::open(folder, SHAPE, START, &mut |record| {
-        if let Change::Put(rows) = record.change {
-            ids.extend(rows.iter().map(|(_, row)| row.id));
+    Journal::open(folder, SHAPE, Extent::NEW, START, &mut |record| {
+        if let Change::Put(put) = record.change {
+            assert_eq!(put.names, [format!("label {}", put.first)]);
+            ids.extend(put.rows.iter().map(|(_, row)| row.id));
         }
         Ok(())
     })?;
@@ -37,7 +39,8 @@ fn what_was_appended_is_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("journal");
     Journal::create(&folder, SHAPE).unwrap();
-    let mut journal = Journal::open(&folder, SHAPE, START, &mut |_| panic!("it is empty")).unwrap();
+    let mut journal =
+        Journal::open(&folder, SHAPE, Extent::NEW, START, &mut |_| panic!("it is empty")).unwrap();
     let places = [put(&mut journal, &[1, 2, 300]), put(&mut journal, &[4])].concat();
     for (place, id) in places.into_iter().zip([1, 2, 300, 4]) {
         let row = journal.files().row(place).unwrap();
@@ -55,12 +58,12 @@ fn every_cut_and_every_flipped_byte_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("journal");
     Journal::create(&folder, SHAPE).unwrap();
-    let mut journal = Journal::open(&folder, SHAPE, START, &mut |_| Ok(())).unwrap();
+    let mut journal = Journal::open(&folder, SHAPE, Extent::NEW, START, &mut |_| Ok(())).unwrap();
     put(&mut journal, &[1, 2]);
     drop(journal);
     let (path, marks) = (folder.join("00000000.journal"), folder.join("end"));
     let before = (std::fs::read(&path).unwrap(), std::fs::read(&marks).unwrap());
-    let mut journal = Journal::open(&folder, SHAPE, START, &mut |_| Ok(())).unwrap();
+    let mut journal = Journal::open(&folder, SHAPE, Extent::NEW, START, &mut |_| Ok(())).unwrap();
     put(&mut journal, &[3]);
     drop(journal);
     let after = (std::fs::read(&path).unwrap(), std::fs::read(&marks).unwrap());
@@ -89,22 +92,22 @@ fn every_cut_and_every_flipped_byte_is_noticed() {
 }
 
 #[test]
-fn a_file_that_was_just_begun_is_begun_again() {
+fn a_file_whose_creation_was_cut_off_does_not_count() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("journal");
     Journal::create(&folder, SHAPE).unwrap();
-    let mut journal = Journal::open(&folder, SHAPE, START, &mut |_| Ok(())).unwrap();
+    let mut journal = Journal::open(&folder, SHAPE, Extent::NEW, START, &mut |_| Ok(())).unwrap();
     put(&mut journal, &[1, 2]);
     drop(journal);
-    for begun in [&b""[..], b"HBJ"] {
+    for begun in [&b""[..], b"HBJ", &[0; FIRST as usize]] {
         std::fs::write(folder.join("00000001.journal"), begun).unwrap();
         for _ in 0..2 {
             assert_eq!(ids_in(&folder).unwrap(), [1, 2]);
         }
     }
-    let mut journal = Journal::open(&folder, SHAPE, START, &mut |_| Ok(())).unwrap();
+    let mut journal = Journal::open(&folder, SHAPE, Extent::NEW, START, &mut |_| Ok(())).unwrap();
     let places = put(&mut journal, &[3]);
-    assert_eq!(file_of(places[0]), 1);
+    assert_eq!(file_of(places[0]), 0);
     drop(journal);
     assert_eq!(ids_in(&folder).unwrap(), [1, 2, 3]);
 }

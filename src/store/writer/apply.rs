@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use crate::store::journal::Row;
 use crate::store::shared::{Shared, lock};
-use crate::{Features, Index, LabelList, LabelNames, Result};
+use crate::{Features, Index, LabelList, Result};
 
 /// A change to be made in the index.
 pub(super) enum Applied {
@@ -16,7 +16,8 @@ pub(super) enum Applied {
         places: Vec<u64>,
     },
     Remove(Vec<u64>),
-    LabelNames(Vec<String>),
+    /// Names of labels, of which the first has this number.
+    LabelNames(u32, Vec<String>),
     /// Texts that ids stand for, in order of the numbers that they get.
     Texts(Vec<String>),
 }
@@ -39,7 +40,7 @@ impl Applied {
     pub(super) fn ids(&self) -> &[u64] {
         match self {
             Applied::Put { ids, .. } | Applied::Remove(ids) => ids,
-            Applied::LabelNames(_) | Applied::Texts(_) => &[],
+            Applied::LabelNames(..) | Applied::Texts(_) => &[],
         }
     }
 
@@ -63,13 +64,7 @@ impl Applied {
                 Ok(ids.len() as u64)
             }
             Applied::Remove(ids) => index.remove(&ids).map(|_| 0),
-            Applied::LabelNames(new) => {
-                let mut names: LabelNames = index.label_names().clone();
-                for name in &new {
-                    names.id(name);
-                }
-                index.set_label_names(names).map(|()| 0)
-            }
+            Applied::LabelNames(first, new) => index.add_label_names(first, &new).map(|()| 0),
             Applied::Texts(new) => {
                 if let Some(shared) = shared {
                     let mut texts = shared.texts.write().unwrap_or_else(PoisonError::into_inner);

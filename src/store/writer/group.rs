@@ -4,14 +4,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 
 use super::apply::Applied;
-use super::job::{Job, OwnedPut, Replies};
+use super::job::{Job, OwnedPut, Replies, again, answer_to};
 use crate::store::answer::{Acknowledged, Removed};
 use crate::store::description::IdKind;
 use crate::store::item::ItemId;
 use crate::store::journal::{Journal, NOWHERE, NewRecord, RowToPut, as_kept};
 use crate::store::learner::can_unlearn;
 use crate::store::shared::Shared;
-use crate::{Error, Index, LabelList, Result};
+use crate::store::tasks::Task;
+use crate::{Error, Features, Index, LabelList, LabelNames, Result};
 
 /// The largest payload, so that items are read and written in little time.
 const MOST_PAYLOAD: usize = 16 << 20;
@@ -59,16 +60,16 @@ impl Group {
         match job {
             Job::Put(put, reply) => match self.put(put, journal, index, shared) {
                 Ok(answer) => self.replies.put(answer, reply),
-                Err(error) => drop(reply.send(Err(error))),
+                Err(error) => answer_to(&reply, Err(error)),
             },
             Job::Label(ids, labels, reply) => match self.label(ids, labels, journal, index, shared)
             {
                 Ok(answer) => self.replies.put(answer, reply),
-                Err(error) => drop(reply.send(Err(error))),
+                Err(error) => answer_to(&reply, Err(error)),
             },
             Job::Remove(ids, reply) => match self.remove(&ids, journal, index, shared) {
                 Ok(answer) => self.replies.removed(answer, reply),
-                Err(error) => drop(reply.send(Err(error))),
+                Err(error) => answer_to(&reply, Err(error)),
             },
             _ => {}
         }
@@ -81,15 +82,20 @@ impl Group {
         index: &Index,
         shared: &Shared,
     ) -> Result<Acknowledged> {
-        let start = journal.begin()?;
-        self.name_labels(&put.labels, start, index);
-        let numbers: Vec<u64> = put.ids.iter().map(|id| self.number(id, shared)).collect();
+        // All that can fail comes first: a change is in the group completely or not at all.
+        let start = begin(journal, shared)?;
+        let (numbers, new_texts) = self.numbers(&put.ids, shared);
+        let there = index.places(&numbers)?;
+        self.new_texts.extend(new_texts);
         let shape = shared.files.shape;
         let dim = shape.dim;
         let (mut replaced, mut places, mut labels) = (0, Vec::new(), LabelList::new());
-        let there = index.places(&numbers)?;
-        let record = NewRecord::put(put.ids.len(), &mut self.bytes);
         let known = index.label_names();
+        let (first, new) = self.name_labels(&put.labels, known);
+        let record = NewRecord::put(first, &new, put.ids.len(), &mut self.bytes);
+        if !new.is_empty() {
+            self.changes.push(Applied::LabelNames(first, new));
+        }
         for (row, (id, &number)) in put.ids.iter().zip(&numbers).enumerate() {
             // What is in the group is newer.
             let old = self.places.get(&number).copied().unwrap_or(there[row]);
@@ -175,7 +181,10 @@ impl Group {
             };
             gone.extend(place.map(|place| (number, place)));
         }
-        NewRecord::remove(&gone, journal.begin()?, &mut self.bytes);
+        if gone.is_empty() {
+            return Ok(Removed { removed: 0, unlearned: false, position: 0 });
+        }
+        NewRecord::remove(&gone, begin(journal, shared)?, &mut self.bytes);
         let numbers: Vec<u64> = gone.iter().map(|(number, _)| *number).collect();
         self.places.extend(numbers.iter().map(|&number| (number, None)));
         let removed = numbers.len();
@@ -183,9 +192,8 @@ impl Group {
         Ok(Removed { removed, unlearned: removed > 0 && unlearns(shared), position: 0 })
     }
 
-    /// Gives numbers to names of labels that are new, by a record of their own.
-    fn name_labels(&mut self, labels: &[Vec<String>], start: u64, index: &Index) {
-        let known = index.label_names();
+    /// Gives numbers to names of labels that are new; returns the first of the numbers, and the names.
+    fn name_labels(&mut self, labels: &[Vec<String>], known: &LabelNames) -> (u32, Vec<String>) {
         let first = (known.len() + self.new_labels.len()) as u32;
         let mut new = Vec::new();
         for name in labels.iter().flatten() {
@@ -194,26 +202,35 @@ impl Group {
                 new.push(name.clone());
             }
         }
-        if !new.is_empty() {
-            NewRecord::label_names(first, &new, start, &mut self.bytes);
-            self.changes.push(Applied::LabelNames(new));
-        }
+        (first, new)
     }
 
-    /// The number that an id stands for, which is a new one for a text that did not come up before.
-    fn number(&mut self, id: &ItemId, shared: &Shared) -> u64 {
-        let text = match id {
-            ItemId::Number(number) => return *number,
-            ItemId::Text(text) => text,
-        };
+    /// The numbers that ids stand for, and the strings among them that are new.
+    fn numbers(&self, ids: &[ItemId], shared: &Shared) -> (Vec<u64>, HashMap<String, u64>) {
         let texts = shared.texts.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(number) = texts.find(text).or_else(|| self.new_texts.get(text).copied()) {
-            return number;
-        }
-        let number = (texts.len() + self.new_texts.len()) as u64;
-        self.new_texts.insert(text.clone(), number);
-        number
+        let mut new = HashMap::new();
+        let mut number = |id: &ItemId| {
+            let text = match id {
+                ItemId::Number(number) => return *number,
+                ItemId::Text(text) => text,
+            };
+            if let Some(number) = texts.find(text).or_else(|| self.new_texts.get(text).copied()) {
+                return number;
+            }
+            let next = (texts.len() + self.new_texts.len() + new.len()) as u64;
+            *new.entry(text.clone()).or_insert(next)
+        };
+        (ids.iter().map(&mut number).collect(), new)
     }
+}
+
+/// Returns the position of the next record; a journal that cannot be written is reported.
+fn begin(journal: &mut Journal, shared: &Shared) -> Result<u64> {
+    let begun = journal.begin();
+    if let Err(error) = &begun {
+        shared.tasks.report(Task::Journal, &Err(again(error, &shared.folder)));
+    }
+    begun
 }
 
 /// Whether what is taken out is unlearned.
@@ -252,6 +269,21 @@ pub(in crate::store) fn check_ids(ids: &[ItemId], kind: IdKind) -> Result<()> {
                 ItemId::Number(number) => Error::IdTwice(*number),
                 ItemId::Text(text) => Error::TextIdTwice(text.clone()),
             });
+        }
+    }
+    Ok(())
+}
+
+/// Fails if the squared length of a row is beyond single precision. A few such rows in a warm-up would take all codes
+/// with them: next to them every other row is zero.
+pub(in crate::store) fn check_lengths(features: Features<'_>) -> Result<()> {
+    let is_too_long = |row: &[f32]| !row.iter().map(|value| value * value).sum::<f32>().is_finite();
+    for row in 0..features.len() {
+        let values = features.row(row);
+        if is_too_long(values) {
+            let largest = values.iter().enumerate().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+            let (column, &value) = largest.unwrap_or((0, &f32::MAX));
+            return Err(Error::TooLong { row, column, value });
         }
     }
     Ok(())

@@ -1,22 +1,22 @@
 //! What the writer is told.
 
-use std::path::Path;
-use std::sync::mpsc::{Sender, SyncSender, sync_channel};
-
 use crate::store::answer::{Acknowledged, Removed};
 use crate::store::item::{ItemId, Put};
 use crate::store::shared::{Moment, Shared};
 use crate::{Error, Index, Result};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, SyncSender, sync_channel};
 
 /// Where an answer goes.
 pub(in crate::store) type Reply<T> = SyncSender<Result<T>>;
 
 /// Items to be put in, in memory of their own.
 pub(in crate::store) struct OwnedPut {
-    pub(super) ids: Vec<ItemId>,
-    pub(super) vectors: Vec<f32>,
-    pub(super) labels: Vec<Vec<String>>,
-    pub(super) payloads: Vec<Vec<u8>>,
+    pub(in crate::store) ids: Vec<ItemId>,
+    pub(in crate::store) vectors: Vec<f32>,
+    pub(in crate::store) labels: Vec<Vec<String>>,
+    pub(in crate::store) payloads: Vec<Vec<u8>>,
 }
 
 impl OwnedPut {
@@ -34,6 +34,19 @@ impl OwnedPut {
 pub(in crate::store) struct Swap {
     pub(in crate::store) index: Index,
     pub(in crate::store) version: u64,
+    /// Rows that compaction took out of the journal.
+    pub(in crate::store) reclaimed: u64,
+}
+
+/// The end of a journal's files so far, when another is begun.
+#[derive(Clone, Copy)]
+pub(in crate::store) struct Boundary {
+    /// Position of the first record of the new file.
+    pub(in crate::store) position: u64,
+    /// Number of the first file that compaction may write: those up to the new file are free.
+    pub(in crate::store) free: u32,
+    /// Rows of the journal before it.
+    pub(in crate::store) rows: u64,
 }
 
 pub(in crate::store) enum Job {
@@ -44,10 +57,14 @@ pub(in crate::store) enum Job {
     Begin(Reply<Moment>),
     /// What is there now, and the ids that were changed since this was last asked.
     Round(Reply<(Moment, Vec<u64>)>),
-    /// The index that was begun is ready.
-    Swap(Swap, Reply<()>),
+    /// The index that was begun is ready; answered by the position up to which changes know the old one.
+    Swap(Swap, Reply<u64>),
+    /// The journal goes on in another file, and leaves numbers free for compacted ones.
+    Roll(Reply<Boundary>),
     /// It will not be.
     Abandon,
+    /// Changes were refused: finds out whether the journal can be written again.
+    Probe(Reply<bool>),
     Close(Reply<()>),
 }
 
@@ -57,9 +74,31 @@ impl Job {
     }
 }
 
-/// Tells the writer something, and waits for its answer.
+/// The way to the writer.
+#[derive(Clone)]
+pub(in crate::store) enum Jobs {
+    /// A thread that does jobs one after the other.
+    Thread(Sender<Job>),
+    /// A function: jobs are done where they are sent.
+    Inline(Arc<dyn Fn(Job) + Send + Sync>),
+}
+
+impl Jobs {
+    /// Sends a job; fails if nobody will do it.
+    pub(in crate::store) fn send(&self, job: Job) -> std::result::Result<(), ()> {
+        match self {
+            Jobs::Thread(jobs) => jobs.send(job).map_err(drop),
+            Jobs::Inline(run) => {
+                run(job);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Sends the writer a job, and waits for its answer.
 pub(in crate::store) fn ask<T>(
-    jobs: &Sender<Job>,
+    jobs: &Jobs,
     shared: &Shared,
     job: impl FnOnce(Reply<T>) -> Job,
 ) -> Result<T> {
@@ -68,7 +107,7 @@ pub(in crate::store) fn ask<T>(
         path: shared.folder.clone(),
         problem: "the store is closed, or what changes it has ended".to_owned(),
     };
-    jobs.send(job(reply)).map_err(|_| stopped())?;
+    jobs.send(job(reply)).map_err(|()| stopped())?;
     answer.recv().map_err(|_| stopped())?
 }
 
@@ -88,29 +127,34 @@ impl Replies {
         self.removed.push((answer, reply));
     }
 
-    /// Tells them that it is, up to this place in the journal. Whoever does not wait any more is not told.
+    /// Acknowledges the changes, up to this position in the journal.
     pub(super) fn acknowledge(self, position: u64) {
         for (answer, reply) in self.put {
-            let _ = reply.send(Ok(Acknowledged { position, ..answer }));
+            answer_to(&reply, Ok(Acknowledged { position, ..answer }));
         }
         for (answer, reply) in self.removed {
-            let _ = reply.send(Ok(Removed { position, ..answer }));
+            answer_to(&reply, Ok(Removed { position, ..answer }));
         }
     }
 
-    /// Tells them that it is not.
+    /// Refuses the changes.
     pub(super) fn fail(self, error: &Error, folder: &Path) {
         for (_, reply) in self.put {
-            let _ = reply.send(Err(again(error, folder)));
+            answer_to(&reply, Err(again(error, folder)));
         }
         for (_, reply) in self.removed {
-            let _ = reply.send(Err(again(error, folder)));
+            answer_to(&reply, Err(again(error, folder)));
         }
     }
 }
 
+/// Answers a caller, who may have stopped waiting.
+pub(super) fn answer_to<T>(reply: &Reply<T>, answer: Result<T>) {
+    reply.send(answer).ok();
+}
+
 /// The same error once more: several may wait for what failed.
-fn again(error: &Error, folder: &Path) -> Error {
+pub(super) fn again(error: &Error, folder: &Path) -> Error {
     match error {
         Error::Io { path, cause } => {
             let cause = match cause.raw_os_error() {
@@ -120,6 +164,9 @@ fn again(error: &Error, folder: &Path) -> Error {
             Error::Io { path: path.clone(), cause }
         }
         Error::Damaged { path, problem } => Error::damaged(path, problem.clone()),
+        Error::NotAsOpened { path, problem } => {
+            Error::NotAsOpened { path: path.clone(), problem: problem.clone() }
+        }
         other => Error::Stopped { path: folder.to_path_buf(), problem: other.to_string() },
     }
 }

@@ -4,16 +4,19 @@ mod apply;
 mod group;
 mod job;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use self::apply::Applied;
 use self::group::Group;
-pub(super) use self::group::{check_ids, check_payloads, find};
-pub(super) use self::job::{Job, OwnedPut, Swap, ask};
-use super::journal::{Change, Journal, Record};
+pub(super) use self::group::{check_ids, check_lengths, check_payloads, find};
+pub(super) use self::job::{Boundary, Job, Jobs, OwnedPut, Swap, ask};
+use self::job::{again, answer_to};
+use super::journal::{Change, FILE_BYTES, Journal, LAST_FILE, Record, file_of};
 use super::part::Part;
 use super::shared::{Moment, Shared};
+use super::tasks::Task;
 use crate::background::{Rank, step_back};
 use crate::{Error, IdNames, Index, Result};
 
@@ -39,49 +42,70 @@ impl Writer {
     /// What readers see of it.
     pub(super) fn moment(&self) -> Moment {
         let (index, position) = (self.index.snapshot(), self.journal.end());
-        Moment { version: self.version, index, position, rows: self.rows }
+        let _files = self.journal.files().pinned();
+        Moment { version: self.version, index, position, rows: self.rows, _files }
     }
 
     pub(super) fn journal(&self) -> &Journal {
         &self.journal
     }
 
-    /// Does what it is told until the store is closed.
+    /// Does jobs until the store is closed.
     pub(super) fn run(mut self, shared: &Arc<Shared>, jobs: &Receiver<Job>) {
         step_back(Rank::AfterSearches);
         while let Ok(first) = jobs.recv() {
             let mut next = Some(first);
             while let Some(job) = next.take() {
-                match job {
-                    Job::Close(reply) => {
-                        let _ = reply.send(self.journal.close());
-                        return;
-                    }
-                    Job::Begin(reply) => {
-                        self.touched = Some(Vec::new());
-                        let _ = reply.send(Ok(self.moment()));
-                    }
-                    Job::Round(reply) => {
-                        let touched = self.touched.replace(Vec::new()).unwrap_or_default();
-                        let _ = reply.send(Ok((self.moment(), touched)));
-                    }
-                    Job::Swap(swap, reply) => {
-                        let swapped = self.swap(swap, shared);
-                        let _ = reply.send(swapped);
-                    }
-                    Job::Abandon => self.touched = None,
-                    change => next = self.change_together(change, shared, jobs),
+                if let Job::Close(reply) = job {
+                    answer_to(&reply, self.journal.close());
+                    return;
                 }
+                next = self.do_job(job, shared, &mut || jobs.try_recv().ok());
             }
         }
     }
 
-    /// Makes a change, and others that wait; the first job that is none, if there is one.
+    /// Does a job, together with those that wait if it is a change; returns one of these that is none.
+    pub(super) fn do_job(
+        &mut self,
+        job: Job,
+        shared: &Arc<Shared>,
+        waiting: &mut dyn FnMut() -> Option<Job>,
+    ) -> Option<Job> {
+        match job {
+            Job::Close(reply) => answer_to(&reply, self.journal.close()),
+            Job::Begin(reply) => {
+                self.touched = Some(Vec::new());
+                answer_to(&reply, Ok(self.moment()));
+            }
+            Job::Round(reply) => {
+                let touched = self.touched.replace(Vec::new()).unwrap_or_default();
+                answer_to(&reply, Ok((self.moment(), touched)));
+            }
+            Job::Swap(swap, reply) => {
+                let swapped = self.swap(swap, shared);
+                answer_to(&reply, swapped);
+            }
+            Job::Roll(reply) => {
+                let rolled = self.roll(shared);
+                answer_to(&reply, rolled);
+            }
+            Job::Abandon => self.touched = None,
+            Job::Probe(reply) => {
+                let probed = shared.check_place().and_then(|()| self.journal.probe());
+                answer_to(&reply, probed.map(|()| false));
+            }
+            change => return self.change_together(change, shared, waiting),
+        }
+        None
+    }
+
+    /// Makes a change, and others that wait; returns the first job that is none.
     fn change_together(
         &mut self,
         first: Job,
         shared: &Arc<Shared>,
-        jobs: &Receiver<Job>,
+        waiting: &mut dyn FnMut() -> Option<Job>,
     ) -> Option<Job> {
         let mut group = Group::default();
         let mut next = Some(first);
@@ -96,32 +120,68 @@ impl Writer {
             }
             group.push(job, &mut self.journal, &self.index, shared);
             if group.bytes() < GROUP_BYTES {
-                next = jobs.try_recv().ok();
+                next = waiting();
             }
         }
         self.commit(group, shared);
         left
     }
 
-    /// Brings changes to the disk, makes them, shows them to readers, and tells whoever waits for them.
+    /// Makes changes durable, applies them, shows them to readers, and acknowledges them.
     fn commit(&mut self, group: Group, shared: &Arc<Shared>) {
-        if group.is_empty() {
-            return;
-        }
         let (bytes, changes, replies) = group.finish();
-        if let Err(error) = self.journal.append(&bytes) {
-            replies.fail(&error, &shared.folder);
+        if bytes.is_empty() {
+            replies.acknowledge(self.journal.end());
             return;
         }
+        let written = shared.check_place().and_then(|()| self.journal.append(&bytes));
+        if let Err(error) = written {
+            replies.fail(&error, &shared.folder);
+            shared.tasks.report(Task::Journal, &Err(error));
+            return;
+        }
+        // Nobody finds what was written to a directory that lost its name meanwhile. An error that leaves that open
+        // does not undo what is synced.
+        let is_there = match shared.check_place() {
+            Err(error @ Error::NotAsOpened { .. }) => Err(error),
+            _ => Ok(()),
+        };
         let applied = self.apply(changes, shared);
         shared.publish(self.moment());
         let end = self.journal.end();
         shared.progress(|progress| progress.end = end);
-        match applied {
+        // The changes count either way. An error here is one that opening the store again repairs.
+        let outcome = is_there.and(applied);
+        match &outcome {
             Ok(()) => replies.acknowledge(end),
-            // They are on the disk, and are made when it is opened anew.
-            Err(error) => replies.fail(&error, &shared.folder),
+            Err(error) => replies.fail(error, &shared.folder),
         }
+        match (outcome, self.journal.unmarked()) {
+            (Ok(()), None) => shared.tasks.report(Task::Journal, &Ok(true)),
+            (Ok(()), Some(error)) => {
+                shared.tasks.report(Task::Journal, &Err(again(error, &shared.folder)));
+            }
+            (Err(error), _) => shared.tasks.report(Task::Journal, &Err(error)),
+        }
+    }
+
+    /// Begins another file of the journal, and leaves enough numbers free for all before it.
+    fn roll(&mut self, shared: &Shared) -> Result<Boundary> {
+        shared.check_place()?;
+        let end = self.journal.end();
+        let files = shared.files.bytes_up_to(end) / FILE_BYTES + 2;
+        let free = file_of(end) + 1;
+        let number = u32::try_from(files).ok().and_then(|files| free.checked_add(files));
+        let number = number.filter(|&number| number < LAST_FILE).ok_or_else(|| Error::Stopped {
+            path: shared.folder.clone(),
+            problem: "the journal has used up the numbers of its files; copy it with compact_to"
+                .to_owned(),
+        })?;
+        self.journal.roll(number)?;
+        shared.publish(self.moment());
+        let position = self.journal.end();
+        shared.progress(|progress| progress.end = position);
+        Ok(Boundary { position, free, rows: self.rows })
     }
 
     /// Makes changes that are on the disk.
@@ -136,14 +196,15 @@ impl Writer {
     }
 
     /// Puts another index in the place of this one, once it knows of all that was changed meanwhile.
-    fn swap(&mut self, swap: Swap, shared: &Shared) -> Result<()> {
+    fn swap(&mut self, swap: Swap, shared: &Shared) -> Result<u64> {
         let touched = self.touched.take().unwrap_or_default();
-        let Swap { mut index, version } = swap;
+        let Swap { mut index, version, reclaimed } = swap;
         catch_up(&mut index, version, &self.moment(), touched, shared)?;
         index.build_in_background(true);
         (self.index, self.version) = (index, version);
+        self.rows -= reclaimed.min(self.rows);
         shared.publish(self.moment());
-        Ok(())
+        Ok(self.journal.end())
     }
 }
 
@@ -175,19 +236,32 @@ pub(super) fn catch_up(
     Ok(())
 }
 
-/// Makes a change of the journal in an index that does not know of it; how many rows it has.
-pub(super) fn replay(index: &mut Index, record: Record, texts: &mut IdNames) -> Result<u64> {
+/// Applies a change of the journal to an index that does not know of it; returns the number of its rows.
+pub(super) fn replay(
+    index: &mut Index,
+    record: Record,
+    texts: &mut IdNames,
+    path: &Path,
+) -> Result<u64> {
     match record.change {
-        Change::Put(rows) => {
-            let rows: Vec<_> = rows.into_iter().map(|(at, row)| (record.at + at, row)).collect();
+        Change::Put(put) => {
+            Applied::LabelNames(put.first, put.names).make(index, None)?;
+            let rows: Vec<_> =
+                put.rows.into_iter().map(|(offset, row)| (record.at + offset, row)).collect();
             for (_, row) in rows.iter().filter(|(_, row)| !row.text.is_empty()) {
-                texts.number(&row.text);
+                let number = texts.number(&row.text);
+                if number != row.id {
+                    let problem = format!(
+                        "is damaged: expected number {} for the id {:?}, found {number}",
+                        row.id, row.text
+                    );
+                    return Err(Error::damaged(path, problem));
+                }
             }
             Applied::of_rows(rows).make(index, None)
         }
         Change::Remove(items) => {
             Applied::Remove(items.into_iter().map(|(id, _)| id).collect()).make(index, None)
         }
-        Change::LabelNames(_, new) => Applied::LabelNames(new).make(index, None),
     }
 }

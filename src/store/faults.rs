@@ -1,0 +1,476 @@
+//! Single faults and what a store makes of them: each test fails one kind of call, or does to the directory what other
+//! programs do.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::disk::simulated::{Crash, Disk, Failure, Fault};
+use crate::{ErrorKind, Features, Method};
+
+const DIM: usize = 2;
+
+fn description() -> Description {
+    let mut method = Method::named("brook").unwrap();
+    method.set("anchors", "4").unwrap();
+    let mut description = Description::new(method, DIM, 8);
+    description.warmup = Some(4);
+    description
+}
+
+fn settings(renewal: Renewal) -> Settings {
+    Settings { renewal, ..Settings::default() }
+}
+
+fn create(dir: &Path) -> Store {
+    Store::create(dir, &description(), settings(Renewal::Never)).unwrap()
+}
+
+fn open(dir: &Path) -> Store {
+    Store::open(dir, settings(Renewal::Never)).unwrap()
+}
+
+/// Puts items in whose labels are named after their ids.
+fn put(store: &Store, ids: std::ops::Range<u64>) -> Result<Acknowledged> {
+    let names: Vec<Vec<String>> = ids.clone().map(|id| vec![format!("label {}", id % 7)]).collect();
+    let vectors: Vec<f32> = ids.clone().flat_map(|id| [(id % 7) as f32, 1.0]).collect();
+    let ids: Vec<ItemId> = ids.map(ItemId::Number).collect();
+    store.put(Put::new(&ids, Features::new(&vectors, DIM)?)?.labels(&names)?)
+}
+
+fn check_labels(store: &Store) -> Vec<u64> {
+    let ids = store.reader().ids(None, usize::MAX).unwrap();
+    let mut found = Vec::new();
+    for id in ids {
+        let item = store.get(&id).unwrap().unwrap();
+        let ItemId::Number(number) = id else { panic!("ids are numbers") };
+        assert_eq!(item.labels, [format!("label {}", number % 7)], "item {number}");
+        found.push(number);
+    }
+    found
+}
+
+fn from_now_on(disk: &Disk, failure: Failure) {
+    disk.fail(Fault { from: disk.calls(), until: u64::MAX, failure });
+}
+
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < Duration::from_secs(60), "{what} does not come true");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn learning_survives_a_save_that_fails() {
+    let disk = Disk::new(1);
+    let dir = disk.path("store");
+    let store = create(&dir);
+    let last = put(&store, 0..300).unwrap().position;
+    store.wait_learned(last).unwrap();
+    from_now_on(&disk, Failure::NoSpace);
+    // The model is saved when a store is closed. It cannot be, and that is reported.
+    let error = store.close().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    disk.heal();
+    let store = open(&dir);
+    let last = put(&store, 300..310).unwrap().position;
+    store.wait_learned(last).unwrap();
+    assert_eq!(store.stats().learning.rows, 310);
+    store.close().unwrap();
+    let store = open(&dir);
+    assert_eq!((store.stats().learning.rows, store.stats().learning.problem), (310, None));
+}
+
+#[test]
+fn labels_are_right_whichever_call_of_a_change_fails() {
+    for failure in [Failure::Io, Failure::NoSpace] {
+        for call in 1..12 {
+            let disk = Disk::new(call);
+            let dir = disk.path("store");
+            let store = create(&dir);
+            put(&store, 0..1).unwrap();
+            let from = disk.calls() + call;
+            disk.fail(Fault { from, until: from + 1, failure });
+            let refused = put(&store, 1..2).is_err();
+            // Acknowledged later, and with a label that is new.
+            let later = put(&store, 2..3).is_ok();
+            disk.heal();
+            put(&store, 3..4).unwrap();
+            let mut expected = vec![0, 1, 2, 3];
+            expected.retain(|&id| !(refused && id == 1 || !later && id == 2));
+            assert_eq!(check_labels(&store), expected, "{failure:?} at {call}");
+            drop(store);
+            disk.crash(Crash::LoseSome);
+            assert_eq!(check_labels(&open(&dir)), expected, "{failure:?} at {call}, after a crash");
+        }
+    }
+}
+
+#[test]
+fn what_is_seen_after_a_kill_survives_a_loss_of_power() {
+    for call in 1..12 {
+        for seed in 0..8 {
+            let disk = Disk::new(seed);
+            let dir = disk.path("store");
+            let store = create(&dir);
+            put(&store, 0..2).unwrap();
+            // The process ends at this call of a change: before the sync, within it, or after it.
+            disk.crash_at(disk.calls() + call);
+            let acknowledged = put(&store, 2..4).is_ok();
+            drop(store);
+            disk.crash(Crash::Kill);
+            let store = open(&dir);
+            let seen = check_labels(&store);
+            assert!(!acknowledged || seen.len() == 4);
+            drop(store);
+            disk.crash(Crash::LoseAll);
+            assert_eq!(check_labels(&open(&dir)), seen, "killed at call {call}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_failed_sync_loses_nothing_that_is_acknowledged_later() {
+    for seed in 0..16 {
+        let disk = Disk::new(seed);
+        let dir = disk.path("store");
+        let store = create(&dir);
+        put(&store, 0..2).unwrap();
+        let before = disk.calls();
+        put(&store, 2..3).unwrap();
+        let calls = disk.calls() - before;
+        // Each call of the next change fails once; the process is killed and started again.
+        for call in 1..=calls {
+            let from = disk.calls() + call;
+            disk.fail(Fault { from, until: from + 1, failure: Failure::Io });
+            let _unknown: Result<Acknowledged> = put(&store, 3..4);
+            disk.heal();
+        }
+        drop(store);
+        disk.crash(Crash::Kill);
+        let store = open(&dir);
+        put(&store, 4..6).unwrap();
+        let seen = check_labels(&store);
+        drop(store);
+        disk.crash(Crash::LoseAll);
+        assert_eq!(check_labels(&open(&dir)), seen, "seed {seed}");
+    }
+}
+
+#[test]
+fn failing_renewals_are_reported_wait_and_recover() {
+    let disk = Disk::new(1);
+    let dir = disk.path("store");
+    let store = Store::create(&dir, &description(), settings(Renewal::Always)).unwrap();
+    let last = put(&store, 0..50).unwrap().position;
+    store.wait_learned(last).unwrap();
+    wait_until("a renewal", || store.stats().renewal.done > 0);
+    from_now_on(&disk, Failure::NoSpace);
+    // Room is needed for the index and not for rows that are in memory; this change is refused.
+    assert!(put(&store, 50..51).is_err());
+    assert!(store.stats().cannot_write().is_some());
+    disk.heal();
+    // Nobody has to try a change for that.
+    wait_until("recovery", || store.stats().cannot_write().is_none());
+    put(&store, 50..51).unwrap();
+    from_now_on(&disk, Failure::NoSpace);
+    let refused = store.renew().unwrap_err().to_string();
+    assert!(refused.contains("No space"), "{refused}");
+    let renewal = || {
+        let tasks = store.stats().tasks;
+        tasks.into_iter().find(|task| task.task == "renewal").unwrap()
+    };
+    assert!(renewal().problem.is_some() && renewal().since.is_some());
+    let (calls, failures) = (disk.calls(), renewal().failures);
+    std::thread::sleep(Duration::from_millis(400));
+    assert!(disk.calls() - calls < 2000, "it spins: {} calls", disk.calls() - calls);
+    assert!(renewal().failures < failures + 3);
+    disk.heal();
+    wait_until("recovery", || {
+        renewal().problem.is_none() && store.stats().renewal.problem.is_none()
+    });
+}
+
+#[test]
+fn learning_recovers_from_a_transient_error() {
+    let disk = Disk::new(1);
+    let dir = disk.path("store");
+    let store = create(&dir);
+    let last = put(&store, 0..20).unwrap().position;
+    store.wait_learned(last).unwrap();
+    let problem = || store.stats().learning.problem;
+    let last = put(&store, 20..40).unwrap().position;
+    from_now_on(&disk, Failure::Io);
+    std::thread::sleep(Duration::from_millis(50));
+    disk.heal();
+    wait_until("learning", || store.wait_learned(last).is_ok());
+    assert_eq!((problem(), store.stats().learning.rows), (None, 40));
+}
+
+/// Copies a store that nobody has open, as a backup program does.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &to),
+            false => drop(std::fs::copy(entry.path(), to).unwrap()),
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_store_whose_directory_was_replaced_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let first = create(&at("store"));
+    put(&first, 0..10).unwrap();
+    first.close().unwrap();
+    copy(&at("store"), &at("backup"));
+    let first = open(&at("store"));
+    std::fs::rename(at("store"), at("moved")).unwrap();
+    std::fs::rename(at("backup"), at("store")).unwrap();
+    let second = open(&at("store"));
+    put(&second, 10..20).unwrap();
+    let refused = put(&first, 30..40).unwrap_err();
+    assert!(matches!(refused, Error::NotAsOpened { .. }), "{refused}");
+    let refused = first.renew().unwrap_err().to_string();
+    assert!(refused.contains("moved, deleted or replaced"), "{refused}");
+    second.renew().unwrap();
+    let refused = first.snapshot(at("copy")).unwrap_err();
+    assert!(matches!(refused, Error::NotAsOpened { .. }), "{refused}");
+    drop(first);
+    second.close().unwrap();
+    assert_eq!(check_labels(&open(&at("store"))), (0..20).collect::<Vec<_>>());
+    assert_eq!(check_labels(&open(&at("moved"))), (0..10).collect::<Vec<_>>());
+
+    let store = open(&at("moved"));
+    std::fs::remove_dir_all(at("moved")).unwrap();
+    let refused = put(&store, 40..41).unwrap_err();
+    assert!(matches!(refused, Error::NotAsOpened { .. }), "{refused}");
+}
+
+#[test]
+fn of_snapshots_under_one_name_one_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let stores = ["a", "b"].map(|name| create(&at(name)));
+    put(&stores[0], 0..10).unwrap();
+    put(&stores[1], 10..20).unwrap();
+    for round in 0..25 {
+        let to = at(&format!("copy {round}"));
+        let made = std::thread::scope(|scope| {
+            let threads = stores.each_ref().map(|store| scope.spawn(|| store.snapshot(&to)));
+            threads.map(|thread| thread.join().unwrap())
+        });
+        for refused in made.iter().filter_map(|made| made.as_ref().err()) {
+            assert!(matches!(refused, Error::NotEmpty(_)), "{refused}");
+        }
+        let number = made.iter().position(Result::is_ok).expect("one of them is made");
+        assert_eq!(made.iter().filter(|made| made.is_ok()).count(), 1, "round {round}");
+        let expected = number as u64 * 10..number as u64 * 10 + 10;
+        assert_eq!(check_labels(&open(&to)), expected.collect::<Vec<_>>());
+    }
+    let left = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, 2 + 25, "nothing is left of those that were refused");
+}
+
+#[test]
+fn upserts_do_not_grow_the_journal_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("store");
+    let mut small = settings(Renewal::Never);
+    (small.compaction, small.compaction_bytes) = (0.5, 20_000);
+    let store = Store::create(&dir, &description(), small.clone()).unwrap();
+    let held = store.reader();
+    let mut most = 0;
+    for _ in 0..150 {
+        let last = put(&store, 0..40).unwrap().position;
+        store.wait_learned(last).unwrap();
+        most = most.max(store.stats().journal_bytes);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let written = 150 * 40 * 64;
+    assert!(most < written * 2 / 3, "{most} of {written} bytes");
+    let compactions = || {
+        let tasks = store.stats().tasks;
+        tasks.into_iter().find(|task| task.task == "compaction").unwrap()
+    };
+    wait_until("compaction", || compactions().done > 0 && store.stats().journal_bytes < 40_000);
+    assert_eq!((compactions().problem, held.len()), (None, 0));
+    assert_eq!(store.stats().learning.rows, 40);
+    store.verify().unwrap();
+    assert_eq!(check_labels(&store), (0..40).collect::<Vec<_>>());
+    let reader = store.reader();
+    put(&store, 100..110).unwrap();
+    assert_eq!((reader.len(), store.reader().len()), (40, 50));
+    store.snapshot(folder.path().join("copy")).unwrap();
+    store.close().unwrap();
+    for dir in [dir, folder.path().join("copy")] {
+        let store = Store::open(dir, small.clone()).unwrap();
+        store.verify().unwrap();
+        assert_eq!(check_labels(&store).len(), 50);
+    }
+}
+
+/// Damages a store in every way that leaves its journal, and repairs it.
+#[test]
+fn what_follows_from_the_journal_is_rebuilt() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let store = create(&at("store"));
+    let last = put(&store, 0..100).unwrap().position;
+    store.wait_learned(last).unwrap();
+    store.renew().unwrap();
+    store.remove(&[ItemId::Number(7)]).unwrap();
+    let last = put(&store, 50..60).unwrap().position;
+    store.wait_learned(last).unwrap();
+    let model = store.model().unwrap();
+    store.close().unwrap();
+    let items: Vec<u64> = (0..100).filter(|&id| id != 7).collect();
+    let files: Vec<String> = std::fs::read_dir(at("store"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "journal" && name != "lock")
+        .collect();
+    assert_eq!(files.len(), 4, "{files:?}");
+    for (number, name) in files.iter().enumerate() {
+        for (way, damage) in ["missing", "cut", "flipped"].into_iter().enumerate() {
+            let damaged = at(&format!("{number} {damage}"));
+            copy(&at("store"), &damaged);
+            let path = damaged.join(name);
+            let mut bytes = std::fs::read(&path).unwrap();
+            match way {
+                0 => std::fs::remove_file(&path).unwrap(),
+                1 => std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap(),
+                _ => {
+                    let middle = bytes.len() / 2;
+                    bytes[middle] ^= 0xff;
+                    std::fs::write(&path, &bytes).unwrap();
+                }
+            }
+            let repaired = Store::repair_in_place(&damaged).unwrap();
+            assert_eq!((repaired.items, repaired.losses.len()), (99, 0), "{damage} {name}");
+            // A flipped byte may be one between two sections, which nothing reads.
+            let expected = if way == 2 && repaired.rebuilt.is_empty() { 0 } else { 1 };
+            assert_eq!(repaired.rebuilt.len(), expected, "{damage} {name}: {:?}", repaired.rebuilt);
+            let aside = repaired.damaged.unwrap();
+            assert_eq!(
+                std::fs::read(aside.join(name)).is_ok(),
+                way != 0,
+                "the original is as it was"
+            );
+            let store = open(&damaged);
+            store.verify().unwrap();
+            assert_eq!(check_labels(&store), items, "{damage} {name}");
+            let learned = store.model().unwrap();
+            assert_eq!(learned.seen(), model.seen(), "{damage} {name}");
+        }
+    }
+}
+
+#[test]
+fn a_damaged_journal_is_repaired_up_to_the_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let store = create(&at("store"));
+    for first in (0..60).step_by(10) {
+        put(&store, first..first + 10).unwrap();
+    }
+    store.close().unwrap();
+    let journal = "journal/00000000.journal";
+    let whole = std::fs::read(at("store").join(journal)).unwrap();
+    for part in 0..12 {
+        let damaged = at(&format!("damaged {part}"));
+        copy(&at("store"), &damaged);
+        let mut bytes = whole.clone();
+        let start = 24 + (bytes.len() - 24) * part / 12;
+        bytes[start..start + 40].fill(0xa5);
+        std::fs::write(damaged.join(journal), &bytes).unwrap();
+        assert!(Store::open(&damaged, Settings::default()).is_err());
+        let to = at(&format!("repaired {part}"));
+        let repaired = Store::repair(&damaged, &to).unwrap();
+        assert!(!repaired.losses.is_empty());
+        assert!(
+            (57..=60).contains(&repaired.items),
+            "{} items of 60: {repaired:?}",
+            repaired.items
+        );
+        assert_eq!(
+            std::fs::read(damaged.join(journal)).unwrap(),
+            bytes,
+            "the original is as it was"
+        );
+        let store = open(&to);
+        store.verify().unwrap();
+        let ids = store.reader().ids(None, usize::MAX).unwrap();
+        assert_eq!(ids.len(), repaired.items);
+        if repaired.lost_label_names == 0 {
+            check_labels(&store);
+        }
+    }
+    // The end is gone, and the note of it says so.
+    let damaged = at("short");
+    copy(&at("store"), &damaged);
+    std::fs::write(damaged.join(journal), &whole[..whole.len() - 100]).unwrap();
+    let repaired = Store::repair(&damaged, at("repaired")).unwrap();
+    assert!(!repaired.losses.is_empty() && repaired.items >= 50, "{repaired:?}");
+}
+
+#[test]
+fn stores_with_string_ids_are_repaired() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("store");
+    let mut made = description();
+    made.ids = IdKind::Texts;
+    let store = Store::create(&dir, &made, settings(Renewal::Never)).unwrap();
+    let ids: Vec<ItemId> = (0..20).map(|id| ItemId::Text(format!("item {id}"))).collect();
+    let vectors: Vec<f32> = (0..40).map(|value| value as f32).collect();
+    store.put(Put::new(&ids, Features::new(&vectors, DIM).unwrap()).unwrap()).unwrap();
+    store.remove(&ids[3..5]).unwrap();
+    store.close().unwrap();
+    std::fs::remove_file(dir.join("current.json")).unwrap();
+    assert_eq!(Store::repair_in_place(&dir).unwrap().items, 18);
+    let store = open(&dir);
+    for (number, id) in ids.iter().enumerate() {
+        let item = store.get(id).unwrap();
+        assert_eq!(
+            item.map(|item| item.vector),
+            match number {
+                3 | 4 => None,
+                _ => Some(vectors[2 * number..2 * number + 2].to_vec()),
+            }
+        );
+    }
+}
+
+#[test]
+fn rows_that_would_collapse_all_codes_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = create(&folder.path().join("store"));
+    let ids: Vec<ItemId> = (0..3).map(ItemId::Number).collect();
+    let vectors = [1.0, 2.0, -3.4e38, 3.4e38, 1.0, 1.0];
+    let refused = store.put(Put::new(&ids, Features::new(&vectors, DIM).unwrap()).unwrap());
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::BadInput);
+    assert!(refused.to_string().starts_with("row 1 is too long: column 1 is 3"), "{refused}");
+    assert_eq!(store.stats().items, 0);
+}
+
+#[test]
+fn collapsed_codes_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = create(&folder.path().join("store"));
+    let ids: Vec<ItemId> = (0..100).map(ItemId::Number).collect();
+    let vectors: Vec<f32> =
+        (0..100).flat_map(|id| if id < 90 { [1.0, 0.0] } else { [id as f32, 9.0] }).collect();
+    let put = store.put(Put::new(&ids, Features::new(&vectors, DIM).unwrap()).unwrap()).unwrap();
+    store.wait_learned(put.position).unwrap();
+    assert_eq!(store.stats().quality.same_code, None);
+    store.renew().unwrap();
+    assert!(store.stats().quality.same_code.unwrap() >= 0.9, "{:?}", store.stats().quality);
+}

@@ -1,0 +1,271 @@
+//! Repairing a store: whatever the journal still has is written to a new journal, and all else is rebuilt from it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::answer::Repaired;
+use super::backup::{into_new, verify};
+use super::compacted::Copy;
+use super::current::{Current, JOURNAL, LOCK};
+use super::description::{Description, IdKind};
+use super::inline::Inline;
+use super::journal::{
+    Change, Journal, NewRecord, Origin, PutChange, Record, Row, Salvaged, salvage,
+};
+use super::open::{locked, shape};
+use super::settings::Settings;
+use crate::{Error, IdNames, Index, LabelNames, Model, Result, disk};
+
+/// Repairs the store in a directory: in another one, or in place, where the damaged one is moved aside.
+pub(super) fn repair(folder: &Path, to: Option<&Path>) -> Result<Repaired> {
+    // Nobody may change it meanwhile. Without this file nobody has it open.
+    let lock_path = folder.join(LOCK);
+    let has_lock = disk::exists(&lock_path).map_err(Error::io(&lock_path))?;
+    let _lock = if has_lock { Some(locked(folder)?) } else { None };
+    let mut repaired = Repaired::default();
+    let description = description(folder, &mut repaired)?;
+    let make = |made: &Path, repaired: &mut Repaired| -> Result<()> {
+        let kept = Kept::of(folder, &description, repaired);
+        fill(folder, made, &description, kept, repaired)?;
+        rebuild(made, repaired)
+    };
+    match to {
+        Some(to) => {
+            into_new(to, |made| make(made, &mut repaired))?;
+            repaired.directory = to.to_path_buf();
+        }
+        None => {
+            let folder = &disk::canonicalize(folder).map_err(Error::io(folder))?;
+            let (aside, ready) = (beside(folder, "damaged")?, beside(folder, "repaired")?);
+            into_new(&ready, |made| make(made, &mut repaired))?;
+            disk::rename(folder, &aside).map_err(Error::io(folder))?;
+            disk::rename(&ready, folder).map_err(Error::io(folder))?;
+            let parent = folder.parent().unwrap_or(folder);
+            disk::sync_dir(parent).map_err(Error::io(parent))?;
+            (repaired.directory, repaired.damaged) = (folder.clone(), Some(aside));
+        }
+    }
+    Ok(repaired)
+}
+
+/// A free name next to a directory.
+fn beside(folder: &Path, what: &str) -> Result<PathBuf> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for number in 1.. {
+        let number = if number == 1 { String::new() } else { format!("-{number}") };
+        let path = folder.with_file_name(format!("{name}.{what}{number}"));
+        if !disk::exists(&path).map_err(Error::io(&path))? {
+            return Ok(path);
+        }
+    }
+    Err(Error::NotEmpty(folder.to_path_buf()))
+}
+
+/// The description of a store, or the copy of it that its journal has.
+fn description(folder: &Path, repaired: &mut Repaired) -> Result<Description> {
+    Description::load(folder).or_else(|error| {
+        let copy = Description::load(&folder.join(JOURNAL)).map_err(|_| error)?;
+        repaired.rebuilt.push("store.json: taken from its copy in the journal".to_owned());
+        Ok(copy)
+    })
+}
+
+/// A model that is sound, and how far it has learned.
+struct Kept {
+    current: Current,
+    model: Model,
+}
+
+impl Kept {
+    /// The model of a store, if it and what is known of it are sound; finds out what else is damaged.
+    fn of(folder: &Path, description: &Description, repaired: &mut Repaired) -> Option<Kept> {
+        let mut sound =
+            |what: &str, error: Error| repaired.rebuilt.push(format!("{what}: {error}"));
+        let current = match Current::load(folder) {
+            Ok(current) => current,
+            Err(error) => {
+                sound("current.json", error);
+                return None;
+            }
+        };
+        let index = Index::over(&current.index_path(folder)).and_then(|index| index.verify());
+        if let Err(error) = index {
+            sound("the index", error);
+        }
+        match Model::load(current.model_path(folder)) {
+            Ok(model) if model.bits() == description.bits => Some(Kept { current, model }),
+            Ok(_) => None,
+            Err(error) => {
+                sound("the model", error);
+                None
+            }
+        }
+    }
+}
+
+/// Writes a store that has all sound changes in its journal, and an index without items.
+fn fill(
+    folder: &Path,
+    made: &Path,
+    description: &Description,
+    kept: Option<Kept>,
+    repaired: &mut Repaired,
+) -> Result<()> {
+    let (from, journal) = (folder.join(JOURNAL), made.join(JOURNAL));
+    Journal::create(&journal, shape(description))?;
+    let mut rewrite = Rewrite {
+        copy: Copy::begin(&journal, shape(description), 0, Origin::Appended)?,
+        positions: HashMap::new(),
+        learned: None,
+        kept: kept.as_ref().map(|kept| kept.current.model_position),
+        names: LabelNames::new(),
+        lost_names: 0,
+        texts: Vec::new(),
+    };
+    let salvaged = salvage(&from, shape(description), &mut |record| rewrite.record(record))?;
+    let Salvaged { losses, unfinished, end, .. } = salvaged;
+    let new_end = rewrite.copy.position()?;
+    if kept.as_ref().is_some_and(|kept| kept.current.model_position == end) {
+        rewrite.learned = Some(new_end);
+    }
+    let Rewrite { copy, learned, names, lost_names, texts, .. } = rewrite;
+    copy.finish()?;
+    Journal::note_end(&journal, new_end)?;
+    let mut current = Current::new();
+    // What was learned counts only if all that it was learned from is there.
+    let model = match (kept, learned) {
+        (Some(kept), Some(position)) if losses.is_empty() => {
+            (current.version, current.not_unlearned) =
+                (kept.current.version + 1, kept.current.not_unlearned);
+            (current.model_position, current.model_rows) = (position, kept.current.model_rows);
+            kept.model
+        }
+        (kept, _) => {
+            if kept.is_some() {
+                repaired.rebuilt.push("the model: not all it was learned from is there".to_owned());
+            }
+            let mut model = description.start()?;
+            *model.label_names_mut() = names;
+            model
+        }
+    };
+    (current.index, current.model) = (current.next_name("index", 0), current.next_name("model", 0));
+    model.save(current.model_path(made))?;
+    let path = current.index_path(made);
+    Index::with_places(model.try_hash_function()?).save(&path)?;
+    if description.ids == IdKind::Texts {
+        id_names(texts).save(IdNames::path_beside(&path))?;
+    }
+    description.save(&journal)?;
+    description.save(made)?;
+    current.save(made)?;
+    (repaired.losses, repaired.unfinished_bytes) = (losses, unfinished);
+    repaired.lost_label_names = lost_names;
+    Ok(())
+}
+
+/// All names of ids, in order of their numbers; those that no row names any more get others.
+fn id_names(texts: Vec<Option<String>>) -> IdNames {
+    let mut names = IdNames::new();
+    for (number, text) in texts.iter().enumerate() {
+        let taken = |text: &str| {
+            names.find(text).is_some() || texts.iter().flatten().any(|other| other == text)
+        };
+        let mut name = text.clone().filter(|text| names.find(text).is_none());
+        let mut free = format!("removed item {number}");
+        while name.is_none() && taken(&free) {
+            free.push('\'');
+        }
+        names.number(&name.take().unwrap_or(free));
+    }
+    names
+}
+
+/// Learns and encodes what the journal has.
+fn rebuild(made: &Path, repaired: &mut Repaired) -> Result<()> {
+    let store = Inline::open(made, Settings::default())?;
+    while store.learn()? {}
+    store.save()?;
+    store.renew()?;
+    verify(&store.shared)?;
+    repaired.items = store.shared.moment().index.len();
+    store.close()
+}
+
+/// A journal that is written from the sound changes of another.
+struct Rewrite {
+    copy: Copy,
+    /// Positions of the rows of all items.
+    positions: HashMap<u64, u64>,
+    /// Position that the model was saved at, in the old journal, and in the new one if it was reached.
+    kept: Option<u64>,
+    learned: Option<u64>,
+    names: LabelNames,
+    lost_names: usize,
+    /// The strings that ids stand for, by number.
+    texts: Vec<Option<String>>,
+}
+
+impl Rewrite {
+    fn record(&mut self, record: Record) -> Result<()> {
+        if self.kept == Some(record.at) {
+            self.learned = Some(self.copy.position()?);
+        }
+        match record.change {
+            Change::Put(put) => self.put(put, record.at),
+            Change::Remove(items) => {
+                let mut old = |id: u64| self.positions.remove(&id).map(|position| (id, position));
+                let items: Vec<(u64, u64)> =
+                    items.into_iter().filter_map(|(id, _)| old(id)).collect();
+                self.copy.add(|bytes, start| NewRecord::remove(&items, start, bytes))
+            }
+        }
+    }
+
+    fn put(&mut self, put: PutChange, at: u64) -> Result<()> {
+        let PutChange { first, names, rows } = put;
+        let before = self.names.len();
+        for (number, name) in (first..).zip(names) {
+            self.fill_names(number);
+            if self.names.len() == number as usize && self.names.find(&name).is_none() {
+                self.names.id(&name);
+            }
+        }
+        let labels = rows.iter().flat_map(|(_, row)| &row.labels).max();
+        if let Some(&label) = labels {
+            self.fill_names(label.saturating_add(1));
+        }
+        let all = self.names.iter();
+        let new: Vec<String> = all.skip(before).map(str::to_owned).collect();
+        for (_, row) in rows.iter().filter(|(_, row)| !row.text.is_empty()) {
+            let number = row.id as usize;
+            // Numbers count up from 0: a larger one than there are rows is damage that the checksum missed.
+            if number < self.texts.len().max(1) * 2 + rows.len() + (1 << 20) {
+                self.texts.resize(self.texts.len().max(number + 1), None);
+                self.texts[number] = Some(row.text.clone());
+            }
+        }
+        let replaced: Vec<u64> = rows
+            .iter()
+            .map(|(_, row)| self.positions.get(&row.id).copied().unwrap_or(super::journal::NOWHERE))
+            .collect();
+        let ids: Vec<u64> = rows.iter().map(|(_, row)| row.id).collect();
+        let rows: Vec<(u64, Row)> =
+            rows.into_iter().map(|(offset, row)| (at + offset, row)).collect();
+        let positions = self.copy.put_rows(before as u32, &new, &rows, &replaced)?;
+        self.positions.extend(ids.into_iter().zip(positions));
+        Ok(())
+    }
+
+    /// Gives names to all labels below a number whose names were lost.
+    fn fill_names(&mut self, end: u32) {
+        while (self.names.len() as u64) < u64::from(end) {
+            let mut name = format!("lost label {}", self.names.len());
+            while self.names.find(&name).is_some() {
+                name.push('\'');
+            }
+            self.names.id(&name);
+            self.lost_names += 1;
+        }
+    }
+}
