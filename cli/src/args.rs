@@ -7,7 +7,7 @@ use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, 
 
 use crate::commands::{
     client, compare, dedup, demo, encode, eval, export, index, info, learn, merge, methods,
-    reproduce, search, serve, size, split, unlearn,
+    reproduce, search, serve, size, split, store, unlearn,
 };
 use crate::pattern;
 
@@ -120,6 +120,7 @@ pub enum Command {
     Dedup(dedup::Args),
     Serve(Box<serve::Args>),
     Client(client::Args),
+    Store(store::Args),
     Eval(eval::Args),
     Compare(compare::Args),
     Reproduce(reproduce::Args),

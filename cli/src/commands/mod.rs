@@ -17,6 +17,7 @@ pub mod search;
 pub mod serve;
 pub mod size;
 pub mod split;
+pub mod store;
 pub mod unlearn;
 
 use anyhow::Context;

@@ -13,6 +13,7 @@ mod reproduce;
 mod results;
 mod serve;
 mod size;
+mod store;
 mod support;
 mod tables;
 mod wrong;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use hashbrook::store::Stats;
+use hashbrook::store::{Stats, TaskStatus};
 
 use super::routes::Route;
 
@@ -64,7 +64,7 @@ impl Metrics {
         self.write_times(&mut text);
         let learning = &stats.learning;
         let renewal = &stats.renewal;
-        let gauges: [(&str, &str, Option<f64>); 15] = [
+        let gauges: [(&str, &str, Option<f64>); 16] = [
             ("uptime_seconds", "Seconds since the start", Some(uptime.as_secs_f64())),
             ("items", "Items in the collection", Some(stats.items as f64)),
             (
@@ -104,7 +104,13 @@ impl Metrics {
                 "Share of the ten nearest with a label of the query's",
                 stats.quality.precision_at_10,
             ),
+            (
+                "same_code",
+                "Share of a sample of items with the most frequent code",
+                stats.quality.same_code,
+            ),
         ];
+        write_tasks(&mut text, stats);
         for (name, help, value) in gauges {
             let Some(value) = value else { continue };
             text.push_str(&format!(
@@ -147,6 +153,25 @@ impl Metrics {
             text.push_str(&format!(
                 "{NAME}_sum{{{labels}}} {sum}\n{NAME}_count{{{labels}}} {total}\n"
             ));
+        }
+    }
+}
+
+/// Writes what each task of the store did and whether it fails.
+fn write_tasks(text: &mut String, stats: &Stats) {
+    type Value = fn(&TaskStatus) -> u64;
+    let metrics: [(&str, &str, &str, Value); 3] = [
+        ("task_done_total", "counter", "Successes of background work", |task| task.done),
+        ("task_failures_total", "counter", "Failures of background work", |task| task.failures),
+        ("task_failing", "gauge", "1 if it failed the last time", |task| {
+            u64::from(task.problem.is_some())
+        }),
+    ];
+    for (name, kind, help, value) in metrics {
+        text.push_str(&format!("# HELP hashbrook_{name} {help}\n# TYPE hashbrook_{name} {kind}\n"));
+        for task in &stats.tasks {
+            let value = value(task);
+            text.push_str(&format!("hashbrook_{name}{{task=\"{}\"}} {value}\n", task.task));
         }
     }
 }

@@ -90,6 +90,11 @@ pub struct Args {
     #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
     renewal_share: f64,
 
+    /// Reclaim rows that were replaced or removed when they take more than this share of the journal, from 0
+    /// to 1; 1 never does
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    compaction: f64,
+
     /// Do not learn from what is put in
     #[arg(long)]
     no_learn: bool,
@@ -139,6 +144,7 @@ fn run_with(
     let mut settings = Settings::default();
     settings.renewal = args.renewal;
     settings.renewal_share = args.renewal_share;
+    settings.compaction = args.compaction;
     settings.learn = !args.no_learn;
     let collection = Collection::open(&args.dir, args.plan.clone(), settings)?;
     console::line(collection.described())?;

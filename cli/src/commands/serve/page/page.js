@@ -89,9 +89,11 @@ function showStats(stats) {
   const lines = renewals().length ? ", the upright lines" : "";
   const last = renewal.flipped === null ? "" : ` The last one changed ${percent(renewal.flipped)}${renewal.seconds === null ? "" : ` in ${seconds(renewal.seconds)}`}.`;
   part("renewal-text").textContent = `The share that a renewal would change. Renewals so far: ${count(renewal.done)}${lines}.${last}`;
-  const problem = learning.problem ?? renewal.problem;
-  part("problem").hidden = !problem;
-  part("problem").textContent = problem ? `${learning.problem ? "Learning stands still" : "The last renewal failed"}: ${problem}` : "";
+  const problems = stats.tasks.filter((task) => task.problem).map((task) => `${task.task} fails and is tried again: ${task.problem}`);
+  if (problems.length === 0 && learning.problem) problems.push(`Some rows were not learned: ${learning.problem}`);
+  if (quality.same_code > 0.5) problems.push(`${percent(quality.same_code)} of the items have the same code: search cannot distinguish them`);
+  part("problem").hidden = problems.length === 0;
+  part("problem").textContent = problems.join(" · ");
   drawLines();
 }
 

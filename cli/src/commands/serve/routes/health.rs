@@ -15,10 +15,17 @@ pub async fn alive() -> Result<Response, Problem> {
     answer(&json!({"status": "ok"}))
 }
 
+/// Returns whether requests are taken, changes among them: a full or failing disk makes the service not ready until it
+/// can be written again.
 pub async fn ready(State(app): State<Arc<App>>) -> Result<Response, Problem> {
-    match app.is_stopping() {
-        true => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")),
-        false => answer(&json!({"status": "ready"})),
+    let unavailable = |message: String| Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, message));
+    if app.is_stopping() {
+        return unavailable("the service is stopping".to_owned());
+    }
+    let stats = app.collection.store().map(|store| store.stats());
+    match stats.as_ref().and_then(|stats| stats.cannot_write()) {
+        Some(problem) => unavailable(format!("changes are refused: {problem}")),
+        None => answer(&json!({"status": "ready"})),
     }
 }
 
