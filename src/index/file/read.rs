@@ -96,6 +96,10 @@ pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, Open
         Access::Edit(locking) => {
             // By its real name: a link to it should go on to be one.
             let path = disk::canonicalize(path).map_err(Error::io(path))?;
+            // A killed process may have left the name of a compacted file unsynced, and changes go to that file.
+            if let Some(folder) = path.parent() {
+                disk::sync_dir(folder).map_err(Error::io(&path))?;
+            }
             let log = Log { file: opened(&path), locking, start, position, in_doubt: false };
             if marks.contains(&None) {
                 // The other one is all there is, and the next change would write over it.
