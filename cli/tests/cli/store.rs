@@ -32,7 +32,9 @@ fn a_damaged_collection_is_repaired() {
     make(&folder);
     std::fs::remove_file(folder.file("data/current.json")).unwrap();
     folder.run("store verify data").fails_with(&["hashbrook store repair data --to DIR"]);
-    folder.run("store repair data").fails_with(&["--to"]);
+    let usage = folder.run("store repair data");
+    assert_eq!(usage.status, Some(2), "{usage:?}");
+    assert!(usage.err.contains("--to"), "{usage:?}");
     let repaired = folder.run("store repair data --to repaired").ok();
     assert!(repaired.out.contains("repaired: 30 items\nrebuilt current.json"), "{}", repaired.out);
     folder.run("store repair data --to repaired").fails_with(&["repaired"]);
