@@ -53,10 +53,8 @@ impl AtomicFile {
         let replaced = fs::metadata(&destination).ok();
         let created = Temporary::create(&destination, replaced.as_ref());
         let (file, temporary) = created.map_err(Error::io(path))?;
-        if let Some(replaced) = &replaced {
-            if let Some(file) = file.real() {
-                keep_rights(file, replaced).map_err(Error::io(path))?;
-            }
+        if let (Some(replaced), Some(file)) = (&replaced, file.real()) {
+            keep_rights(file, replaced).map_err(Error::io(path))?;
         }
         Ok(AtomicFile { file, temporary, path: path.to_path_buf(), destination })
     }

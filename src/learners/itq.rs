@@ -22,7 +22,7 @@
 //! * The paper has at most one bit per dimension. With more bits than dimensions, the directions are used
 //!   again, rotated from another start.
 //! * Directions without variance beyond rounding errors are not used. With more bits than directions, the
-//!   user gets a warning; with more than [`MOST_BITS_PER_DIRECTION`] times as many, the bits beyond one per
+//!   user gets a warning; with more than three times as many, the bits beyond one per
 //!   direction are seeded Gaussian projections, which see more of new rows than another rotation.
 
 use serde::{Deserialize, Serialize};

@@ -28,7 +28,7 @@ use super::rebuild::{self, abandon_unless, swap_in};
 use super::shared::{Shared, lock};
 use super::writer::{Boundary, Job, Jobs, ask, replay};
 use crate::disk::File;
-use crate::{Index, Result};
+use crate::{Index, Result, Snapshot};
 
 /// Rows that are written as one change.
 const ROWS: usize = 1000;
@@ -56,8 +56,7 @@ pub(super) fn fill(shared: &Shared, to: &Path) -> Result<()> {
     let journal = to.join(JOURNAL);
     Journal::create(&journal, shared.files.shape)?;
     let mut copy = Copy::begin(&journal, shared.files.shape, 0, Origin::Appended)?;
-    let is_live = |ids: &[u64]| moment.index.places(ids);
-    copy.live(records(start), position, &is_live, &taken_out)?;
+    copy.live(records(start), position, &moment.index, &taken_out)?;
     let model_position = copy.position()?;
     each(records(position), moment.position, |record| match record.change {
         Change::Put(put) => {
@@ -192,9 +191,8 @@ fn compact(shared: &Shared, jobs: &Jobs, boundary: Boundary) -> Result<u64> {
         let folder = shared.files.folder().to_path_buf();
         shared.check_place()?;
         let mut copy = Copy::begin(&folder, shared.files.shape, boundary.free, origin)?;
-        let is_live = |ids: &[u64]| begun.index.places(ids);
         let records = Cursor::new(shared.files.clone(), start);
-        copy.live(records, boundary.position, &is_live, &HashSet::new())?;
+        copy.live(records, boundary.position, &begun.index, &HashSet::new())?;
         let copy = copy.finish()?;
         let reclaimed = boundary.rows.saturating_sub(copy.rows);
         let moved = |old: u64| if old < boundary.position { copy.moved(old) } else { old };
@@ -309,12 +307,12 @@ impl Copy {
         self.written.moved(old)
     }
 
-    /// Copies the live rows of records up to an end, and those whose positions are in `needed`.
+    /// Copies the rows of records up to an end that an index has, and those whose positions are in `needed`.
     fn live(
         &mut self,
         records: Cursor,
         end: u64,
-        places: &dyn Fn(&[u64]) -> Result<Vec<Option<u64>>>,
+        index: &Snapshot,
         needed: &HashSet<u64>,
     ) -> Result<()> {
         let mut live = Vec::new();
@@ -327,7 +325,7 @@ impl Copy {
             }
             self.names.1.extend(names);
             let ids: Vec<u64> = rows.iter().map(|(_, row)| row.id).collect();
-            for ((offset, row), now) in rows.into_iter().zip(places(&ids)?) {
+            for ((offset, row), now) in rows.into_iter().zip(index.places(&ids)?) {
                 let place = record.at + offset;
                 if now == Some(place) || needed.contains(&place) {
                     live.push((place, Row { replaces: NOWHERE, ..row }));

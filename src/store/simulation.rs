@@ -286,7 +286,6 @@ impl Run {
                 break;
             }
         }
-        drop(keeper);
         self.disk.fork_one_in(0);
         if !self.disk.is_off() {
             self.disk.heal();
