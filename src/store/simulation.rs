@@ -489,7 +489,7 @@ impl Run {
                 learner.model.try_hash_function().and_then(|function| function.try_to_bytes());
             // Rows of a warm-up are held in the batches in which they were read.
             let fingerprint = learner.model.is_warm().then(|| learner.model.fingerprint());
-            (fingerprint, function.ok(), learner.position, learner.rows_there)
+            (fingerprint, function.ok(), learner.is_waiting(), learner.rows_there)
         };
         if state(&learner) != state(&again) {
             let method = learner.model.method().name();
@@ -497,7 +497,9 @@ impl Run {
             let other = (again.model.seen(), (again.position, again.rows_there));
             self.fail(&format!(
                 "the model of {method} is not the one that learned the journal from its start: \
-                 {seen} rows up to {position:x?}, {other:x?}"
+                 {seen} rows up to {position:x?}, {other:x?}; the journal ends at {end:x}, \
+                 files {:?}",
+                shared.files.numbers()
             ));
         }
     }

@@ -101,11 +101,16 @@ pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, Open
                 disk::sync_dir(folder).map_err(Error::io(&path))?;
             }
             let log = Log { file: opened(&path), locking, start, position, in_doubt: false };
-            if marks.contains(&None) {
-                // The other one is all there is, and the next change would write over it.
-                for mark in MARKS {
-                    log.write(mark as u64, &mark_bytes(position))?;
-                }
+            // What can be read need not be on the disk: a killed process may not have synced its last mark, and a change
+            // that was seen must stay. A damaged mark is written first: the other one is all there is.
+            let newest = (position.last % 2) as usize;
+            let order = match marks {
+                [None, _] => vec![0, 1],
+                [_, None] => vec![1, 0],
+                _ => vec![newest],
+            };
+            for mark in order {
+                log.write(MARKS[mark] as u64, &mark_bytes(position))?;
             }
             remove_leftovers(&path);
             OpenFor::Changes(log)
