@@ -174,7 +174,8 @@ fn failing_renewals_are_reported_wait_and_recover() {
     disk.heal();
     // Nobody has to try a change for that.
     wait_until("recovery", || store.stats().cannot_write().is_none());
-    put(&store, 50..51).unwrap();
+    let last = put(&store, 50..51).unwrap().position;
+    store.wait_learned(last).unwrap();
     from_now_on(&disk, Failure::NoSpace);
     let refused = store.renew().unwrap_err().to_string();
     assert!(refused.contains("No space"), "{refused}");

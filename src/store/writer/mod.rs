@@ -136,8 +136,9 @@ impl Writer {
         }
         let written = shared.check_place().and_then(|()| self.journal.append(&bytes));
         if let Err(error) = written {
+            // Reported first: whoever is refused finds the reason in the stats.
+            shared.tasks.report(Task::Journal, &Err(again(&error, &shared.folder)));
             replies.fail(&error, &shared.folder);
-            shared.tasks.report(Task::Journal, &Err(error));
             return;
         }
         // Nobody finds what was written to a directory that lost its name meanwhile. An error that leaves that open
@@ -152,16 +153,12 @@ impl Writer {
         shared.progress(|progress| progress.end = end);
         // The changes count either way. An error here is one that opening the store again repairs.
         let outcome = is_there.and(applied);
-        match &outcome {
+        let problem = outcome.as_ref().err().or(self.journal.unmarked());
+        let reported = problem.map_or(Ok(true), |error| Err(again(error, &shared.folder)));
+        shared.tasks.report(Task::Journal, &reported);
+        match outcome {
             Ok(()) => replies.acknowledge(end),
-            Err(error) => replies.fail(error, &shared.folder),
-        }
-        match (outcome, self.journal.unmarked()) {
-            (Ok(()), None) => shared.tasks.report(Task::Journal, &Ok(true)),
-            (Ok(()), Some(error)) => {
-                shared.tasks.report(Task::Journal, &Err(again(error, &shared.folder)));
-            }
-            (Err(error), _) => shared.tasks.report(Task::Journal, &Err(error)),
+            Err(error) => replies.fail(&error, &shared.folder),
         }
     }
 
