@@ -19,14 +19,22 @@ class Page(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()
         self.links, self.ids = [], set()
+        # Depth in rustdoc's list of implementations for all types, whose texts and links are those of other crates.
+        self.foreign = 0
+
+    def handle_endtag(self, tag):
+        if self.foreign and tag == "div":
+            self.foreign -= 1
 
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
+        if tag == "div" and (self.foreign or attributes.get("id") == "blanket-implementations-list"):
+            self.foreign += 1
         self.ids.add(attributes.get("id"))
         if tag == "a":
             self.ids.add(attributes.get("name"))
         link = attributes.get("href", attributes.get("src"))
-        if link is not None and tag in ("a", "area", "img", "link", "script", "iframe", "source"):
+        if link is not None and not self.foreign and tag in ("a", "area", "img", "link", "script", "iframe", "source"):
             self.links.append((self.getpos()[0], link))
 
 
