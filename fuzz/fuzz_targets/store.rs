@@ -1,5 +1,5 @@
-//! A store one of whose files has some bytes changed is opened or refused; what is opened can be searched and
-//! changed. Checksums are not compared when fuzzing, or hardly anything would get past them.
+//! A store one of whose files has some bytes changed is opened, or refused and repaired; what is opened can be searched
+//! and changed. Checksums are not compared when fuzzing, or hardly anything would get past them.
 
 #![no_main]
 
@@ -84,7 +84,13 @@ fuzz_target!(|bytes: &[u8]| {
         let bytes = if at == hit { changed(bytes, changes) } else { bytes.clone() };
         std::fs::write(path, bytes).expect("room");
     }
-    let Ok(store) = Store::open(folder.path(), settings()) else { return };
+    let repaired = tempfile::tempdir().expect("a folder");
+    let store = Store::open(folder.path(), settings()).or_else(|_| {
+        let to = repaired.path().join("store");
+        Store::repair(folder.path(), &to)?;
+        Store::open(to, settings())
+    });
+    let Ok(store) = store else { return };
     let _ = store.verify();
     let _ = store.get(&"item 4".into());
     let vector = [0.5; DIM];
