@@ -8,53 +8,22 @@
 //! A disk is mounted under a path of its own, `/simulated-disk/<number>`, and answers all calls of
 //! [`disk`](super) below that path.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+mod platter;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::TryLockError;
 use std::io::{self, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+pub(crate) use self::platter::Chance;
+use self::platter::{Node, Platter, ROOT, Rename, TOP};
 use super::{Entry, Identity, Mode};
-
-const ROOT: &str = "/simulated-disk";
 
 static DISKS: RwLock<BTreeMap<u64, Arc<Mutex<Machine>>>> = RwLock::new(BTreeMap::new());
 static NEXT: AtomicU64 = AtomicU64::new(1);
-
-/// Number of the root directory of every disk.
-const TOP: u64 = 1;
-
-/// Versions of one sector that are remembered between two syncs.
-const VERSIONS: usize = 4;
-
-/// A small generator, so that a seed replays a run on every platform and version.
-#[derive(Clone, Debug)]
-pub(crate) struct Chance(u64);
-
-impl Chance {
-    pub(crate) fn new(seed: u64) -> Chance {
-        Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x51_7c_c1_b7)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `end`; 0 if that is 0.
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
-    }
-
-    pub(crate) fn one_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
-    }
-}
 
 /// A kind of failing call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,48 +67,6 @@ enum Call {
     Create,
     Change,
     Sync,
-}
-
-#[derive(Clone, Default)]
-struct Bytes {
-    /// What programs see.
-    cached: Vec<u8>,
-    /// What is on the disk for certain.
-    durable: Vec<u8>,
-    /// Versions of sectors since the last sync, oldest first.
-    dirty: BTreeMap<usize, Vec<Vec<u8>>>,
-    /// Sectors whose sync failed: seen by programs, taken for clean, and not on the disk.
-    lost: BTreeSet<usize>,
-    /// Lengths since the last sync.
-    lengths: Vec<usize>,
-}
-
-#[derive(Clone, Debug)]
-enum Rename {
-    Set(OsString, u64),
-    Unset(OsString),
-    Move(OsString, OsString, u64),
-}
-
-#[derive(Clone, Default)]
-struct Names {
-    cached: BTreeMap<OsString, u64>,
-    durable: BTreeMap<OsString, u64>,
-    pending: Vec<Rename>,
-}
-
-#[derive(Clone)]
-enum Node {
-    File(Arc<Bytes>),
-    Dir(Arc<Names>),
-}
-
-/// Everything that a crash acts on.
-#[derive(Clone)]
-struct Platter {
-    sector: usize,
-    nodes: BTreeMap<u64, Node>,
-    next: u64,
 }
 
 struct Machine {
@@ -476,208 +403,6 @@ impl Machine {
     }
 }
 
-impl Names {
-    fn apply(&mut self, change: Rename) {
-        apply(&mut self.cached, &change);
-        self.pending.push(change);
-    }
-}
-
-fn apply(names: &mut BTreeMap<OsString, u64>, change: &Rename) {
-    match change {
-        Rename::Set(name, node) => {
-            names.insert(name.clone(), *node);
-        }
-        Rename::Unset(name) => {
-            names.remove(name);
-        }
-        Rename::Move(from, to, node) => {
-            names.remove(from);
-            names.insert(to.clone(), *node);
-        }
-    }
-}
-
-impl Bytes {
-    fn set_len(&mut self, len: usize) {
-        self.cached.resize(len, 0);
-        self.lengths.push(len);
-    }
-
-    fn write(&mut self, bytes: &[u8], offset: usize, sector: usize) {
-        let end = offset + bytes.len();
-        if end > self.cached.len() {
-            self.set_len(end);
-        }
-        self.cached[offset..end].copy_from_slice(bytes);
-        for number in offset / sector..end.div_ceil(sector) {
-            let start = number * sector;
-            let version = self.cached[start..self.cached.len().min(start + sector)].to_vec();
-            let versions = self.dirty.entry(number).or_default();
-            if versions.len() == VERSIONS {
-                versions.remove(1);
-            }
-            versions.push(version);
-            self.lost.remove(&number);
-        }
-    }
-
-    fn sync(&mut self, sector: usize) {
-        self.durable.resize(self.cached.len(), 0);
-        for number in std::mem::take(&mut self.dirty).into_keys() {
-            self.settle(number, sector);
-        }
-        self.lengths.clear();
-    }
-
-    /// Puts what programs see of a sector onto the disk.
-    fn settle(&mut self, number: usize, sector: usize) {
-        let start = number * sector;
-        let end = self.cached.len().min(start + sector);
-        if start < end {
-            self.durable[start..end].copy_from_slice(&self.cached[start..end]);
-        }
-    }
-
-    /// A sync that fails: some sectors reach the disk, and all are taken for clean.
-    fn fail_to_sync(&mut self, sector: usize, chance: &mut Chance) {
-        let reached = self.durable.len().max(self.cached.len());
-        self.durable.resize(reached, 0);
-        for number in std::mem::take(&mut self.dirty).into_keys() {
-            if chance.one_in(2) {
-                self.settle(number, sector);
-            } else {
-                self.lost.insert(number);
-            }
-        }
-        self.durable.truncate(self.cached.len());
-        self.lengths.clear();
-    }
-
-    fn lose_power(&mut self, all: bool, sector: usize, chance: &mut Chance) {
-        let mut image = self.durable.clone();
-        if !all {
-            let choices = self.lengths.len();
-            let length = match chance.below(choices + 1) {
-                0 => image.len(),
-                choice => self.lengths[choice - 1],
-            };
-            let mode = chance.below(3);
-            let longest = self.lengths.iter().copied().max().unwrap_or(0).max(image.len());
-            image.resize(longest, 0);
-            for (number, versions) in &self.dirty {
-                let kept = match mode {
-                    0 => versions.len(),
-                    _ => chance.below(versions.len() + 1),
-                };
-                if let Some(version) = kept.checked_sub(1).map(|at| &versions[at]) {
-                    let start = number * sector;
-                    let end = image.len().min(start + version.len());
-                    if start < end {
-                        image[start..end].copy_from_slice(&version[..end - start]);
-                    }
-                }
-            }
-            image.resize(length, 0);
-        }
-        *self = Bytes { cached: image.clone(), durable: image, ..Bytes::default() };
-    }
-}
-
-impl Platter {
-    fn names(&self, node: u64) -> io::Result<&Names> {
-        match self.nodes.get(&node) {
-            Some(Node::Dir(names)) => Ok(names),
-            _ => Err(io::ErrorKind::NotADirectory.into()),
-        }
-    }
-
-    fn names_mut(&mut self, node: u64) -> io::Result<&mut Names> {
-        match self.nodes.get_mut(&node) {
-            Some(Node::Dir(names)) => Ok(Arc::make_mut(names)),
-            _ => Err(io::ErrorKind::NotADirectory.into()),
-        }
-    }
-
-    fn bytes(&self, node: u64) -> io::Result<&Bytes> {
-        match self.nodes.get(&node) {
-            Some(Node::File(bytes)) => Ok(bytes),
-            _ => Err(io::ErrorKind::NotFound.into()),
-        }
-    }
-
-    fn bytes_mut(&mut self, node: u64) -> io::Result<&mut Bytes> {
-        match self.nodes.get_mut(&node) {
-            Some(Node::File(bytes)) => Ok(Arc::make_mut(bytes)),
-            _ => Err(io::ErrorKind::NotFound.into()),
-        }
-    }
-
-    fn find(&self, path: &Path) -> io::Result<u64> {
-        let mut node = TOP;
-        for name in path.strip_prefix(ROOT).unwrap_or(path).iter().skip(1) {
-            node = *self.names(node)?.cached.get(name).ok_or(io::ErrorKind::NotFound)?;
-        }
-        Ok(node)
-    }
-
-    fn parent(&self, path: &Path) -> io::Result<(u64, OsString)> {
-        let dir = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        let name: &OsStr = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        Ok((self.find(dir)?, name.to_owned()))
-    }
-
-    /// Drops files and directories that have no name any more, now that no process has them open.
-    fn drop_unnamed(&mut self) {
-        let (mut named, mut next) = (BTreeSet::from([TOP]), vec![TOP]);
-        while let Some(node) = next.pop() {
-            if let Some(Node::Dir(names)) = self.nodes.get(&node) {
-                let pending = names.pending.iter().filter_map(|change| match change {
-                    Rename::Set(_, node) | Rename::Move(_, _, node) => Some(node),
-                    Rename::Unset(_) => None,
-                });
-                let all = names.cached.values().chain(names.durable.values()).chain(pending);
-                next.extend(all.copied().filter(|&node| named.insert(node)));
-            }
-        }
-        self.nodes.retain(|node, _| named.contains(node));
-    }
-
-    fn lose_power(&mut self, all: bool, chance: &mut Chance) {
-        let sector = self.sector;
-        for node in self.nodes.values_mut() {
-            match node {
-                Node::File(bytes) => {
-                    let clean =
-                        bytes.dirty.is_empty() && bytes.lost.is_empty() && bytes.lengths.is_empty();
-                    if !clean || bytes.cached != bytes.durable {
-                        Arc::make_mut(bytes).lose_power(all, sector, chance);
-                    }
-                }
-                Node::Dir(names) if !names.pending.is_empty() => {
-                    let names = Arc::make_mut(names);
-                    let mut image = names.durable.clone();
-                    if !all {
-                        let mode = chance.below(3);
-                        let prefix = chance.below(names.pending.len() + 1);
-                        for (number, change) in names.pending.iter().enumerate() {
-                            let kept = match mode {
-                                0 => number < prefix,
-                                _ => chance.one_in(2),
-                            };
-                            if kept {
-                                apply(&mut image, change);
-                            }
-                        }
-                    }
-                    *names = Names { cached: image.clone(), durable: image, pending: Vec::new() };
-                }
-                Node::Dir(_) => {}
-            }
-        }
-    }
-}
-
 impl Open {
     pub(super) fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
         let machine = self.disk.called(Call::Read)?;
@@ -790,6 +515,8 @@ impl Drop for Open {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::disk;
 
