@@ -9,6 +9,12 @@ use serde_json::json;
 use super::body::json_response;
 use super::log::Failure;
 
+/// Returns whether an item failed to be read because of its bytes on the disk: they are damaged, or the disk cannot read
+/// them. Answers with many items report such an item in its place.
+pub fn is_unreadable(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Damaged | ErrorKind::Internal)
+}
+
 /// A request that failed.
 #[derive(Debug)]
 pub struct Problem {
@@ -128,6 +134,15 @@ impl IntoResponse for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bad_sector_makes_one_item_unreadable() {
+        let path = std::path::PathBuf::from("journal");
+        let input_output_error = std::io::Error::from_raw_os_error(5);
+        assert!(is_unreadable(&Error::Io { path: path.clone(), cause: input_output_error }));
+        assert!(is_unreadable(&Error::Damaged { path, problem: "the row".to_owned() }));
+        assert!(!is_unreadable(&Error::NoItem("7".to_owned())));
+    }
 
     #[test]
     fn the_outcome_of_a_change_is_unknown_after_an_io_error() {

@@ -9,12 +9,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use hashbrook::store::{IdKind, ItemId, Reader};
-use hashbrook::{ErrorKind, HashFunction, Store};
+use hashbrook::{HashFunction, Store};
 use serde::Serialize;
 
 use super::super::app::App;
 use super::super::body::json_response;
-use super::super::errors::Problem;
+use super::super::errors::{Problem, is_unreadable};
 use super::super::hex;
 
 /// Items that are looked at.
@@ -87,7 +87,7 @@ fn told(store: &Store) -> Result<Told, Problem> {
     for id in &ids {
         let item = match reader.get(id) {
             // The sample omits a damaged item.
-            Err(error) if error.kind() == ErrorKind::Damaged => continue,
+            Err(error) if is_unreadable(&error) => continue,
             item => item?,
         };
         let Some(item) = item else { continue };

@@ -8,13 +8,13 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use futures_util::stream;
 use hashbrook::store::{ItemId, Reader};
-use hashbrook::{Error, ErrorKind, Store};
+use hashbrook::{Error, Store};
 use serde::Serialize;
 use tracing::warn;
 
 use super::super::app::App;
 use super::super::body::json_response;
-use super::super::errors::Problem;
+use super::super::errors::{Problem, is_unreadable};
 use super::super::log;
 use super::items::Given;
 
@@ -34,7 +34,7 @@ impl Entry {
     fn read(reader: &Reader, id: &ItemId, bits: usize) -> Result<Option<Entry>, Error> {
         match reader.get(id) {
             Ok(item) => Ok(item.map(|item| Entry::Item(Given::new(item, bits)))),
-            Err(error) if error.kind() == ErrorKind::Damaged => {
+            Err(error) if is_unreadable(&error) => {
                 Ok(Some(Entry::Damaged { id: id.clone(), error: error.to_string() }))
             }
             Err(error) => Err(error),

@@ -7,7 +7,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use hashbrook::ErrorKind;
 use hashbrook::store::{Answer, Found, ItemId, Reader};
 use serde::Serialize;
 use serde_json::json;
@@ -17,7 +16,7 @@ use super::super::app::App;
 use super::super::body::json::payload;
 use super::super::body::query::{Asked, Reach, Written};
 use super::super::body::{self, answer, parse};
-use super::super::errors::Problem;
+use super::super::errors::{Problem, is_unreadable};
 
 /// Payloads are read from the disk one by one: so many at most.
 const PAYLOADS: usize = 1000;
@@ -118,7 +117,7 @@ fn with_payloads(
     let mut bytes = 0;
     let mut whole = |found: Found| {
         let (item, error) = match reader.get(&found.id) {
-            Err(error) if error.kind() == ErrorKind::Damaged => (None, Some(error.to_string())),
+            Err(error) if is_unreadable(&error) => (None, Some(error.to_string())),
             item => (item?, None),
         };
         bytes += item.as_ref().map_or(0, |item| item.payload.len());
