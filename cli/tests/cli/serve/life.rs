@@ -48,6 +48,25 @@ fn requests_that_were_begun_are_finished() {
 }
 
 #[test]
+fn a_collection_whose_directory_was_moved_refuses_changes() {
+    let folder = Folder::new();
+    let server = Server::small(&folder).with_items(30);
+    let item = json!({"items": [{"id": 30, "vector": [1, 2, 3, 4], "labels": ["a"]}]});
+    let (here, moved) = (folder.file("data"), folder.file("moved"));
+    std::fs::rename(&here, &moved).unwrap();
+    for path in ["/items", "/snapshot"] {
+        let body = if path == "/items" { item.clone() } else { json!({"name": "s"}) };
+        server.post(path, body).fails(503, &["moved, deleted or replaced"]);
+    }
+    assert!(!here.exists());
+    assert_eq!(server.get("/stats").ok()["items"], 30);
+    assert_eq!(server.get("/readyz").status, 503);
+    std::fs::rename(&moved, &here).unwrap();
+    server.post("/items", item).ok();
+    assert_eq!(server.get("/readyz").status, 200);
+}
+
+#[test]
 fn a_collection_has_one_server_at_a_time() {
     let folder = Folder::new();
     let server = Server::small(&folder).with_items(30);
