@@ -84,6 +84,7 @@ class Store(Collection):
         renewal: str = "gain:0.02",
         renewal_share: float = 0.5,
         learn: bool = True,
+        compaction: float = 0.5,
         batch: int = 1000,
         center: Optional[Literal["first"]] = "first",
         scale: Optional[str] = None,
@@ -96,8 +97,8 @@ class Store(Collection):
 
         Fixed for good are the dimension, the method with its ``parameters`` and what :class:`Model` takes, whether ids are
         ``"numbers"`` or ``"texts"``, whether vectors are kept as ``"f32"`` or in half the room as ``"f16"``, and
-        ``batch``, the rows that are learned at once. ``renewal``, ``renewal_share`` and ``learn`` are those of
-        :meth:`open`.
+        ``batch``, the rows that are learned at once. ``renewal``, ``renewal_share``, ``learn`` and ``compaction`` are those
+        of :meth:`open`.
         """
         if center not in ("first", None):
             raise ValueError(f"center is \"first\" or None, not {center!r}")
@@ -112,21 +113,46 @@ class Store(Collection):
             bool(unit),
             warmup,
             batch,
-            (renewal, renewal_share, bool(learn)),
+            (renewal, renewal_share, bool(learn), compaction),
         )
         return cls._of(store, path(dir))
 
     @classmethod
     def open(
-        cls, dir: Path, *, renewal: str = "gain:0.02", renewal_share: float = 0.5, learn: bool = True
+        cls,
+        dir: Path,
+        *,
+        renewal: str = "gain:0.02",
+        renewal_share: float = 0.5,
+        learn: bool = True,
+        compaction: float = 0.5,
     ) -> Store:
         """Opens a store, for this process alone.
 
         ``renewal`` says when all codes are made anew: ``"always"`` when something was learned, ``"every:5000"`` rows,
         ``"gain:0.02"`` when distances would tell so much more of labels, or ``"never"`` but by :meth:`renew`; at
-        ``renewal_share`` of a processor core. Without ``learn`` labels are kept, and not learned.
+        ``renewal_share`` of a processor core. Without ``learn`` labels are stored, and not learned. The journal is
+        compacted in the background when more than the share ``compaction`` of it belongs to replaced and removed items;
+        1 turns compaction off.
         """
-        return cls._of(native.Store.open(path(dir), (renewal, renewal_share, bool(learn))), path(dir))
+        running = (renewal, renewal_share, bool(learn), compaction)
+        return cls._of(native.Store.open(path(dir), running), path(dir))
+
+    @staticmethod
+    def repair(dir: Path, to: Optional[Path] = None, *, in_place: bool = False) -> dict[str, Any]:
+        """Rebuilds a store that is damaged, from what its journal still has.
+
+        Writes the repaired store to the directory ``to``, which must not exist, and leaves the damaged one as it is. With
+        ``in_place`` the repaired store takes its place, and the damaged one is moved to a directory next to it. The index
+        is rebuilt, and the model if it is damaged or missing.
+
+        Returns a report: ``items`` in the repaired store, ``losses`` (damaged parts of the journal that were skipped, each
+        with ``path``, ``offset``, ``bytes`` and ``problem``), ``rebuilt``, ``lost_label_names``, ``unfinished_bytes``,
+        and the directories ``directory`` and ``damaged``.
+        """
+        if (to is None) != bool(in_place):
+            raise ValueError("repair takes either a directory to write to, or in_place=True")
+        return dict(json.loads(native.Store.repair(path(dir), None if to is None else path(to))))
 
     @staticmethod
     def exists(dir: Path) -> bool:

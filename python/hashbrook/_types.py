@@ -24,7 +24,8 @@ How = tuple[
 ]
 #: Of a store: labels and labels to be without, `rerank`, and a dial.
 StoreHow = tuple[list[str], list[str], Optional[int], Optional[Weights]]
-#: When codes are made anew, at what share of a core, and whether labels are learned.
-Running = tuple[str, float, bool]
+#: When codes are re-encoded, at what share of a core, whether labels are learned, and above which share of dead bytes the
+#: journal is compacted.
+Running = tuple[str, float, bool, float]
 #: What was put in: items, how many were replaced, whether that is unlearned, and the position.
 Put = tuple[int, int, bool, int]

@@ -258,6 +258,7 @@ def test_what_cannot_be(tmp_path, filled, digits):
         (lambda: made(tmp_path / "n", precision="f8"), "f32"),
         (lambda: made(tmp_path / "n", renewal="sometimes"), "every:ROWS"),
         (lambda: made(tmp_path / "n", renewal_share=float("nan")), "renewal_share"),
+        (lambda: made(tmp_path / "n", compaction=1.5), "compaction"),
         (lambda: made(tmp_path / "n", center="mean"), "center is"),
         (lambda: made(tmp_path / "n", batch=0), "batch"),
         (lambda: made(tmp_path / "n", bits=0), "bits"),
@@ -294,6 +295,16 @@ def test_flipped_bytes_are_told(tmp_path, digits):
     journal.write_bytes(data)
     with pytest.raises(FormatError), Store.open(tmp_path / "s") as store:
         store.verify()
+    for wrong in ({}, {"to": tmp_path / "t", "in_place": True}):
+        with pytest.raises(ValueError, match="either"):
+            Store.repair(tmp_path / "s", **wrong)
+    repaired = Store.repair(tmp_path / "s", tmp_path / "t")
+    assert repaired["losses"] and repaired["damaged"] is None
+    assert Store.repair(tmp_path / "s", in_place=True)["items"] == repaired["items"]
+    for path in ("s", "t"):
+        with Store.open(tmp_path / path, compaction=1) as store:
+            store.verify()
+            assert len(store) == repaired["items"] >= 299
 
 
 def _use(store, told):

@@ -36,8 +36,9 @@ pub struct Store {
     process: u32,
 }
 
-/// How it is run, as the Python part gives it: when codes are made anew, at what share of a core, and whether it learns.
-type Running<'a> = (&'a str, f64, bool);
+/// How it is run, as the Python part gives it: when codes are re-encoded, at what share of a core, whether it learns, and
+/// the share of dead bytes above which the journal is compacted.
+type Running<'a> = (&'a str, f64, bool, f64);
 
 /// What was put in: items, how many were replaced, whether that is unlearned, and the position.
 type Acknowledged = (usize, usize, bool, u64);
@@ -50,14 +51,14 @@ fn closed() -> PyErr {
     PyValueError::new_err("the store is closed")
 }
 
-fn settings((renewal, share, learn): Running<'_>) -> PyResult<Settings> {
+fn settings((renewal, share, learn, compaction): Running<'_>) -> PyResult<Settings> {
     if !(share > 0.0 && share <= 1.0) {
         let problem = format!("renewal_share must be above 0 and up to 1, not {share}");
         return Err(PyValueError::new_err(problem));
     }
     let mut settings = Settings::default();
     settings.renewal = renewal.parse().map_err(exception)?;
-    (settings.renewal_share, settings.learn) = (share, learn);
+    (settings.renewal_share, settings.learn, settings.compaction) = (share, learn, compaction);
     Ok(settings)
 }
 
@@ -184,6 +185,17 @@ impl Store {
         let settings = settings(running)?;
         let store = py.detach(|| hashbrook::Store::open(path, settings));
         store.map(Store::of).map_err(exception)
+    }
+
+    /// Repairs a store, in place without a path; returns what was done, as JSON.
+    #[staticmethod]
+    fn repair(py: Python<'_>, path: PathBuf, to: Option<PathBuf>) -> PyResult<String> {
+        fork::check()?;
+        let repaired = py.detach(|| match to {
+            Some(to) => hashbrook::Store::repair(path, to),
+            None => hashbrook::Store::repair_in_place(path),
+        });
+        to_json(serde_json::to_string(&repaired.map_err(exception)?))
     }
 
     #[staticmethod]
