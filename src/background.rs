@@ -1,7 +1,7 @@
 //! Background work, run on dedicated low-priority threads so that it never delays searches.
 
-use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -45,27 +45,44 @@ impl Background {
 /// How long work waits that is done later.
 const LATER: Duration = Duration::from_secs(1);
 
-/// Runs work a second from now or later, on one low-priority thread for the whole process. Best effort: if no thread can
-/// be spawned the work is dropped.
+type Work = (Instant, Box<dyn FnOnce() + Send>);
+
+/// Runs work a second from now or later, on one low-priority thread for the whole process. If the thread cannot be
+/// spawned, the work runs at once on the calling thread.
 pub(crate) fn later(work: impl FnOnce() + Send + 'static) {
-    type Work = (Instant, Box<dyn FnOnce() + Send>);
-    static QUEUE: OnceLock<Sender<Work>> = OnceLock::new();
-    let queue = QUEUE.get_or_init(|| {
-        let (queue, received) = channel::<Work>();
-        let all = move || {
-            step_back(Rank::Last);
-            for (due, work) in received {
-                std::thread::sleep(due.saturating_duration_since(Instant::now()));
-                work();
-            }
-        };
-        if let Err(error) = std::thread::Builder::new().name("later".to_owned()).spawn(all) {
-            tracing::warn!(target: "hashbrook", "background work is dropped: no thread: {error}");
+    static QUEUE: Mutex<Option<Sender<Work>>> = Mutex::new(None);
+    let mut queue = QUEUE.lock().unwrap_or_else(PoisonError::into_inner);
+    let sender = queue.take().or_else(spawn_queue);
+    let work: Work = (Instant::now() + LATER, Box::new(work));
+    let unsent = match &sender {
+        Some(sender) => sender.send(work).err().map(|unsent| unsent.0),
+        None => Some(work),
+    };
+    // A queue whose thread panicked receives no more; the next call spawns another.
+    *queue = sender.filter(|_| unsent.is_none());
+    drop(queue);
+    if let Some((_, work)) = unsent {
+        work();
+    }
+}
+
+/// Spawns the thread of [`later`].
+fn spawn_queue() -> Option<Sender<Work>> {
+    let (sender, received) = channel::<Work>();
+    let all = move || {
+        step_back(Rank::Last);
+        for (due, work) in received {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            work();
         }
-        queue
-    });
-    // Without a thread nobody receives, which was reported.
-    queue.send((Instant::now() + LATER, Box::new(work))).ok();
+    };
+    match std::thread::Builder::new().name("later".to_owned()).spawn(all) {
+        Ok(_) => Some(sender),
+        Err(error) => {
+            tracing::warn!(target: "hashbrook", "background work runs in the foreground: no thread: {error}");
+            None
+        }
+    }
 }
 
 /// Lets other threads go before this one, and before those that it starts.

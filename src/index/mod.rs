@@ -33,6 +33,7 @@ use std::sync::Arc;
 pub use self::build::IndexBuilder;
 use self::file::{Access, Locking, OpenFor};
 pub(crate) use self::placed::Placed;
+pub(crate) use self::search::Report;
 pub use self::search::{Filter, Hit, Hits, RankedHit};
 use self::segment::Beside;
 pub use self::snapshot::{Item, Snapshot, Statistics};
@@ -247,8 +248,19 @@ impl Index {
     /// there are enough of them, so that neither searches nor the writer wait for them. Not unless told
     /// so: it is for a writer that stays.
     pub fn build_in_background(&mut self, background: bool) {
+        let log: Report = Arc::new(|built| {
+            // Searches work without it, and report what is damaged.
+            if let Err(error) = built {
+                tracing::warn!(target: "hashbrook::index", "no search structure: {error}");
+            }
+        });
+        self.report_structures(background.then_some(log));
+    }
+
+    /// Builds search structures [in the background](Index::build_in_background), and reports each outcome.
+    pub(crate) fn report_structures(&mut self, report: Option<Report>) {
         let state = Arc::make_mut(&mut self.now.state);
-        state.background = background;
+        state.background = report;
         state.build_missing_structures();
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::search::SearchSegment;
+use super::search::{Report, SearchSegment};
 use super::segment::{Beside, Builder, Item, NewItems, Segment, Shape, each_in_order, merged};
 use crate::disk::File;
 use crate::kernel::{Kernel, Layout};
@@ -28,8 +28,8 @@ pub(super) struct State {
     pub(super) kernel: Kernel,
     /// Whether search structures may be built and used.
     pub(super) structures: bool,
-    /// Whether those of new segments are built in the background.
-    pub(super) background: bool,
+    /// Receives the outcome for each new segment whose structure is built in the background, if they are.
+    pub(super) background: Option<Report>,
     /// Bytes of changes in the file that are not yet compacted.
     pub(super) log_bytes: u64,
 }
@@ -92,7 +92,7 @@ impl State {
             segments: Vec::new(),
             kernel: Kernel::available()[0],
             structures: true,
-            background: false,
+            background: None,
             log_bytes: 0,
         }
     }
@@ -244,8 +244,8 @@ impl State {
         if !self.structures || segment.has_structure() {
             return;
         }
-        if self.background {
-            segment.build_structure_in_background();
+        if let Some(report) = &self.background {
+            segment.build_structure_in_background(report);
         } else if had_structure {
             // Searches work without it, and report what is damaged.
             if let Err(error) = segment.build_structure_beside() {

@@ -124,7 +124,7 @@ impl Stats {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TaskStatus {
-    /// Name: `journal`, `learning`, `saving`, `renewal`, `checkpoint`, `compaction` or `cleanup`.
+    /// Name: `journal`, `learning`, `saving`, `renewal`, `checkpoint`, `structures`, `compaction` or `cleanup`.
     pub task: &'static str,
     /// How many times it succeeded since the store was opened.
     pub done: u64,

@@ -1,11 +1,12 @@
 //! Single faults and what a store makes of them: each test fails one kind of call, or does to the directory what other
 //! programs do.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::tasks::Task;
 use super::*;
-use crate::disk::simulated::{Crash, Disk, Failure, Fault};
+use crate::disk::simulated::{Chance, Crash, Disk, Failure, Fault};
 use crate::{ErrorKind, Features, Method};
 
 const DIM: usize = 2;
@@ -212,6 +213,27 @@ fn learning_recovers_from_a_transient_error() {
 }
 
 /// Copies a store that nobody has open, as a backup program does.
+#[test]
+fn search_structures_that_were_not_built_are_built_later() {
+    let disk = Disk::new(6);
+    let store = create(&disk.path("store"));
+    put(&store, 0..10).unwrap();
+    let tasks = &store.shared.tasks;
+    tasks.report(Task::Structures, &Err(Error::NoFunction));
+    let structures =
+        || store.stats().tasks.into_iter().find(|task| task.task == "structures").unwrap();
+    assert!(structures().problem.is_some());
+    wait_until("building", || structures().problem.is_none());
+    assert_eq!((structures().failures, structures().done), (1, 1));
+}
+
+fn files_of(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| path.is_file()).collect();
+    files.sort();
+    files
+}
+
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
@@ -418,6 +440,62 @@ fn a_damaged_journal_is_repaired_up_to_the_damage() {
     std::fs::write(damaged.join(journal), &whole[..whole.len() - 100]).unwrap();
     let repaired = Store::repair(&damaged, at("repaired")).unwrap();
     assert!(!repaired.losses.is_empty() && repaired.items >= 50, "{repaired:?}");
+}
+
+/// Changes some bytes: a few random ones, or a run of zeroes, or the end is cut off.
+fn damage(bytes: &mut Vec<u8>, chance: &mut Chance) {
+    let at = chance.below(bytes.len());
+    match chance.below(4) {
+        0 => bytes.truncate(at),
+        1 => {
+            let end = bytes.len().min(at + 1 + chance.below(64));
+            bytes[at..end].fill(0);
+        }
+        _ => (0..1 + chance.below(3)).for_each(|_| {
+            let at = chance.below(bytes.len());
+            bytes[at] ^= 1 << chance.below(8);
+        }),
+    }
+}
+
+#[test]
+fn random_damage_is_repaired_or_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let store = create(&at("store"));
+    for first in (0..60).step_by(10) {
+        put(&store, first..first + 10).unwrap();
+    }
+    store.remove(&[ItemId::Number(3)]).unwrap();
+    store.close().unwrap();
+    let files: Vec<_> =
+        ["", "journal"].iter().flat_map(|dir| files_of(&at("store").join(dir))).collect();
+    let (mut repaired_stores, mut chance) = (0, Chance::new(1));
+    for round in 0..200 {
+        let (damaged, to) = (at(&format!("damaged {round}")), at(&format!("repaired {round}")));
+        copy(&at("store"), &damaged);
+        let path = &files[chance.below(files.len())];
+        let path = damaged.join(path.strip_prefix(at("store")).unwrap());
+        let mut bytes = std::fs::read(&path).unwrap();
+        if bytes.is_empty() {
+            continue;
+        }
+        damage(&mut bytes, &mut chance);
+        std::fs::write(&path, &bytes).unwrap();
+        let Ok(repaired) = Store::repair(&damaged, &to) else { continue };
+        let store = open(&to);
+        store.verify().unwrap();
+        let sound = repaired.losses.is_empty();
+        assert!(!sound || repaired.items == 59, "{}: {repaired:?}", path.display());
+        for id in store.reader().ids(None, usize::MAX).unwrap() {
+            let ItemId::Number(number) = id else { panic!("ids are numbers") };
+            let item = store.get(&id).unwrap().unwrap();
+            assert_eq!(item.vector, [(number % 7) as f32, 1.0], "item {number}");
+            assert!(number < 60 && (!sound || number != 3), "item {number}");
+        }
+        repaired_stores += 1;
+    }
+    assert!(repaired_stores > 150, "{repaired_stores} of 200 were repaired");
 }
 
 #[test]

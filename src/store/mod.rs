@@ -113,6 +113,7 @@ impl Store {
         description: &Description,
         settings: Settings,
     ) -> Result<Store> {
+        settings.check()?;
         open::create(dir.as_ref(), description)?;
         Store::open(dir, settings)
     }

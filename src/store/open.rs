@@ -159,7 +159,7 @@ pub(super) fn read(
             Ok(())
         },
     )?;
-    index.build_in_background(true);
+    index.report_structures(Some(tasks.for_structures()));
     let learner = load(&current, folder, 0)?;
     // Names that were drawn before a crash may be those of files that are still open elsewhere.
     current.serial += 1;

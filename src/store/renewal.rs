@@ -126,6 +126,11 @@ impl<'a> Keeper<'a> {
             // The supervisor has the error.
             self.checkpoint().ok();
         }
+        if tasks.problem(Task::Structures).is_some() && tasks.is_due(Task::Structures) {
+            let index = &self.shared.moment().index;
+            let built = self.background.run(|| index.build_search_structures());
+            tasks.report(Task::Structures, &built.map(|()| true));
+        }
         if tasks.is_due(Task::Compaction) {
             let compacted = self.compact();
             tasks.report(Task::Compaction, &compacted);

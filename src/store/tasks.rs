@@ -1,10 +1,11 @@
 //! The supervisor of background work: what each task did, why it fails, and when it is tried again.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::answer::TaskStatus;
 use crate::Result;
+use crate::index::Report;
 
 /// Work that nobody waits for, and the one kind of work that everybody waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,18 +20,21 @@ pub(super) enum Task {
     Renewal,
     /// Writing the index, so that opening is fast.
     Checkpoint,
+    /// Building the search structures of items in memory.
+    Structures,
     /// Reclaiming dead rows of the journal.
     Compaction,
     /// Removing files that others took the place of.
     Cleanup,
 }
 
-const TASKS: [(Task, &str); 7] = [
+const TASKS: [(Task, &str); 8] = [
     (Task::Journal, "journal"),
     (Task::Learning, "learning"),
     (Task::Saving, "saving"),
     (Task::Renewal, "renewal"),
     (Task::Checkpoint, "checkpoint"),
+    (Task::Structures, "structures"),
     (Task::Compaction, "compaction"),
     (Task::Cleanup, "cleanup"),
 ];
@@ -49,9 +53,9 @@ struct State {
     not_before: Option<Instant>,
 }
 
-/// All tasks of a store.
-#[derive(Default)]
-pub(super) struct Tasks([Mutex<State>; TASKS.len()]);
+/// All tasks of a store. Clones share them.
+#[derive(Clone, Default)]
+pub(super) struct Tasks(Arc<[Mutex<State>; TASKS.len()]>);
 
 impl Tasks {
     fn state(&self, task: Task) -> MutexGuard<'_, State> {
@@ -86,6 +90,12 @@ impl Tasks {
                 state.problem = Some((error.to_string(), since));
             }
         }
+    }
+
+    /// Returns the receiver of an index's outcomes of building search structures.
+    pub(super) fn for_structures(&self) -> Report {
+        let tasks = self.clone();
+        Arc::new(move |built| tasks.report(Task::Structures, built))
     }
 
     /// Returns whether a task may be tried: it does not wait after a failure.

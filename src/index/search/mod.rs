@@ -23,6 +23,7 @@ pub(super) use self::goal::Goal;
 pub use self::hits::{Hit, Hits, RankedHit};
 pub(super) use self::query::Search;
 use self::query::SegmentQueries;
+pub(crate) use self::segment::Report;
 pub(super) use self::segment::SearchSegment;
 use self::selection::Selection;
 pub(super) use self::weighing::Weighing;

@@ -11,6 +11,9 @@ use crate::index::buckets::are_worth_it;
 use crate::index::segment::{Columns, Segment};
 use crate::index::structure::Structure;
 
+/// Receives the outcome of building a search structure in the background: whether one was built.
+pub(crate) type Report = Arc<dyn Fn(&Result<bool>) + Send + Sync>;
+
 /// A segment, and beside it what makes searches of its columns faster. That is shared by all clones,
 /// since the columns are.
 #[derive(Clone)]
@@ -77,19 +80,17 @@ impl SearchSegment {
         self.aids.build_beside(self.columns())
     }
 
-    /// The same later, while searches go on without.
-    pub(in crate::index) fn build_structure_in_background(&self) {
+    /// The same later, while searches go on without. `report` gets the outcome: whether a structure was built.
+    pub(in crate::index) fn build_structure_in_background(&self, report: &Report) {
         if !are_worth_it(self.columns()) {
             return;
         }
         let (aids, columns) = (self.aids.clone(), self.segment.columns_while_used());
+        let report = report.clone();
         background::later(move || {
-            // While much comes in, segments are soon merged into others.
+            // While many items arrive, segments are soon merged into others.
             if let Some(columns) = columns.upgrade() {
-                // Searches can go without it, and tell what is damaged.
-                if let Err(error) = aids.build_beside(&columns) {
-                    tracing::warn!(target: "hashbrook::index", "no search structure: {error}");
-                }
+                report(&aids.build_beside(&columns).map(|()| true));
             }
         });
     }

@@ -197,7 +197,7 @@ impl Writer {
         let touched = self.touched.take().unwrap_or_default();
         let Swap { mut index, version, reclaimed } = swap;
         catch_up(&mut index, version, &self.moment(), touched, shared)?;
-        index.build_in_background(true);
+        index.report_structures(Some(shared.tasks.for_structures()));
         (self.index, self.version) = (index, version);
         self.rows -= reclaimed.min(self.rows);
         shared.publish(self.moment());
