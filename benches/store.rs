@@ -6,13 +6,14 @@
 //!
 //! Both get the same items in the same batches, each durable before the next is begun, in turn; the store does not
 //! learn, and makes codes all the same. Then items are read by id in random order, and both are
-//! closed and opened, until searches could be answered: the database has no codes, so its items are gone over once.
+//! closed and opened, until searches could be answered: the database has no codes, so its items are read once. Only the
+//! store can be searched.
 #![allow(missing_docs)]
 
 use std::path::Path;
 use std::time::Instant;
 
-use hashbrook::store::{Description, ItemId, Put, Settings};
+use hashbrook::store::{Description, ItemId, Put, Queries, Search, Settings};
 use hashbrook::{Features, Method, Store};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
@@ -20,6 +21,7 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 const DIM: usize = 128;
 const ITEMS: usize = 200_000;
 const READS: usize = 20_000;
+const SEARCHES: usize = 2_000;
 
 /// An item in the database: its vector, label and payload in one value, as the store's journal has them.
 const TABLE: TableDefinition<u64, &[u8]> = TableDefinition::new("items");
@@ -41,9 +43,15 @@ fn main() {
             "get, microseconds an item",
             "open, milliseconds",
             "bytes an item",
+            "search, microseconds a query",
         ];
         for ((name, ours), theirs) in names.into_iter().zip(ours).zip(theirs) {
-            println!("{name:28}{ours:>12.2}{theirs:>12.2}{:>10.2}", theirs / ours);
+            match theirs {
+                Some(theirs) => {
+                    println!("{name:28}{ours:>12.2}{theirs:>12.2}{:>10.2}", theirs / ours);
+                }
+                None => println!("{name:28}{ours:>12.2}"),
+            }
         }
     }
 }
@@ -53,7 +61,7 @@ fn each(start: Instant, count: usize) -> f64 {
     start.elapsed().as_secs_f64() * 1e6 / count as f64
 }
 
-fn store(dir: &Path, vectors: &[f32], at_once: usize, order: &[usize]) -> [f64; 4] {
+fn store(dir: &Path, vectors: &[f32], at_once: usize, order: &[usize]) -> [f64; 5] {
     let items = vectors.len() / DIM;
     let mut settings = Settings::default();
     settings.learn = false;
@@ -77,16 +85,23 @@ fn store(dir: &Path, vectors: &[f32], at_once: usize, order: &[usize]) -> [f64; 
         assert_eq!(item.vector, &vectors[at * DIM..(at + 1) * DIM]);
     }
     let get = each(start, order.len());
+    let start = Instant::now();
+    for &at in &order[..SEARCHES] {
+        let query = &vectors[at % items * DIM..][..DIM];
+        let query = Queries::Vectors(Features::new(query, DIM).expect("a row"));
+        store.search(query, 10, &Search::default()).expect("searched");
+    }
+    let search = each(start, SEARCHES);
     store.close().expect("closed");
     let start = Instant::now();
     let store = Store::open(dir, settings).expect("opened");
     assert_eq!(store.stats().items, items);
     let open = each(start, 1000);
     let bytes = store.stats().journal_bytes as f64 / items as f64;
-    [put, get, open, bytes]
+    [put, get, open, bytes, search]
 }
 
-fn redb(path: &Path, vectors: &[f32], at_once: usize, order: &[usize]) -> [f64; 4] {
+fn redb(path: &Path, vectors: &[f32], at_once: usize, order: &[usize]) -> [Option<f64>; 5] {
     let items = vectors.len() / DIM;
     let database = Database::create(path).expect("a database");
     let start = Instant::now();
@@ -132,5 +147,5 @@ fn redb(path: &Path, vectors: &[f32], at_once: usize, order: &[usize]) -> [f64; 
     std::hint::black_box(first);
     let open = each(start, 1000);
     let bytes = std::fs::metadata(path).expect("a file").len() as f64 / items as f64;
-    [put, get, open, bytes]
+    [Some(put), Some(get), Some(open), Some(bytes), None]
 }
