@@ -42,6 +42,7 @@ pub(crate) const PERMISSIONS: u32 = 0o666;
 pub(crate) type Identity = (u64, u64);
 
 /// A name in a directory.
+#[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: OsString,
     pub(crate) is_dir: bool,

@@ -79,6 +79,8 @@ pub(super) fn create(folder: &Path, description: &Description) -> Result<()> {
     }
     let journal = folder.join(JOURNAL);
     Journal::create(&journal, shape(description))?;
+    // The journal's name is durable before any other: what a crash leaves without it could be anybody's files.
+    disk::sync_dir(folder).map_err(Error::io(folder))?;
     description.save(&journal)?;
     let mark = mark_of(&lock, folder)?;
     let mut current = Current::new();

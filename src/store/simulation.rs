@@ -172,7 +172,7 @@ impl Run {
     /// Creates the store, through crashes and failures.
     fn create(&mut self) {
         let description = self.description();
-        loop {
+        for _ in 0..100 {
             match self.chance.below(3) {
                 0 => self.disk.crash_at(self.disk.calls() + 1 + self.chance.below(120) as u64),
                 1 => self.plan_failure(120),
@@ -202,6 +202,8 @@ impl Run {
                 }
             }
         }
+        let files = crate::disk::list(&folder(&self.disk));
+        self.fail(&format!("a store cannot be created among {files:?}"))
     }
 
     fn crash(&mut self) {
