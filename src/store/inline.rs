@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use super::learning;
+use super::open::note_closed;
 use super::renewal::Keeper;
 use super::settings::Settings;
 use super::shared::{Shared, lock};
@@ -48,6 +49,7 @@ impl Inline {
     }
 
     pub(super) fn close(self) -> Result<()> {
-        ask(&self.jobs, &self.shared, Job::Close)
+        ask(&self.jobs, &self.shared, Job::Close)?;
+        note_closed(&self.shared.lock, &self.shared.folder)
     }
 }

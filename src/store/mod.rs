@@ -166,9 +166,10 @@ impl Store {
         let Some(writer) = self.writer.take() else { return closed };
         let written = ask(&self.jobs, &self.shared, Job::Close);
         writer.join().ok();
+        let (lock, folder) = (&self.shared.lock, &self.shared.folder);
+        let closed = closed.and(written).and_then(|()| open::note_closed(lock, folder));
         // Readers may still hold what is shared, and must not keep others from opening the store.
-        let unlocked = self.shared.lock.unlock().map_err(Error::io(&self.shared.folder));
-        closed.and(written).and(unlocked)
+        closed.and(lock.unlock().map_err(Error::io(folder)))
     }
 }
 

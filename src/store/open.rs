@@ -70,16 +70,19 @@ pub(super) fn create(folder: &Path, description: &Description) -> Result<()> {
     check_free(folder)?;
     create_dirs(folder)?;
     let lock = locked(folder)?;
-    for left in left_over(folder)? {
-        let removed = match disk::is_dir(&left) {
-            true => disk::remove_dir_all(&left),
-            false => disk::remove_file(&left),
-        };
-        removed.map_err(Error::io(&left))?;
-    }
     let journal = folder.join(JOURNAL);
+    let (begun, others): (Vec<_>, Vec<_>) =
+        left_over(folder)?.into_iter().partition(|left| *left == journal);
+    for left in &others {
+        disk::remove_file(left).map_err(Error::io(left))?;
+    }
+    // Without a journal, what a crash leaves of the others could be anybody's files.
+    disk::sync_dir(folder).map_err(Error::io(folder))?;
+    for left in &begun {
+        disk::remove_dir_all(left).map_err(Error::io(left))?;
+    }
     Journal::create(&journal, shape(description))?;
-    // The journal's name is durable before any other: what a crash leaves without it could be anybody's files.
+    // For the same reason its name is durable before any other.
     disk::sync_dir(folder).map_err(Error::io(folder))?;
     description.save(&journal)?;
     let mark = mark_of(&lock, folder)?;
@@ -137,9 +140,13 @@ pub(super) fn read(
     let lock = locked(folder)?;
     let mark = mark_of(&lock, folder)?;
     let mut current = Current::load(folder)?;
-    // A name that can be read need not be on the disk: a killed process may have left it. What it replaced is removed
-    // only after it is.
-    disk::sync_dir(folder).map_err(Error::io(folder))?;
+    // A name that can be read need not be on the disk: a killed process may have left it. It must be before what it
+    // replaced is removed, and before the journal's end is noted.
+    if !take_closed_note(&lock, folder)? {
+        for dir in [folder, &folder.join(JOURNAL)] {
+            disk::sync_dir(dir).map_err(Error::io(dir))?;
+        }
+    }
     let tasks = Tasks::default();
     tasks.report(Task::Cleanup, &current.remove_others(folder).map(|()| false));
     let index_path = current.index_path(folder);
@@ -190,6 +197,7 @@ pub(super) fn read(
         encoders,
         tasks,
         layout: Mutex::default(),
+        lock_identity: lock.identity().map_err(Error::io(folder))?,
         lock,
         mark,
     });
@@ -222,6 +230,34 @@ fn start(shared: Arc<Shared>, writer: Writer) -> Result<Opened> {
     let keeping = move || renewal::run(&for_keeper, &for_jobs, &background);
     threads.push(named("store-renewal").spawn(keeping).map_err(failed)?);
     Ok(Opened { shared, jobs, threads, writer: writing })
+}
+
+/// Notes in the lock file that the store was closed in good order: the names of all its files are durable. A copy of the
+/// directory has another lock file, so the note does not count there.
+pub(super) fn note_closed(lock: &File, folder: &Path) -> Result<()> {
+    let noted = closed_note(lock).and_then(|note| lock.write_all_at(&note, 0));
+    noted.map_err(Error::io(folder))
+}
+
+/// Returns whether the store was closed in good order, and removes the note of it. Should a loss of power bring the note
+/// back, all names that can be read then are durable.
+fn take_closed_note(lock: &File, folder: &Path) -> Result<bool> {
+    let take = || {
+        let note = closed_note(lock)?;
+        let mut found = vec![0; note.len() + 1];
+        let length = lock.read_up_to(&mut found, 0)?;
+        if length > 0 {
+            lock.set_len(0)?;
+        }
+        Ok(!note.is_empty() && found[..length] == note)
+    };
+    take().map_err(Error::io(folder))
+}
+
+/// Text of the note; empty where files have no identity.
+fn closed_note(lock: &File) -> std::io::Result<Vec<u8>> {
+    let identity = lock.identity()?;
+    Ok(identity.map_or(Vec::new(), |(device, file)| format!("closed {device} {file}\n").into()))
 }
 
 /// Keeps other processes out for as long as the file is open.

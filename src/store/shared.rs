@@ -13,7 +13,7 @@ use super::quality::Window;
 use super::settings::Settings;
 use super::tasks::{Task, Tasks};
 use crate::background::Background;
-use crate::disk::{self, File};
+use crate::disk::{self, File, Identity};
 use crate::{Error, IdNames, Result, Snapshot};
 
 /// What readers see: codes of one version, of all that was acknowledged up to a place in the journal.
@@ -71,6 +71,8 @@ pub(super) struct Shared {
     pub(super) layout: Mutex<()>,
     /// Keeps other processes out.
     pub(super) lock: File,
+    /// Device and inode of the lock file.
+    pub(super) lock_identity: Option<Identity>,
     /// Part of the names of new files; see [`Current::next_name`].
     pub(super) mark: u32,
 }
@@ -118,7 +120,7 @@ impl Shared {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             found => Some(found.map_err(Error::io(&path))?),
         };
-        if found == Some(self.lock.identity().map_err(Error::io(&path))?) {
+        if found == Some(self.lock_identity) {
             return Ok(());
         }
         Err(Error::NotAsOpened {

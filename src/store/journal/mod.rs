@@ -106,8 +106,6 @@ impl Journal {
         for unfinished in files.numbers().into_iter().filter(|&other| other > number) {
             files.remove_unfinished(unfinished)?;
         }
-        // The names of files that can be read need not be on the disk either.
-        disk::sync_dir(folder).map_err(Error::io(folder))?;
         if end != acknowledged {
             marks.write(end, 0)?;
         }
