@@ -191,8 +191,14 @@ fn compact(shared: &Shared, jobs: &Jobs, boundary: Boundary) -> Result<u64> {
         let folder = shared.files.folder().to_path_buf();
         shared.check_place()?;
         let mut copy = Copy::begin(&folder, shared.files.shape, boundary.free, origin)?;
-        let records = Cursor::new(shared.files.clone(), start);
-        copy.live(records, boundary.position, &begun.index, &HashSet::new())?;
+        let records = |from: u64| Cursor::new(shared.files.clone(), from);
+        // A model before its warm-up starts over from the journal: it must find the rows that it unlearns later.
+        let mut taken_out = HashSet::new();
+        each(records(boundary.position), begun.position, |record| {
+            taken_out.extend(record.change.takes_out());
+            Ok(())
+        })?;
+        copy.live(records(start), boundary.position, &begun.index, &taken_out)?;
         let copy = copy.finish()?;
         let reclaimed = boundary.rows.saturating_sub(copy.rows);
         let moved = |old: u64| if old < boundary.position { copy.moved(old) } else { old };

@@ -4,7 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::inline::Inline;
+use super::shared::lock;
 use super::tasks::Task;
+use super::writer::{Job, OwnedPut, ask};
 use super::*;
 use crate::disk::simulated::{Chance, Crash, Disk, Failure, Fault};
 use crate::{ErrorKind, Features, Method};
@@ -339,6 +342,50 @@ fn upserts_do_not_grow_the_journal_for_ever() {
 }
 
 /// Damages a store in every way that leaves its journal, and repairs it.
+#[test]
+fn a_model_before_its_warm_up_survives_compaction() {
+    let disk = Disk::new(7);
+    let dir = disk.path("store");
+    let mut made = description();
+    made.warmup = Some(6);
+    super::open::create(&dir, &made).unwrap();
+    let mut settings = settings(Renewal::Never);
+    (settings.compaction, settings.compaction_bytes) = (0.1, 1);
+    let store = Inline::open(&dir, settings).unwrap();
+    let put = |ids: std::ops::Range<u64>, label: &str| {
+        let put = OwnedPut {
+            vectors: ids.clone().flat_map(|id| [id as f32, 1.0]).collect(),
+            labels: vec![
+                vec![label.to_owned(); usize::from(!label.is_empty())];
+                ids.clone().count()
+            ],
+            payloads: Vec::new(),
+            ids: ids.map(ItemId::Number).collect(),
+        };
+        ask(&store.jobs, &store.shared, |reply| Job::Put(put, reply)).unwrap();
+    };
+    let remove = |id: u64| {
+        let ids = vec![ItemId::Number(id)];
+        ask(&store.jobs, &store.shared, |reply| Job::Remove(ids, reply)).unwrap();
+    };
+    let mut keeper = store.keeper();
+    put(0..3, "first");
+    (0..4).for_each(|_| put(100..110, ""));
+    // A boundary is drawn, and compaction waits for learning.
+    keeper.compact().unwrap();
+    while store.learn().unwrap() {}
+    // These changes are compacted away before they are learned: the first starts the model over, the second completes
+    // its warm-up, and the third unlearns a row.
+    remove(0);
+    put(10..14, "later");
+    remove(1);
+    keeper.compact().unwrap();
+    assert_ne!(lock(&store.shared.current).journal_start, super::journal::START, "it is compacted");
+    while store.learn().unwrap() {}
+    let learner = store.shared.learner().unwrap();
+    assert_eq!((learner.model.is_warm(), learner.model.seen()), (true, 5));
+}
+
 #[test]
 fn what_follows_from_the_journal_is_rebuilt() {
     let folder = tempfile::tempdir().unwrap();
