@@ -143,9 +143,7 @@ pub(super) fn read(
     // A name that can be read need not be on the disk: a killed process may have left it. It must be before what it
     // replaced is removed, and before the journal's end is noted.
     if !take_closed_note(&lock, folder)? {
-        for dir in [folder, &folder.join(JOURNAL)] {
-            disk::sync_dir(dir).map_err(Error::io(dir))?;
-        }
+        sync_names(folder)?;
     }
     let tasks = Tasks::default();
     tasks.report(Task::Cleanup, &current.remove_others(folder).map(|()| false));
@@ -232,9 +230,17 @@ fn start(shared: Arc<Shared>, writer: Writer) -> Result<Opened> {
     Ok(Opened { shared, jobs, threads, writer: writing })
 }
 
-/// Notes in the lock file that the store was closed in good order: the names of all its files are durable. A copy of the
+/// Makes the names of all files of a store durable.
+fn sync_names(folder: &Path) -> Result<()> {
+    [folder, &folder.join(JOURNAL)]
+        .into_iter()
+        .try_for_each(|dir| disk::sync_dir(dir).map_err(Error::io(dir)))
+}
+
+/// Notes in the lock file that the store was closed in good order, with durable names of all its files. A copy of the
 /// directory has another lock file, so the note does not count there.
 pub(super) fn note_closed(lock: &File, folder: &Path) -> Result<()> {
+    sync_names(folder)?;
     let noted = closed_note(lock).and_then(|note| lock.write_all_at(&note, 0));
     noted.map_err(Error::io(folder))
 }
