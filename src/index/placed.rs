@@ -1,5 +1,8 @@
 //! Items with the places of their vectors, where the owner of an index keeps these.
 
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
 use super::snapshot::{Snapshot, labels_of_set};
 use super::state::State;
 use crate::Result;
@@ -46,15 +49,19 @@ impl Snapshot {
         })
     }
 
-    /// The ids of about so many items, from all over the index.
+    /// Returns the ids of about `count` items from all over the index. The same index gives the same ids.
     pub(crate) fn sample(&self, count: usize) -> Result<Vec<u64>> {
         self.reading(|state| {
             let step = state.len().div_ceil(count.max(1)).max(1);
-            let mut ids = Vec::new();
+            let (mut ids, mut random) = (Vec::new(), ChaCha8Rng::seed_from_u64(0));
             for searched in &state.segments {
                 let (segment, columns) = (&searched.segment, searched.segment.columns());
-                for slot in (0..columns.len()).step_by(step).filter(|&slot| segment.is_live(slot)) {
-                    ids.push(columns.id(slot)?);
+                for start in (0..columns.len()).step_by(step) {
+                    // A random slot of each stretch: every tenth item may be all of one label.
+                    let slot = start + random.random_range(0..step);
+                    if slot < columns.len() && segment.is_live(slot) {
+                        ids.push(columns.id(slot)?);
+                    }
                 }
             }
             Ok(ids)

@@ -71,7 +71,7 @@ pub struct Acknowledged {
     pub replaced: usize,
     /// Whether what was learned of those is taken back: the method can do that, and learning is on.
     pub unlearned: bool,
-    /// How far the journal goes, for [`wait_learned`](super::Store::wait_learned).
+    /// End of the journal, for [`wait`](super::Store::wait).
     pub position: u64,
 }
 
@@ -83,8 +83,19 @@ pub struct Removed {
     pub removed: usize,
     /// Whether what was learned of them is taken back: the method can do that, and learning is on.
     pub unlearned: bool,
-    /// How far the journal goes, for [`wait_learned`](super::Store::wait_learned).
+    /// End of the journal, for [`wait`](super::Store::wait).
     pub position: u64,
+}
+
+/// What to wait for after a change is on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Wait {
+    /// Labels are learned.
+    Learned,
+    /// Labels are learned, and the codes in use follow them: all items were re-encoded since, or the
+    /// [policy](super::Settings::renewal) found that re-encoding does not pay yet.
+    Searchable,
 }
 
 /// What a store holds and does, in numbers.
@@ -206,9 +217,10 @@ pub struct Renewing {
     pub would_flip: Option<f64>,
     /// The share of the bits of a sample that changed by the last renewal.
     pub flipped: Option<f64>,
-    /// How many bits of information on labels distances would tell more of in a sample, when last looked at.
+    /// Gain of re-encoding when last checked: how much more distances would report of whether two items share a label, as
+    /// a share of all there is to know. `None` where few items share labels.
     pub would_gain: Option<f64>,
-    /// How many they told more by the last renewal.
+    /// Gain of the last renewal.
     pub gained: Option<f64>,
     /// How long the last one took, in seconds.
     pub seconds: Option<f64>,

@@ -39,10 +39,17 @@ const BYTES: usize = 8 << 20;
 /// Fills a directory with a copy of a store that has no dead rows.
 pub(super) fn fill(shared: &Shared, to: &Path) -> Result<()> {
     let _layout = lock(&shared.layout);
-    let (model, position, model_rows, not_unlearned) = {
+    let function_steps = lock(&shared.progress).renewed_steps;
+    let (model, position, learned) = {
         let learner = shared.learner()?;
-        let not_unlearned = learner.not_unlearned_there;
-        (learner.model.clone(), learner.position, learner.rows_there, not_unlearned)
+        let learned = Current {
+            model_rows: learner.rows_there,
+            model_steps: learner.steps,
+            function_steps,
+            not_unlearned: learner.not_unlearned_there,
+            ..Current::new()
+        };
+        (learner.model.clone(), learner.position, learned)
     };
     // Whatever is learned was acknowledged before, so this version knows of it.
     let moment = shared.moment();
@@ -71,15 +78,8 @@ pub(super) fn fill(shared: &Shared, to: &Path) -> Result<()> {
     let end = copy.position()?;
     let (rows, copy) = (copy.rows, copy.finish()?);
     Journal::note_end(&journal, end)?;
-    let mut current = Current {
-        version: moment.version,
-        index_position: end,
-        rows,
-        model_position,
-        model_rows,
-        not_unlearned,
-        ..Current::new()
-    };
+    let mut current =
+        Current { version: moment.version, index_position: end, rows, model_position, ..learned };
     (current.index, current.model) = (current.next_name("index", 0), current.next_name("model", 0));
     model.save(current.model_path(to))?;
     rebuild::write(shared, None, &moment, &current.index_path(to), &|old| copy.moved(old))?;

@@ -36,6 +36,12 @@ pub(super) struct Current {
     pub(super) model_position: u64,
     /// Number of rows of that record that the model has learned.
     pub(super) model_rows: usize,
+    /// Rows that the model learned or unlearned since the store was created.
+    #[serde(default)]
+    pub(super) model_steps: u64,
+    /// Those of them that the function in the index knows of.
+    #[serde(default)]
+    pub(super) function_steps: u64,
     /// Rows that should have been unlearned and could not be.
     pub(super) not_unlearned: u64,
     /// Position of the journal's first record.
@@ -141,6 +147,8 @@ impl Current {
             model: String::new(),
             model_position: START,
             model_rows: 0,
+            model_steps: 0,
+            function_steps: 0,
             not_unlearned: 0,
             journal_start: START,
             compacted: 0,

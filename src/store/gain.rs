@@ -1,56 +1,112 @@
-//! What a newer function would change: of a sample of items, how many bits, and how well distances tell labels.
+//! Gain of re-encoding: how many bits of a sample would change, and how much more distances would report of labels.
 
 use std::collections::HashMap;
+
+use rand::rngs::ChaCha8Rng;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
 
 use super::shared::{Shared, lock};
 use crate::{Codes, Features, HashFunction, Result, hamming};
 
-/// Items that are looked at.
+/// Items whose labels are read, to find items that share one.
+const POOL: usize = 20_000;
+
+/// Items whose vectors are read and encoded.
 const SAMPLE: usize = 1000;
 
-/// So many of them must have labels, for distances to tell something of these.
+/// Items that must share a label with another one, for distances to report something of labels.
 const LABELLED: usize = 50;
 
-/// What a function would change.
+/// Gain of re-encoding all items by another function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Gain {
     /// The share of the bits that would be others.
     pub(super) flips: f64,
-    /// How many bits of information on labels distances would tell more; `None` where few items have labels.
+    /// Additional information on labels, as a share of what there is to know; `None` where few items share labels.
     pub(super) information: Option<f64>,
 }
 
 impl Gain {
-    /// What is compared with the least gain that a renewal is for.
+    /// Returns the value that is compared with the least gain that a renewal is for.
     pub(super) fn value(self) -> f64 {
         self.information.unwrap_or(self.flips)
     }
 
-    /// What a function would change in a store.
+    /// Returns what a function would change in a store.
     pub(super) fn of(shared: &Shared, function: &HashFunction) -> Result<Gain> {
         let moment = shared.moment();
-        let (mut values, mut labels) = (Vec::new(), Vec::new());
+        let pool = moment.index.sample(POOL)?;
+        let labels = moment.index.labels_of(&pool)?;
+        let sample = Sample::draw(&labels);
+        let (mut values, mut kept) = (Vec::new(), Vec::new());
         let mut old = Codes::new(function.bits())?;
-        for id in moment.index.sample(SAMPLE)? {
+        for &row in &sample.rows {
+            let id = pool[row];
             let (Some(item), Some(place)) = (moment.index.get(id)?, moment.index.place(id)?) else {
                 continue;
             };
             values.extend(shared.files.row(place)?.vector);
             old.push(&item.code)?;
-            labels.push(item.labels);
+            kept.push(labels[row]);
         }
         lock(&shared.quality).same_code = same_code(&old);
         let new = function.encode(Features::new(&values, shared.description.dim)?)?;
         let flipped: u32 = old.iter().zip(new.iter()).map(|(old, new)| hamming(old, new)).sum();
         let flips = f64::from(flipped) / (old.len().max(1) * function.bits()) as f64;
-        let labelled: Vec<usize> =
-            (0..labels.len()).filter(|&row| !labels[row].is_empty()).collect();
-        let information = (labelled.len() >= LABELLED).then(|| {
-            let labels: Vec<&[u32]> = labelled.iter().map(|&row| &labels[row][..]).collect();
-            information(&new.select(&labelled), &labels)
-                - information(&old.select(&labelled), &labels)
-        });
+        let information = |codes: &Codes| information(codes, &kept, sample.share);
+        let information = information(&new).zip(information(&old)).map(|(new, old)| new - old);
         Ok(Gain { flips, information })
+    }
+}
+
+/// Rows of a pool: queries, and for each of them one that shares a label with it, if there is one.
+struct Sample {
+    rows: Vec<usize>,
+    /// The share of the pool that shares a label with a query, on average.
+    share: f64,
+}
+
+impl Sample {
+    /// Draws a sample of rows with these labels. A random one would hardly have two rows of one label if labels are many.
+    fn draw(labels: &[&[u32]]) -> Sample {
+        let mut random = ChaCha8Rng::seed_from_u64(0);
+        let mut of_label: HashMap<u32, Vec<usize>> = HashMap::new();
+        for (row, labels) in labels.iter().enumerate() {
+            labels.iter().for_each(|&label| of_label.entry(label).or_default().push(row));
+        }
+        let mut order: Vec<usize> = (0..labels.len()).collect();
+        order.shuffle(&mut random);
+        // Labelled rows first, so that a store with few of them is judged by these.
+        order.sort_by_key(|&row| labels[row].is_empty());
+        let (mut is_drawn, mut rows) = (vec![false; labels.len()], Vec::new());
+        let (mut sharing, mut queries, mut last_query) = (0, 0, vec![usize::MAX; labels.len()]);
+        for query in order {
+            if rows.len() >= SAMPLE {
+                break;
+            }
+            let mut others = Vec::new();
+            for label in labels[query] {
+                for &other in &of_label[label] {
+                    if other != query && last_query[other] != query {
+                        last_query[other] = query;
+                        others.push(other);
+                    }
+                }
+            }
+            if !labels[query].is_empty() {
+                (sharing, queries) = (sharing + others.len(), queries + 1);
+            }
+            let partner =
+                (!others.is_empty()).then(|| others[random.random_range(0..others.len())]);
+            for row in [Some(query), partner].into_iter().flatten() {
+                if !std::mem::replace(&mut is_drawn[row], true) {
+                    rows.push(row);
+                }
+            }
+        }
+        let pairs = queries * labels.len().saturating_sub(1);
+        Sample { rows, share: sharing as f64 / pairs.max(1) as f64 }
     }
 }
 
@@ -62,27 +118,44 @@ fn same_code(codes: &Codes) -> Option<f64> {
     (codes.len() >= LABELLED).then(|| most as f64 / codes.len() as f64)
 }
 
-/// The mutual information of the distance of two items and whether they share a label, in bits.
-fn information(codes: &Codes, labels: &[&[u32]]) -> f64 {
-    let mut counts = [vec![0u64; codes.bits() + 1], vec![0u64; codes.bits() + 1]];
-    for one in 0..labels.len() {
-        for other in 0..one {
-            let same = labels[one].iter().any(|label| labels[other].contains(label));
-            counts[usize::from(same)][hamming(codes.code(one), codes.code(other)) as usize] += 1;
+/// Returns the mutual information of the distance of two items and whether they share a label, as a share of the entropy
+/// of the latter; `None` where too few items share labels, or all do. `share` is how frequent sharing is among all items:
+/// in a sample it is more frequent.
+fn information(codes: &Codes, labels: &[&[u32]], share: f64) -> Option<f64> {
+    let distances = codes.bits() + 1;
+    let (mut same, mut different) = (vec![0.0; distances], vec![0.0; distances]);
+    let mut counted = 0;
+    for one in (0..labels.len()).filter(|&row| !labels[row].is_empty()) {
+        let mut of_one = vec![0.0; distances];
+        for other in (0..labels.len()).filter(|&row| row != one && !labels[row].is_empty()) {
+            let shares = labels[one].iter().any(|label| labels[other].contains(label));
+            let distance = hamming(codes.code(one), codes.code(other)) as usize;
+            *(if shares { &mut of_one[distance] } else { &mut different[distance] }) += 1.0;
+        }
+        // Each item counts once, however frequent its label is.
+        let partners: f64 = of_one.iter().sum();
+        if partners > 0.0 {
+            counted += 1;
+            same.iter_mut().zip(of_one).for_each(|(all, one)| *all += one / partners);
         }
     }
-    let both: Vec<u64> = counts[0].iter().zip(&counts[1]).map(|(one, other)| one + other).collect();
-    let all = both.iter().sum::<u64>().max(1) as f64;
-    let given: f64 =
-        counts.iter().map(|of| of.iter().sum::<u64>() as f64 / all * entropy(of)).sum();
-    entropy(&both) - given
+    if counted < LABELLED || !(share > 0.0 && share < 1.0) || different.iter().sum::<f64>() == 0.0 {
+        return None;
+    }
+    let shares = [share, 1.0 - share];
+    let [same, different] = [same, different].map(|counts| {
+        let all: f64 = counts.iter().sum();
+        counts.into_iter().map(|count| count / all).collect::<Vec<f64>>()
+    });
+    let both: Vec<f64> =
+        same.iter().zip(&different).map(|(s, d)| shares[0] * s + shares[1] * d).collect();
+    let given = shares[0] * entropy(&same) + shares[1] * entropy(&different);
+    Some((entropy(&both) - given) / entropy(&shares))
 }
 
-/// In bits; 0 of nothing.
-fn entropy(counts: &[u64]) -> f64 {
-    let all = counts.iter().sum::<u64>().max(1) as f64;
-    let shares = counts.iter().filter(|&&count| count > 0).map(|&count| count as f64 / all);
-    shares.map(|share| -share * share.log2()).sum()
+/// Entropy of a distribution, in bits.
+fn entropy(shares: &[f64]) -> f64 {
+    shares.iter().filter(|&&share| share > 0.0).map(|share| -share * share.log2()).sum()
 }
 
 #[cfg(test)]
@@ -90,14 +163,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distances_tell_labels_wholly_or_not_at_all() {
-        let labels: [&[u32]; 4] = [&[0], &[0, 7], &[1], &[1]];
-        // Two pairs of one label among six: what is to be told is the entropy of 1/3.
-        let all = -(1.0f64 / 3.0).log2() / 3.0 - 2.0 / 3.0 * (2.0f64 / 3.0).log2();
-        let codes = |bytes: &[u8]| Codes::from_bytes(8, bytes).unwrap();
-        assert!((information(&codes(&[0, 0, 255, 255]), &labels) - all).abs() < 1e-12);
-        assert!(information(&codes(&[9, 9, 9, 9]), &labels).abs() < 1e-12);
-        let some = information(&codes(&[0, 1, 3, 255]), &labels);
-        assert!(some > 0.0 && some < all, "{some}");
+    fn distances_report_all_of_labels_or_nothing() {
+        let owned: Vec<Vec<u32>> = (0..120).map(|row| vec![row % 3, 7 + row % 3]).collect();
+        let labels: Vec<&[u32]> = owned.iter().map(Vec::as_slice).collect();
+        let told = |byte: fn(u32) -> u8, share| {
+            let bytes: Vec<u8> = (0..120).map(byte).collect();
+            information(&Codes::from_bytes(8, &bytes).unwrap(), &labels, share).unwrap()
+        };
+        for share in [0.5, 0.3, 1e-5] {
+            assert!(
+                (told(|row| [0, 0b1111, 0b1111_0000][row as usize % 3], share) - 1.0).abs() < 1e-9
+            );
+            assert!(told(|_| 9, share).abs() < 1e-9);
+            let some = told(|row| (row % 3) as u8 * 3 + (row % 2) as u8, share);
+            assert!(some > 0.0 && some < 1.0, "{some}");
+        }
+        let few: Vec<&[u32]> = labels[..40].to_vec();
+        let codes = Codes::from_bytes(8, &[1; 40]).unwrap();
+        assert_eq!(information(&codes, &few, 0.3), None);
+    }
+
+    #[test]
+    fn a_sample_has_pairs_however_many_labels_there_are() {
+        for classes in [2, 1000, 6000] {
+            let owned: Vec<Vec<u32>> = (0..20_000).map(|row| vec![row % classes]).collect();
+            let labels: Vec<&[u32]> = owned.iter().map(Vec::as_slice).collect();
+            let sample = Sample::draw(&labels);
+            assert!(sample.rows.len() >= SAMPLE);
+            let share = (20_000.0 / f64::from(classes) - 1.0) / 19_999.0;
+            assert!((sample.share / share - 1.0).abs() < 0.1, "{} {share}", sample.share);
+            let mut counts = HashMap::new();
+            sample.rows.iter().for_each(|&row| *counts.entry(labels[row][0]).or_insert(0) += 1);
+            let alone = counts.values().filter(|&&count| count == 1).count();
+            assert!(alone <= 1, "{alone} rows of {classes} classes are alone");
+        }
+        let none: Vec<&[u32]> = vec![&[]; 30];
+        assert_eq!(Sample::draw(&none).rows.len(), 30);
     }
 }

@@ -152,7 +152,7 @@ pub(super) fn save(learner: &Learner, shared: &Shared) -> Result<bool> {
     shared.change_current(|current| {
         current.model = name;
         (current.model_position, current.model_rows) = (learner.position, learner.rows_there);
-        current.not_unlearned = learner.not_unlearned_there;
+        (current.model_steps, current.not_unlearned) = (learner.steps, learner.not_unlearned_there);
     })?;
     let steps = learner.steps;
     shared.progress(|progress| progress.saved_steps = steps);

@@ -36,10 +36,11 @@ mod writer;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 pub use self::answer::{
     Acknowledged, Answer, Found, Learning, Loss, Quality, Queries, Removed, Renewing, Repaired,
-    Search, Stats, TaskStatus,
+    Search, Stats, TaskStatus, Wait,
 };
 pub use self::description::{Description, IdKind, VectorPrecision};
 pub use self::item::{ItemId, Put, StoredItem};
@@ -72,7 +73,7 @@ use crate::{Error, Model, Result};
 /// let vectors = Features::new(&features[..1000 * Digits::DIM], Digits::DIM)?;
 /// let put = store.put(Put::new(&ids, vectors)?.labels(&names)?)?;
 ///
-/// // It learns in the background, and makes codes anew when that pays; here we wait for both.
+/// // It learns in the background, and re-encodes all items when that pays; here we wait for both.
 /// store.wait_learned(put.position)?;
 /// let version = store.renew()?;
 ///
@@ -263,7 +264,7 @@ impl Store {
         learning.problem = stopped.or(learning.problem);
         learning.behind_bytes = progress.end.saturating_sub(progress.learned);
         let mut renewal = lock(&self.shared.renewing).clone();
-        renewal.lag_rows = progress.steps - progress.renewed_steps;
+        renewal.lag_rows = progress.steps.saturating_sub(progress.renewed_steps);
         Stats {
             items,
             version: moment.version,
@@ -280,27 +281,64 @@ impl Store {
 
 /// Learning, and what follows from it.
 impl Store {
-    /// Waits until all that was acknowledged up to a position is learned, or cannot be. A position that the store has not
-    /// come to, as one of another store may be, stands for all that was acknowledged so far.
+    /// Waits until all that was acknowledged up to a position is learned and [searchable](Wait::Searchable). A position
+    /// that the store has not reached, as one of another store may be, stands for all that was acknowledged so far.
     ///
     /// # Errors
-    /// When learning has come to a standstill, or is turned off.
+    /// When learning or re-encoding fails, or learning is turned off.
+    pub fn wait(&self, position: u64) -> Result<()> {
+        self.wait_until(position, Wait::Searchable, None).map(drop)
+    }
+
+    /// Waits until all that was acknowledged up to a position is [learned](Wait::Learned), whatever the codes in use know.
+    ///
+    /// # Errors
+    /// When learning fails, or is turned off.
     pub fn wait_learned(&self, position: u64) -> Result<()> {
+        self.wait_until(position, Wait::Learned, None).map(drop)
+    }
+
+    /// Waits at most for a time; returns whether the wait is over.
+    ///
+    /// # Errors
+    /// As for [`wait`](Store::wait).
+    pub fn wait_up_to(&self, position: u64, wait: Wait, time: Duration) -> Result<bool> {
+        self.wait_until(position, wait, Some(Instant::now() + time))
+    }
+
+    fn wait_until(&self, position: u64, wait: Wait, end: Option<Instant>) -> Result<bool> {
         let stopped =
             |problem: String| Err(Error::Stopped { path: self.shared.folder.clone(), problem });
         if !self.shared.settings.learn {
             return stopped("it was opened not to learn".to_owned());
         }
-        let position = position.min(lock(&self.shared.progress).end);
-        let failed = || self.shared.tasks.problem(Task::Learning);
-        let waits = |progress: &mut shared::Progress| {
-            progress.learned < position && failed().is_none() && !progress.stop
-        };
-        let progress = self.shared.changed.wait_while(lock(&self.shared.progress), waits);
-        let progress = progress.unwrap_or_else(|held| held.into_inner());
-        match failed().filter(|_| progress.learned < position) {
-            Some(problem) => stopped(format!("learning failed and is tried again: {problem}")),
-            None => Ok(()),
+        let mut progress = lock(&self.shared.progress);
+        let position = position.min(progress.end);
+        if wait == Wait::Searchable && progress.wanted < position {
+            progress.wanted = position;
+            self.shared.changed.notify_all();
+        }
+        loop {
+            let (task, reached) = match wait {
+                Wait::Searchable if progress.learned >= position => {
+                    (Task::Renewal, progress.settled)
+                }
+                _ => (Task::Learning, progress.learned),
+            };
+            if progress.stop || progress.learned >= position && reached >= position {
+                return Ok(true);
+            }
+            if let Some(problem) = self.shared.tasks.problem(task) {
+                let failed = if task == Task::Learning { "learning" } else { "re-encoding" };
+                return stopped(format!("{failed} failed and is tried again: {problem}"));
+            }
+            let time = match end.map(|end| end.saturating_duration_since(Instant::now())) {
+                Some(Duration::ZERO) => return Ok(false),
+                // A failure wakes nobody by itself.
+                time => time.unwrap_or(Duration::MAX).min(Duration::from_secs(1)),
+            };
+            let woken = self.shared.changed.wait_timeout(progress, time);
+            progress = woken.unwrap_or_else(|held| held.into_inner()).0;
         }
     }
 

@@ -167,7 +167,7 @@ pub(super) fn read(
         },
     )?;
     index.report_structures(Some(tasks.for_structures()));
-    let learner = load(&current, folder, 0)?;
+    let learner = load(&current, folder, current.model_steps)?;
     // Names that were drawn before a crash may be those of files that are still open elsewhere.
     current.serial += 1;
     let writer = Writer::new(journal, index, current.version, rows);
@@ -175,6 +175,9 @@ pub(super) fn read(
         end: writer.journal().end(),
         learned: learner.next,
         learning: learner.learning(),
+        steps: current.model_steps,
+        saved_steps: current.model_steps,
+        renewed_steps: current.function_steps,
         ..Progress::default()
     };
     // It takes as much memory as the codes of millions of items: where there is nothing to learn it need not stay.

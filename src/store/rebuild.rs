@@ -18,8 +18,19 @@ const LEFT_OVER: usize = 500;
 /// After so many rounds the rest is left to it in any case.
 const ROUNDS: usize = 8;
 
-/// Builds the index and puts it in place; under a newer version if there is a function.
-pub(super) fn rebuild(shared: &Shared, jobs: &Jobs, function: Option<HashFunction>) -> Result<()> {
+/// A function that codes may follow.
+pub(super) struct Candidate {
+    pub(super) function: HashFunction,
+    /// Rows that the model had learned or unlearned when the function was made.
+    pub(super) steps: u64,
+    /// Journal position up to which the model had learned.
+    pub(super) position: u64,
+}
+
+/// Builds the index and puts it in place, under a newer version if there is a candidate.
+pub(super) fn rebuild(shared: &Shared, jobs: &Jobs, candidate: Option<Candidate>) -> Result<()> {
+    let steps = candidate.as_ref().map(|candidate| candidate.steps);
+    let function = candidate.map(|candidate| candidate.function);
     let begun = ask(jobs, shared, Job::Begin)?;
     let build = || {
         let (path, name) = shared.new_file("index")?;
@@ -29,6 +40,7 @@ pub(super) fn rebuild(shared: &Shared, jobs: &Jobs, function: Option<HashFunctio
             current.index = name;
             (current.version, current.index_position, current.rows) =
                 (version, begun.position, begun.rows);
+            current.function_steps = steps.unwrap_or(current.function_steps);
         })?;
         swap_in(shared, jobs, Index::over(&path)?, version, 0).map(drop)
     };

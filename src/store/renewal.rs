@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use super::compacted::Compaction;
 use super::gain::Gain;
-use super::rebuild::rebuild;
+use super::rebuild::{Candidate, rebuild};
 use super::settings::Renewal;
 use super::shared::{Shared, lock};
 use super::tasks::Task;
 use super::writer::{Job, Jobs, ask};
+use crate::Result;
 use crate::background::Background;
-use crate::{HashFunction, Result};
 
 /// How often it looks whether there is something to do.
 const LOOK: Duration = Duration::from_millis(200);
@@ -21,6 +21,10 @@ const LOOK: Duration = Duration::from_millis(200);
 /// gained: finding the function takes as long as learning thousands of rows.
 const LOOK_AFTER_ROWS: u64 = 500;
 const LOOK_AFTER_SHARE: f64 = 0.05;
+
+/// Share of all rows that the codes in use do not know, from which on all items are re-encoded whatever the gain, once
+/// nothing more is to be learned.
+const BEHIND_WHILE_IDLE: f64 = 0.05;
 
 /// Rows of the journal that the index on the disk may not know of, at least and as a share of all.
 const WRITE_AFTER_ROWS: u64 = 100_000;
@@ -40,8 +44,9 @@ pub(super) fn run(shared: &Shared, jobs: &Jobs, background: &Background) -> Resu
             let progress = lock(&shared.progress);
             let at_once = shared.settings.renewal == Renewal::Always;
             let waited = shared.changed.wait_timeout_while(progress, LOOK, |progress| {
-                let new = progress.steps > progress.renewed_steps;
-                let due = at_once && new && shared.tasks.is_due(Task::Renewal);
+                let new = at_once && progress.steps > progress.renewed_steps;
+                let due =
+                    (new || progress.is_decision_wanted()) && shared.tasks.is_due(Task::Renewal);
                 !progress.stop && progress.asked == progress.answered && !due
             });
             let progress = waited.unwrap_or_else(|held| held.into_inner()).0;
@@ -68,13 +73,24 @@ pub(super) fn run(shared: &Shared, jobs: &Jobs, background: &Background) -> Resu
     }
 }
 
+/// Outcome of a check whether all items should be re-encoded.
+enum Decision {
+    Renew(Candidate),
+    /// The codes in use are good enough for all that is learned up to a journal position.
+    Settled(u64),
+    /// It is checked again once more rows are learned.
+    Wait,
+}
+
 pub(super) struct Keeper<'a> {
     shared: &'a Shared,
     jobs: &'a Jobs,
     background: &'a Background,
     compaction: Compaction,
-    /// Rows that were learned when it was last checked what a renewal would gain.
+    /// Steps of learning when it was last checked what a renewal would gain.
     looked: u64,
+    /// Steps of learning at the last check, and when they were reached.
+    steps: (u64, Instant),
     /// Row count of the journal at the last check, and when it was reached.
     rows: (u64, Instant),
 }
@@ -85,8 +101,10 @@ impl<'a> Keeper<'a> {
         jobs: &'a Jobs,
         background: &'a Background,
     ) -> Keeper<'a> {
-        let (rows, compaction) = ((shared.moment().rows, Instant::now()), Compaction::new(shared));
-        Keeper { shared, jobs, background, compaction, looked: 0, rows }
+        let (now, compaction) = (Instant::now(), Compaction::new(shared));
+        let (rows, steps) = (shared.moment().rows, lock(&shared.progress).steps);
+        let (rows, steps) = ((rows, now), (steps, now));
+        Keeper { shared, jobs, background, compaction, looked: 0, steps, rows }
     }
 
     /// Does what is due. Each task that fails waits before it is tried again, and holds up no other.
@@ -104,12 +122,14 @@ impl<'a> Keeper<'a> {
             }
         }
         if tasks.is_due(Task::Renewal) {
-            let due = self.due();
-            let renewed = match due {
-                Ok(Some(function)) => self.renew_by(function).map(|()| true),
-                Ok(None) => Ok(false),
-                Err(error) => Err(error),
-            };
+            let renewed = self.decide().and_then(|decision| match decision {
+                Decision::Renew(candidate) => self.renew_by(candidate).map(|()| true),
+                Decision::Settled(position) => {
+                    self.settle(position);
+                    Ok(false)
+                }
+                Decision::Wait => Ok(false),
+            });
             self.report_renewal(&renewed);
         }
         if !self.shared.settings.learn {
@@ -163,54 +183,86 @@ impl<'a> Keeper<'a> {
         self.shared.moment().rows.saturating_sub(lock(&self.shared.current).rows)
     }
 
-    /// The function by which all codes should be made anew, if they should.
-    fn due(&mut self) -> Result<Option<HashFunction>> {
-        let (steps, renewed, idle) = {
-            let progress = lock(&self.shared.progress);
-            (progress.steps, progress.renewed_steps, progress.learned >= progress.end)
-        };
-        let new = steps.saturating_sub(renewed);
-        if new == 0 {
-            return Ok(None);
+    /// Decides whether all items should be re-encoded now.
+    fn decide(&mut self) -> Result<Decision> {
+        let now = lock(&self.shared.progress).clone();
+        if now.steps != self.steps.0 {
+            self.steps = (now.steps, Instant::now());
         }
-        match self.shared.settings.renewal {
-            Renewal::Never => Ok(None),
-            Renewal::Always => self.function().map(Some),
-            Renewal::Every(rows) if new >= rows => self.function().map(Some),
-            Renewal::Every(_) => Ok(None),
-            Renewal::Gain(least) => {
-                let learned = lock(&self.shared.progress).learning.rows as f64;
-                let wait = LOOK_AFTER_ROWS.max((learned * LOOK_AFTER_SHARE) as u64);
-                // At the end of a stream few rows are left over, which count as well.
-                if steps - self.looked.min(steps) < wait && !(idle && steps > self.looked) {
-                    return Ok(None);
-                }
-                let function = self.function()?;
-                let gain = Gain::of(self.shared, &function)?;
-                self.looked = steps;
-                let mut renewing = lock(&self.shared.renewing);
-                (renewing.would_flip, renewing.would_gain) = (Some(gain.flips), gain.information);
-                Ok((gain.value() >= least).then_some(function))
+        // Before the warm-up is complete the function knows nothing of the rows.
+        if now.steps <= now.renewed_steps || !now.learning.warm {
+            return Ok(Decision::Settled(now.learned));
+        }
+        let (new, idle) = (now.steps - now.renewed_steps, now.learned >= now.end);
+        let is_stale = idle && self.steps.1.elapsed() >= self.shared.settings.catch_up_after;
+        let renew = match self.shared.settings.renewal {
+            Renewal::Never => false,
+            Renewal::Always => true,
+            Renewal::Every(rows) => new >= rows || is_stale,
+            Renewal::Gain(_) => {
+                let rests = now.is_decision_wanted() || self.steps.1.elapsed() >= BUSY;
+                let far_behind = new as f64 >= BEHIND_WHILE_IDLE * now.steps as f64;
+                is_stale || now.renewed_steps < new || idle && rests && far_behind
             }
+        };
+        let Renewal::Gain(least) = self.shared.settings.renewal else {
+            return match renew {
+                true => self.candidate().map(Decision::Renew),
+                false => Ok(Decision::Settled(now.learned)),
+            };
+        };
+        if renew {
+            return self.candidate().map(Decision::Renew);
         }
+        let unseen = now.steps.saturating_sub(self.looked);
+        if unseen == 0 {
+            return Ok(Decision::Settled(now.learned));
+        }
+        let enough = LOOK_AFTER_ROWS.max((now.learning.rows as f64 * LOOK_AFTER_SHARE) as u64);
+        // At the end of a stream few rows are left over, which count as well.
+        if unseen < enough && !idle && !now.is_decision_wanted() {
+            return Ok(Decision::Wait);
+        }
+        let candidate = self.candidate()?;
+        let gain = Gain::of(self.shared, &candidate.function)?;
+        self.looked = candidate.steps;
+        let mut renewing = lock(&self.shared.renewing);
+        (renewing.would_flip, renewing.would_gain) = (Some(gain.flips), gain.information);
+        Ok(match gain.value() >= least {
+            true => Decision::Renew(candidate),
+            false => Decision::Settled(candidate.position),
+        })
     }
 
-    fn function(&self) -> Result<HashFunction> {
-        self.background.run(|| self.shared.learner()?.model.try_hash_function())
+    /// Makes the function of what is learned now.
+    fn candidate(&self) -> Result<Candidate> {
+        self.background.run(|| {
+            let learner = self.shared.learner()?;
+            let function = learner.model.try_hash_function()?;
+            Ok(Candidate { function, steps: learner.steps, position: learner.next })
+        })
+    }
+
+    /// Takes note that codes follow what is learned up to a position, and wakes whoever waits for that.
+    fn settle(&self, position: u64) {
+        if lock(&self.shared.progress).settled < position {
+            self.shared.progress(|progress| progress.settled = position);
+        }
     }
 
     /// Re-encodes all items by what is learned now.
     pub(super) fn renew(&mut self) -> Result<()> {
-        let renewed = self.finish_exchange().and_then(|_| self.function());
-        let renewed = renewed.and_then(|function| self.renew_by(function)).map(|()| true);
+        let renewed = self.finish_exchange().and_then(|_| self.candidate());
+        let renewed = renewed.and_then(|candidate| self.renew_by(candidate)).map(|()| true);
         self.report_renewal(&renewed);
         renewed.map(drop)
     }
 
-    fn renew_by(&mut self, function: HashFunction) -> Result<()> {
-        let (started, steps) = (Instant::now(), lock(&self.shared.progress).steps);
-        let gain = Gain::of(self.shared, &function)?;
-        self.background.run(|| rebuild(self.shared, self.jobs, Some(function)))?;
+    fn renew_by(&mut self, candidate: Candidate) -> Result<()> {
+        let started = Instant::now();
+        let Candidate { steps, position, .. } = candidate;
+        let gain = Gain::of(self.shared, &candidate.function)?;
+        self.background.run(|| rebuild(self.shared, self.jobs, Some(candidate)))?;
         let seconds = started.elapsed().as_secs_f64();
         let mut renewing = lock(&self.shared.renewing);
         renewing.done += 1;
@@ -220,6 +272,7 @@ impl<'a> Keeper<'a> {
         drop(renewing);
         tracing::info!(target: "hashbrook::store", flipped = gain.flips, seconds, "re-encoded all items");
         self.shared.progress(|progress| progress.renewed_steps = steps);
+        self.settle(position);
         Ok(())
     }
 

@@ -138,6 +138,8 @@ fn fill(
             (current.version, current.not_unlearned) =
                 (kept.current.version + 1, kept.current.not_unlearned);
             (current.model_position, current.model_rows) = (position, kept.current.model_rows);
+            let steps = kept.current.model_steps;
+            (current.model_steps, current.function_steps) = (steps, steps);
             kept.model
         }
         (kept, _) => {

@@ -1,6 +1,7 @@
 //! [`Settings`]: how a store is run, which may differ each time it is opened.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +18,12 @@ pub enum Renewal {
     Always,
     /// When so many rows were learned since the last.
     Every(u64),
-    /// When it pays: when distances among a sample of items would tell so many bits more of whether they share a
-    /// label (mutual information). Among items without labels, when so large a share of bits would change.
+    /// When it pays: when distances among a sample of items would report more of whether two items share a label, by this
+    /// share of all there is to know (mutual information over entropy, so that 2 labels and 100,000 compare). Among
+    /// items without labels, when this share of bits would change.
+    ///
+    /// Whatever the gain, items are re-encoded once the function has learned twice as many rows as the one in use, and
+    /// once there is nothing more to learn if the one in use does not know a twentieth of the rows.
     Gain(f64),
     /// Only when [told to](super::Store::renew).
     Never,
@@ -37,7 +42,7 @@ impl FromStr for Renewal {
         let wrong = || {
             Error::parameter(
                 "renewal",
-                "always, every:ROWS, gain:BITS (above 0 and up to 1) or never",
+                "always, every:ROWS, gain:SHARE (above 0 and up to 1) or never",
                 format!("{text:?}"),
             )
         };
@@ -88,6 +93,9 @@ impl From<Renewal> for String {
 pub struct Settings {
     /// When codes are made anew.
     pub renewal: Renewal,
+    /// Time without anything new to learn after which all items are re-encoded, however little that gains. Not under
+    /// [`Renewal::Never`].
+    pub catch_up_after: Duration,
     /// The share of one processor core that making codes anew may take, above 0 and up to 1.
     pub renewal_share: f64,
     /// Whether labelled items are learned from.
@@ -103,6 +111,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             renewal: Renewal::default(),
+            catch_up_after: Duration::from_secs(60),
             renewal_share: 0.5,
             learn: true,
             compaction: 0.5,

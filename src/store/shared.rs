@@ -28,13 +28,13 @@ pub(super) struct Moment {
 }
 
 /// How far the threads are.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     /// How far the journal is acknowledged.
     pub(super) end: u64,
     /// How far it was learned.
     pub(super) learned: u64,
-    /// Rows that were learned or taken back since the store was opened.
+    /// Rows that were learned or taken back since the store was created.
     pub(super) steps: u64,
     /// Those of them that the codes in use know of.
     pub(super) renewed_steps: u64,
@@ -45,6 +45,10 @@ pub(super) struct Progress {
     /// How many times someone asked for new codes, and how many of these were answered.
     pub(super) asked: u64,
     pub(super) answered: u64,
+    /// Journal position up to which everything is learned and the codes follow it, as far as the policy demands.
+    pub(super) settled: u64,
+    /// Highest journal position that a caller waits for to be settled.
+    pub(super) wanted: u64,
     /// Why the last renewal failed.
     pub(super) renewal_problem: Option<String>,
     pub(super) stop: bool,
@@ -75,6 +79,13 @@ pub(super) struct Shared {
     pub(super) lock_identity: Option<Identity>,
     /// Part of the names of new files; see [`Current::next_name`].
     pub(super) mark: u32,
+}
+
+impl Progress {
+    /// Returns whether a caller waits for the policy to decide on rows that are learned.
+    pub(super) fn is_decision_wanted(&self) -> bool {
+        self.wanted > self.settled && self.learned >= self.wanted
+    }
 }
 
 /// The content of a mutex. A thread that panicked while it held it left what was there: nothing is changed in

@@ -7,6 +7,9 @@ mod twin;
 #[path = "../data/mod.rs"]
 mod data;
 
+#[path = "../../examples/worlds/mod.rs"]
+mod worlds;
+
 mod api;
 mod brook;
 mod brook_detail;
@@ -34,6 +37,7 @@ mod protocols;
 mod scores;
 mod snapshots;
 mod store;
+mod store_converges;
 mod store_killed;
 mod store_versions;
 mod streams;

@@ -1,0 +1,115 @@
+//! Generated data as users have it: many classes, long tails, several labels, wrong and missing labels.
+//!
+//! Class means lie in a subspace. Rows scatter around them, most of all in other directions that say nothing of the class
+//! (lighting, length, language), some of which leak into the subspace.
+
+#![allow(dead_code, reason = "not every user takes all of it")]
+
+use rand::rngs::ChaCha8Rng;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_distr::StandardNormal;
+
+/// Description of a data set. Begin with [`World::new`], and change what should be different.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub dim: usize,
+    pub classes: usize,
+    /// Class sizes fall as one over the rank, in place of being equal.
+    pub long_tailed: bool,
+    /// Each row has a second label, of a group of ten classes.
+    pub several_labels: bool,
+    /// Rows arrive class by class, in place of mixed.
+    pub sorted: bool,
+    /// Scatter within a class relative to that of the class means.
+    pub noise: f32,
+    /// Share of rows with the label of another class, and with none.
+    pub wrong: f64,
+    pub missing: f64,
+    pub seed: u64,
+}
+
+/// Rows of a world, and their labels.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    pub values: Vec<f32>,
+    pub labels: Vec<Vec<u32>>,
+    pub dim: usize,
+}
+
+impl World {
+    pub fn new(dim: usize, classes: usize) -> World {
+        World {
+            dim,
+            classes,
+            long_tailed: false,
+            several_labels: false,
+            sorted: false,
+            noise: 0.6,
+            wrong: 0.0,
+            missing: 0.0,
+            seed: 1,
+        }
+    }
+
+    /// Draws rows to learn from, and queries with the labels they should find.
+    pub fn draw(&self, rows: usize, queries: usize) -> (Rows, Rows) {
+        let mut random = ChaCha8Rng::seed_from_u64(self.seed);
+        let subspace = (self.dim / 2).min(48);
+        let mut normal = |scale: f32| scale * random.sample::<f32, _>(StandardNormal);
+        let means: Vec<f32> = (0..self.classes * subspace).map(|_| normal(1.0)).collect();
+        let leak: Vec<f32> = (0..self.dim * subspace).map(|_| normal(0.1)).collect();
+        let mut order: Vec<u32> = (0..rows).map(|row| self.class_of(row, rows)).collect();
+        if !self.sorted {
+            order.shuffle(&mut random);
+        }
+        let queried: Vec<u32> = (0..queries).map(|row| self.class_of(row, queries)).collect();
+        let mut vectors = |classes: &[u32]| {
+            let mut values = Vec::with_capacity(classes.len() * self.dim);
+            for &class in classes {
+                let nuisance: Vec<f32> =
+                    (subspace..self.dim).map(|_| random.sample(StandardNormal)).collect();
+                let mean = &means[class as usize * subspace..][..subspace];
+                for (at, mean) in mean.iter().enumerate() {
+                    let leaked: f32 =
+                        nuisance.iter().zip(&leak[at * self.dim..]).map(|(n, l)| n * l).sum();
+                    let scatter: f32 = random.sample(StandardNormal);
+                    values.push(mean + self.noise * (scatter + leaked));
+                }
+                values.extend(nuisance.iter().map(|value| 1.5 * value));
+            }
+            values
+        };
+        let (values, asked) = (vectors(&order), vectors(&queried));
+        let labels = |classes: &[u32]| classes.iter().map(|&class| self.labels(class)).collect();
+        let mut stream = Rows { values, labels: labels(&order), dim: self.dim };
+        let queries = Rows { values: asked, labels: labels(&queried), dim: self.dim };
+        for labels in &mut stream.labels {
+            if random.random_bool(self.wrong) {
+                *labels = self.labels(random.random_range(0..self.classes as u32));
+            }
+            if random.random_bool(self.missing) {
+                labels.clear();
+            }
+        }
+        (stream, queries)
+    }
+
+    /// Returns the class of a row, of `rows` in order of their classes.
+    fn class_of(&self, row: usize, rows: usize) -> u32 {
+        let share = (row as f64 + 0.5) / rows as f64;
+        let class = match self.long_tailed {
+            false => share * self.classes as f64,
+            // The sum of 1/rank up to a class grows as its logarithm.
+            true => (self.classes as f64 + 1.0).powf(share) - 1.0,
+        };
+        (class as u32).min(self.classes as u32 - 1)
+    }
+
+    fn labels(&self, class: u32) -> Vec<u32> {
+        match self.several_labels {
+            false => vec![class],
+            true => vec![class, self.classes as u32 + class / 10],
+        }
+    }
+}
