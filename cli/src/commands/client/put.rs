@@ -54,12 +54,32 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..))]
     batch: u32,
 
-    /// Wait until what was put in is learned
-    #[arg(long)]
-    wait: bool,
+    /// Wait until what was put in is learned and searchable: all codes follow it, unless that would gain little;
+    /// or, with --wait=learned, until it is learned
+    #[arg(
+        long, value_enum, value_name = "FOR", num_args = 0..=1, require_equals = true,
+        default_missing_value = "searchable"
+    )]
+    wait: Option<WaitFor>,
 
     #[command(flatten)]
     kind: IdArgs,
+}
+
+/// What to wait for after items are on the disk of the service.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum WaitFor {
+    Learned,
+    Searchable,
+}
+
+impl WaitFor {
+    fn name(self) -> &'static str {
+        match self {
+            WaitFor::Learned => "learned",
+            WaitFor::Searchable => "searchable",
+        }
+    }
 }
 
 /// Bytes of vectors that are sent at a time, at most: services take 64 MB.
@@ -81,12 +101,9 @@ fn put_json(args: &Args, service: &Service, file: &str, json: bool) -> Result<()
         }
         file => std::fs::read(file).with_context(|| format!("{file} cannot be read"))?,
     };
-    let done = service.json("POST", path(args.wait), http::JSON, &body)?;
+    let done = service.json("POST", "/items", http::JSON, &body)?;
+    wait(args, service, &done)?;
     http::print(json, &done, || told(&done))
-}
-
-fn path(wait: bool) -> &'static str {
-    if wait { "/items?wait=learned" } else { "/items" }
 }
 
 fn told(done: &Value) -> String {
@@ -130,7 +147,7 @@ fn put_files(args: &Args, service: &Service, json: bool) -> Result<()> {
         crate::interrupt::check()?;
         let body = columns.encoded(rows, sent)?;
         let clock = Instant::now();
-        last = service.json("POST", path(false), stream::KIND, &body)?;
+        last = service.json("POST", "/items", stream::KIND, &body)?;
         sending += clock.elapsed();
         replaced += last["replaced"].as_u64().unwrap_or(0);
         sent += rows.len();
@@ -141,9 +158,7 @@ fn put_files(args: &Args, service: &Service, json: bool) -> Result<()> {
     if let Some(labels) = &labels {
         input::check_labels_of_all(&args.labels, labels, &args.data, (sent, reader.dim()))?;
     }
-    if args.wait {
-        wait_learned(service)?;
-    }
+    wait(args, service, &last)?;
     let unlearned = last["unlearned"].as_bool().unwrap_or(false);
     let done = json!({"items": sent, "replaced": replaced, "unlearned": unlearned, "position": last["position"], "seconds": sending.as_secs_f64()});
     http::print(json, &done, || {
@@ -157,20 +172,17 @@ fn put_files(args: &Args, service: &Service, json: bool) -> Result<()> {
     })
 }
 
-/// Waits until nothing is left to be learned.
-fn wait_learned(service: &Service) -> Result<()> {
-    loop {
-        let stats = service.get("/stats")?;
-        let learning = &stats["learning"];
-        if let Some(problem) = learning["problem"].as_str() {
-            bail!("learning stands still: {problem}");
-        }
-        if learning["behind_bytes"].as_u64().unwrap_or(0) == 0 {
-            return Ok(());
-        }
+/// Waits for what was put in, if that is wanted.
+fn wait(args: &Args, service: &Service, done: &Value) -> Result<()> {
+    let (Some(wait), Some(position)) = (args.wait, done["position"].as_u64()) else {
+        return Ok(());
+    };
+    // Each request takes a few seconds at most, so that an interruption is noticed.
+    let path = format!("/wait?position={position}&for={}&seconds=1", wait.name());
+    while service.get(&path)?["done"] != true {
         crate::interrupt::check()?;
-        std::thread::sleep(Duration::from_millis(100));
     }
+    Ok(())
 }
 
 /// What belongs to rows besides their vectors; labels and payloads may be none at all.

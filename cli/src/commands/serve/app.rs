@@ -109,14 +109,17 @@ impl App {
         });
         let done = match time {
             None => task.await,
-            Some(time) => tokio::time::timeout(time, task).await.map_err(|_| {
-                let seconds = time.as_secs_f64();
-                let message = format!("not done in {seconds} seconds; it goes on, and may yet be");
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(5)
-            })?,
+            Some(time) => tokio::time::timeout(time, task).await.map_err(|_| not_done_in(time))?,
         };
         done.unwrap_or_else(|_| Err(panicked()))
     }
+}
+
+/// Answer to a request that takes longer than it may, and goes on.
+pub fn not_done_in(time: Duration) -> Problem {
+    let seconds = time.as_secs_f64();
+    let message = format!("not done in {seconds} seconds; it goes on, and may yet be");
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(5)
 }
 
 /// What clients are told of a defect of this program, whose own message is on the standard error.

@@ -22,8 +22,9 @@ mod tls;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args as _, FromArgMatches as _};
 use hashbrook::store::{Renewal, Settings};
 use tracing::warn;
@@ -80,11 +81,15 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     snapshots: Option<PathBuf>,
 
-    /// When all codes are made anew by what was learned meanwhile: always, every:ROWS learned,
-    /// gain:BITS when distances would tell so many bits more of labels (docs/service.md), or never,
+    /// When all items are re-encoded by what was learned meanwhile: always, every:ROWS learned, gain:SHARE when
+    /// distances would report more of labels by this share of what there is to know (docs/service.md), or never,
     /// except by POST /renew
     #[arg(long, value_name = "POLICY", default_value_t)]
     renewal: Renewal,
+
+    /// Seconds without anything new to learn after which all items are re-encoded, however little that gains
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    catch_up_after: f64,
 
     /// The share of one processor core that this may take, above 0 and up to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
@@ -143,6 +148,9 @@ fn run_with(
     check_open(&args.listen, &addresses, tokens.is_some(), tls.is_some())?;
     let mut settings = Settings::default();
     settings.renewal = args.renewal;
+    settings.catch_up_after = Duration::try_from_secs_f64(args.catch_up_after).map_err(|_| {
+        anyhow!("--catch-up-after must be 0 or more seconds, not {}", args.catch_up_after)
+    })?;
     settings.renewal_share = args.renewal_share;
     settings.compaction = args.compaction;
     settings.learn = !args.no_learn;

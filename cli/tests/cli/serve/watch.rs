@@ -182,3 +182,27 @@ fn the_page_and_the_description_are_served() {
     server.get("/search").fails(405, &[]);
     assert_eq!(server.send("HEAD", "/stats", &[], b"").status, 200);
 }
+
+#[test]
+fn waiting_ends_when_codes_follow_what_was_learned() {
+    let folder = Folder::new().with_digits();
+    let server = Server::start(&folder, "--warmup 500");
+    assert_eq!(server.get("/wait").ok()["done"], true, "there is nothing to wait for");
+    let put = |rest: &str| {
+        let call =
+            format!("client {} put --data db.npy --labels db-labels.npy {rest}", server.url());
+        folder.run(&call).ok()
+    };
+    put("--wait=learned");
+    assert_eq!(server.get("/stats").ok()["learning"]["behind_bytes"], 0);
+    put("--wait");
+    let stats = server.get("/stats").ok();
+    assert!(stats["renewal"]["done"].as_u64().unwrap() >= 1, "{stats}");
+    assert!(stats["version"].as_u64().unwrap() >= 2, "{stats}");
+    assert_eq!(server.get("/wait?for=stored&position=7").ok()["done"], true);
+    server.get("/wait?for=ever").fails(422, &["ever"]);
+    server.get("/wait?seconds=-1").ok();
+    let item = json!({"items": [{"id": 1, "vector": vec![1; 64], "labels": ["new"]}]});
+    let position = server.post("/items?wait=searchable", item).ok()["position"].clone();
+    assert_eq!(server.get(&format!("/wait?position={position}&seconds=0")).ok()["done"], true);
+}

@@ -7,7 +7,7 @@ use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use axum::http::HeaderMap;
 use hashbrook::dataset::{ArrowTable, Reader};
-use hashbrook::store::{IdKind, ItemId};
+use hashbrook::store::{IdKind, ItemId, Wait};
 use hashbrook::{Error, LabelNames};
 use serde::Deserialize;
 use tempfile::NamedTempFile;
@@ -22,7 +22,7 @@ use crate::input::{ROWS_AT_ONCE, label_texts};
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    wait: Option<Wait>,
+    wait: Option<WaitFor>,
     /// The id of the first row of an npy body; the others count on.
     first_id: Option<u64>,
     /// A label for all rows of an npy body.
@@ -31,17 +31,31 @@ pub struct Parameters {
     labels: Option<String>,
 }
 
-/// What is waited for, besides the disk.
-#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+/// What a request waits for after its change is on the disk.
+#[derive(Clone, Copy, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-enum Wait {
+pub enum WaitFor {
     Stored,
     Learned,
+    #[default]
+    Searchable,
+}
+
+impl WaitFor {
+    /// Returns what to wait for besides the disk.
+    pub fn as_wait(self) -> Option<Wait> {
+        match self {
+            WaitFor::Stored => None,
+            WaitFor::Learned => Some(Wait::Learned),
+            WaitFor::Searchable => Some(Wait::Searchable),
+        }
+    }
 }
 
 impl Parameters {
-    pub fn waits_for_learning(&self) -> bool {
-        self.wait == Some(Wait::Learned)
+    /// Returns what to wait for besides the disk.
+    pub fn wait(&self) -> Option<Wait> {
+        self.wait.and_then(WaitFor::as_wait)
     }
 
     /// Fails where something is said that belongs to other bodies.

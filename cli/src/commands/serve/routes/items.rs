@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -13,13 +14,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::super::app::App;
+use super::super::app::{self, App};
 use super::super::body::items::Items;
 use super::super::body::json::{Id, Names, id_of_kind, payload};
 use super::super::body::{self, Kind, answer, bulk, parse};
 use super::super::errors::Problem;
 use super::super::hex;
 use super::full_page::FullPage;
+use super::wait::until;
 
 /// The ids of a page, if it is not said how many.
 const PAGE: usize = 100;
@@ -41,6 +43,7 @@ pub async fn put(
         }
     };
     let bytes = body::read(&app, body).await?;
+    let (started, wait) = (Instant::now(), parameters.wait());
     let done = app.work(Some(app.limits.timeout), move |app| {
         let items = match kind {
             Kind::Json => Items::from_json(&bytes, &app.limits)?,
@@ -55,12 +58,16 @@ pub async fn put(
         let store = app.collection.store_for(items.dim, &items.ids)?;
         let done = items.put(store)?;
         app.done.puts.fetch_add(done.items as u64, Relaxed);
-        if parameters.waits_for_learning() {
-            store.wait_learned(done.position)?;
-        }
         Ok(done)
     });
-    answer(&done.await.map_err(Problem::of_change)?)
+    let done = done.await.map_err(Problem::of_change)?;
+    if let Some(wait) = wait {
+        let time = app.limits.timeout.saturating_sub(started.elapsed());
+        if !until(&app, done.position, wait, time).await? {
+            return Err(app::not_done_in(app.limits.timeout));
+        }
+    }
+    answer(&done)
 }
 
 /// An item as it is put in, with its code.

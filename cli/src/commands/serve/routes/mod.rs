@@ -7,6 +7,7 @@ mod items;
 mod model;
 mod page;
 mod search;
+mod wait;
 mod watch;
 mod whole;
 
@@ -53,6 +54,7 @@ fn table() -> Vec<(Route, MethodRouter<Arc<App>>)> {
         (route("GET", "/model", Read), get(model::model)),
         (look("/stats", Read), get(watch::stats)),
         (look("/history", Read), get(watch::history)),
+        (look("/wait", Read), get(wait::wait)),
         (look("/classes", Read), get(classes::classes)),
         (look("/metrics", Read), get(health::metrics)),
         (look("/healthz", Open), get(health::alive)),
