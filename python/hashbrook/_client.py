@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import ssl
 import time
 from operator import index
-from typing import Any, Optional, Union
+from typing import Any, Literal, Optional, Union
 from urllib.parse import quote
 
 import numpy as np
@@ -89,12 +90,23 @@ class Client(Collection):
         except Status as problem:
             raise problem.exception(path in NAME_ITEMS) from None
 
-    def put(self, ids_: Any, X: Any, y: Any = None, payloads: Any = None, *, wait: bool = False) -> Acknowledged:
-        """Puts items in, in the place of those with the same ids; with ``wait``, until they are learned.
+    def put(
+        self,
+        ids_: Any,
+        X: Any,
+        y: Any = None,
+        payloads: Any = None,
+        *,
+        wait: Union[bool, Literal["learned", "searchable"]] = False,
+    ) -> Acknowledged:
+        """Puts items in, in the place of those with the same ids; with ``wait``, until they are learned and searchable, as
+        :meth:`wait` says, or with ``wait="learned"`` until they are learned.
 
         They go in one request, which is done whole or not at all, unless they are too many: then in several, and where
         one fails those before it stay. ``payloads`` has what JSON has, or bytes of JSON, or ``None``.
         """
+        if wait not in (True, False, "learned", "searchable"):
+            raise ValueError(f'wait is True, False, "learned" or "searchable", not {wait!r}')
         given, X, labels_ = ids(ids_), features(X), given_labels(y)
         check_finite(X)
         of_rows = None if labels_ is None else label_rows(labels_)
@@ -106,13 +118,13 @@ class Client(Collection):
             raise ValueError("there are no items")
         done = []
         for path, body, kind in puts(given, X, of_rows, kept):
-            if wait:
-                path += ("&" if "?" in path else "?") + "wait=learned"
             try:
                 answer = self._connections.request("POST", path, body, kind)
             except Status as problem:
                 raise problem.exception() from None
             done.append(_acknowledged(json.loads(answer)))
+        if wait:
+            self._wait("searchable" if wait is True else wait, done[-1].position, None)
         return _together(done)
 
     def label(self, ids_: Any, y: Any) -> Acknowledged:
@@ -207,24 +219,29 @@ class Client(Collection):
         """The version of the function that made the codes in use."""
         return int(self.stats()["version"])
 
-    def wait_learned(self, position: int = 0, timeout: Optional[float] = None) -> None:
-        """Waits until all is learned that was put in, here or by others; `TimeoutError` after some seconds.
+    def wait(self, position: Optional[int] = None, timeout: Optional[float] = None) -> None:
+        """Waits until everything that was acknowledged up to the ``position`` of an answer is learned and searchable: all
+        items were re-encoded since, unless that would gain little. Without a position, everything so far.
 
-        The service does not tell positions apart: it is asked until nothing is left to be learned. Where others keep putting
-        in, ``put(..., wait=True)`` waits for what it puts in alone.
+        `TimeoutError` after ``timeout`` seconds.
         """
-        end = None if timeout is None else time.monotonic() + timeout
-        pause = 0.01
+        self._wait("searchable", position, timeout)
+
+    def wait_learned(self, position: Optional[int] = None, timeout: Optional[float] = None) -> None:
+        """Waits until everything is learned, as :meth:`wait`, whatever the codes in use know of it."""
+        self._wait("learned", position, timeout)
+
+    def _wait(self, state: str, position: Optional[int], timeout: Optional[float]) -> None:
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        path = f"/wait?for={state}" + ("" if position is None else f"&position={position}")
         while True:
-            learning = self.stats()["learning"]
-            if learning["behind_bytes"] == 0:
+            # Half a second at a time, so that Ctrl-C is noticed, and within the time that an answer may take.
+            most = 0.5 if self._connections.timeout is None else min(0.5, self._connections.timeout / 2)
+            left = max(0.0, min(most, end - time.monotonic()))
+            if self._ask("GET", f"{path}&seconds={left:.3f}")["done"]:
                 return
-            if learning["problem"] is not None:
-                raise RuntimeError(f"nothing more is learned: {learning['problem']}")
-            if end is not None and time.monotonic() + pause > end:
-                raise TimeoutError(f"{learning['behind_bytes']} bytes are still to be learned")
-            time.sleep(pause)
-            pause = min(0.5, 1.5 * pause)
+            if time.monotonic() >= end:
+                raise TimeoutError(f"not {state} after {timeout} seconds")
 
     def renew(self) -> int:
         """Makes all codes anew by what is learned now, and waits for as long as that takes; the new version."""

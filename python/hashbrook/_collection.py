@@ -37,7 +37,7 @@ class Acknowledged(NamedTuple):
     replaced: int
     #: Whether what was learned of those is taken back.
     unlearned: bool
-    #: How far the journal goes, for ``wait_learned``.
+    #: End of the journal, for ``wait``.
     position: int
 
 
@@ -48,7 +48,7 @@ class Removed(NamedTuple):
     removed: int
     #: Whether what was learned of them is taken back.
     unlearned: bool
-    #: How far the journal goes, for ``wait_learned``.
+    #: End of the journal, for ``wait``.
     position: int
 
 

@@ -38,11 +38,10 @@ class Store(Collection):
     >>> folder = tempfile.TemporaryDirectory()
     >>> store = hashbrook.Store.create(folder.name + "/digits", dim=64, bits=32, warmup=200)
     >>> done = store.put(range(1500), X[:1500], y[:1500], payloads=[{"row": row} for row in range(1500)])
-    >>> store.wait_learned(done.position)
-    >>> version = store.renew()
+    >>> store.wait(done.position)
     >>> found = store.search(X[1500:], 10)
-    >>> found.ids.shape, found.version == version
-    ((297, 10), True)
+    >>> found.ids.shape
+    (297, 10)
     >>> int(y[1500]), found.labels[0][0]
     (1, ['1'])
     >>> store.get(7).payload
@@ -85,6 +84,7 @@ class Store(Collection):
         renewal_share: float = 0.5,
         learn: bool = True,
         compaction: float = 0.5,
+        catch_up_after: float = 60,
         batch: int = 1000,
         center: Optional[Literal["first"]] = "first",
         scale: Optional[str] = None,
@@ -97,8 +97,8 @@ class Store(Collection):
 
         Fixed for good are the dimension, the method with its ``parameters`` and what :class:`Model` takes, whether ids are
         ``"numbers"`` or ``"texts"``, whether vectors are kept as ``"f32"`` or in half the room as ``"f16"``, and
-        ``batch``, the rows that are learned at once. ``renewal``, ``renewal_share``, ``learn`` and ``compaction`` are those
-        of :meth:`open`.
+        ``batch``, the rows that are learned at once. ``renewal``, ``catch_up_after``, ``renewal_share``, ``learn`` and
+        ``compaction`` are those of :meth:`open`.
         """
         if center not in ("first", None):
             raise ValueError(f"center is \"first\" or None, not {center!r}")
@@ -113,7 +113,7 @@ class Store(Collection):
             bool(unit),
             warmup,
             batch,
-            (renewal, renewal_share, bool(learn), compaction),
+            (renewal, renewal_share, bool(learn), compaction, catch_up_after),
         )
         return cls._of(store, path(dir))
 
@@ -126,16 +126,18 @@ class Store(Collection):
         renewal_share: float = 0.5,
         learn: bool = True,
         compaction: float = 0.5,
+        catch_up_after: float = 60,
     ) -> Store:
         """Opens a store, for this process alone.
 
-        ``renewal`` says when all codes are made anew: ``"always"`` when something was learned, ``"every:5000"`` rows,
-        ``"gain:0.02"`` when distances would tell so much more of labels, or ``"never"`` but by :meth:`renew`; at
-        ``renewal_share`` of a processor core. Without ``learn`` labels are stored, and not learned. The journal is
+        ``renewal`` says when all items are re-encoded: ``"always"`` when something was learned, ``"every:5000"`` rows,
+        ``"gain:0.02"`` when distances would report more of labels by this share of what there is to know, or ``"never"``
+        but by :meth:`renew`. Unless it is ``"never"``, items are also re-encoded after ``catch_up_after`` seconds without
+        anything new to learn. Re-encoding takes ``renewal_share`` of a processor core. Without ``learn`` labels are stored, and not learned. The journal is
         compacted in the background when more than the share ``compaction`` of it belongs to replaced and removed items;
         1 turns compaction off.
         """
-        running = (renewal, renewal_share, bool(learn), compaction)
+        running = (renewal, renewal_share, bool(learn), compaction, catch_up_after)
         return cls._of(native.Store.open(path(dir), running), path(dir))
 
     @staticmethod
@@ -167,8 +169,7 @@ class Store(Collection):
     def put(self, ids_: Any, X: Any, y: Any = None, payloads: Any = None) -> Acknowledged:
         """Puts items in, in the place of those with the same ids: all of them, or none.
 
-        They are on the disk and can be found when the call returns; those with labels are learned after that
-        (:meth:`wait_learned`). ``payloads`` has bytes for each item, or what JSON has, which is kept as its text, or
+        They are on the disk and can be found when the call returns; those with labels are learned after that (:meth:`wait`). ``payloads`` has bytes for each item, or what JSON has, which is kept as its text, or
         ``None``. Bytes that are JSON come back from :meth:`get` as its value; :meth:`payload` gives them as they are.
         """
         return Acknowledged(
@@ -223,9 +224,14 @@ class Store(Collection):
         """The version of the function that made the codes in use."""
         return self._native.version
 
+    def wait(self, position: int) -> None:
+        """Waits until everything that was acknowledged up to the ``position`` of an answer is learned and searchable: all
+        items were re-encoded since, unless that would gain little (``renewal`` of :meth:`open`). Ctrl-C ends the waiting."""
+        self._native.wait(position)
+
     def wait_learned(self, position: int) -> None:
-        """Waits until all is learned that was acknowledged up to the ``position`` of an answer. Ctrl-C ends the
-        waiting."""
+        """Waits until everything that was acknowledged up to the ``position`` of an answer is learned, whatever the codes in
+        use know of it. Ctrl-C ends the waiting."""
         self._native.wait_learned(position)
 
     def renew(self) -> int:

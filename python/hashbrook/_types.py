@@ -24,8 +24,8 @@ How = tuple[
 ]
 #: Of a store: labels and labels to be without, `rerank`, and a dial.
 StoreHow = tuple[list[str], list[str], Optional[int], Optional[Weights]]
-#: When codes are re-encoded, at what share of a core, whether labels are learned, and above which share of dead bytes the
-#: journal is compacted.
-Running = tuple[str, float, bool, float]
+#: When items are re-encoded, at what share of a core, whether labels are learned, above which share of dead bytes the
+#: journal is compacted, and after how many idle seconds items are re-encoded.
+Running = tuple[str, float, bool, float, float]
 #: What was put in: items, how many were replaced, whether that is unlearned, and the position.
 Put = tuple[int, int, bool, int]

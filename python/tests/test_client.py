@@ -106,8 +106,14 @@ def test_it_answers_as_a_store_does(client, store, digits, tmp_path):
         with pytest.raises(KeyError, match="there is no item 5000"):
             one.search(items=[5000])
         one.wait_learned(0)
+    assert client.put([7], X[:1], [3], wait="learned").replaced == 1
     assert client.put([7], X[:1], [3], wait=True).replaced == 1
-    store.wait_learned(store.put([7], X[:1], [3]).position)
+    client.wait()
+    client.wait(0, timeout=1)
+    with pytest.raises(ValueError, match='wait is True, False, "learned" or "searchable"'):
+        client.put([7], X[:1], [3], wait="found")
+    for _ in range(2):
+        store.wait(store.put([7], X[:1], [3]).position)
     assert client.model().hash_function() == store.model().hash_function()
     assert set(store.stats()) <= set(client.stats()) and repr(client).startswith("<Client of 'http://127.0.0.1:")
     client.snapshot("first")

@@ -5,6 +5,7 @@ mod search;
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, SendError, sync_channel};
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 use hashbrook::Codes;
 use hashbrook::store::{Description, IdKind, ItemId, Put, Reader, Settings, VectorPrecision};
@@ -36,9 +37,9 @@ pub struct Store {
     process: u32,
 }
 
-/// How it is run, as the Python part gives it: when codes are re-encoded, at what share of a core, whether it learns, and
-/// the share of dead bytes above which the journal is compacted.
-type Running<'a> = (&'a str, f64, bool, f64);
+/// How it is run, as the Python part gives it: when items are re-encoded, at what share of a core, whether it learns, the
+/// share of dead bytes above which the journal is compacted, and the idle seconds after which items are re-encoded.
+type Running<'a> = (&'a str, f64, bool, f64, f64);
 
 /// What was put in: items, how many were replaced, whether that is unlearned, and the position.
 type Acknowledged = (usize, usize, bool, u64);
@@ -51,7 +52,7 @@ fn closed() -> PyErr {
     PyValueError::new_err("the store is closed")
 }
 
-fn settings((renewal, share, learn, compaction): Running<'_>) -> PyResult<Settings> {
+fn settings((renewal, share, learn, compaction, catch_up): Running<'_>) -> PyResult<Settings> {
     if !(share > 0.0 && share <= 1.0) {
         let problem = format!("renewal_share must be above 0 and up to 1, not {share}");
         return Err(PyValueError::new_err(problem));
@@ -59,6 +60,9 @@ fn settings((renewal, share, learn, compaction): Running<'_>) -> PyResult<Settin
     let mut settings = Settings::default();
     settings.renewal = renewal.parse().map_err(exception)?;
     (settings.renewal_share, settings.learn, settings.compaction) = (share, learn, compaction);
+    settings.catch_up_after = Duration::try_from_secs_f64(catch_up).map_err(|_| {
+        PyValueError::new_err(format!("catch_up_after must be 0 or more seconds, not {catch_up}"))
+    })?;
     Ok(settings)
 }
 
@@ -306,6 +310,11 @@ impl Store {
     /// Numbers, as JSON.
     fn stats(&self, py: Python<'_>) -> PyResult<String> {
         to_json(serde_json::to_string(&self.with(py, |store| Ok(store.stats()))?))
+    }
+
+    #[pyo3(name = "wait")]
+    fn wait_searchable(&self, py: Python<'_>, position: u64) -> PyResult<()> {
+        self.wait(py, move |store| store.wait(position))
     }
 
     fn wait_learned(&self, py: Python<'_>, position: u64) -> PyResult<()> {
