@@ -177,7 +177,7 @@ fn wait(args: &Args, service: &Service, done: &Value) -> Result<()> {
     let (Some(wait), Some(position)) = (args.wait, done["position"].as_u64()) else {
         return Ok(());
     };
-    // Each request takes a few seconds at most, so that an interruption is noticed.
+    // Each request takes a second at most, so that an interruption is noticed.
     let path = format!("/wait?position={position}&for={}&seconds=1", wait.name());
     while service.get(&path)?["done"] != true {
         crate::interrupt::check()?;
