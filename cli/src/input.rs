@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
-use hashbrook::dataset::{LabelsRead, Reader, file_of, first_line, read_labels_for};
+use hashbrook::dataset::{LabelsRead, Reader, file_of, first_line, read_labels_for, table_columns};
 use hashbrook::{Codes, Features, FileKind, HashFunction, LabelList, LabelNames, Model};
 
 use crate::console::{self, plural};
@@ -94,7 +94,7 @@ pub fn labels_for(
     data: &[String],
     (rows, dim): (Option<usize>, usize),
 ) -> Result<LabelList> {
-    let shared = check_parts(data, files)?;
+    check_label_columns(data, files)?;
     let read = read_labels_for(files, names, rows);
     let read = match dim {
         1 => read.with_context(|| {
@@ -104,7 +104,7 @@ pub fn labels_for(
         _ => read.map_err(Into::into),
     };
     let LabelsRead { labels, remarks, .. } = read?;
-    remark(shared.into_iter().chain(remarks));
+    remark(remarks);
     if let Some(rows) = rows {
         check_label_count(files, labels.len(), data, (rows, dim))?;
     }
@@ -150,38 +150,72 @@ fn all_differ(files: &[String], labels: &LabelList) -> Option<String> {
     })
 }
 
-/// Fails if a table is given as data and as labels, without saying which columns are which; gives a
-/// remark if only the data does not say it.
-fn check_parts(data: &[String], labels: &[String]) -> Result<Vec<String>> {
-    let mut remarks = Vec::new();
+/// Fails if labels are read from a table whose columns are all read as features: what is learned would be the label itself.
+pub fn check_label_columns(data: &[String], labels: &[String]) -> Result<()> {
     for label_spec in labels {
         let file = file_of(label_spec)?;
-        for data_spec in data {
-            let whole = |spec: &str| Path::new(spec) == file;
-            if file_of(data_spec)? != file || !whole(data_spec) || !file.is_file() {
-                continue;
-            }
-            let Some(columns) = first_line(&file.to_string_lossy())? else { continue };
+        let is_whole = |spec: &str| Path::new(spec) == file;
+        let is_shared = data.iter().any(|data_spec| is_whole(data_spec)) && file.is_file();
+        let columns = if is_shared { feature_columns(&file)? } else { None };
+        let Some(columns) = columns else { continue };
+        let file = file.display();
+        if is_whole(label_spec) {
             let last = columns.len() - 1;
-            let file = file.display();
-            // The index that pandas writes has no name.
-            let first = usize::from(last > 1 && columns[0].is_empty());
-            let end = last.saturating_sub(1);
-            let fix = format!("--data {file}:{first}-{end} --labels {file}:{last}");
-            if whole(label_spec) {
-                bail!(
-                    "{file} is given as data and as labels; say which of its {} columns are which, \
-                     as in {fix}",
-                    columns.len()
-                );
-            }
-            remarks.push(format!(
-                "the column of {label_spec} is read as a feature, too, as --data {file} takes all \
-                 columns; name those of the features, as in {fix}"
-            ));
+            bail!(
+                "{file} is given as data and as labels; say which of its {} columns are which, as in \
+                 --data {file}:{} --labels {file}:{last}",
+                columns.len(),
+                others(&columns, &[last])
+            );
+        }
+        let place = |name: &str| {
+            let named = columns.iter().position(|column| column == name);
+            named.or_else(|| name.parse().ok().filter(|&place: &usize| place < columns.len()))
+        };
+        let names = label_spec.strip_prefix(&format!("{file}:")).unwrap_or_default();
+        let chosen: Option<Vec<usize>> = names.split(',').map(place).collect();
+        // The reader of labels names a column that does not exist.
+        let Some(chosen) = chosen else { continue };
+        bail!(
+            "{label_spec} is read as a feature, too, as --data {file} takes all {} columns; name \
+             those of the features, as in --data {file}:{}",
+            columns.len(),
+            others(&columns, &chosen)
+        );
+    }
+    Ok(())
+}
+
+/// Returns the columns of a table all of which are features unless some are named; `None` for other files.
+fn feature_columns(file: &Path) -> Result<Option<Vec<String>>> {
+    let spec = file.to_string_lossy();
+    if let Some(columns) = first_line(&spec)? {
+        return Ok(Some(columns));
+    }
+    let columns = table_columns(&spec)?;
+    // Of columns of other types, one is taken alone.
+    let is_number =
+        |kind: &str| ["int", "uint", "float", "bool"].iter().any(|n| kind.starts_with(n));
+    let columns = columns.filter(|all| all.iter().all(|(_, kind)| is_number(kind)));
+    Ok(columns.map(|columns| columns.into_iter().map(|(name, _)| name).collect()))
+}
+
+/// Returns all columns but some, as `FILE:COLUMNS` takes them: `0-3,5`.
+fn others(columns: &[String], but: &[usize]) -> String {
+    // The index that pandas writes has no name.
+    let first = usize::from(columns.len() > 2 && columns[0].is_empty());
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for at in (first..columns.len()).filter(|at| !but.contains(at)) {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == at => *last = at,
+            _ => runs.push((at, at)),
         }
     }
-    Ok(remarks)
+    let run = |&(first, last): &(usize, usize)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    runs.iter().map(run).collect::<Vec<_>>().join(",")
 }
 
 /// Fails unless there are as many labels as rows that came from what can be read only once. Blank

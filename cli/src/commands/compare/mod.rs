@@ -14,7 +14,7 @@ use self::cell::Cell;
 pub use self::cell::{Contender, Found, fingerprint};
 pub use self::protocol::Protocol;
 pub use self::run::Run;
-use crate::{console, interrupt};
+use crate::{console, input, interrupt};
 
 /// Runs several methods by the papers' protocol and prints one table
 ///
@@ -113,6 +113,7 @@ enum CenterOn {
 
 pub fn run(args: &Args) -> Result<()> {
     let contenders = Contender::parse_all(&args.methods, args.preset.as_deref(), args.protocol)?;
+    input::check_label_columns(&args.data, &args.labels)?;
     let data = Data::load(&args.data, &args.labels)?;
     let center = match args.center {
         CenterOn::None => Center::None,
