@@ -21,24 +21,40 @@ const KEPT = 3600;
 let samples = [];
 let classes = null;
 let before = null;
-let uptime = 0;
+/** Latest time at which the server that answered last can have started, in seconds of the page's clock. */
+let startedBy = Infinity;
+/** The server was restarted, and the page has not reported it yet. */
+let restarted = false;
 let followed = { time: 0, items: -1, version: -1 };
 
 async function refresh() {
   const after = samples.length ? samples[samples.length - 1].time : 0;
+  const clock = () => performance.now() / 1000;
+  const requested = clock();
   const [stats, history] = await Promise.all([get("stats"), get(`history?after=${after}&limit=${KEPT}`)]);
   samples = [...samples, ...history.samples].slice(-KEPT);
-  const restarted = stats.uptime_seconds < uptime;
-  uptime = stats.uptime_seconds;
+  noteStart(requested - stats.uptime_seconds, clock() - stats.uptime_seconds);
   showStats(stats);
   // The first items make the collection.
-  if (!stats.description) return restarted;
+  if (!stats.description) return;
   await refreshClasses(stats);
   const { bits } = stats.description;
   const form = await getToKnow(stats.description, stats.items);
   collectionIs({ items: stats.items, bits, labelBits: classes?.label_bits ?? bits }, form);
   follow(stats);
-  return restarted;
+}
+
+/**
+ * Takes the earliest and the latest time at which the server can have started. The times of one server overlap, however
+ * slow its answers are; its uptime alone would not show a restart, since a new server may be up for longer than the old one was.
+ */
+function noteStart(earliest, latest) {
+  if (earliest > startedBy) {
+    restarted = true;
+    startedBy = latest;
+  } else {
+    startedBy = Math.min(startedBy, latest);
+  }
 }
 
 async function refreshClasses(stats) {
@@ -150,8 +166,9 @@ async function live() {
   for (;;) {
     try {
       if (!paused && !document.hidden) {
-        const restarted = await refresh();
+        await refresh();
         if (state === "lost") news = { text: restarted ? "Live again: the server was restarted" : "Live again", until: performance.now() + 8000 };
+        restarted = false;
         if (news && performance.now() > news.until) news = null;
         connection("live", news?.text ?? "Live");
         wait = PACE;
