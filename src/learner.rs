@@ -77,6 +77,12 @@ pub(crate) trait BuiltIn: Learner + Sized {
         WARMUP
     }
 
+    /// Returns how many rows it warms up with in all, if the user does not say, once the first
+    /// [`warmup`](BuiltIn::warmup) rows have these labels.
+    fn warmup_after(params: &Self::Params, _first: Labels<'_>, _bits: usize) -> usize {
+        Self::warmup(params)
+    }
+
     /// Fixes what must be fixed before learning, from the stream's first rows.
     fn warm_up(&mut self, _first: Batch<'_>) -> Result<()> {
         Ok(())
@@ -115,6 +121,11 @@ pub(crate) trait BuiltIn: Learner + Sized {
     /// A learner that has seen nothing, with all that the warm-up fixed.
     fn sibling(&self) -> Result<Self> {
         Err(Error::NotSums { method: Self::NAME, what: "have siblings" })
+    }
+
+    /// Returns a learner that has learned the same, for codes of fewer bits.
+    fn with_bits(&self, _bits: usize) -> Result<Self> {
+        Err(Error::NotSums { method: Self::NAME, what: "change the length of their codes" })
     }
 
     /// Whether what the warm-up fixes is fixed; asked of learners that have one.

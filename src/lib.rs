@@ -286,6 +286,7 @@ mod texts {
     struct Tutorial;
 }
 
+pub mod advice;
 mod background;
 mod batch;
 pub mod check;

@@ -62,10 +62,19 @@ macro_rules! methods {
                 }
             }
 
-            /// How many of a stream's first rows it warms up with, unless told otherwise.
+            /// Returns how many of a stream's first rows it warms up with, unless told otherwise. `brook` may warm up with
+            /// more, if these rows have many labels: see [`anchors`](crate::learners::brook::Params::anchors).
             pub fn warmup(&self) -> usize {
                 match self {
                     $(Method::$variant(params) => $module::$learner::warmup(params),)*
+                }
+            }
+
+            /// Returns how many rows it warms up with in all, unless told otherwise, once the first
+            /// [`warmup`](Method::warmup) rows have these labels.
+            pub(crate) fn warmup_after(&self, first: Labels<'_>, bits: usize) -> usize {
+                match self {
+                    $(Method::$variant(params) => $module::$learner::warmup_after(params, first, bits),)*
                 }
             }
 
@@ -157,6 +166,12 @@ macro_rules! methods {
             pub(crate) fn sibling(&self) -> Result<AnyLearner> {
                 match self {
                     $(AnyLearner::$variant(learner) => learner.sibling().map(AnyLearner::$variant),)*
+                }
+            }
+
+            pub(crate) fn with_bits(&self, bits: usize) -> Result<AnyLearner> {
+                match self {
+                    $(AnyLearner::$variant(learner) => learner.with_bits(bits).map(AnyLearner::$variant),)*
                 }
             }
 

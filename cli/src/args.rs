@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    client, compare, dedup, demo, encode, eval, export, index, info, learn, merge, methods,
+    advise, client, compare, dedup, demo, encode, eval, export, index, info, learn, merge, methods,
     reproduce, search, serve, size, split, store, unlearn,
 };
 use crate::pattern;
@@ -28,6 +28,7 @@ A first look, on data that the program carries:
   hashbrook demo
 
 From vectors to codes:
+  hashbrook advise --data x.npy --labels y.npy
   hashbrook split  --data x.npy --labels y.npy --queries 100 --out split/
   hashbrook learn  --bits 64 --data split/db.npy --labels split/db-labels.npy --out digits.model
   hashbrook eval   --model digits.model --data split/db.npy --labels split/db-labels.npy \\
@@ -110,6 +111,7 @@ fn in_sentences(text: String) -> String {
 pub enum Command {
     Demo(demo::Args),
     Split(split::Args),
+    Advise(advise::Args),
     Learn(Box<learn::Args>),
     Merge(merge::Args),
     Unlearn(unlearn::Args),

@@ -35,6 +35,7 @@ fn run(args: Args) -> anyhow::Result<()> {
     match args.command {
         Command::Demo(demo) => commands::demo::run(&demo, args.threads),
         Command::Split(args) => commands::split::run(&args),
+        Command::Advise(args) => commands::advise::run(&args),
         Command::Store(args) => commands::store::run(&args),
         Command::Learn(mut args) => commands::learn::run(&mut args),
         Command::Merge(args) => commands::merge::run(&args),

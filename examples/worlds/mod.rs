@@ -23,6 +23,8 @@ pub struct World {
     pub sorted: bool,
     /// Scatter within a class relative to that of the class means.
     pub noise: f32,
+    /// Scatter in the directions that say nothing of the class.
+    pub nuisance: f32,
     /// Share of rows with the label of another class, and with none.
     pub wrong: f64,
     pub missing: f64,
@@ -46,9 +48,22 @@ impl World {
             several_labels: false,
             sorted: false,
             noise: 0.6,
+            nuisance: 1.5,
             wrong: 0.0,
             missing: 0.0,
             seed: 1,
+        }
+    }
+
+    /// Describes 1,000 classes of 768 dimensions with a long tail, with 10 % of the labels wrong and 5 % missing.
+    pub fn thousand_classes() -> World {
+        World {
+            noise: 0.7,
+            nuisance: 0.3,
+            long_tailed: true,
+            wrong: 0.1,
+            missing: 0.05,
+            ..World::new(768, 1000)
         }
     }
 
@@ -76,7 +91,7 @@ impl World {
                     let scatter: f32 = random.sample(StandardNormal);
                     values.push(mean + self.noise * (scatter + leaked));
                 }
-                values.extend(nuisance.iter().map(|value| 1.5 * value));
+                values.extend(nuisance.iter().map(|value| self.nuisance * value));
             }
             values
         };

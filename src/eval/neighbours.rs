@@ -51,8 +51,12 @@ pub struct Neighbours {
     /// For each N: how often the first of the N nearest by codes, ranked again by cosine, shares a
     /// label with the query.
     pub reranked: Vec<(usize, f64)>,
+    /// For each N: precision@10 of the N nearest by codes, re-ranked by cosine.
+    pub reranked_at_10: Vec<(usize, f64)>,
     /// How often the nearest by cosine of all does.
     pub by_vectors: f64,
+    /// Precision@10 of the ranking by cosine.
+    pub by_vectors_at_10: f64,
 }
 
 /// Measures how well codes keep the neighbours of vectors, by cosine. Among equals the position
@@ -136,17 +140,19 @@ fn measure(
     Ok(Neighbours {
         queries: scores.len(),
         kept: means(&|score, at| score.kept[at]),
-        reranked: means(&|score, at| score.reranked[at]),
-        by_vectors: mean(&|score| score.by_vectors),
+        reranked: means(&|score, at| score.reranked[at][0]),
+        reranked_at_10: means(&|score, at| score.reranked[at][1]),
+        by_vectors: mean(&|score| score.by_vectors[0]),
+        by_vectors_at_10: mean(&|score| score.by_vectors[1]),
     })
 }
 
-/// What one query scores.
+/// What one query scores: precision is at 1 and at 10.
 #[derive(Clone)]
 struct Score {
     kept: Vec<f64>,
-    reranked: Vec<f64>,
-    by_vectors: f64,
+    reranked: Vec<[f64; 2]>,
+    by_vectors: [f64; 2],
 }
 
 fn score(
@@ -156,37 +162,34 @@ fn score(
     ranks: &[u32],
     cosines: impl Iterator<Item = f32> + Clone,
 ) -> Score {
-    let shares = |item: Option<usize>| {
-        let shares = |item: usize| labels.row(item).iter().any(|label| wanted.contains(label));
-        f64::from(u8::from(item.is_some_and(shares)))
+    let precision = |ranked: &[usize]| {
+        let shares = |&&item: &&usize| labels.row(item).iter().any(|label| wanted.contains(label));
+        [1, TRUE_NEAREST].map(|most| {
+            let first = &ranked[..most.min(ranked.len())];
+            first.iter().filter(shares).count() as f64 / first.len().max(1) as f64
+        })
     };
-    let nearest = nearest(cosines.clone());
+    let cosines = cosines.enumerate();
+    let best = nearest(cosines.clone());
     let kept = |&n: &usize| {
-        let found = nearest.iter().filter(|&&item| (ranks[item] as usize) < n).count();
-        found as f64 / nearest.len() as f64
+        let found = best.iter().filter(|&&item| (ranks[item] as usize) < n).count();
+        found as f64 / best.len() as f64
     };
-    let best_within = |&n: &usize| {
-        let mut best: Option<(f32, usize)> = None;
-        for (item, cosine) in
-            cosines.clone().enumerate().filter(|(at, _)| (ranks[*at] as usize) < n)
-        {
-            if best.is_none_or(|(before, _)| cosine > before) {
-                best = Some((cosine, item));
-            }
-        }
-        shares(best.map(|(_, item)| item))
+    let reranked = |&n: &usize| {
+        let within = cosines.clone().filter(|(item, _)| (ranks[*item] as usize) < n);
+        precision(&nearest(within))
     };
     Score {
         kept: among.iter().map(kept).collect(),
-        reranked: among.iter().map(best_within).collect(),
-        by_vectors: shares(nearest.first().copied()),
+        reranked: among.iter().map(reranked).collect(),
+        by_vectors: precision(&best),
     }
 }
 
 /// The items of the largest cosines, the largest first; of equal ones those that come first.
-fn nearest(cosines: impl Iterator<Item = f32>) -> Vec<usize> {
+fn nearest(cosines: impl Iterator<Item = (usize, f32)>) -> Vec<usize> {
     let mut nearest: Vec<(f32, usize)> = Vec::with_capacity(TRUE_NEAREST + 1);
-    for (item, cosine) in cosines.enumerate() {
+    for (item, cosine) in cosines {
         if nearest.len() == TRUE_NEAREST && cosine <= nearest[TRUE_NEAREST - 1].0 {
             continue;
         }

@@ -21,6 +21,9 @@ pub(super) struct Description {
     pub(super) scale: Scale,
     pub(super) unit: bool,
     pub(super) warmup: usize,
+    /// The user gave the number of rows to warm up with.
+    #[serde(default)]
+    pub(super) warmup_chosen: bool,
     pub(super) seen: u64,
     pub(super) batches: u64,
 }

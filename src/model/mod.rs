@@ -16,7 +16,7 @@ use self::preparation::Preparation;
 pub use self::preparation::{Center, Scale};
 pub use self::setup::Setup;
 use self::warm_up::{WarmUp, first_rows};
-use crate::labels::LabelNames;
+use crate::labels::{LabelList, LabelNames};
 use crate::learner::TrainingCodes;
 use crate::method::AnyLearner;
 use crate::{Batch, Error, HashFunction, HashParts, Learner, Method, Result, Step};
@@ -47,18 +47,18 @@ impl Model {
     /// When the rows held back cannot be learned.
     pub fn end_warmup(&mut self) -> Result<Step> {
         match &self.warm_up {
-            Some(warm_up) if warm_up.rows() > 0 => self.warm_up(None),
+            Some(warm_up) if warm_up.rows() > 0 => self.warm_up(None, self.description.warmup),
             _ => Ok(Step::default()),
         }
     }
 
     /// Fixes what is fixed before learning, then learns what was held back, and `batch`. All of
     /// it or nothing.
-    fn warm_up(&mut self, batch: Option<Batch<'_>>) -> Result<Step> {
+    fn warm_up(&mut self, batch: Option<Batch<'_>>, warmup: usize) -> Result<Step> {
         let Some(warm_up) = &self.warm_up else { return Ok(Step::default()) };
         let batches: Vec<_> =
             warm_up.batches(self.description.dim)?.into_iter().chain(batch).collect();
-        let first = first_rows(&batches, self.description.warmup);
+        let first = first_rows(&batches, warmup);
         let first = first.view(self.description.dim)?;
         let Description { center_first, scale, .. } = self.description;
         let preparation = self.preparation.clone().fixed(center_first, scale, first.features())?;
@@ -72,6 +72,21 @@ impl Model {
         step.function_changed = true;
         (self.learner, self.preparation, self.warm_up) = (learner, preparation, None);
         Ok(step)
+    }
+
+    /// Returns how many rows the warm-up has, if `batch` is the next: the method may want more, once it knows the labels of
+    /// the first rows.
+    fn warmup_with(&self, batch: Batch<'_>) -> Result<usize> {
+        let Description { ref method, dim, bits, warmup, warmup_chosen, .. } = self.description;
+        let Some(warm_up) = &self.warm_up else { return Ok(warmup) };
+        let is_known = warmup_chosen || warmup != method.warmup();
+        if is_known || warm_up.rows() + batch.len() < warmup {
+            return Ok(warmup);
+        }
+        let batches: Vec<_> = warm_up.batches(dim)?.into_iter().chain([batch]).collect();
+        let first = first_rows(&batches, warmup);
+        let labels = first.labels.as_ref().map(LabelList::view);
+        Ok(labels.map_or(warmup, |labels| method.warmup_after(labels, bits)))
     }
 
     /// The method and its parameters.
@@ -114,7 +129,8 @@ impl Model {
         self.description.batches
     }
 
-    /// How many of the stream's first rows it holds back at most before it learns.
+    /// Returns how many of the stream's first rows it buffers at most before it learns. A method that was given no number
+    /// may want more, once it knows the labels of the first rows.
     pub fn warmup(&self) -> usize {
         self.description.warmup
     }
@@ -161,12 +177,13 @@ impl Model {
     pub fn learn(&mut self, batch: Batch<'_>) -> Result<Step> {
         batch.features().expect_dim(self.description.dim)?;
         self.learner.name_labels(&self.names);
+        let warmup = self.warmup_with(batch)?;
         let step = match &mut self.warm_up {
             None => {
                 let learner = &mut self.learner;
                 self.preparation.pass_on(batch, &mut |batch| learner.learn(batch))?
             }
-            Some(warm_up) if warm_up.rows() + batch.len() < self.description.warmup => {
+            Some(warm_up) if warm_up.rows() + batch.len() < warmup => {
                 // A batch that could never be learned is refused before it is held back.
                 if self.description.method.is_supervised() {
                     batch.require_labels(self.description.method.name())?;
@@ -174,8 +191,9 @@ impl Model {
                 warm_up.push(batch);
                 Step { function_changed: !batch.is_empty(), ..Step::default() }
             }
-            Some(_) => self.warm_up(Some(batch))?,
+            Some(_) => self.warm_up(Some(batch), warmup)?,
         };
+        self.description.warmup = warmup;
         self.description.seen = self.description.seen.saturating_add(batch.len() as u64);
         self.description.batches = self.description.batches.saturating_add(1);
         Ok(step)

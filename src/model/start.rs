@@ -47,6 +47,7 @@ impl Model {
         let Setup { center, scale, unit, warmup, init } = setup;
         let center_first = center == Center::First;
         let preparation = Preparation::new(center, unit, dim)?;
+        let warmup_chosen = warmup.is_some();
         let warmup = warmup.unwrap_or_else(|| method.warmup());
         let wait = center_first || scale == Scale::Standard || method.warms_up();
         if wait && warmup == 0 {
@@ -64,6 +65,7 @@ impl Model {
             scale,
             unit,
             warmup,
+            warmup_chosen,
             seen,
             batches,
         };

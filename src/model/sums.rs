@@ -27,6 +27,40 @@ impl Model {
         })
     }
 
+    /// Returns a model that has learned the same, for shorter codes: one pass over a stream gives functions of several
+    /// lengths. It is the model that was started with `bits` and learned the same rows, except that the directions of its
+    /// detail bits may differ in the last digits. With `start = steady` its codes start from the seed.
+    ///
+    /// ```
+    /// use hashbrook::dataset::{Digits, digits};
+    /// use hashbrook::{Batch, Features, Labels, Method};
+    ///
+    /// let Digits { features, labels } = digits();
+    /// let all = Batch::new(Features::new(&features, Digits::DIM)?, Labels::single(&labels))?;
+    /// let mut model = Method::named("brook")?.start(Digits::DIM, 128, 1)?;
+    /// model.learn(all)?;
+    /// model.end_warmup()?;
+    /// assert_eq!(model.with_bits(16)?.hash_function().bits(), 16);
+    /// assert!(model.with_bits(129).is_err());
+    /// # Ok::<(), hashbrook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the method is another than brook, or the model has fewer bits.
+    pub fn with_bits(&self, bits: usize) -> Result<Model> {
+        let most = self.description.bits;
+        if !(1..=most).contains(&bits) {
+            return Err(Error::parameter(
+                "bits",
+                format!("from 1 to {most}, those of the model"),
+                bits,
+            ));
+        }
+        let learner = self.learner.with_bits(bits)?;
+        let description = Description { bits, ..self.description.clone() };
+        Ok(Model { description, learner, ..self.clone() })
+    }
+
     /// Adds all that another model has learned: afterwards this one is as if it had learned both
     /// streams. The two must be [siblings](Model::sibling), or learned from siblings.
     ///

@@ -17,6 +17,7 @@ mod brook_labels;
 mod brook_streams;
 mod bsodh;
 mod codes;
+mod defaults;
 mod dropped;
 mod evaluation;
 mod evaluation_parts;

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod advise;
 pub mod client;
 pub mod compare;
 pub mod dedup;

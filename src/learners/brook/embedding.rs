@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::MAX_WIDTH;
 use super::params::{LiftBy, MOST_TIMES, Params, Precision};
 use super::whole_numbers::{BLOCK, WholeNumbers};
 use crate::hash::Lifter;
@@ -32,21 +33,18 @@ pub(super) struct Embedding {
 }
 
 impl Embedding {
-    /// How many numbers a vector is made into by what [`from_first`](Self::from_first) gives.
-    pub(super) fn width_from_first(params: &Params, first: Features<'_>) -> usize {
-        match params.lift {
-            LiftBy::None => first.dim(),
-            LiftBy::Rbf => first.len().min(params.anchors),
-        }
-    }
-
-    /// From the stream's first rows, prepared as all rows will be.
-    pub(super) fn from_first(params: &Params, unit: bool, first: Features<'_>) -> Self {
+    /// Returns the embedding by the stream's first rows, prepared as all rows will be, of which `anchors` become anchors.
+    pub(super) fn from_first(
+        params: &Params,
+        anchors: usize,
+        unit: bool,
+        first: Features<'_>,
+    ) -> Self {
         if params.lift == LiftBy::None {
             let lifter = ready(Lift::Identity, first.dim());
             return Embedding { lifter, center: Vec::new(), steps: linear_steps(unit, first) };
         }
-        let anchors = first.slice(0..Embedding::width_from_first(params, first));
+        let anchors = first.slice(0..anchors.min(first.len()));
         let gamma = params.gamma.or(|| 1.0 / mean_squared_distance(anchors)) as f32;
         let gamma = gamma.clamp(f32::MIN_POSITIVE, f32::MAX);
         // Similarities are from 0 to 1, and so within 1 of their mean.
@@ -190,8 +188,8 @@ impl Embedding {
         };
         let width = lifter.width();
         let mut center: Vec<f32> = Vec::new();
-        if params.lift == LiftBy::Rbf && !(1..=MOST_TIMES * params.anchors).contains(&width) {
-            let most = MOST_TIMES * params.anchors;
+        let most = MOST_TIMES * params.anchors.or(|| MAX_WIDTH / MOST_TIMES);
+        if params.lift == LiftBy::Rbf && !(1..=most).contains(&width) {
             return Err(format!("{width} anchors, where 1 to {most} may be"));
         }
         if let Lift::Rbf { .. } = lifter.lift() {
@@ -291,8 +289,8 @@ mod tests {
     fn compact_sums_are_of_the_very_numbers_that_the_function_projects() {
         let values: Vec<f32> = (0..40 * 6).map(|at| (at as f32 * 1.7).sin()).collect();
         let features = Features::new(&values, 6).unwrap();
-        let params = Params { anchors: 15, precision: Precision::Compact, ..Params::default() };
-        let embedding = Embedding::from_first(&params, false, features);
+        let params = Params { precision: Precision::Compact, ..Params::default() };
+        let embedding = Embedding::from_first(&params, 15, false, features);
         let numbers = embedding.whole_numbers(&values);
         assert!(numbers.large().is_empty() && embedding.center().is_empty());
         let added: Vec<f32> =
@@ -311,9 +309,9 @@ mod tests {
     fn by_itself_it_is_compact_where_there_are_many_products() {
         let values: Vec<f32> = (0..512 * 256).map(|at| (at as f32 * 1.7).sin()).collect();
         let lift = |precision, anchors| {
-            let params = Params { precision, anchors, ..Params::default() };
+            let params = Params { precision, ..Params::default() };
             let first = Features::new(&values, 256).unwrap();
-            Embedding::from_first(&params, true, first).lift().clone()
+            Embedding::from_first(&params, anchors, true, first).lift().clone()
         };
         assert!(matches!(lift(Precision::Auto, 512), Lift::Compact(_)));
         assert!(matches!(lift(Precision::Auto, 511), Lift::Rbf { .. }));
@@ -325,7 +323,8 @@ mod tests {
     fn rows_with_large_numbers_are_told_apart_and_lose_nothing() {
         let first = [1.0, -2.0, 0.0, 0.5, 4.0, 0.0];
         let params = Params { lift: LiftBy::None, ..Params::default() };
-        let embedding = Embedding::from_first(&params, false, Features::new(&first, 3).unwrap());
+        let first = Features::new(&first, 3).unwrap();
+        let embedding = Embedding::from_first(&params, 0, false, first);
         let numbers = embedding.whole_numbers(&[0.5, 7.5, -7.5, 0.5, 50.0, 0.25]);
         assert_eq!(numbers.large().len(), 1);
         let (at, row) = &numbers.large()[0];

@@ -112,8 +112,8 @@ use std::sync::OnceLock;
 use self::embedding::Embedding;
 use self::follow::{Anchored, extended};
 use self::keys::Keys;
-use self::params::MOST_TIMES;
 pub use self::params::{Choice, LiftBy, Params, Precision, StartFrom};
+use self::params::{FIRST_ROWS, numbers_to_solve};
 use self::solution::Solution;
 use self::warm::{Limits, Warm, sums_of};
 use self::whole_numbers::BLOCK;
@@ -153,18 +153,12 @@ fn check_most(name: &'static str, value: f64, most: f64) -> Result<()> {
 impl Brook {
     /// `None` when nothing was learned.
     fn solve(&self, warm: &Warm) -> std::result::Result<Option<Solution>, NoRoom> {
-        expect_room(self.numbers_to_solve(warm.embedding.width(), warm.sums.classes().len()))?;
+        let classes = warm.sums.classes().len();
+        expect_room(numbers_to_solve(warm.embedding.width(), classes, self.start.bits))?;
         let sums = warm.complete(self.params.half_life)?;
         let Start { bits, seed, .. } = self.start;
         let (params, keys) = (&self.params, &self.keys);
         Solution::find(params, warm, &sums, bits, seed, keys)
-    }
-
-    /// How many numbers there must be room for to solve, besides the sums.
-    fn numbers_to_solve(&self, width: usize, classes: usize) -> usize {
-        let right_sides = classes.min(solution::MOST_CLASSES).max(self.start.bits);
-        // The sums with the rows that wait, their factor, and the right sides with their solutions.
-        2 * Gram::numbers(width) + 3 * width * right_sides
     }
 
     fn solved(&self) -> Result<Option<&Solution>> {
@@ -179,7 +173,10 @@ impl Brook {
     fn out_of_memory(&self, no_room: NoRoom) -> Error {
         match self.params.lift {
             LiftBy::Rbf => no_room.error(
-                format!("brook with {} anchors", self.params.anchors),
+                match self.params.anchors {
+                    Choice::Auto => "brook".to_owned(),
+                    Choice::Fixed(anchors) => format!("brook with {anchors} anchors"),
+                },
                 "use fewer anchors: with half as many it needs a quarter of that",
             ),
             LiftBy::None => no_room.error(
@@ -232,13 +229,11 @@ impl Learner for Brook {
         batch.features().expect_dim(self.start.dim)?;
         let labels = batch.require_labels(Brook::NAME)?;
         let (half_life, block) = (self.params.half_life, self.block());
-        let anchors = self.params.anchors.min(self.start.warmup).max(1);
-        let limits = Limits { anchors, most: (MOST_TIMES * anchors).min(MAX_WIDTH) };
         let warm = self.warm()?;
         if self.params.start == StartFrom::Steady {
             // Codes may come up for renewal on the way, where it would be too late to fail.
             let (width, classes) = (warm.embedding.width(), warm.sums.classes().len());
-            expect_room(self.numbers_to_solve(width, classes))
+            expect_room(numbers_to_solve(width, classes, self.start.bits))
                 .map_err(|no_room| self.out_of_memory(no_room))?;
         }
         let mut changed = false;
@@ -256,6 +251,7 @@ impl Learner for Brook {
             // Of what was saved, part may have been added up already: then the rows learned tell.
             let ends = half_life == 0.0 && learned.is_multiple_of(block as u64);
             if ends || warm.pending.labels.len() == block {
+                let limits = Limits::of(&self.params, warm, self.start.bits);
                 warm.follow(block, limits, half_life);
                 warm.flush(half_life);
             }
@@ -297,7 +293,14 @@ impl BuiltIn for Brook {
     fn warmup(params: &Params) -> usize {
         match params.lift {
             LiftBy::None => WARMUP,
-            LiftBy::Rbf => params.anchors.max(1),
+            LiftBy::Rbf => params.anchors.or(|| FIRST_ROWS).max(1),
+        }
+    }
+
+    fn warmup_after(params: &Params, first: Labels<'_>, bits: usize) -> usize {
+        match params.lift {
+            LiftBy::None => WARMUP,
+            LiftBy::Rbf => params.anchors_for(Some(first), bits).max(FIRST_ROWS),
         }
     }
 
@@ -316,9 +319,13 @@ impl BuiltIn for Brook {
             return Err(Error::parameter("init", expected, "given"));
         }
         match params.lift {
-            LiftBy::Rbf if !(1..=MAX_WIDTH).contains(&params.anchors) => {
-                let expected = format!("from 1 to {MAX_WIDTH}");
-                Err(Error::parameter("anchors", expected, params.anchors))
+            LiftBy::Rbf => {
+                params.anchors.check(|anchors| match (1..=MAX_WIDTH).contains(&anchors) {
+                    true => Ok(()),
+                    false => {
+                        Err(Error::parameter("anchors", format!("from 1 to {MAX_WIDTH}"), anchors))
+                    }
+                })
             }
             LiftBy::None if start.dim > MAX_WIDTH => {
                 let expected = format!(
@@ -350,12 +357,19 @@ impl BuiltIn for Brook {
     fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {
         let no_room = |no_room| self.out_of_memory(no_room);
         // Better now than when all is learned: what the function will take is asked for, too.
-        let width = Embedding::width_from_first(&self.params, first.features());
-        expect_room(Gram::numbers(width) + self.numbers_to_solve(width, 0)).map_err(no_room)?;
-        let embedding = Embedding::from_first(&self.params, self.start.unit, first.features());
-        let directions = detail::directions(&self.params, self.start.bits, first.features());
+        let bits = self.start.bits;
+        let warmup = self.start.warmup.max(first.len());
+        let anchors = self.params.anchors_for(first.labels(), bits).min(warmup);
+        let width = match self.params.lift {
+            LiftBy::None => first.features().dim(),
+            LiftBy::Rbf => anchors.min(first.len()),
+        };
+        expect_room(Gram::numbers(width) + numbers_to_solve(width, 0, bits)).map_err(no_room)?;
+        let embedding =
+            Embedding::from_first(&self.params, anchors, self.start.unit, first.features());
+        let directions = detail::directions(&self.params, bits, first.features());
         let directions = directions.map_err(no_room)?;
-        let mut warm = Warm::new(embedding, directions).map_err(no_room)?;
+        let mut warm = Warm::new(embedding, directions, anchors).map_err(no_room)?;
         if self.params.follow && self.params.lift == LiftBy::Rbf {
             warm.anchored = Anchored::of_first(first);
         }
@@ -472,12 +486,23 @@ impl BuiltIn for Brook {
     fn sibling(&self) -> Result<Self> {
         let warm = self.warm()?;
         let no_room = |no_room| self.out_of_memory(no_room);
-        let mut sibling =
-            Warm::new(warm.embedding.clone(), warm.directions.clone()).map_err(no_room)?;
+        let (embedding, directions) = (warm.embedding.clone(), warm.directions.clone());
+        let mut sibling = Warm::new(embedding, directions, warm.anchors_wanted).map_err(no_room)?;
         sibling.sums = warm.sums.empty().map_err(no_room)?;
         sibling.in_use = warm.in_use.clone();
         let (params, start, keys) = (self.params.clone(), self.start.clone(), self.keys.clone());
         Ok(Brook { params, start, keys, warm: Some(Box::new(sibling)), solved: OnceLock::new() })
+    }
+
+    fn with_bits(&self, bits: usize) -> Result<Self> {
+        let mut other = self.clone();
+        other.start.bits = bits;
+        other.solved = OnceLock::new();
+        if let Some(warm) = &mut other.warm {
+            // Codes in use are of the length they were found for.
+            warm.in_use.clear();
+        }
+        Ok(other)
     }
 
     fn is_warm(&self) -> bool {

@@ -1,8 +1,13 @@
 //! The parameters, each a number or a rule that finds it.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::Result;
+use super::MAX_WIDTH;
+use super::solution::MOST_CLASSES;
+use crate::kernel::Gram;
+use crate::{Labels, Result};
 
 /// How many times the anchors of the warm-up there may be in the end, where they follow the stream.
 pub(super) const MOST_TIMES: usize = 2;
@@ -13,9 +18,13 @@ pub(super) const MOST_TIMES: usize = 2;
 pub struct Params {
     /// What vectors are mapped by before they are learned.
     pub lift: LiftBy,
-    /// How many of the stream's first rows become anchors of the lift; fewer if the warm-up is
-    /// shorter.
-    pub anchors: usize,
+    /// Number of the stream's first rows that become anchors of the lift; fewer if the warm-up is shorter. Automatic:
+    /// `300 sqrt(C)` for `C` classes among the first 3,000 rows, from 3,000 to 6,000, and within [`memory`](Self::memory).
+    /// The warm-up has the same number of rows, unless another is given. Twice the number of anchors takes four times the
+    /// memory and, for each row, three times the time.
+    pub anchors: Choice<usize>,
+    /// Bytes that learning may take, by which an automatic number of anchors is bounded.
+    pub memory: u64,
     /// Whether rows become anchors, too, when many come whose labels the first rows did not have, up to as
     /// many again. In a stream that is mixed none do.
     pub follow: bool,
@@ -88,23 +97,23 @@ pub enum StartFrom {
 
 /// A number that is given, or found from the data: a number or `"auto"` in files.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Choice {
+pub enum Choice<T = f64> {
     /// Found from the data.
     #[default]
     Auto,
     /// Given.
-    Fixed(f64),
+    Fixed(T),
 }
 
-impl Choice {
-    pub(super) fn or(self, rule: impl FnOnce() -> f64) -> f64 {
+impl<T> Choice<T> {
+    pub(super) fn or(self, rule: impl FnOnce() -> T) -> T {
         match self {
             Choice::Auto => rule(),
             Choice::Fixed(value) => value,
         }
     }
 
-    pub(super) fn check(self, check: impl FnOnce(f64) -> Result<()>) -> Result<()> {
+    pub(super) fn check(self, check: impl FnOnce(T) -> Result<()>) -> Result<()> {
         match self {
             Choice::Auto => Ok(()),
             Choice::Fixed(value) => check(value),
@@ -112,36 +121,99 @@ impl Choice {
     }
 }
 
-impl Serialize for Choice {
+impl<T: Serialize> Serialize for Choice<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         match self {
             Choice::Auto => serializer.serialize_str("auto"),
-            Choice::Fixed(value) => serializer.serialize_f64(*value),
+            Choice::Fixed(value) => value.serialize(serializer),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Choice {
+impl<'de, T: Number + Deserialize<'de>> Deserialize<'de> for Choice<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Form {
-            Number(f64),
+        enum Form<T> {
+            Number(T),
             Text(String),
         }
         match Form::deserialize(deserializer) {
             Ok(Form::Number(value)) => Ok(Choice::Fixed(value)),
             Ok(Form::Text(text)) if text == "auto" => Ok(Choice::Auto),
-            _ => Err(de::Error::custom("expected a number or auto")),
+            _ => Err(de::Error::custom(format_args!("expected {} or auto", T::NAME))),
         }
     }
+}
+
+/// A kind of number, with its name in error messages.
+trait Number {
+    const NAME: &'static str;
+}
+
+impl Number for f64 {
+    const NAME: &'static str = "a number";
+}
+
+impl Number for usize {
+    const NAME: &'static str = "an integer of 0 or more";
+}
+
+/// Number of the stream's first rows whose classes decide the number of anchors.
+pub(super) const FIRST_ROWS: usize = 3_000;
+
+/// Largest number of anchors that is chosen automatically.
+const MOST_ANCHORS: usize = 6_000;
+
+/// Anchors for each root of the number of classes.
+const PER_ROOT: f64 = 300.0;
+
+impl Params {
+    /// Returns the number of anchors, for a stream whose first rows have these labels and codes of `bits` bits.
+    pub(super) fn anchors_for(&self, first: Option<Labels<'_>>, bits: usize) -> usize {
+        self.anchors.or(|| {
+            let rows = |labels: Labels<'_>| labels.len().min(FIRST_ROWS);
+            let seen: HashSet<u32> = first
+                .iter()
+                .flat_map(|labels| {
+                    (0..rows(*labels)).flat_map(|row| labels.row(row).iter().copied())
+                })
+                .collect();
+            let wanted = (PER_ROOT * (seen.len() as f64).sqrt()) as usize;
+            wanted.clamp(FIRST_ROWS, MOST_ANCHORS).min(self.most_anchors(seen.len(), bits))
+        })
+    }
+
+    /// Returns the largest number of anchors with which classes can be learned, and solved for codes of `bits` bits, within
+    /// the memory.
+    pub(super) fn most_anchors(&self, classes: usize, bits: usize) -> usize {
+        let fits = |anchors: usize| {
+            let numbers = Gram::numbers(anchors) + numbers_to_solve(anchors, classes, bits);
+            8 * numbers as u64 <= self.memory
+        };
+        // The first one that does not fit, by halving.
+        let (mut low, mut high) = (1, MAX_WIDTH + 1);
+        while high - low > 1 {
+            let middle = (low + high) / 2;
+            if fits(middle) { low = middle } else { high = middle }
+        }
+        low
+    }
+}
+
+/// Returns how many numbers solving takes besides the sums.
+pub(super) fn numbers_to_solve(width: usize, classes: usize, bits: usize) -> usize {
+    let right_sides = classes.min(MOST_CLASSES).max(bits);
+    // The sums with the rows that wait, their factor, and the right sides with their solutions.
+    2 * Gram::numbers(width) + 3 * width * right_sides
 }
 
 impl Default for Params {
     fn default() -> Self {
         Params {
             lift: LiftBy::Rbf,
-            anchors: 3000,
+            anchors: Choice::Auto,
+            memory: 1 << 30,
             follow: true,
             gamma: Choice::Auto,
             precision: Precision::Auto,

@@ -276,11 +276,11 @@ mod tests {
             let labels: Vec<u32> = (0..rows as u32).map(|row| row * row % 5).collect();
             let features = Features::new(&values, dim).unwrap();
             let (ridge, detail) = (Choice::Fixed(0.7), Choice::Fixed(0.0));
-            let params = Params { lift, anchors: 9, ridge, detail, ..Params::default() };
-            let embedding = Embedding::from_first(&params, false, features);
+            let params = Params { lift, ridge, detail, ..Params::default() };
+            let embedding = Embedding::from_first(&params, 9, false, features);
             let mut sums = Sums::new(embedding.width()).unwrap();
             sums.add(&embedding.whole_numbers(&values), Labels::single(&labels));
-            let warm = Warm::new(embedding.clone(), None).unwrap();
+            let warm = Warm::new(embedding.clone(), None, 9).unwrap();
             let solution = Solution::find(&params, &warm, &sums, bits, 1, &Keys::default());
             let solution = solution.unwrap().unwrap();
             let code = |label: u32| &solution.codes.iter().find(|(l, _)| *l == label).unwrap().1;
@@ -338,13 +338,13 @@ mod tests {
         let features = Features::new(&values, dim).unwrap();
         let detail = Choice::Fixed(0.0);
         let params = Params { lift: LiftBy::None, detail, ..Params::default() };
-        let embedding = Embedding::from_first(&params, false, features);
+        let embedding = Embedding::from_first(&params, 0, false, features);
         let mut sums = Sums::new(embedding.width()).unwrap();
         for (rows, labels) in values.chunks(dim).zip(labels.chunks(1)) {
             sums.add(&embedding.whole_numbers(rows), Labels::single(labels));
         }
         let keys = Keys::default();
-        let warm = Warm::new(embedding, None).unwrap();
+        let warm = Warm::new(embedding, None, 0).unwrap();
         let solution = Solution::find(&params, &warm, &sums, bits, 1, &keys);
         let found = solution.unwrap().unwrap().codes;
         let started =

@@ -422,7 +422,8 @@ mod tests {
     fn what_fades_away_can_be_loaded_at_any_time() {
         let params = Params { lift: LiftBy::None, ..Params::default() };
         let all = [0.3, 0.9, -0.7, 0.5];
-        let embedding = Embedding::from_first(&params, true, Features::new(&all, 4).unwrap());
+        let all_rows = Features::new(&all, 4).unwrap();
+        let embedding = Embedding::from_first(&params, 0, true, all_rows);
         let (old, new) =
             (embedding.whole_numbers(&all), embedding.whole_numbers(&[1.0, 0.0, 0.0, 0.0]));
         for half_lives in [7, 100, 333] {
@@ -448,8 +449,8 @@ mod tests {
             let values: Vec<f32> = (0..rows * dim).map(|_| rng.random_range(-1.0..1.0)).collect();
             let labels: Vec<u32> = (0..rows as u32).map(|row| row % 7).collect();
             let features = Features::new(&values, dim).unwrap();
-            let params = Params { lift, anchors: 130, ..Params::default() };
-            let embedding = Embedding::from_first(&params, false, features);
+            let params = Params { lift, ..Params::default() };
+            let embedding = Embedding::from_first(&params, 130, false, features);
             let numbers = embedding.whole_numbers(&values);
             let mut sums = Sums::new(embedding.width()).unwrap();
             sums.add(&numbers, Labels::single(&labels));

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::MAX_WIDTH;
 use super::codes;
 use super::embedding::Embedding;
 use super::follow::{Anchored, extended};
-use super::params::{LiftBy, Params};
+use super::params::{Choice, LiftBy, MOST_TIMES, Params};
 use super::sums::Sums;
 use super::whole_numbers::BLOCK;
 use crate::labels::LabelList;
@@ -24,6 +25,8 @@ pub(super) struct Warm {
     pub(super) pending: Pending,
     /// How many rows were learned in all, those unlearned again included.
     pub(super) learned: u64,
+    /// Number of anchors that a warm-up of full length has.
+    pub(super) anchors_wanted: usize,
     /// The labels that anchors had, where anchors follow the stream.
     pub(super) anchored: Option<Anchored>,
     /// With `start = steady`: the codes in use, by class.
@@ -37,6 +40,20 @@ pub(super) struct Limits {
     pub(super) most: usize,
 }
 
+impl Limits {
+    pub(super) fn of(params: &Params, warm: &Warm, bits: usize) -> Limits {
+        let anchors = warm.anchors_wanted;
+        let most = (MOST_TIMES * anchors).min(MAX_WIDTH);
+        match params.anchors {
+            Choice::Fixed(_) => Limits { anchors, most },
+            Choice::Auto => {
+                let most = most.min(params.most_anchors(warm.sums.classes().len(), bits));
+                Limits { anchors, most }
+            }
+        }
+    }
+}
+
 /// Rows that wait until there are enough of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pending {
@@ -48,11 +65,21 @@ impl Warm {
     pub(super) fn new(
         embedding: Embedding,
         directions: Option<Directions>,
+        anchors_wanted: usize,
     ) -> Result<Self, NoRoom> {
         let sums = Sums::new(embedding.width())?;
         let pending = Pending { rows: Vec::new(), labels: LabelList::new() };
         let (anchored, in_use) = (None, Vec::new());
-        Ok(Warm { embedding, directions, sums, pending, learned: 0, anchored, in_use })
+        Ok(Warm {
+            embedding,
+            directions,
+            sums,
+            pending,
+            learned: 0,
+            anchors_wanted,
+            anchored,
+            in_use,
+        })
     }
 
     /// The embedding that sums of both can be brought to, if there is one: that of the two with more
@@ -169,6 +196,7 @@ impl Warm {
         sums.save(state);
         pending.save(dim, state);
         state.put("brook.learned", 1, &[self.learned]);
+        state.put("brook.anchors_wanted", 1, &[self.anchors_wanted as u64]);
         codes::save(state, "brook.in_use", self.bits_in_use().unwrap_or(bits), &self.in_use);
     }
 
@@ -187,10 +215,27 @@ impl Warm {
         let sums = Sums::load(embedding.width(), state)?;
         let pending = Pending::load(dim, block, state)?;
         let learned = state.take_rows::<u64>("brook.learned", 1, 1)?[0];
+        let anchors_wanted = match state.contains("brook.anchors_wanted") {
+            true => state.take_rows::<u64>("brook.anchors_wanted", 1, 1)?[0],
+            false => params.anchors.or(|| embedding.width()) as u64,
+        };
+        if !(1..=MAX_WIDTH as u64).contains(&anchors_wanted) {
+            return Err(format!("{anchors_wanted} anchors wanted, where 1 to {MAX_WIDTH} may be"));
+        }
+        let anchors_wanted = anchors_wanted as usize;
         let follows = params.follow && params.lift == LiftBy::Rbf;
         let anchored = if follows { Anchored::load(state)? } else { None };
         let in_use = codes::load(state, "brook.in_use", bits)?;
-        Ok(Some(Warm { embedding, directions, sums, pending, learned, anchored, in_use }))
+        Ok(Some(Warm {
+            embedding,
+            directions,
+            sums,
+            pending,
+            learned,
+            anchors_wanted,
+            anchored,
+            in_use,
+        }))
     }
 }
 

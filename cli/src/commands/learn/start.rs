@@ -25,7 +25,7 @@ pub fn new(args: &Args, dim: usize, total: Option<usize>) -> Result<Model> {
     // By what the data as a whole has: a run that --rows ends is gone on with, and should then have
     // come to the same.
     let rows = total.map_or(usize::MAX, |total| total - args.skip.unwrap_or(0).min(total));
-    setup.warmup = Some(args.warmup.unwrap_or(method.warmup().min(rows.max(1))));
+    setup.warmup = args.warmup.or((rows < method.warmup()).then_some(rows.max(1)));
     // What is wrong with the method should show before a pass over all the data.
     setup.center = Center::None;
     method.start_with(dim, bits, seed, setup.clone())?;

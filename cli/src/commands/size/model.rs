@@ -65,8 +65,11 @@ impl Function {
     pub fn of(method: &Method, dim: usize) -> Function {
         let parameters = parameters_of(method);
         let named = |name: &str| parameters.get(name).and_then(|value| value.as_str());
-        let anchors =
-            parameters.get("anchors").and_then(|value| value.as_u64()).unwrap_or(0) as usize;
+        let anchors = match parameters.get("anchors") {
+            None => 0,
+            // Those for few classes.
+            Some(anchors) => anchors.as_u64().map_or(method.warmup(), |anchors| anchors as usize),
+        };
         let compact = match named("precision") {
             Some("compact") => true,
             Some("auto") => anchors.saturating_mul(dim) >= MANY_NUMBERS,
