@@ -322,7 +322,7 @@ pub use id_names::IdNames;
 pub use index::{
     Filter, Hit, Hits, Index, IndexBuilder, Item, RankedHit, Reranked, Snapshot, Statistics, View,
 };
-pub use kernel::{Kernel, VectorFormat};
+pub use kernel::{Kernel, VectorFormat, VectorMetric};
 pub use labels::{LabelList, LabelNames};
 pub use learner::{Learner, Step};
 pub use mean::{Mean, Spread};

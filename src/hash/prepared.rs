@@ -3,13 +3,26 @@
 use rayon::prelude::*;
 
 use super::rows::ROWS_AT_ONCE;
-use crate::kernel::VectorRows;
-use crate::{Codes, Features, HashFunction, Result, VectorFormat};
+use crate::kernel::{Lengths, VectorQuery, VectorRows, prepare, squared_norm};
+use crate::{Codes, Features, HashFunction, HashParts, Result, VectorFormat, VectorMetric};
 
 impl HashFunction {
     /// How an index keeps the vectors that this function prepares.
     pub(crate) fn vector_rows(&self, format: VectorFormat) -> VectorRows {
-        VectorRows { format, dim: self.dim(), lengths: !self.parts().unit }
+        VectorRows { format, dim: self.dim(), unit: self.parts().unit }
+    }
+
+    /// Returns vectors to compare such rows with.
+    pub(crate) fn vector_queries(
+        &self,
+        metric: VectorMetric,
+        features: Features<'_>,
+    ) -> Result<Vec<VectorQuery>> {
+        features.expect_dim(self.dim())?;
+        let HashParts { center, scale, .. } = self.parts();
+        let (center, scale) = (center.as_deref(), scale.as_deref());
+        let query = |vector: &[f32]| VectorQuery::new(metric, vector, center, scale);
+        Ok(features.values().chunks_exact(self.dim()).map(query).collect())
     }
 
     /// The codes of some vectors, and the bytes that an index keeps of these.
@@ -24,8 +37,9 @@ impl HashFunction {
             .par_chunks(16 * ROWS_AT_ONCE * self.dim())
             .map(|values| {
                 let (mut prepared, mut bytes) = (Vec::new(), Vec::new());
+                let lengths = self.lengths(values, &mut prepared);
                 self.prepare(values, &mut prepared);
-                rows.encode(&prepared, &mut bytes);
+                rows.encode(&prepared, &lengths, &mut bytes);
                 (self.encode_prepared(&prepared), bytes)
             })
             .collect();
@@ -36,6 +50,15 @@ impl HashFunction {
             bytes.extend(of_them);
         }
         Ok((codes, bytes))
+    }
+
+    /// Returns the lengths of some vectors; `centred` is overwritten.
+    fn lengths(&self, values: &[f32], centred: &mut Vec<f32>) -> Vec<Lengths> {
+        let HashParts { dim, center, scale, .. } = self.parts();
+        prepare(center.as_deref(), scale.as_deref(), false, *dim, values, centred);
+        let length = |row: &[f32]| squared_norm(row).sqrt().min(f64::from(f32::MAX)) as f32;
+        let rows = centred.chunks_exact(*dim).zip(values.chunks_exact(*dim));
+        rows.map(|(row, given)| Lengths { prepared: length(row), given: length(given) }).collect()
     }
 
     /// The codes of vectors that this function, or one that prepares them alike, has prepared.

@@ -9,7 +9,9 @@ use super::segment::{Beside, Columns, NewItems, place_bytes};
 use super::state::State;
 use crate::codes::check_bits;
 use crate::kernel::Layout;
-use crate::{Codes, Features, HashFunction, LabelNames, Labels, Result, VectorFormat};
+use crate::{
+    Codes, Features, HashFunction, LabelNames, Labels, Result, VectorFormat, VectorMetric,
+};
 
 /// Memory that a builder uses unless told otherwise.
 const MEMORY: usize = 64 << 20;
@@ -93,6 +95,13 @@ impl IndexBuilder {
     fn of(path: &Path, state: State) -> Result<Self> {
         crate::file::check_writable(path)?;
         Ok(IndexBuilder { path: path.to_path_buf(), state, runs: Vec::new(), memory: MEMORY })
+    }
+
+    /// Chooses the score that hits are re-ranked by, if the file keeps vectors: cosine unless told otherwise.
+    #[must_use]
+    pub fn ranked_by(mut self, metric: VectorMetric) -> Self {
+        self.state.metric = metric;
+        self
     }
 
     /// How many bytes of memory it may use for items, 64 MiB unless told otherwise. It uses no less

@@ -41,7 +41,7 @@ use self::state::State;
 pub use self::view::{Reranked, View};
 use crate::codes::check_bits;
 use crate::kernel::Layout;
-use crate::{HashFunction, Kernel, Result, VectorFormat};
+use crate::{HashFunction, Kernel, Result, VectorFormat, VectorMetric};
 
 /// Items found by how near their codes are to a query's: exact, complete, and in a fixed order.
 ///
@@ -131,6 +131,14 @@ impl Index {
         let (layout, rows) = (Layout::new(function.bits()), function.vector_rows(format));
         let beside = Some(Beside::Vectors(rows));
         Index::of(State::empty(layout, Some(function), beside), OpenFor::Nothing)
+    }
+
+    /// Chooses the score that hits are re-ranked by, if the index keeps vectors: cosine unless told otherwise. It holds for
+    /// the index in memory, and for files that it is [saved](Index::save) to.
+    #[must_use]
+    pub fn ranked_by(mut self, metric: VectorMetric) -> Self {
+        Arc::make_mut(&mut self.now.state).metric = metric;
+        self
     }
 
     /// An index in memory for codes of a length, from 1 to [`MAX_BITS`](crate::MAX_BITS).

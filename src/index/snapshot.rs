@@ -10,7 +10,9 @@ use super::search::{Filter, Hits};
 use super::segment::{BLOCK, Beside};
 use super::state::State;
 use super::view::{Reranked, View};
-use crate::{Codes, Dial, Error, Features, HashFunction, LabelNames, Result, VectorFormat};
+use crate::{
+    Codes, Dial, Error, Features, HashFunction, LabelNames, Result, VectorFormat, VectorMetric,
+};
 
 /// What an [`Index`](crate::Index) holds at one moment: searched, looked up and saved like the index
 /// itself, which gives it all these methods.
@@ -109,6 +111,11 @@ impl Snapshot {
     /// How it keeps the vectors of its items, if it does.
     pub fn vector_format(&self) -> Option<VectorFormat> {
         self.state.vectors.and_then(Beside::vectors).map(|rows| rows.format)
+    }
+
+    /// Returns the score that hits are re-ranked by, if the index keeps vectors.
+    pub fn vector_metric(&self) -> Option<VectorMetric> {
+        self.vector_format().map(|_| self.state.metric)
     }
 
     /// How many items there are.

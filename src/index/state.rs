@@ -8,7 +8,7 @@ use super::segment::{Beside, Builder, Item, NewItems, Segment, Shape, each_in_or
 use crate::disk::File;
 use crate::kernel::{Kernel, Layout};
 use crate::similarity::LabelSets;
-use crate::{Codes, Error, Features, HashFunction, LabelNames, Labels, Result};
+use crate::{Codes, Error, Features, HashFunction, LabelNames, Labels, Result, VectorMetric};
 
 /// What an index holds at one moment. A clone costs a few counters for each segment: all that is
 /// large is shared.
@@ -18,6 +18,8 @@ pub(super) struct State {
     pub(super) function: Option<HashFunction>,
     /// How vectors are kept, or where they are, if that is known.
     pub(super) vectors: Option<Beside>,
+    /// Score that hits are re-ranked by.
+    pub(super) metric: VectorMetric,
     /// Number 0 is the set without labels.
     pub(super) sets: Arc<LabelSets>,
     pub(super) names: Arc<LabelNames>,
@@ -86,6 +88,7 @@ impl State {
             layout,
             function,
             vectors,
+            metric: VectorMetric::default(),
             sets: Arc::new(sets),
             names: Arc::new(names.unwrap_or_default()),
             text_ids: false,

@@ -4,7 +4,6 @@ use super::file::Opened;
 use super::search::{Filter, Goal, Hits, RankedHit, Search, Weighing};
 use super::segment::Beside;
 use super::state::State;
-use crate::kernel::VectorQuery;
 use crate::{Codes, Dial, Error, Features, Result, Weighed};
 
 /// A way to look at a [`Snapshot`](crate::Snapshot): at all items, or only at those that pass a filter.
@@ -250,12 +249,10 @@ impl Reranked<'_> {
             return Err(Error::VectorsNotKept { wanted: "to rank by" });
         }
         let (codes, weighing) = self.view.encode(features)?;
-        let prepared = function.prepared(features)?;
-        let queries: Vec<VectorQuery> =
-            prepared.chunks_exact(function.dim()).map(VectorQuery::new).collect();
+        let queries = function.vector_queries(state.metric, features)?;
         let distance: fn(&mut RankedHit) -> &mut u32 = |hit| &mut hit.distance;
         self.view.run(&codes, &weighing, goal, distance, |search| {
-            search.rerank(&codes, &queries, candidates, k)
+            search.rerank(&codes, (&queries, state.metric), candidates, k)
         })
     }
 }

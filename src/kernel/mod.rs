@@ -65,7 +65,7 @@ pub(crate) use rows::{add_outer, prepare, project_row, row_products, squared_nor
 pub use scan::Kernel;
 pub(crate) use scan::{Layout, Run, hit, parts};
 pub(crate) use similarity::{Similarities, nearest, round_row, whole_similarities};
-pub use vectors::VectorFormat;
-pub(crate) use vectors::{VectorQuery, VectorRows};
+pub(crate) use vectors::{Lengths, VectorQuery, VectorRows};
+pub use vectors::{VectorFormat, VectorMetric};
 pub(crate) use weighted::{Comparison, Nearly, Weights};
 pub(crate) use whole::{LARGEST_BYTE, WholePanels};

@@ -6,7 +6,7 @@ use crate::index::segment::Beside;
 use crate::index::segment::checksum_matches;
 use crate::kernel::VectorRows;
 use crate::tensors::INDEX_MAGIC as MAGIC;
-use crate::{Error, Result, VectorFormat};
+use crate::{Error, Result, VectorFormat, VectorMetric};
 
 const VERSION: u32 = 3;
 pub(super) const PAGE: usize = 4096;
@@ -34,8 +34,8 @@ pub(super) struct Header {
     pub(super) first: u64,
     /// A search structure; `[0, 0]` if there is none. From version 3 on.
     pub(super) structure: [u64; 2],
-    /// How vectors are kept: their format, dimension, and whether lengths are kept with them; all 0
-    /// if there are none. From version 3 on.
+    /// How vectors are stored: their format, dimension, and whether they are of unit length with twice the number of their
+    /// metric; all 0 if there are none. From version 3 on.
     pub(super) vectors: [u64; 3],
     /// Search tables; `[0, 0]` if there are none. From version 3 on.
     pub(super) tables: [u64; 2],
@@ -142,13 +142,14 @@ impl Header {
 const PLACES: [u64; 3] = [3, 0, 0];
 
 /// How the header has the rows of vectors.
-pub(super) fn vector_numbers(beside: Beside) -> [u64; 3] {
+pub(super) fn vector_numbers(beside: Beside, metric: VectorMetric) -> [u64; 3] {
     let Beside::Vectors(rows) = beside else { return PLACES };
     let format = match rows.format {
-        VectorFormat::F16 => 1,
-        VectorFormat::I8 => 2,
+        VectorFormat::F16 => 4,
+        VectorFormat::I8 => 5,
     };
-    [format, rows.dim as u64, u64::from(rows.lengths)]
+    let metric = VectorMetric::ALL.iter().position(|&other| other == metric).unwrap_or(0);
+    [format, rows.dim as u64, u64::from(rows.unit) + 2 * metric as u64]
 }
 
 /// The rows of vectors that the header has; `None` if no file of ours could have these numbers.
@@ -156,14 +157,20 @@ pub(super) fn vector_rows(numbers: [u64; 3]) -> Option<Option<Beside>> {
     let format = match numbers {
         [0, 0, 0] => return Some(None),
         PLACES => return Some(Some(Beside::Places)),
-        [1, ..] => VectorFormat::F16,
-        [2, ..] => VectorFormat::I8,
+        [4, ..] => VectorFormat::F16,
+        [5, ..] => VectorFormat::I8,
         _ => return None,
     };
     // As many as a vector could have, so that the bytes of a row are a number.
     let dim = usize::try_from(numbers[1]).ok().filter(|dim| (1..=1 << 28).contains(dim))?;
-    let lengths = [false, true].get(usize::try_from(numbers[2]).ok()?)?;
-    Some(Some(Beside::Vectors(VectorRows { format, dim, lengths: *lengths })))
+    vector_metric(numbers)?;
+    let unit = numbers[2] % 2 == 1;
+    Some(Some(Beside::Vectors(VectorRows { format, dim, unit })))
+}
+
+/// The metric that the header has; `None` if no file of ours could have these numbers.
+pub(super) fn vector_metric(numbers: [u64; 3]) -> Option<VectorMetric> {
+    VectorMetric::ALL.get(usize::try_from(numbers[2] / 2).ok()?).copied()
 }
 
 /// Eight bytes as a number; zero beyond the end.

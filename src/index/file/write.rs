@@ -131,7 +131,9 @@ impl Writer<'_> {
             first: last,
             structure: [0, 0],
             tables: [0, 0],
-            vectors: shape.vectors.map_or([0; 3], vector_numbers),
+            vectors: shape
+                .vectors
+                .map_or([0; 3], |beside| vector_numbers(beside, contents.state.metric)),
         };
         self.file.set_len(log).map_err(Error::io(self.path))?;
         if contents.state.structures {

@@ -28,27 +28,27 @@ impl Hit {
 pub struct RankedHit {
     /// Whose it is.
     pub id: u64,
-    /// The cosine of its vector and the query, from -1 to 1.
-    pub cosine: f32,
+    /// Score of its vector by the [metric](crate::VectorMetric) of the index.
+    pub score: f32,
     /// In how many bits its code differs from the query's; searched with a [`Dial`](crate::Dial), what
     /// these bits weigh.
     pub distance: u32,
 }
 
 impl RankedHit {
-    /// An item with a cosine and a distance.
-    pub fn new(id: u64, cosine: f32, distance: u32) -> RankedHit {
-        RankedHit { id, cosine, distance }
+    /// An item with a score and a distance.
+    pub fn new(id: u64, score: f32, distance: u32) -> RankedHit {
+        RankedHit { id, score, distance }
     }
 
-    /// The largest cosine first, and then the smallest id.
-    pub(super) fn order(one: &RankedHit, other: &RankedHit) -> Ordering {
-        other.cosine.total_cmp(&one.cosine).then(one.id.cmp(&other.id))
+    /// The largest score first, and then the smallest id.
+    pub(super) fn by_nearness(one: &RankedHit, other: &RankedHit) -> Ordering {
+        other.score.total_cmp(&one.score).then(one.id.cmp(&other.id))
     }
 }
 
-/// What several queries found, each in order of distance and id; [`RankedHit`] hits in order of cosine and
-/// id.
+/// What several queries found, each in order of distance and id; [`RankedHit`] hits in order of score, the nearest
+/// first, and id.
 ///
 /// The hits of all queries stand in one list, and [`offsets`](Hits::offsets) cut it, as compressed sparse rows
 /// are cut:

@@ -1,11 +1,11 @@
-//! What codes find, ranked again by the vectors.
+//! Hits by codes, re-ranked by the vectors.
 
 use super::found::Found;
 use super::hits::{Hits, RankedHit};
 use super::query::Search;
 use crate::index::segment::{Beside, Kind};
 use crate::kernel::VectorQuery;
-use crate::{Codes, Result};
+use crate::{Codes, Result, VectorMetric};
 
 /// An item that was found by its code, and where it stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,56 +27,62 @@ impl Found for Candidate {
 }
 
 impl Search<'_> {
-    /// The `k` of the largest cosine among the first `candidates` that each query finds by its code.
+    /// Returns the `k` nearest by their vectors among the first `candidates` by code.
     pub(in crate::index) fn rerank(
         &self,
         codes: &Codes,
-        queries: &[VectorQuery],
+        (queries, metric): (&[VectorQuery], VectorMetric),
         candidates: usize,
         k: usize,
     ) -> Result<Hits<RankedHit>> {
         self.run_by(codes, |query, mut found: Vec<Candidate>| {
             found.truncate(candidates);
-            self.rank(&queries[query], found, k)
+            self.rank((&queries[query], metric), found, k)
         })
     }
 
-    fn rank(&self, query: &VectorQuery, found: Vec<Candidate>, k: usize) -> Result<Vec<RankedHit>> {
-        let mut cosines = vec![0.0; found.len()];
+    fn rank(
+        &self,
+        (query, metric): (&VectorQuery, VectorMetric),
+        found: Vec<Candidate>,
+        k: usize,
+    ) -> Result<Vec<RankedHit>> {
+        let mut scores = vec![0.0; found.len()];
         for number in 0..self.segments.len() {
-            self.cosines_in(number, query, &found, &mut cosines)?;
+            self.scores_in(number, query, &found, &mut scores)?;
         }
-        let ranked = |(candidate, cosine): (&Candidate, f32)| RankedHit {
+        // Until all are ranked, the score is one whose largest is the nearest.
+        let ranked = |(candidate, score): (&Candidate, f32)| RankedHit {
             id: candidate.id,
-            // One zero: -0 would come after 0.
-            cosine: cosine + 0.0,
+            score: metric.nearness(score),
             distance: candidate.distance,
         };
         let k = k.min(found.len());
         // Most are behind the k-th of those before, and are passed over.
         let (mut best, mut least) = (Vec::with_capacity(2 * k), f32::NEG_INFINITY);
-        for hit in found.iter().zip(cosines).map(ranked).filter(|_| k > 0) {
-            if hit.cosine >= least {
+        for hit in found.iter().zip(scores).map(ranked).filter(|_| k > 0) {
+            if hit.score >= least {
                 best.push(hit);
             }
             if best.len() == 2 * k {
-                best.select_nth_unstable_by(k - 1, RankedHit::order);
+                best.select_nth_unstable_by(k - 1, RankedHit::by_nearness);
                 best.truncate(k);
-                least = best[k - 1].cosine;
+                least = best[k - 1].score;
             }
         }
-        best.sort_unstable_by(RankedHit::order);
+        best.sort_unstable_by(RankedHit::by_nearness);
         best.truncate(k);
+        best.iter_mut().for_each(|hit| hit.score = metric.nearness(hit.score) + 0.0);
         Ok(best)
     }
 
-    /// The cosines of those that were found in a segment.
-    fn cosines_in(
+    /// Writes the scores of the candidates that are in a segment.
+    fn scores_in(
         &self,
         number: usize,
         query: &VectorQuery,
         found: &[Candidate],
-        cosines: &mut [f32],
+        scores: &mut [f32],
     ) -> Result<()> {
         let columns = self.segments[number].columns();
         let Some(vectors) = columns.vectors() else { return Ok(()) };
@@ -92,9 +98,9 @@ impl Search<'_> {
         let slots: Vec<u32> = places.iter().map(|place| (place >> 32) as u32).collect();
         slots.iter().try_for_each(|&slot| columns.check(Kind::Vectors, slot as usize))?;
         let mut of_segment = vec![0.0; slots.len()];
-        rows.cosines(query, vectors.bytes(), &slots, &mut of_segment);
-        for (place, cosine) in places.iter().zip(of_segment) {
-            cosines[*place as u32 as usize] = cosine;
+        rows.scores(query, vectors.bytes(), &slots, &mut of_segment);
+        for (place, score) in places.iter().zip(of_segment) {
+            scores[*place as u32 as usize] = score;
         }
         Ok(())
     }

@@ -1,25 +1,24 @@
-//! Vectors that are kept to rank by: rows of few bytes a number, and their cosines to a query.
+//! Vectors that are stored to rank by: rows of few bytes a number, and their scores for a query.
 //!
-//! A row is its numbers, and then what they are multiplied by: nothing for half precision, a factor for
-//! whole numbers, and the length of the vector where vectors are not of unit length.
+//! A row is the direction of a prepared vector, a factor for integers, and two lengths: of the prepared vector, and of the
+//! vector as it was given.
 
 mod rows;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 use self::rows::Given;
-pub use self::rows::VectorFormat;
-pub(crate) use self::rows::{VectorQuery, VectorRows};
+pub(crate) use self::rows::{Lengths, VectorQuery, VectorRows};
+pub use self::rows::{VectorFormat, VectorMetric};
 use super::instructions::Instructions;
 
 impl VectorRows {
-    /// The cosines of a query and those of the rows that stand at some places, into `out`: within -1
-    /// and 1, and 0 for what is no number. Ascending places are the fastest.
-    pub(crate) fn cosines(self, query: &VectorQuery, rows: &[u8], places: &[u32], out: &mut [f32]) {
-        self.cosines_by(Instructions::best(), query, rows, places, out);
+    /// Writes the scores of some rows for a query into `out`. Ascending places are the fastest.
+    pub(crate) fn scores(self, query: &VectorQuery, rows: &[u8], places: &[u32], out: &mut [f32]) {
+        self.scores_by(Instructions::best(), query, rows, places, out);
     }
 
-    fn cosines_by(
+    fn scores_by(
         self,
         instructions: Instructions,
         query: &VectorQuery,
@@ -27,7 +26,7 @@ impl VectorRows {
         places: &[u32],
         out: &mut [f32],
     ) {
-        let given = Given { rows: self, query: &query.0, bytes: rows };
+        let given = Given { rows: self, query: &query.direction, bytes: rows };
         match instructions {
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx512Vnni | Instructions::Avx512 => {
@@ -37,8 +36,8 @@ impl VectorRows {
             Instructions::Avx2 => x86::products_avx2(&given, places, out),
             Instructions::Portable => given.products(places, out),
         }
-        for cosine in out {
-            *cosine = if cosine.is_nan() { 0.0 } else { cosine.clamp(-1.0, 1.0) };
+        for (&place, score) in places.iter().zip(out) {
+            *score = query.score(*score, self.lengths(given.row(place)));
         }
     }
 }

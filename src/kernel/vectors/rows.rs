@@ -16,9 +16,76 @@ pub enum VectorFormat {
     I8,
 }
 
+/// Score by which vectors are compared, as they were before a function centred and scaled them.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum VectorMetric {
+    /// Cosine, from -1 to 1; 0 where a vector is zero. The largest is the nearest.
+    #[default]
+    Cosine,
+    /// Inner product. The largest is the nearest.
+    InnerProduct,
+    /// Euclidean distance. The smallest is the nearest.
+    L2,
+}
+
+impl VectorMetric {
+    /// All metrics.
+    pub const ALL: [VectorMetric; 3] =
+        [VectorMetric::Cosine, VectorMetric::InnerProduct, VectorMetric::L2];
+
+    /// Returns the name: `cosine`, `inner_product` or `l2`.
+    pub fn name(self) -> &'static str {
+        match self {
+            VectorMetric::Cosine => "cosine",
+            VectorMetric::InnerProduct => "inner_product",
+            VectorMetric::L2 => "l2",
+        }
+    }
+
+    /// Returns the score of two vectors with this inner product and these lengths.
+    pub(crate) fn score(self, product: f64, lengths: [f64; 2]) -> f32 {
+        let [one, other] = lengths;
+        let score = match self {
+            VectorMetric::Cosine if one * other > 0.0 => (product / (one * other)).clamp(-1.0, 1.0),
+            VectorMetric::Cosine => 0.0,
+            VectorMetric::InnerProduct => product,
+            VectorMetric::L2 => (one * one + other * other - 2.0 * product).max(0.0).sqrt(),
+        };
+        let score = if score.is_nan() { 0.0 } else { score };
+        // One zero: -0 would come after 0.
+        score.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32 + 0.0
+    }
+
+    /// Returns a number that is largest for the nearest; of that number, the score.
+    pub(crate) fn nearness(self, score: f32) -> f32 {
+        match self {
+            VectorMetric::Cosine | VectorMetric::InnerProduct => score,
+            VectorMetric::L2 => -score,
+        }
+    }
+}
+
+impl std::str::FromStr for VectorMetric {
+    type Err = crate::Error;
+
+    fn from_str(name: &str) -> crate::Result<Self> {
+        let metric = VectorMetric::ALL.into_iter().find(|metric| metric.name() == name);
+        metric.ok_or_else(|| {
+            crate::Error::parameter("metric", "cosine, inner_product or l2", format!("{name:?}"))
+        })
+    }
+}
+
 /// How many sums a product is added up in, whatever the instruction set: number `i` goes to sum
 /// `i % LANES`, and the sums are added up by halves.
 pub(super) const LANES: usize = 16;
+
+/// Bytes of the lengths that end a row.
+const LENGTHS_BYTES: usize = 8;
 
 /// The largest whole number of 8 bits that is used, so that both signs have as many.
 const LARGEST: f32 = 127.0;
@@ -28,19 +95,68 @@ const LARGEST: f32 = 127.0;
 pub(crate) struct VectorRows {
     pub(crate) format: VectorFormat,
     pub(crate) dim: usize,
-    /// Whether the length of each vector is kept, as not all are of unit length.
-    pub(crate) lengths: bool,
+    /// Prepared vectors are of unit length.
+    pub(crate) unit: bool,
 }
 
-/// A vector of unit length to compare rows with, in steps of [`LANES`] numbers; zeros fill the last.
-pub(crate) struct VectorQuery(pub(super) Vec<[f32; LANES]>);
+/// Lengths of a vector, stored with its row.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Lengths {
+    /// Length after centring and scaling, before it is made a unit vector.
+    pub(crate) prepared: f32,
+    /// Length of the vector as it was given.
+    pub(crate) given: f32,
+}
+
+/// A vector to compare rows with.
+///
+/// A row holds the direction `u` of a prepared vector and its length `l`: the vector was `x = c + l u / s`, for the
+/// centre `c` and the scale `s` of the function. So `q . x = q . c + l (q / s) . u`, and the product of the direction of
+/// `q / s` with `u` gives every score.
+pub(crate) struct VectorQuery {
+    /// Direction of `q / s`, in steps of [`LANES`] numbers; zeros fill the last.
+    pub(super) direction: Vec<[f32; LANES]>,
+    /// Length of `q / s`.
+    scaled_length: f64,
+    /// `q . c`.
+    offset: f64,
+    length: f64,
+    metric: VectorMetric,
+}
 
 impl VectorQuery {
-    pub(crate) fn new(vector: &[f32]) -> Self {
+    /// Of a vector as it is given, for rows that were centred and scaled.
+    pub(crate) fn new(
+        metric: VectorMetric,
+        vector: &[f32],
+        center: Option<&[f32]>,
+        scale: Option<&[f32]>,
+    ) -> Self {
+        // A column with a scale of 0 is omitted from the rows.
+        let unscaled =
+            |(value, scale): (&f32, &f32)| if *scale == 0.0 { 0.0 } else { value / scale };
+        let scaled: Vec<f32> = match scale {
+            None => vector.to_vec(),
+            Some(scale) => vector.iter().zip(scale).map(unscaled).collect(),
+        };
         let mut unit = Vec::new();
-        direction(vector, &mut unit);
+        let scaled_length = f64::from(direction(&scaled, &mut unit));
         unit.resize(vector.len().next_multiple_of(LANES), 0.0);
-        VectorQuery(unit.as_chunks().0.to_vec())
+        let products = center.into_iter().flatten().zip(vector);
+        VectorQuery {
+            direction: unit.as_chunks().0.to_vec(),
+            scaled_length,
+            offset: products.map(|(c, q)| f64::from(*c) * f64::from(*q)).sum(),
+            length: squared_norm(vector).sqrt(),
+            metric,
+        }
+    }
+
+    /// Returns the score of a row whose direction has this product with that of the query.
+    pub(super) fn score(&self, product: f32, lengths: Lengths) -> f32 {
+        let prepared = f64::from(lengths.prepared);
+        let product = self.offset + self.scaled_length * prepared * f64::from(product);
+        self.metric.score(product, [self.length, f64::from(lengths.given)])
     }
 }
 
@@ -69,18 +185,18 @@ impl VectorRows {
     /// The bytes of a row.
     pub(crate) fn bytes(self) -> usize {
         let factor = if self.format == VectorFormat::I8 { 4 } else { 0 };
-        self.numbers() + factor + if self.lengths { 4 } else { 0 }
+        self.numbers() + factor + LENGTHS_BYTES
     }
 
-    /// Appends the rows of some vectors.
-    pub(crate) fn encode(self, vectors: &[f32], out: &mut Vec<u8>) {
+    /// Appends the rows of some prepared vectors.
+    pub(crate) fn encode(self, vectors: &[f32], lengths: &[Lengths], out: &mut Vec<u8>) {
         let mut unit = Vec::new();
-        for vector in vectors.chunks_exact(self.dim.max(1)) {
+        for (vector, lengths) in vectors.chunks_exact(self.dim.max(1)).zip(lengths) {
             let length = direction(vector, &mut unit);
             match self.format {
                 VectorFormat::F16 => {
                     // Vectors of unit length stay as they are; doing it again might round them.
-                    let values = if self.lengths || length == 0.0 { &unit[..] } else { vector };
+                    let values = if !self.unit || length == 0.0 { &unit[..] } else { vector };
                     let value = |value: &f32| f16::from_f32(*value).to_bits().to_le_bytes();
                     out.extend(values.iter().flat_map(value));
                 }
@@ -95,16 +211,15 @@ impl VectorRows {
                     out.extend((factor as f32).to_le_bytes());
                 }
             }
-            if self.lengths {
-                out.extend(length.to_le_bytes());
-            }
+            out.extend(lengths.prepared.to_le_bytes());
+            out.extend(lengths.given.to_le_bytes());
         }
     }
 
-    /// The vector that a row stands for.
+    /// The prepared vector that a row stands for.
     pub(crate) fn decode(self, row: &[u8], out: &mut [f32]) {
         self.numbers_of(row, out);
-        let factor = self.factor(row) * if self.lengths { last(row, 4) } else { 1.0 };
+        let factor = self.factor(row) * if self.unit { 1.0 } else { self.lengths(row).prepared };
         if factor != 1.0 {
             out.iter_mut().for_each(|value| *value *= factor);
         }
@@ -133,15 +248,21 @@ impl VectorRows {
     pub(super) fn factor(self, row: &[u8]) -> f32 {
         match self.format {
             VectorFormat::F16 => 1.0,
-            VectorFormat::I8 => last(row, if self.lengths { 8 } else { 4 }),
+            VectorFormat::I8 => last(row, 4 + LENGTHS_BYTES),
         }
+    }
+
+    /// Returns the lengths of the vector that a row stands for.
+    pub(super) fn lengths(self, row: &[u8]) -> Lengths {
+        Lengths { prepared: last(row, LENGTHS_BYTES), given: last(row, 4) }
     }
 
     /// Whether all numbers of a row are finite, as those of [`encode`](VectorRows::encode) are.
     pub(crate) fn is_finite(self, row: &[u8]) -> bool {
         let mut values = vec![0.0; self.dim];
         self.decode(row, &mut values);
-        values.iter().all(|value| value.is_finite())
+        let Lengths { prepared, given } = self.lengths(row);
+        values.iter().chain([&prepared, &given]).all(|value| value.is_finite())
     }
 }
 
