@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::item::ItemId;
+use super::settings::Renewal;
 use crate::{Codes, Dial, Features};
 
 /// What items are searched for with.
@@ -135,7 +136,8 @@ impl Stats {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TaskStatus {
-    /// Name: `journal`, `learning`, `saving`, `renewal`, `checkpoint`, `structures`, `compaction` or `cleanup`.
+    /// Name: `journal`, `learning`, `saving`, `renewal`, `measurement`, `checkpoint`, `structures`, `compaction` or
+    /// `cleanup`.
     pub task: &'static str,
     /// How many times it succeeded since the store was opened.
     pub done: u64,
@@ -193,10 +195,16 @@ impl Loss {
 pub struct Learning {
     /// Rows that were learned, less those that were taken back.
     pub rows: u64,
+    /// Whether the store learns at all ([`Settings::learn`](super::Settings::learn)).
+    pub enabled: bool,
     /// Bytes of the journal that are still to be looked at.
     pub behind_bytes: u64,
+    /// About how many rows these are, with and without labels.
+    pub behind_rows: u64,
     /// Whether what is fixed before learning is fixed.
     pub warm: bool,
+    /// Number of rows that fix it.
+    pub warmup_rows: usize,
     /// Rows that could not be taken back.
     pub not_unlearned: u64,
     /// Why learning stands still, if it does.
@@ -213,6 +221,10 @@ pub struct Renewing {
     pub progress: Option<f64>,
     /// Rows learned that the codes in use know nothing of.
     pub lag_rows: u64,
+    /// When all items are re-encoded.
+    pub policy: Renewal,
+    /// Seconds without anything new to learn after which all items are re-encoded, except under [`Renewal::Never`].
+    pub catch_up_seconds: f64,
     /// The share of the bits of a sample that would change, when last looked at.
     pub would_flip: Option<f64>,
     /// The share of the bits of a sample that changed by the last renewal.
@@ -228,15 +240,39 @@ pub struct Renewing {
     pub problem: Option<String>,
 }
 
-/// How good search is: of labelled items, each a query before it is put in.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+/// Quality of search, measured in the background: after each renewal, and now and then while items change.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Quality {
-    /// The share of the ten nearest that have a label of the query's, over the last queries.
+    /// Share of the ten nearest items that have a label of the query's. The queries are a sample of the labelled items of
+    /// the store, each searched for among all others. Most of them were learned: new items may find fewer of their label.
     pub precision_at_10: Option<f64>,
-    /// Of how many queries that is the mean.
+    /// Number of queries that the precision is the mean of.
     pub queries: usize,
-    /// The share of a sample of items that have the most frequent code, when last checked. Close to 1 the codes have
-    /// collapsed: search cannot distinguish items.
+    /// When the precision was measured, in seconds since 1970.
+    pub measured_at: Option<f64>,
+    /// Why there is no precision, if there is none.
+    pub unmeasured: Option<&'static str>,
+    /// The share of a sample of items that have the most frequent code, measured at the same time. Close to 1 the codes
+    /// have collapsed: search cannot distinguish items.
     pub same_code: Option<f64>,
+}
+
+impl Quality {
+    pub(super) const NO_LABELS: &'static str = "it needs labelled items";
+    const NOT_YET: &'static str =
+        "it is measured in the background, and has not been since the start";
+}
+
+impl Default for Quality {
+    /// The quality of a store that was not measured.
+    fn default() -> Quality {
+        Quality {
+            precision_at_10: None,
+            queries: 0,
+            measured_at: None,
+            unmeasured: Some(Quality::NOT_YET),
+            same_code: None,
+        }
+    }
 }

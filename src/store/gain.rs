@@ -6,7 +6,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
-use super::shared::{Shared, lock};
+use super::shared::Shared;
 use crate::{Codes, Features, HashFunction, Result, hamming};
 
 /// Items whose labels are read, to find items that share one.
@@ -50,7 +50,6 @@ impl Gain {
             old.push(&item.code)?;
             kept.push(labels[row]);
         }
-        lock(&shared.quality).same_code = same_code(&old);
         let new = function.encode(Features::new(&values, shared.description.dim)?)?;
         let flipped: u32 = old.iter().zip(new.iter()).map(|(old, new)| hamming(old, new)).sum();
         let flips = f64::from(flipped) / (old.len().max(1) * function.bits()) as f64;
@@ -108,14 +107,6 @@ impl Sample {
         let pairs = queries * labels.len().saturating_sub(1);
         Sample { rows, share: sharing as f64 / pairs.max(1) as f64 }
     }
-}
-
-/// The share of codes that are equal to the most frequent one; `None` of few codes.
-fn same_code(codes: &Codes) -> Option<f64> {
-    let mut counts = HashMap::new();
-    codes.iter().for_each(|code| *counts.entry(code).or_insert(0usize) += 1);
-    let most = counts.into_values().max()?;
-    (codes.len() >= LABELLED).then(|| most as f64 / codes.len() as f64)
 }
 
 /// Returns the mutual information of the distance of two items and whether they share a label, as a share of the entropy

@@ -112,9 +112,10 @@ impl Learner {
         Learning {
             rows: self.model.seen(),
             warm: self.model.is_warm(),
+            warmup_rows: self.model.warmup(),
             not_unlearned: self.not_unlearned,
             problem: self.refused.clone(),
-            behind_bytes: 0,
+            ..Learning::default()
         }
     }
 

@@ -262,9 +262,18 @@ impl Store {
         let tasks = &self.shared.tasks;
         let stopped = tasks.problem(Task::Learning).or_else(|| tasks.problem(Task::Saving));
         learning.problem = stopped.or(learning.problem);
-        learning.behind_bytes = progress.end.saturating_sub(progress.learned);
+        learning.enabled = self.shared.settings.learn;
+        if progress.learned < progress.end {
+            // Positions in different files of the journal are far apart: only their bytes can be compared.
+            let bytes = |position| self.shared.files.bytes_up_to(position);
+            learning.behind_bytes = bytes(progress.end).saturating_sub(bytes(progress.learned));
+            let share = learning.behind_bytes as f64 / journal_bytes.max(1) as f64;
+            learning.behind_rows = (share * moment.rows as f64).ceil() as u64;
+        }
         let mut renewal = lock(&self.shared.renewing).clone();
         renewal.lag_rows = progress.steps.saturating_sub(progress.renewed_steps);
+        renewal.policy = self.shared.settings.renewal;
+        renewal.catch_up_seconds = self.shared.settings.catch_up_after.as_secs_f64();
         Stats {
             items,
             version: moment.version,

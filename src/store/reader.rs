@@ -8,7 +8,7 @@ use super::journal::NOWHERE;
 use super::shared::{Moment, Shared};
 use super::writer::find;
 
-use crate::{Codes, Error, Features, Filter, Hit, Hits, Result, Snapshot, View};
+use crate::{Codes, Error, Features, Filter, Hit, Hits, Item, Result, Snapshot, View};
 
 /// A store at one moment: one version of the function, and the codes that it made. It stays as it is for as long as
 /// it is held, and never waits for the writer.
@@ -133,6 +133,20 @@ impl Reader {
         let Some(first) = first else { return Ok(Vec::new()) };
         let ids = self.index().ids_from(first, most)?;
         Ok(ids.into_iter().map(|number| self.id(number)).collect())
+    }
+
+    /// Returns the codes and labels of about `count` items from all over the store, or of all items if there are fewer.
+    /// Labels are numbers, which the [index](Reader::index) names. No vector is read.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub fn sample(&self, count: usize) -> Result<Vec<Item>> {
+        let mut items = Vec::new();
+        self.index().look_up(&self.index().sample(count)?, |_, item| {
+            let item = item.map(|item| (item.code.to_vec(), item.labels.to_vec()));
+            items.extend(item.map(|(code, labels)| Item { code, labels }));
+        })?;
+        Ok(items)
     }
 
     fn run(&self, queries: Queries<'_>, goal: Goal, search: &Search) -> Result<Answer> {

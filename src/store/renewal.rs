@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::compacted::Compaction;
 use super::gain::Gain;
+use super::quality;
 use super::rebuild::{Candidate, rebuild};
 use super::settings::Renewal;
 use super::shared::{Shared, lock};
@@ -132,6 +133,10 @@ impl<'a> Keeper<'a> {
             });
             self.report_renewal(&renewed);
         }
+        let moment = self.shared.moment();
+        if lock(&self.shared.quality).is_due(moment.version, moment.position) {
+            self.measure();
+        }
         if !self.shared.settings.learn {
             // It was read for its function, and is as it was saved.
             self.shared.learner.rest(|_| Ok(false)).ok();
@@ -255,7 +260,26 @@ impl<'a> Keeper<'a> {
         let renewed = self.finish_exchange().and_then(|_| self.candidate());
         let renewed = renewed.and_then(|candidate| self.renew_by(candidate)).map(|()| true);
         self.report_renewal(&renewed);
+        if renewed.is_ok() {
+            self.measure();
+        }
         renewed.map(drop)
+    }
+
+    /// Measures the quality of the codes in use, unless that failed a short time ago.
+    fn measure(&self) {
+        if self.shared.tasks.is_due(Task::Measurement) {
+            let (shared, moment) = (self.shared, self.shared.moment());
+            let is_stopped = || lock(&shared.progress).stop;
+            let at = (moment.version, moment.position);
+            let measured = self.background.run(|| quality::measure(&moment.index, at, is_stopped));
+            let noted = measured.map(|measured| {
+                let Some(measured) = measured else { return false };
+                *lock(&shared.quality) = measured;
+                true
+            });
+            shared.tasks.report(Task::Measurement, &noted);
+        }
     }
 
     fn renew_by(&mut self, candidate: Candidate) -> Result<()> {

@@ -9,7 +9,7 @@ use super::current::{Current, LOCK};
 use super::description::Description;
 use super::journal::{Files, OpenFiles};
 use super::on_demand::{InHand, OnDemand, load};
-use super::quality::Window;
+use super::quality::Measurement;
 use super::settings::Settings;
 use super::tasks::{Task, Tasks};
 use crate::background::Background;
@@ -66,7 +66,7 @@ pub(super) struct Shared {
     pub(super) changed: Condvar,
     pub(super) learner: OnDemand,
     pub(super) current: Mutex<Current>,
-    pub(super) quality: Mutex<Window>,
+    pub(super) quality: Mutex<Measurement>,
     pub(super) renewing: Mutex<Renewing>,
     /// Make the codes of items that come in.
     pub(super) encoders: Background,

@@ -18,6 +18,8 @@ pub(super) enum Task {
     Saving,
     /// Re-encoding all items under a newer function.
     Renewal,
+    /// Measuring the quality of search.
+    Measurement,
     /// Writing the index, so that opening is fast.
     Checkpoint,
     /// Building the search structures of items in memory.
@@ -28,11 +30,12 @@ pub(super) enum Task {
     Cleanup,
 }
 
-const TASKS: [(Task, &str); 8] = [
+const TASKS: [(Task, &str); 9] = [
     (Task::Journal, "journal"),
     (Task::Learning, "learning"),
     (Task::Saving, "saving"),
     (Task::Renewal, "renewal"),
+    (Task::Measurement, "measurement"),
     (Task::Checkpoint, "checkpoint"),
     (Task::Structures, "structures"),
     (Task::Compaction, "compaction"),

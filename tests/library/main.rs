@@ -40,6 +40,7 @@ mod snapshots;
 mod store;
 mod store_converges;
 mod store_killed;
+mod store_quality;
 mod store_versions;
 mod streams;
 mod structures;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::PoisonError;
 
 use crate::store::journal::Row;
-use crate::store::shared::{Shared, lock};
+use crate::store::shared::Shared;
 use crate::{Features, Index, LabelList, Result};
 
 /// A change to be made in the index.
@@ -44,8 +44,7 @@ impl Applied {
         }
     }
 
-    /// Makes it; how many rows it has. Items that are new are queries first, if there is someone to tell how good
-    /// search is.
+    /// Makes it; how many rows it has. With `shared`, the store's own threads encode.
     pub(super) fn make(self, index: &mut Index, shared: Option<&Shared>) -> Result<u64> {
         match self {
             Applied::Put { ids, vectors, labels, places } => {
@@ -57,9 +56,6 @@ impl Applied {
                     Some(shared) => shared.encoders.run(|| index.encode(features))?,
                     None => index.encode(features)?,
                 };
-                if let Some(shared) = shared {
-                    lock(&shared.quality).look(index, &ids, &codes, labels.view())?;
-                }
                 index.put_places(&ids, &codes, labels.view(), &places)?;
                 Ok(ids.len() as u64)
             }

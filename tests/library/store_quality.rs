@@ -1,0 +1,105 @@
+//! Stats of a store report the quality of the codes in use.
+
+use std::time::{Duration, Instant};
+
+use hashbrook::store::{Description, ItemId, Put, Quality, Queries, Renewal, Search, Settings};
+use hashbrook::{Features, Method, Store};
+
+use crate::worlds::World;
+
+const DIM: usize = 8;
+
+fn put(store: &Store, ids: std::ops::Range<u64>, values: &[f32], labels: &[Vec<String>]) -> u64 {
+    let ids: Vec<ItemId> = ids.map(ItemId::Number).collect();
+    let put = Put::new(&ids, Features::new(values, DIM).unwrap()).unwrap();
+    store.put(put.labels(labels).unwrap()).unwrap().position
+}
+
+/// Share of the ten nearest other items that have the label of an item, over all labelled items.
+fn precision_at_10(store: &Store, labelled: std::ops::Range<u64>) -> f64 {
+    let ids: Vec<ItemId> = labelled.map(ItemId::Number).collect();
+    let found = store.search(Queries::Items(&ids), 11, &Search::default()).unwrap();
+    let mut right = 0;
+    for (id, hits) in ids.iter().zip(&found.results) {
+        let labels = store.get(id).unwrap().unwrap().labels;
+        let others = hits.iter().filter(|hit| hit.id != *id).take(10);
+        right += others.filter(|hit| hit.labels == labels).count();
+    }
+    right as f64 / (10 * ids.len()) as f64
+}
+
+/// Waits until the quality is as expected.
+fn quality_when(store: &Store, is_expected: impl Fn(&Quality) -> bool) -> Quality {
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        let quality = store.stats().quality;
+        if is_expected(&quality) {
+            return quality;
+        }
+        assert!(Instant::now() < end, "{quality:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn precision_is_measured_while_items_arrive_and_after_each_renewal() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut description = Description::new(Method::named("brook").unwrap(), DIM, 16);
+    description.warmup = Some(100);
+    let mut settings = Settings::default();
+    settings.renewal = Renewal::Never;
+    let store = Store::create(folder.path().join("store"), &description, settings).unwrap();
+    let (stream, _) = World::new(DIM, 5).draw(400, 1);
+    let names = |labels: &Vec<u32>| labels.iter().map(u32::to_string).collect();
+    let labels: Vec<Vec<String>> = stream.labels.iter().map(names).collect();
+
+    // Items without labels are no queries.
+    put(&store, 0..100, &stream.values[..100 * DIM], &vec![Vec::new(); 100]);
+    let quality = quality_when(&store, |quality| quality.same_code.is_some());
+    assert_eq!((quality.precision_at_10, quality.measured_at), (None, None));
+    assert_eq!(quality.unmeasured, Some("it needs labelled items"));
+
+    let position = put(&store, 100..400, &stream.values[100 * DIM..], &labels[100..]);
+    let before = quality_when(&store, |quality| quality.queries == 300);
+    assert!((before.precision_at_10.unwrap() - precision_at_10(&store, 100..400)).abs() < 1e-9);
+    assert_eq!(before.unmeasured, None);
+
+    store.wait_learned(position).unwrap();
+    store.renew().unwrap();
+    // No waiting: the codes in use are measured before the renewal returns.
+    let after = store.stats().quality;
+    assert!((after.precision_at_10.unwrap() - precision_at_10(&store, 100..400)).abs() < 1e-9);
+    assert!(after.measured_at > before.measured_at);
+    assert_ne!(after.precision_at_10, before.precision_at_10);
+    let tasks = store.stats().tasks;
+    let measurement = tasks.iter().find(|task| task.task == "measurement").unwrap();
+    assert!(measurement.done >= 2 && measurement.problem.is_none(), "{measurement:?}");
+}
+
+#[test]
+fn stats_report_how_far_learning_and_codes_are_behind_and_when_they_follow() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut description = Description::new(Method::named("brook").unwrap(), DIM, 16);
+    description.warmup = Some(100);
+    let mut settings = Settings::default();
+    (settings.renewal, settings.learn) = (Renewal::Every(700), false);
+    settings.catch_up_after = Duration::from_secs(90);
+    let dir = folder.path().join("store");
+    let store = Store::create(&dir, &description, settings.clone()).unwrap();
+    let (stream, _) = World::new(DIM, 5).draw(300, 1);
+    let labels = vec![vec!["label".to_owned()]; 300];
+    put(&store, 0..300, &stream.values, &labels);
+    let stats = store.stats();
+    assert!(!stats.learning.enabled);
+    assert_eq!((stats.learning.behind_rows, stats.learning.warmup_rows), (300, 100));
+    assert_eq!((stats.renewal.policy, stats.renewal.catch_up_seconds), (Renewal::Every(700), 90.0));
+    store.close().unwrap();
+
+    settings.learn = true;
+    let store = Store::open(&dir, settings).unwrap();
+    store.wait_learned(u64::MAX).unwrap();
+    let stats = store.stats();
+    assert!(stats.learning.enabled);
+    assert_eq!((stats.learning.behind_rows, stats.learning.behind_bytes), (0, 0));
+    assert_eq!((stats.learning.rows, stats.renewal.lag_rows), (300, 300));
+}
