@@ -65,6 +65,11 @@ impl History {
     }
 }
 
+/// Returns the seconds since 1970.
+pub fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
 /// Takes a sample every second, as long as the service runs.
 pub async fn keep(app: Weak<App>) {
     let mut clock = tokio::time::interval(Duration::from_secs(1));
@@ -83,7 +88,7 @@ pub async fn keep(app: Weak<App>) {
 fn sample(app: &Arc<App>) {
     let stats = app.collection.store().map(|store| store.stats()).unwrap_or_default();
     app.history.push(Sample {
-        time: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
+        time: now(),
         items: stats.items,
         version: stats.version,
         learned_rows: stats.learning.rows,

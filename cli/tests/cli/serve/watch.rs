@@ -47,7 +47,17 @@ fn numbers_tell_what_goes_on() {
         (&made["dim"], &made["bits"], &made["ids"]),
         (&json!(4), &json!(32), &json!("numbers"))
     );
+    let learning = &stats["learning"];
+    assert_eq!((&learning["enabled"], &learning["behind_rows"]), (&json!(true), &json!(0)));
+    let renewal = &stats["renewal"];
+    assert_eq!((&renewal["policy"], &renewal["catch_up_seconds"]), (&json!("never"), &json!(60.0)));
     server.post("/renew", json!({})).ok();
+    let stats = server.get("/stats").ok();
+    let quality = &stats["quality"];
+    assert_eq!((&quality["queries"], &quality["unmeasured"]), (&json!(80), &Value::Null));
+    assert!(quality["precision_at_10"].as_f64().unwrap() > 0.5, "{quality}");
+    let age = stats["time"].as_f64().unwrap() - quality["measured_at"].as_f64().unwrap();
+    assert!((0.0..30.0).contains(&age), "{stats}");
     let classes = server.get("/classes").ok();
     let labels: Vec<&str> = classes["classes"]
         .as_array()
@@ -57,6 +67,7 @@ fn numbers_tell_what_goes_on() {
         .collect();
     assert_eq!(labels, ["plus", "minus"]);
     assert_eq!((&classes["bits"], &classes["sample"]), (&json!(32), &json!(120)));
+    assert_eq!(classes["total"], 2);
     std::thread::sleep(Duration::from_millis(2500));
     let samples = server.get("/history").ok()["samples"].clone();
     let last = samples.as_array().unwrap().last().unwrap().clone();
@@ -82,6 +93,37 @@ fn numbers_tell_what_goes_on() {
         let (name, value) = line.rsplit_once(' ').unwrap();
         assert!(name.starts_with("hashbrook_") && value.parse::<f64>().is_ok(), "{line}");
     }
+}
+
+#[test]
+fn classes_are_listed_in_pages_and_found_by_a_part_of_their_label() {
+    let folder = Folder::new();
+    let server = Server::small(&folder);
+    let item = |id: u32| json!({"id": id, "vector": [id % 7, id % 11, 1, 2], "labels": [format!("Kind {}", id % 300)]});
+    server.post("/items", json!({"items": (0..900).map(item).collect::<Vec<_>>()})).ok();
+    let labels = |path: &str| {
+        let page = server.get(path).ok();
+        let classes = page["classes"].as_array().unwrap().clone();
+        let labels = classes.iter().map(|class| class["label"].as_str().unwrap().to_owned());
+        (labels.collect::<Vec<String>>(), page["total"].as_u64().unwrap())
+    };
+    let (first, total) = labels("/classes");
+    assert_eq!((first.len(), total), (100, 300));
+    assert_eq!((first[0].as_str(), first[99].as_str()), ("Kind 0", "Kind 99"));
+    let (all, _) = labels("/classes?limit=1000");
+    let pages: Vec<String> = (0..4)
+        .flat_map(|page| labels(&format!("/classes?limit=90&offset={}", 90 * page)).0)
+        .collect();
+    assert_eq!((all.len(), &pages), (300, &all));
+    assert_eq!(labels("/classes?offset=300").0.len(), 0);
+    let (found, total) = labels("/classes?contains=kIND%2029&limit=2&offset=1");
+    assert_eq!((found, total), (vec!["Kind 290".to_owned(), "Kind 291".to_owned()], 11));
+    let class = server.get("/classes?contains=Kind%207&limit=1").ok()["classes"][0].clone();
+    assert_eq!((&class["label"], &class["items"]), (&json!("Kind 7"), &json!(3)));
+    assert_eq!(class["code"].as_str().unwrap().len(), 8);
+    server.get("/classes?limit=1001").fails(422, &["1001", "1000"]);
+    server.get("/classes?offset=-1").fails(422, &[]);
+    server.get("/classes?containing=x").fails(422, &["containing"]);
 }
 
 #[test]

@@ -4,117 +4,178 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::StatusCode;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use axum::response::Response;
-use hashbrook::store::{IdKind, ItemId, Reader};
-use hashbrook::{HashFunction, Store};
-use serde::Serialize;
+use hashbrook::store::Reader;
+use hashbrook::{HashFunction, Item, Store};
+use serde::{Deserialize, Serialize};
 
 use super::super::app::App;
-use super::super::body::json_response;
-use super::super::errors::{Problem, is_unreadable};
+use super::super::body::answer;
+use super::super::errors::Problem;
 use super::super::hex;
 
-/// Items that are looked at.
-const SAMPLE: usize = 4096;
+/// Items that are sampled.
+const SAMPLE: usize = 20_000;
 
-/// They are taken from so many places, evenly spread over ids that are numbers.
-const PLACES: u64 = 16;
+/// Labels of an answer without `limit`, and at most.
+const PAGE: usize = 100;
+const LARGEST_PAGE: usize = 1000;
 
-/// Labels that are told of.
-const LABELS: usize = 64;
-
-/// How long an answer stays good.
+/// Time for which a sample is used, unless all items are re-encoded before.
 const LASTS: Duration = Duration::from_secs(3);
 
-/// The last answer, and when it was made.
+/// The last sample.
 #[derive(Default)]
-pub struct Classes(Mutex<Option<(Instant, Bytes)>>);
+pub struct Classes(Mutex<Option<Arc<Sample>>>);
 
-#[derive(Serialize)]
-struct Told {
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// Labels must contain this text, in upper or lower case.
+    #[serde(default)]
+    contains: String,
+    #[serde(default)]
+    offset: usize,
+    limit: Option<usize>,
+}
+
+#[derive(Default, Serialize)]
+struct Listed {
     version: u64,
     bits: usize,
-    /// How many of the bits tell of labels: the first; the others tell of details.
+    /// Number of label bits, which are the first; the others are detail bits.
     label_bits: usize,
-    /// Items that were looked at.
+    /// Items that were sampled.
     sample: usize,
+    /// Labels that fit, on this page and on others.
+    total: usize,
     classes: Vec<Class>,
 }
 
 #[derive(Serialize)]
 struct Class {
     label: String,
-    /// Of the items that were looked at.
+    /// Number of the sampled items that have the label.
     items: usize,
-    /// Each bit is what it is in most of them.
-    code: String,
-    /// The mean share of the bits in which they agree with it.
-    agreement: f64,
+    /// Each bit is that of most of these items; `None` without items.
+    code: Option<String>,
+    /// Mean share of the bits in which these items agree with the code.
+    agreement: Option<f64>,
 }
 
-pub async fn classes(State(app): State<Arc<App>>) -> Result<Response, Problem> {
-    let last = app.classes.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if let Some((_, bytes)) = last.filter(|(made, _)| made.elapsed() < LASTS) {
-        return Ok(json_response(StatusCode::OK, bytes));
+pub async fn classes(
+    State(app): State<Arc<App>>,
+    page: Result<Query<Page>, QueryRejection>,
+) -> Result<Response, Problem> {
+    let Query(page) = page?;
+    let limit = page.limit.unwrap_or(PAGE);
+    if limit > LARGEST_PAGE {
+        return Err(Problem::unprocessable(format!(
+            "limit: {limit} is more than the {LARGEST_PAGE} that are given at once"
+        )));
     }
-    let made = app.work(Some(app.limits.timeout), |app| {
-        let told = match app.collection.store() {
-            Some(store) => told(store)?,
-            None => Told { version: 0, bits: 0, label_bits: 0, sample: 0, classes: Vec::new() },
-        };
-        let bytes = Bytes::from(serde_json::to_vec(&told).unwrap_or_default());
-        let mut last = app.classes.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = Some((Instant::now(), bytes.clone()));
-        Ok(bytes)
+    let listed = app.work(Some(app.limits.timeout), move |app| {
+        let Some(store) = app.collection.store() else { return Ok(Listed::default()) };
+        Ok(app.classes.sample(store)?.list(&page.contains, page.offset, limit))
     });
-    Ok(json_response(StatusCode::OK, made.await?))
+    answer(&listed.await?)
 }
 
-/// How many items have a label, and each of the bits.
+impl Classes {
+    /// Returns the last sample if it is new enough, or takes one.
+    fn sample(&self, store: &Store) -> Result<Arc<Sample>, Problem> {
+        let reader = store.reader();
+        let last = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits =
+            |last: &&Arc<Sample>| last.version == reader.version() && last.made.elapsed() < LASTS;
+        if let Some(sample) = last().as_ref().filter(fits) {
+            return Ok(sample.clone());
+        }
+        let sample = Arc::new(Sample::take(&reader, store.description().bits)?);
+        *last() = Some(sample.clone());
+        Ok(sample)
+    }
+}
+
+/// Codes and labels of some items, and the labels of all.
+struct Sample {
+    made: Instant,
+    version: u64,
+    bits: usize,
+    label_bits: usize,
+    items: Vec<Item>,
+    /// Number, name and sampled items of each label, in an order that stays while items are inserted.
+    labels: Vec<(u32, String, usize)>,
+}
+
+impl Sample {
+    fn take(reader: &Reader, bits: usize) -> Result<Sample, Problem> {
+        let items = reader.sample(SAMPLE)?;
+        let names = reader.index().label_names();
+        let mut of_label: HashMap<u32, usize> = HashMap::new();
+        if items.len() < reader.len() {
+            // Items that are not in the sample may have labels that no sampled item has.
+            of_label.extend((0..names.len() as u32).map(|label| (label, 0)));
+        }
+        for label in items.iter().flat_map(|item| &item.labels) {
+            *of_label.entry(*label).or_insert(0) += 1;
+        }
+        let named = |(label, items): (u32, usize)| {
+            let name = names.name(label).map_or_else(|| label.to_string(), str::to_owned);
+            (label, name, items)
+        };
+        let mut labels: Vec<(u32, String, usize)> = of_label.into_iter().map(named).collect();
+        labels.sort_unstable_by(|(_, name, _), (_, other, _)| {
+            name.len().cmp(&other.len()).then_with(|| name.cmp(other))
+        });
+        let label_bits = reader.index().function().map_or(bits, HashFunction::label_bits);
+        let version = reader.version();
+        Ok(Sample { made: Instant::now(), version, bits, label_bits, items, labels })
+    }
+
+    /// Lists some of the labels that contain a text, with their codes.
+    fn list(&self, contains: &str, offset: usize, limit: usize) -> Listed {
+        let contains = contains.to_lowercase();
+        let fits = |label: &&(u32, String, usize)| label.1.to_lowercase().contains(&contains);
+        let fitting: Vec<&(u32, String, usize)> = self.labels.iter().filter(fits).collect();
+        let page: Vec<_> = fitting.iter().skip(offset).take(limit).collect();
+        let rows: HashMap<u32, usize> =
+            page.iter().enumerate().map(|(row, (label, ..))| (*label, row)).collect();
+        let mut counts: Vec<Counts> = page
+            .iter()
+            .map(|(.., items)| Counts { items: *items, ones: vec![0; self.bits] })
+            .collect();
+        for item in &self.items {
+            for row in item.labels.iter().filter_map(|label| rows.get(label)) {
+                for (bit, ones) in counts[*row].ones.iter_mut().enumerate() {
+                    *ones += (item.code[bit / 64] >> (bit % 64) & 1) as u32;
+                }
+            }
+        }
+        let named = page.iter().zip(&counts);
+        Listed {
+            version: self.version,
+            bits: self.bits,
+            label_bits: self.label_bits,
+            sample: self.items.len(),
+            total: fitting.len(),
+            classes: named.map(|((_, name, _), counts)| class(name.clone(), counts)).collect(),
+        }
+    }
+}
+
+/// Number of items of a label, and how many of them have each bit set.
 struct Counts {
     items: usize,
     ones: Vec<u32>,
 }
 
-fn told(store: &Store) -> Result<Told, Problem> {
-    let bits = store.description().bits;
-    let reader = store.reader();
-    let mut of_label: HashMap<String, Counts> = HashMap::new();
-    let ids = sample(&reader, store.description().ids)?;
-    for id in &ids {
-        let item = match reader.get(id) {
-            // The sample omits a damaged item.
-            Err(error) if is_unreadable(&error) => continue,
-            item => item?,
-        };
-        let Some(item) = item else { continue };
-        for label in item.labels {
-            let counts =
-                of_label.entry(label).or_insert_with(|| Counts { items: 0, ones: vec![0; bits] });
-            counts.items += 1;
-            for (bit, ones) in counts.ones.iter_mut().enumerate() {
-                *ones += (item.code[bit / 64] >> (bit % 64) & 1) as u32;
-            }
-        }
-    }
-    let mut labels: Vec<(String, Counts)> = of_label.into_iter().collect();
-    labels.sort_by(|(name, counts), (other, others)| {
-        others.items.cmp(&counts.items).then_with(|| name.cmp(other))
-    });
-    labels.truncate(LABELS);
-    // In an order that stays while items come in.
-    labels.sort_by(|(name, _), (other, _)| {
-        name.len().cmp(&other.len()).then_with(|| name.cmp(other))
-    });
-    let classes = labels.into_iter().map(|(label, counts)| class(label, &counts)).collect();
-    let label_bits = reader.index().function().map_or(bits, HashFunction::label_bits);
-    Ok(Told { version: reader.version(), bits, label_bits, sample: ids.len(), classes })
-}
-
 fn class(label: String, counts: &Counts) -> Class {
+    if counts.items == 0 {
+        return Class { label, items: 0, code: None, agreement: None };
+    }
     let bits = counts.ones.len();
     let mut code = vec![0u64; bits.div_ceil(64)];
     let mut agreeing = 0;
@@ -126,23 +187,8 @@ fn class(label: String, counts: &Counts) -> Class {
         agreeing += ones.max(counts.items - ones);
     }
     let agreement = agreeing as f64 / (counts.items * bits).max(1) as f64;
-    Class { label, items: counts.items, code: hex::encode(&code, bits), agreement }
-}
-
-/// Ids from several places; from the beginning, where they are texts.
-fn sample(reader: &Reader, kind: IdKind) -> Result<Vec<ItemId>, Problem> {
-    let last = match kind {
-        IdKind::Texts => return Ok(reader.ids(None, SAMPLE)?),
-        IdKind::Numbers => reader.index().last_id()?.unwrap_or(0),
-    };
-    let mut ids = Vec::new();
-    for place in 0..PLACES {
-        let after = (place > 0).then(|| ItemId::Number(last / PLACES * place));
-        ids.extend(reader.ids(after.as_ref(), SAMPLE / PLACES as usize)?);
-    }
-    ids.sort_unstable();
-    ids.dedup();
-    Ok(ids)
+    let code = Some(hex::encode(&code, bits));
+    Class { label, items: counts.items, code, agreement: Some(agreement) }
 }
 
 #[cfg(test)]
@@ -153,7 +199,9 @@ mod tests {
     fn the_code_of_a_class_is_that_of_most() {
         let told =
             class("cat".to_owned(), &Counts { items: 4, ones: vec![4, 3, 2, 1, 0, 0, 0, 0, 4] });
-        assert_eq!((told.code.as_str(), told.items), ("0301", 4));
-        assert!((told.agreement - (4 + 3 + 2 + 3 + 4 * 5) as f64 / 36.0).abs() < 1e-9);
+        assert_eq!((told.code.as_deref(), told.items), (Some("0301"), 4));
+        assert!((told.agreement.unwrap() - (4 + 3 + 2 + 3 + 4 * 5) as f64 / 36.0).abs() < 1e-9);
+        let none = class("dog".to_owned(), &Counts { items: 0, ones: vec![0; 9] });
+        assert_eq!((none.code, none.agreement), (None, None));
     }
 }

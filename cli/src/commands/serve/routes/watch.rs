@@ -12,6 +12,7 @@ use serde_json::json;
 use super::super::app::App;
 use super::super::body::answer;
 use super::super::errors::Problem;
+use super::super::history;
 
 #[derive(Serialize)]
 struct Numbers<'a> {
@@ -19,6 +20,8 @@ struct Numbers<'a> {
     stats: Stats,
     /// What the collection is made of; `None` before the first items.
     description: Option<&'a Description>,
+    /// Seconds since 1970 at the server, which ages of the other times are relative to.
+    time: f64,
     /// Requests since the start.
     requests: u64,
     uptime_seconds: f64,
@@ -30,6 +33,7 @@ pub async fn stats(State(app): State<Arc<App>>) -> Result<Response, Problem> {
         answer(&Numbers {
             stats: store.map(|store| store.stats()).unwrap_or_default(),
             description: store.map(|store| store.description()),
+            time: history::now(),
             requests: app.metrics.requests(),
             uptime_seconds: app.started.elapsed().as_secs_f64(),
         })
