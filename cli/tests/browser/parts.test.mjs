@@ -1,10 +1,11 @@
-// The parts of the page of `hashbrook serve` that need no browser: drawings and vectors.
+// The parts of the page of `hashbrook serve` that need no browser: drawings, vectors, and sentences.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { digit, drawnSide } from "../../src/commands/serve/page/digit.js";
+import { precisionOf, renewalsOf, stateOf } from "../../src/commands/serve/page/state.js";
 import { rowsOfNpy, rowsOfText } from "../../src/commands/serve/page/vector.js";
 import { DIGITS } from "./strokes.mjs";
 
@@ -119,11 +120,45 @@ test("npy files of every usual type, whole and damaged", () => {
   for (let length = 0; length < whole.byteLength; length++) assert.throws(() => rowsOfNpy(whole.slice(0, length)), Error);
 });
 
-test("a damaged item shows its error", async () => {
-  globalThis.document = { createElement: () => ({}) };
-  const { portrait } = await import("../../src/commands/serve/page/items.js");
-  const { textContent } = portrait({ id: 7, error: "journal: is damaged" }, null);
-  assert.equal(textContent, "journal: is damaged");
-  assert.equal(portrait({ id: 7, payload: { title: "seven" } }, null).textContent, "seven");
-  delete globalThis.document;
+test("items in words: the title, all of the payload, or the error of a damaged item", async () => {
+  const { inWords } = await import("../../src/commands/serve/page/items.js");
+  assert.deepEqual(inWords({ error: "journal: is damaged" }), { short: "journal: is damaged", full: "journal: is damaged" });
+  assert.deepEqual(inWords({ payload: { title: "seven" } }), { short: "seven", full: '{\n "title": "seven"\n}' });
+  assert.deepEqual(inWords({ payload: { a: 1, b: [2] } }), { short: '{ "a": 1, "b": [ 2 ] }', full: '{\n "a": 1,\n "b": [\n  2\n ]\n}' });
+  assert.deepEqual(inWords({ payload: 7 }), { short: "7", full: "7" });
+  const { short, full } = inWords({ payload: "x".repeat(200) });
+  assert.ok(short.length === 80 && short.endsWith("…") && full.length === 200);
+  const picture = "data:image/png;base64,AAAA";
+  for (const payload of [null, undefined, {}, [], picture, { image: picture }]) assert.equal(inWords({ payload }), null);
+});
+
+test("one sentence says what goes on and why", () => {
+  const learning = { enabled: true, rows: 20000, behind_rows: 0, warm: true, warmup_rows: 3000 };
+  const renewal = { progress: null, problem: null, lag_rows: 20000, policy: "gain:0.02", catch_up_seconds: 60 };
+  const told = (of, changes = {}) => stateOf({ items: 20000, learning, renewal, [of]: { ...{ learning, renewal }[of], ...changes } }).text;
+  assert.equal(told("renewal"), "20,000 rows learned since the last renewal; codes follow within 60 s of idle time, or earlier if that gains 2.0 %");
+  assert.equal(told("renewal", { policy: "every:5000" }), "20,000 rows learned since the last renewal; codes follow after 5,000 rows, or within 60 s of idle time");
+  assert.equal(told("renewal", { policy: "never", lag_rows: 1 }), "1 row learned since the last renewal; codes follow when you renew them");
+  assert.equal(told("renewal", { policy: "always" }), "20,000 rows learned since the last renewal; codes follow at once");
+  assert.equal(told("renewal", { progress: 0.438 }), "Re-encoding: 43 %");
+  assert.equal(told("renewal", { problem: "disk full" }), "Re-encoding failed and is tried again; searches use the codes of before");
+  assert.equal(told("renewal", { lag_rows: 0 }), "All codes are up to date");
+  assert.equal(told("learning", { behind_rows: 3000 }), "Learning: about 3,000 rows behind");
+  assert.equal(told("learning", { rows: 1200, warm: false }), "Warming up: 1,200 of the 3,000 rows that learning starts with; codes follow after that, or when you renew them");
+  const cold = stateOf({ items: 9, learning: { ...learning, rows: 9, warm: false }, renewal: { ...renewal, lag_rows: 0 } });
+  assert.equal(cold.text, "Warming up: 9 of the 3,000 rows that learning starts with; all codes are up to date");
+  assert.equal(told("learning", { rows: 0, warm: false }), "Nothing is learned yet: the service learns from items with labels");
+  assert.equal(told("learning", { enabled: false }), "Learning is off (--no-learn): items keep their codes until you renew them");
+  assert.equal(stateOf({ items: 0, learning, renewal }).text, "There are no items yet");
+});
+
+test("the precision has its age, or the reason why it is not known", () => {
+  const quality = { precision_at_10: 0.5861, queries: 500, measured_at: 1000, unmeasured: null };
+  assert.equal(precisionOf({ quality, time: 1012.2 }), ".586, measured 12 s ago on 500 items");
+  assert.equal(precisionOf({ quality, time: 999 }), ".586, measured 0 s ago on 500 items");
+  assert.equal(precisionOf({ quality: { ...quality, precision_at_10: 1, queries: 1 }, time: 1300 }), "1.000, measured 5 min ago on 1 item");
+  const none = { precision_at_10: null, queries: 0, measured_at: null, unmeasured: "it needs labelled items" };
+  assert.equal(precisionOf({ quality: none, time: 1000 }), "is not known: it needs labelled items");
+  assert.equal(renewalsOf({ done: 0, flipped: null, seconds: null }), "No renewal since the server started.");
+  assert.equal(renewalsOf({ done: 2, flipped: 0.5, seconds: 0.25 }), "2 renewals since the server started. The last one changed 50 % of the bits in 250 ms.");
 });

@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { chromium } from "playwright-core";
 import { contrast } from "./contrast.mjs";
+import { found, launch, number, openPage, text } from "./pages.mjs";
 import { eventually, start, stopAll } from "./service.mjs";
 import { DIGITS } from "./strokes.mjs";
 
@@ -18,7 +18,7 @@ let browser;
 let digits;
 
 before(async () => {
-  browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+  browser = await launch();
   digits = await start("demo", "--serve", "--rate", "2000", "--dir", join(folder, "digits"), "--listen", LOOPBACK);
   await eventually("all digits are in", async () => {
     const { items, learning } = await (await fetch(`${digits.address}/stats`)).json();
@@ -31,16 +31,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Opens the page, and takes note of whatever the browser complains of or asks others than the service for. */
-async function open(address, options = {}) {
-  const page = await browser.newPage({ viewport: { width: 1440, height: 900 }, ...options });
-  const complaints = [];
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("request", (request) => request.url().startsWith(address) || complaints.push(request.url()));
-  await page.goto(`${address}/`);
-  return { page, complaints };
-}
+const open = (address, options) => openPage(browser, address, options);
 
 /** Draws a digit with the mouse. */
 async function draw(page, strokes) {
@@ -57,9 +48,6 @@ async function draw(page, strokes) {
   }
 }
 
-const text = (page, selector) => page.locator(selector).textContent();
-const found = (page) => page.locator("#results .label").allTextContents();
-const number = async (page, selector) => Number((await text(page, selector)).replaceAll(",", ""));
 const share = (labels, wanted) => labels.filter((label) => label === wanted).length / labels.length;
 
 test("during the demo items come in, quality rises, and a drawn 3 finds 3s", async () => {
@@ -156,7 +144,9 @@ test("items are searched with: by id, from the shelf, and from what was found", 
   await eventually("from the shelf", async () => !(await text(page, "#summary")).startsWith(`Item ${id}:`));
   // Limited to a label.
   await page.locator("#options summary").click();
-  await page.getByLabel("Only label").selectOption("7");
+  await page.getByLabel("Only label").fill("7");
+  await eventually("labels are offered", async () => (await page.locator("#labels option").count()) === 1);
+  await page.getByLabel("Only label").press("Enter");
   await eventually("only 7s", async () => share(await found(page), "7") === 1 || (await found(page)));
   await page.getByLabel("put the first 1,000 in order of cosine").check();
   await eventually("cosines", async () => /^\d+ · [01]\.\d\d$/.test(await page.locator("#results .note").first().textContent()));

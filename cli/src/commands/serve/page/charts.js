@@ -1,5 +1,7 @@
 // Pictures of numbers: lines over time, bars, the bits of codes, and vectors that are pictures.
 
+import { ago, percent, span } from "./words.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 function node(name, attributes, ...children) {
@@ -13,8 +15,6 @@ function node(name, attributes, ...children) {
 function frame(place, height) {
   return { width: Math.max(200, place.clientWidth), height, left: 42, right: 8, top: 8, bottom: 20 };
 }
-
-const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 
 /**
  * A line over time. `samples` are [seconds, value or null], `marks` the seconds at which something changed, `top` the
@@ -63,13 +63,6 @@ function niceCeiling(value) {
   const power = 10 ** Math.floor(Math.log10(value));
   return power * ([1, 2, 5, 10].find((step) => step * power >= value * 0.999) ?? 10);
 }
-
-function span(seconds) {
-  if (seconds < 100) return `${Math.round(seconds)} s`;
-  return seconds < 6000 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
-}
-
-const ago = (seconds) => `${span(seconds)} ago`;
 
 /** The parts of a line without gaps. */
 function runs(samples) {
@@ -121,39 +114,32 @@ export function histogram(place, { distances, kind, name, height = 130 }) {
 }
 
 /** The bits of a code in hexadecimal: bytes in order, the lowest bit of each first. */
-export function bitsOf(hex, count) {
+function bitsOf(hex, count) {
   return Array.from({ length: count }, (_, bit) => (parseInt(hex.substr(2 * (bit >> 3), 2), 16) >> (bit & 7)) & 1);
 }
 
-const TALL = 16;
+/** The colours of codes, as the style sheet has them for an element. */
+export function codeColours(element) {
+  const style = getComputedStyle(element);
+  const names = ["label-0", "label-1", "detail-0", "detail-1", "new"];
+  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+}
 
-/** One row per class, one cell per bit; `before` are the codes of the last version by label. */
-export function codePicture(canvas, { classes, bits, labelBits, before }) {
-  const place = canvas.parentElement;
-  const style = getComputedStyle(canvas);
-  const colour = (name) => style.getPropertyValue(name).trim();
-  const names = Math.min(96, 14 + 7 * Math.max(1, ...classes.map(({ label }) => label.length)));
+/** A code as a row of cells, one per bit; `before` is the code of the version before, if it is known. */
+export function codeStrip(canvas, { code, before, bits, labelBits, cell, height, colours }) {
   const gap = labelBits < bits ? 6 : 0;
-  const cell = Math.max(3, Math.min(14, (place.clientWidth - names - gap) / bits));
-  const [width, height] = [names + gap + cell * bits, TALL * classes.length];
-  const ink = surface(canvas, width, height);
-  ink.font = `12px ${style.fontFamily}`;
-  ink.textBaseline = "middle";
-  classes.forEach(({ label, code }, row) => {
-    const y = row * TALL;
-    ink.fillStyle = colour("--ink");
-    ink.fillText(label.length > 12 ? `${label.slice(0, 11)}…` : label, 0, y + TALL / 2, names - 6);
-    const old = before?.get(label);
-    bitsOf(code, bits).forEach((bit, at) => {
-      const detail = at >= labelBits;
-      const x = names + at * cell + (detail ? gap : 0);
-      ink.fillStyle = colour(`--${detail ? "detail" : "label"}-${bit}`);
-      ink.fillRect(x, y + 1, cell - (cell > 5 ? 1 : 0.5), TALL - 2);
-      if (old && old[at] !== bit) {
-        ink.fillStyle = colour("--new");
-        ink.fillRect(x, y + TALL - 4, cell - (cell > 5 ? 1 : 0.5), 3);
-      }
-    });
+  const ink = surface(canvas, gap + cell * bits, height);
+  const old = before ? bitsOf(before, bits) : null;
+  const wide = cell - (cell > 5 ? 1 : 0.5);
+  bitsOf(code, bits).forEach((bit, at) => {
+    const detail = at >= labelBits;
+    const x = at * cell + (detail ? gap : 0);
+    ink.fillStyle = colours[`${detail ? "detail" : "label"}-${bit}`];
+    ink.fillRect(x, 0, wide, height);
+    if (old && old[at] !== bit) {
+      ink.fillStyle = colours.new;
+      ink.fillRect(x, height - 3, wide, 3);
+    }
   });
 }
 

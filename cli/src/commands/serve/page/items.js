@@ -5,6 +5,8 @@ import { get } from "./server.js";
 
 const MOST = 600;
 const FRESH = 60_000;
+/** Characters of a payload that are shown at once. */
+const SHORT = 80;
 const kept = new Map();
 
 /** An item; asked for again after a minute, since items can be replaced. */
@@ -37,76 +39,81 @@ export function pictureForm(vectors, dim) {
   return most <= 1 && (dim === 64 || dim === 784) ? { side, top: 1 } : null;
 }
 
-/** A picture that a payload brings along, as an address of the page's own. */
-function payloadPicture(payload) {
-  const candidates = [payload, payload?.thumbnail, payload?.image];
-  return candidates.find((text) => typeof text === "string" && /^data:image\/(png|jpeg|gif|webp|avif);base64,/.test(text));
-}
+const isPicture = (value) => typeof value === "string" && /^data:image\/(png|jpeg|gif|webp|avif);base64,/.test(value);
 
-function shortened(value, most) {
-  const text = typeof value === "string" ? value : JSON.stringify(value);
+function shortened(text, most) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-/** The picture of an item as an element, or its payload in words, or null. A damaged item shows its error. */
+/** The picture of an item as an element: the one that its payload has, or its vector; null if it has none. */
 export function portrait({ vector, payload, error }, form) {
-  if (error) return inWords(shortened(error, 80));
-  const picture = payloadPicture(payload);
-  if (picture) {
-    const image = document.createElement("img");
-    image.src = picture;
-    image.alt = "";
-    return image;
-  }
-  if (form && vector) {
-    const canvas = document.createElement("canvas");
-    canvas.className = "picture";
-    vectorPicture(canvas, vector, form.side, form.top);
-    return canvas;
-  }
-  if (payload === null || payload === undefined) return null;
-  return inWords(shortened(payload.title ?? payload.name ?? payload.text ?? payload, 80));
+  const picture = [payload, payload?.thumbnail, payload?.image].find(isPicture);
+  if (picture) return Object.assign(document.createElement("img"), { src: picture, alt: "" });
+  if (!form || !vector || error) return null;
+  const canvas = document.createElement("canvas");
+  canvas.className = "picture";
+  vectorPicture(canvas, vector, form.side, form.top);
+  return canvas;
 }
 
-function inWords(text) {
-  const words = document.createElement("span");
-  words.className = "words";
-  words.textContent = text;
-  return words;
+/** The payload of an item in words, `{short, full}`, without pictures; null if there are none. A damaged item has its error. */
+export function inWords({ payload, error }) {
+  if (error) return { short: shortened(error, SHORT), full: error };
+  if (payload === null || payload === undefined || isPicture(payload)) return null;
+  if (typeof payload !== "object") return { short: shortened(String(payload), SHORT), full: String(payload) };
+  const full = JSON.stringify(payload, (key, value) => (isPicture(value) ? undefined : value), 1);
+  if (full === "{}" || full === "[]") return null;
+  const title = [payload.title, payload.name, payload.text].find((value) => typeof value === "string" && value !== "");
+  return { short: shortened(title ?? full.replace(/\n\s*/g, " "), SHORT), full };
 }
 
-/** An empty card of an item, which is a button; `fillCard` says what is in it. */
+/** An empty card of an item: a button that searches with it, and its payload; `fillCard` fills it in. */
 export function makeCard(id, pressed) {
   const entry = document.createElement("li");
   const button = document.createElement("button");
   button.type = "button";
   button.dataset.id = String(id);
   button.addEventListener("click", () => pressed(id));
-  const [face, label, note] = ["face", "label", "note"].map((name) => {
+  const [face, label, note, number] = ["face", "label", "note", "id"].map((name) => {
     const part = document.createElement("span");
     part.className = name;
     button.append(part);
     return part;
   });
-  entry.append(button);
-  return { entry, button, face, label, note };
+  number.textContent = `#${id}`;
+  const words = document.createElement("div");
+  words.className = "words";
+  entry.append(button, words);
+  return { entry, button, face, label, note, words };
 }
 
-/** Writes labels and a note on a card, and puts its picture there when it has come. */
+/** Writes labels and a note on a card, and adds its picture and its payload when they have arrived. */
 export function fillCard(card, id, { labels, note, name, form }) {
-  const title = labels?.length ? labels.join(", ") : `#${id}`;
-  card.label.textContent = shortened(title, 24);
+  card.label.textContent = labels?.length ? shortened(labels.join(", "), 40) : "no label";
   card.note.textContent = note ?? "";
   card.button.setAttribute("aria-label", name);
-  card.button.title = `Item ${id}`;
-  if (card.face.childElementCount && card.form === form) return;
-  card.form = form;
+  card.button.title = `Item ${id}${labels?.length ? `: ${labels.join(", ")}` : ""}`;
   item(id)
     .then((found) => {
-      const shown = portrait(found, form);
-      card.face.replaceChildren(...(shown ? [shown] : []));
+      if (card.found === found && card.form === form) return;
+      [card.found, card.form] = [found, form];
+      const picture = portrait(found, form);
+      card.face.replaceChildren(...(picture ? [picture] : []));
+      showWords(card.words, inWords(found));
     })
     .catch(() => card.face.replaceChildren());
+}
+
+/** A short text that opens to the full one. */
+function showWords(place, words) {
+  if (!words) return place.replaceChildren();
+  const make = (tag, textContent) => Object.assign(document.createElement(tag), { textContent });
+  place.title = shortened(words.full, 1000);
+  if (words.short === words.full) return place.replaceChildren(make("p", words.short));
+  const details = document.createElement("details");
+  details.open = place.querySelector("details")?.open ?? false;
+  details.append(make("summary", words.short), make("pre", words.full));
+  place.replaceChildren(details);
 }
 
 let largest = 0;

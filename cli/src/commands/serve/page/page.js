@@ -1,13 +1,17 @@
 // The page: what the service holds and does now, again and again.
 
 import { getToKnow } from "./ask.js";
-import { bitsOf, codePicture, timeLine } from "./charts.js";
-import { collectionIs, labelsAre, searchAgain } from "./search.js";
+import { timeLine } from "./charts.js";
+import { redrawClasses, refreshClasses } from "./classes.js";
+import { showFirstSteps } from "./first.js";
+import { onRenewed, renewalIs } from "./renew.js";
+import { collectionIs, searchAgain } from "./search.js";
 import { get, onTokenNeeded, Unreachable } from "./server.js";
+import { precisionOf, renewalsOf, stateOf } from "./state.js";
+import { askForToken } from "./token.js";
+import { count, percent } from "./words.js";
 
 const part = (id) => document.getElementById(id);
-const count = (number) => number.toLocaleString("en");
-const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 
 const PACE = 1000;
 const SLOWEST = 5000;
@@ -19,8 +23,6 @@ const MARKS = 12;
 const KEPT = 3600;
 
 let samples = [];
-let classes = null;
-let before = null;
 /** Latest time at which the server that answered last can have started, in seconds of the page's clock. */
 let startedBy = Infinity;
 /** The server was restarted, and the page has not reported it yet. */
@@ -35,12 +37,11 @@ async function refresh() {
   samples = [...samples, ...history.samples].slice(-KEPT);
   noteStart(requested - stats.uptime_seconds, clock() - stats.uptime_seconds);
   showStats(stats);
-  // The first items make the collection.
-  if (!stats.description) return;
-  await refreshClasses(stats);
-  const { bits } = stats.description;
+  showFirstSteps(stats);
+  if (stats.items === 0) return;
+  const labelBits = await refreshClasses(stats);
   const form = await getToKnow(stats.description, stats.items);
-  collectionIs({ items: stats.items, bits, labelBits: classes?.label_bits ?? bits }, form);
+  collectionIs({ items: stats.items, bits: stats.description.bits, labelBits }, form);
   follow(stats);
 }
 
@@ -55,17 +56,6 @@ function noteStart(earliest, latest) {
   } else {
     startedBy = Math.min(startedBy, latest);
   }
-}
-
-async function refreshClasses(stats) {
-  if (classes?.version === stats.version && classes.items === stats.items) return;
-  const now = await get("classes");
-  if (classes && classes.version !== now.version) {
-    before = new Map(classes.classes.map(({ label, code }) => [label, bitsOf(code, classes.bits)]));
-  }
-  classes = { ...now, items: stats.items };
-  labelsAre(classes.classes.map(({ label }) => label));
-  showClasses();
 }
 
 function follow(stats) {
@@ -85,26 +75,20 @@ function rate(name) {
 }
 
 function showStats(stats) {
-  const { description, learning, renewal, quality } = stats;
+  const { description, learning, quality } = stats;
   part("collection").textContent = description
     ? [description.method.method, `${count(description.dim)} dimensions`, `${description.bits} bits`].join(" · ")
     : "nothing was put in yet";
   part("items").textContent = count(stats.items);
   part("learned").textContent = count(learning.rows);
-  part("lag").textContent = count(renewal.lag_rows);
   for (const name of ["puts", "searches"]) {
     const now = rate(name);
     part(name).textContent = now === null ? "–" : count(Number(now.toFixed(now < 10 ? 1 : 0)));
   }
-  part("precision").textContent = quality.precision_at_10 === null ? "–" : quality.precision_at_10.toFixed(3);
-  part("would-flip").textContent = renewal.would_flip === null ? "–" : percent(renewal.would_flip);
-  part("version").textContent = `version ${stats.version}`;
-  const share = renewal.progress;
-  part("progress").value = share ?? 0;
-  part("renewal-state").textContent = share === null ? "is not running" : `is at ${percent(share)}`;
-  const lines = renewals().length ? ", the upright lines" : "";
-  const last = renewal.flipped === null ? "" : ` The last one changed ${percent(renewal.flipped)}${renewal.seconds === null ? "" : ` in ${seconds(renewal.seconds)}`}.`;
-  part("renewal-text").textContent = `The share that a renewal would change. Renewals so far: ${count(renewal.done)}${lines}.${last}`;
+  part("precision").textContent = precisionOf(stats);
+  part("renewals").textContent = renewalsOf(stats.renewal);
+  showState(stateOf(stats));
+  renewalIs(stats.renewal);
   const problems = stats.tasks.filter((task) => task.problem).map((task) => `${task.task} fails and is tried again: ${task.problem}`);
   if (problems.length === 0 && learning.problem) problems.push(`Some rows were not learned: ${learning.problem}`);
   if (quality.same_code > 0.5) problems.push(`${percent(quality.same_code)} of the items have the same code: search cannot distinguish them`);
@@ -113,13 +97,18 @@ function showStats(stats) {
   drawLines();
 }
 
-function seconds(time) {
-  return time < 1 ? `${Math.round(1000 * time)} ms` : `${time.toFixed(1)} s`;
+/** Shows what goes on. It is spoken when something else goes on, and not with each number. */
+function showState({ kind, text }) {
+  const place = part("state");
+  if (place.textContent === text) return;
+  place.setAttribute("aria-live", place.dataset.kind === kind ? "off" : "polite");
+  place.dataset.kind = kind;
+  place.textContent = text;
 }
 
-/** When codes were made anew, if that was not so often that it would be a hatching. */
+/** Times of renewals; none if there were so many that their lines would hide the chart. The first items make version 1. */
 function renewals() {
-  const times = samples.filter(({ version }, at) => at > 0 && version !== samples[at - 1].version).map(({ time }) => time);
+  const times = samples.filter(({ version }, at) => at > 0 && version !== samples[at - 1].version && version > 1).map(({ time }) => time);
   return times.length > MARKS ? [] : times;
 }
 
@@ -127,23 +116,6 @@ function drawLines() {
   const marks = renewals();
   const of = (name) => samples.map((sample) => [sample.time, sample[name]]);
   timeLine(part("quality").querySelector(".chart"), { samples: of("precision_at_10"), marks, top: 1, name: "Precision at 10" });
-  timeLine(part("flips").querySelector(".chart"), { samples: of("would_flip"), marks, name: "Bits that would flip", height: 96 });
-}
-
-function showClasses() {
-  const { classes: all, bits, label_bits: labelBits } = classes;
-  part("classes").hidden = all.length === 0;
-  if (all.length === 0) return;
-  codePicture(part("bits"), { classes: all, bits, labelBits, before });
-  const detail = bits - labelBits;
-  part("bits").setAttribute("aria-label", `Codes of ${all.length} classes: ${labelBits} label bits${detail ? ` and ${detail} detail bits` : ""} each. The table below has them in hexadecimal.`);
-  part("class-rows").replaceChildren(...all.map(({ label, items, code }) => {
-    const row = document.createElement("tr");
-    const head = Object.assign(document.createElement("th"), { scope: "row", textContent: label });
-    const cells = [count(items), code].map((text) => Object.assign(document.createElement("td"), { textContent: text }));
-    row.append(head, ...cells);
-    return row;
-  }));
 }
 
 let state = "waiting";
@@ -199,22 +171,12 @@ part("pause").addEventListener("click", () => {
 });
 document.addEventListener("visibilitychange", () => document.hidden || wake());
 
-onTokenNeeded((refused) => new Promise((resolve) => {
-  const dialog = part("token");
-  part("token-text").textContent = refused ? "The server refused that token." : "The server wants to know that you may read this.";
-  dialog.addEventListener("cancel", (event) => event.preventDefault());
-  dialog.querySelector("form").addEventListener("submit", (event) => {
-    event.preventDefault();
-    dialog.close();
-    resolve(part("token-value").value.trim());
-    part("token-value").value = "";
-  }, { once: true });
-  dialog.showModal();
-}));
+onTokenNeeded(askForToken);
+onRenewed(() => wake());
 
 function redraw() {
   if (samples.length) drawLines();
-  if (classes) showClasses();
+  redrawClasses();
 }
 let resized;
 addEventListener("resize", () => {

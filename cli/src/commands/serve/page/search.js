@@ -1,11 +1,12 @@
 // What is searched for, and what is found.
 
 import { histogram } from "./charts.js";
+import { labelsLike } from "./classes.js";
 import { fillCard, item, makeCard, portrait } from "./items.js";
 import { post, Refused } from "./server.js";
+import { count } from "./words.js";
 
 const part = (id) => document.getElementById(id);
-const count = (number) => number.toLocaleString("en");
 
 /** What label bits and detail bits weigh at each stop of the slider. */
 const STOPS = [[1, 0], [8, 1], [4, 1], [2, 1], [1, 1], [1, 2], [1, 4], [1, 8], [0, 1]];
@@ -64,10 +65,8 @@ export function searchWith(next, { quiet = false } = {}) {
 /** What is searched with, as a picture if it is one. */
 async function showQuery(asked) {
   const known = asked?.id === undefined ? asked?.body : await item(asked.id).catch(() => null);
-  const shown = known && portrait(known, form);
-  // Words are in the summary.
-  const picture = shown && shown.tagName !== "SPAN" ? [shown] : [];
-  if (query === asked) part("query").replaceChildren(...picture);
+  const picture = known && portrait(known, form);
+  if (query === asked) part("query").replaceChildren(...(picture ? [picture] : []));
 }
 
 /** Searches once more: for more items, newer codes, or other weights. */
@@ -101,7 +100,8 @@ function request(asked, k) {
   const body = { ...asked.body, k };
   if (collection.labelBits < collection.bits) [body.label_weight, body.detail_weight] = weights();
   if (part("float").checked) body.float_query = true;
-  if (part("only").value) body.where = { label: part("only").value };
+  const only = part("only").value.trim();
+  if (only) body.where = { label: only };
   return body;
 }
 
@@ -198,15 +198,16 @@ function complain(message) {
   part("search-problem").textContent = message ?? "";
 }
 
-/** The labels that a search can be limited to. */
-export function labelsAre(labels) {
-  const select = part("only");
-  const known = [...select.options].slice(1).map((option) => option.value);
-  if (known.length === labels.length && known.every((label, at) => label === labels[at])) return;
-  const chosen = select.value;
-  select.replaceChildren(select.options[0], ...labels.map((label) => new Option(label, label)));
-  select.value = labels.includes(chosen) ? chosen : "";
+/** Labels that are offered while people type one. */
+const OFFERED = 50;
+
+async function offerLabels() {
+  const typed = part("only").value;
+  const labels = await labelsLike(typed.trim(), OFFERED);
+  if (part("only").value !== typed) return;
+  part("labels").replaceChildren(...labels.map((label) => new Option(label, label)));
 }
+for (const event of ["focus", "input"]) part("only").addEventListener(event, () => offerLabels().catch(() => {}));
 
 part("dial").addEventListener("input", () => {
   showWeights(false);

@@ -12,12 +12,19 @@ export class Refused extends Error {
 }
 
 const KEY = "hashbrook token";
+/** Milliseconds that an answer may take. */
+const USUAL = 15_000;
 let asking = null;
-let askForToken = () => Promise.reject(new Refused(401, "A token is needed."));
+let askForToken = () => Promise.resolve(null);
 
-/** What asks people for a token, and resolves to it. */
+/** Takes the function that asks people for a token: `{toWrite, refused}` to the token, or to null if they have none. */
 export function onTokenNeeded(ask) {
   askForToken = ask;
+}
+
+/** Returns whether this tab has a token. */
+export function hasToken() {
+  return sessionStorage.getItem(KEY) !== null;
 }
 
 /** GET of an address relative to the page, as JSON. */
@@ -25,38 +32,55 @@ export function get(path) {
   return call(path, { method: "GET" });
 }
 
-/** POST of a JSON body. */
-export function post(path, body) {
+/** POST of a JSON body, whose answer may take some milliseconds. */
+export function post(path, body, { milliseconds = USUAL } = {}) {
   const headers = { "content-type": "application/json" };
-  return call(path, { method: "POST", headers, body: JSON.stringify(body, writeIds) });
+  return call(path, { method: "POST", headers, body: JSON.stringify(body, writeIds) }, milliseconds);
 }
 
-async function call(path, options) {
+async function call(path, options, milliseconds = USUAL) {
+  /** A token that may write. It takes the place of the tab's once the server has accepted it. */
+  let offered = null;
   for (let attempt = 0; ; attempt++) {
-    const token = sessionStorage.getItem(KEY);
+    const token = offered ?? sessionStorage.getItem(KEY);
     const headers = { accept: "application/json", ...options.headers };
     if (token) headers.authorization = `Bearer ${token}`;
-    const response = await answer(path, { ...options, headers });
-    if (response.ok) return parse(await response.text().catch(lost));
-    if (response.status === 401) {
-      // Several calls may find out at once: people are asked once. A token that came meanwhile is tried first.
+    const response = await answer(path, { ...options, headers }, milliseconds);
+    if (response.ok) {
+      if (offered) sessionStorage.setItem(KEY, offered);
+      return parse(await response.text().catch(lost));
+    }
+    const { status } = response;
+    if (token !== null && (status === 403 || (status === 401 && offered))) {
+      const next = await ask({ toWrite: true, refused: offered !== null });
+      if (next === null) throw new Refused(403, await explanation(response));
+      offered = next;
+    } else if (status === 401) {
+      // A token that arrived meanwhile is tried first.
       if (token === sessionStorage.getItem(KEY)) {
-        asking ??= askForToken(token !== null).finally(() => (asking = null));
-        sessionStorage.setItem(KEY, await asking);
+        const next = await ask({ toWrite: false, refused: token !== null });
+        if (next === null) throw new Refused(401, "A token is needed.");
+        sessionStorage.setItem(KEY, next);
       }
-    } else if (response.status === 429 && attempt < 3) {
+    } else if (status === 429 && attempt < 3) {
       const seconds = Number(response.headers.get("retry-after")) || 1;
       await new Promise((resolve) => setTimeout(resolve, Math.min(seconds, 5) * 1000));
     } else {
       const message = await explanation(response);
-      if ([502, 503, 504].includes(response.status)) throw new Unreachable(message);
-      throw new Refused(response.status, message);
+      if ([502, 503, 504].includes(status)) throw new Unreachable(message);
+      throw new Refused(status, message);
     }
   }
 }
 
-async function answer(path, options) {
-  return fetch(path, { ...options, cache: "no-store", signal: AbortSignal.timeout(15000) }).catch(lost);
+/** Asks people once, although several calls may need a token at the same time. */
+function ask(why) {
+  asking ??= askForToken(why).finally(() => (asking = null));
+  return asking;
+}
+
+async function answer(path, options, milliseconds) {
+  return fetch(path, { ...options, cache: "no-store", signal: AbortSignal.timeout(milliseconds) }).catch(lost);
 }
 
 function lost() {

@@ -33,17 +33,23 @@ const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// What the page consists of besides.
-const PARTS: [(&str, &str, &str); 11] = [
+const PARTS: [(&str, &str, &str); 17] = [
     ("page.css", STYLE, include_str!("../page/page.css")),
     ("page.js", SCRIPT, include_str!("../page/page.js")),
     ("ask.js", SCRIPT, include_str!("../page/ask.js")),
     ("charts.js", SCRIPT, include_str!("../page/charts.js")),
+    ("classes.js", SCRIPT, include_str!("../page/classes.js")),
     ("digit.js", SCRIPT, include_str!("../page/digit.js")),
     ("draw.js", SCRIPT, include_str!("../page/draw.js")),
+    ("first.js", SCRIPT, include_str!("../page/first.js")),
     ("items.js", SCRIPT, include_str!("../page/items.js")),
+    ("renew.js", SCRIPT, include_str!("../page/renew.js")),
     ("search.js", SCRIPT, include_str!("../page/search.js")),
     ("server.js", SCRIPT, include_str!("../page/server.js")),
+    ("state.js", SCRIPT, include_str!("../page/state.js")),
+    ("token.js", SCRIPT, include_str!("../page/token.js")),
     ("vector.js", SCRIPT, include_str!("../page/vector.js")),
+    ("words.js", SCRIPT, include_str!("../page/words.js")),
     ("icon.svg", "image/svg+xml", include_str!("../page/icon.svg")),
 ];
 
