@@ -337,9 +337,7 @@ pub enum Error {
     FloatQueryOfCodes,
 
     /// Items that codes found were to be ranked by vectors, and the query is a code.
-    #[error(
-        "ranking by cosines compares vectors, so it takes vectors or items to search with, not codes"
-    )]
+    #[error("re-ranking compares vectors, so it takes vectors or items to search with, not codes")]
     RerankOfCodes,
 
     /// More items are within a radius than were to be given.

@@ -108,7 +108,7 @@
 //! let query = all.slice(7..8).features();
 //! let found = index.rerank(200).search(query, 10)?;
 //! assert_eq!(found.row(0)[0].id, 7);
-//! assert!(found.row(0)[0].cosine > 0.999);
+//! assert!(found.row(0)[0].score > 0.999);
 //!
 //! model.learn(all.slice(1000..1500))?;
 //! index.renew_kept(model.hash_function())?;

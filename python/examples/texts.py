@@ -77,7 +77,7 @@ index = hashbrook.Index(h, vectors="f16")
 index.add(names[kept], X, labels[kept])
 hits = index.search(query, asked.k, rerank=300)
 print(f"{asked.query}:")
-for name, cosine, label in zip(hits.ids[0], hits.cosines[0], index.labels_of(hits.ids[0])):
+for name, cosine, label in zip(hits.ids[0], hits.scores[0], index.labels_of(hits.ids[0])):
     print(f"  {cosine:.2f}  {name}  [{label[0]}]")
 
 same = labels[held][:, None] == labels[kept]

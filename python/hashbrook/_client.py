@@ -161,20 +161,20 @@ class Client(Collection):
         rerank = told[2]
         version, found = self._answers("/search", asked, {"k": k}, told, max(k, rerank or 0))
         there = np.arange(k) < np.array([len(row) for row in found], dtype=np.int64)[:, None]
-        flat_ids, flat_distances, flat_cosines, of_hits = self._columns(found, rerank is not None)
+        flat_ids, flat_distances, flat_scores, of_hits = self._columns(found, rerank is not None)
         no_id = None if flat_ids.dtype == object else NO_ID
         ids_ = _spread(flat_ids, there, no_id)
         distances = _spread(flat_distances, there, NO_DISTANCE)
-        cosines = None if flat_cosines is None else _spread(flat_cosines, there, np.nan)
-        return (ids_, distances, cosines), version, of_hits
+        scores = None if flat_scores is None else _spread(flat_scores, there, np.nan)
+        return (ids_, distances, scores), version, of_hits
 
     def _near(self, asked: Queries, radius: int, told: StoreHow) -> tuple[Near, int, HitLabels]:
         rerank = told[2]
         version, found = self._answers("/within", asked, {"radius": radius}, told, rerank or 0)
-        ids_, distances, cosines, of_hits = self._columns(found, rerank is not None)
+        ids_, distances, scores, of_hits = self._columns(found, rerank is not None)
         offsets = np.zeros(len(found) + 1, dtype=np.int64)
         offsets[1:] = np.cumsum([len(row) for row in found])
-        return (offsets, ids_, distances, cosines), version, of_hits
+        return (offsets, ids_, distances, scores), version, of_hits
 
     def _answers(
         self, path: str, asked: Queries, reach: dict[str, int], told: StoreHow, results: int
@@ -195,15 +195,15 @@ class Client(Collection):
     def _columns(
         self, found: Answers, ranked: bool
     ) -> tuple[Ids, npt.NDArray[np.uint32], Optional[npt.NDArray[np.float32]], HitLabels]:
-        """Ids, distances and cosines of all hits, and the labels of each of each query."""
+        """Ids, distances and scores of all hits, and the labels of each of each query."""
         all_hits = [hit for row in found for hit in row]
         distances = np.array([hit["distance"] for hit in all_hits], dtype=np.uint32)
         texts = isinstance(all_hits[0]["id"], str) if all_hits else self._has_text_ids()
         ids_ = np.array([hit["id"] for hit in all_hits], dtype=object if texts else np.uint64)
-        cosines = None
+        scores = None
         if ranked:
-            cosines = np.array([hit["cosine"] for hit in all_hits], dtype=np.float32)
-        return ids_, distances, cosines, [[hit["labels"] for hit in row] for row in found]
+            scores = np.array([hit["score"] for hit in all_hits], dtype=np.float32)
+        return ids_, distances, scores, [[hit["labels"] for hit in row] for row in found]
 
     def _has_text_ids(self) -> bool:
         """Asked for where no id shows it."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ._convert import codes, features, ids
 from ._labels import labels, names
 from ._reader import dialled
-from ._results import Cosines, Distances, Hits, Ids, RankedHits, Within
+from ._results import Scores, Distances, Hits, Ids, RankedHits, Within
 from ._types import Bytes, Floats, Labels, StoreHow
 from ._types import Ids as GivenIds
 
@@ -22,9 +22,9 @@ HitLabels = list[list[list[str]]]
 
 #: Vectors, codes, or ids of items.
 Queries = Union[Floats, Bytes, GivenIds]
-#: Ids, distances and cosines of the nearest of each query; before them, of a radius, where each query begins.
-Nearest = tuple[Ids, Distances, Optional[Cosines]]
-Near = tuple[npt.NDArray[np.int64], Ids, Distances, Optional[Cosines]]
+#: Ids, distances and scores of the nearest of each query; before them, of a radius, where each query begins.
+Nearest = tuple[Ids, Distances, Optional[Scores]]
+Near = tuple[npt.NDArray[np.int64], Ids, Distances, Optional[Scores]]
 Self = TypeVar("Self", bound="Collection")
 
 
@@ -134,9 +134,9 @@ class Collection:
         """
         told = how(labels, without_labels, rerank, label_weight, detail_weight, float_query)
         found, version, of_hits = self._nearest(queries(X, codes, items), index(k), told)
-        ids_, distances, cosines = found
+        ids_, distances, scores = found
         made: Union[StoreHits, StoreRankedHits]
-        made = StoreHits(ids_, distances) if cosines is None else StoreRankedHits(ids_, distances, cosines)
+        made = StoreHits(ids_, distances) if scores is None else StoreRankedHits(ids_, distances, scores)
         made.version, made.labels = version, of_hits
         return made
 

@@ -194,7 +194,7 @@ class Snapshot:
 
 @final
 class Index:
-    def __new__(cls, function: HashFunction, vectors: Optional[str] = None) -> Index: ...
+    def __new__(cls, function: HashFunction, vectors: Optional[str] = None, metric: str = "cosine") -> Index: ...
     @staticmethod
     def of_codes(bits: int) -> Index: ...
     @staticmethod
@@ -222,6 +222,7 @@ class Store:
         shape: tuple[int, int, int],
         ids: str,
         precision: str,
+        metric: str,
         center: bool,
         scale: Optional[str],
         unit: bool,

@@ -45,8 +45,14 @@ class Index(Holder):
 
     __slots__ = ("_native", "_path")
 
-    def __init__(self, function: HashFunction, *, vectors: Optional[Literal["f16", "i8"]] = None) -> None:
-        self._native = native.Index(function._native, vectors)
+    def __init__(
+        self,
+        function: HashFunction,
+        *,
+        vectors: Optional[Literal["f16", "i8"]] = None,
+        metric: Literal["cosine", "inner_product", "l2"] = "cosine",
+    ) -> None:
+        self._native = native.Index(function._native, vectors, metric)
         self._path: Optional[str] = None
 
     @classmethod

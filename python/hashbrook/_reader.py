@@ -39,8 +39,8 @@ def dialled(label_weight: Optional[int], detail_weight: Optional[int], float_que
 def _within(
     now: native.Snapshot, queries: Union[Floats, Bytes], radius: int, how: How, told: Progress
 ) -> Within:
-    offsets, found, distances, cosines = now.within(queries, radius, how, told)
-    return Within(offsets, as_given(now, found), distances, cosines)
+    offsets, found, distances, scores = now.within(queries, radius, how, told)
+    return Within(offsets, as_given(now, found), distances, scores)
 
 
 class _Filter:
@@ -120,17 +120,17 @@ class _Reader:
         ends with ids of 2^64 - 1 and distances of 2^32 - 1 (see :class:`Hits`). `MemoryError` if that would be more
         than 1 GiB of such padding, or the results do not fit into memory.
 
-        ``rerank=1000`` puts the first 1,000 by code in order of the cosines of their vectors, which the index
-        must keep (``Index(h, vectors="f16")``), and gives cosines, too. ``label_weight`` and
+        ``rerank=1000`` re-ranks the first 1,000 by code by their vectors and the index's metric, which the index
+        must keep (``Index(h, vectors="f16")``), and gives scores, too. ``label_weight`` and
         ``detail_weight`` say what a label bit and a detail bit count; ``float_query`` lets each count as much
         as the query is sure of it, and gives distances in steps of 1/64.
         """
         X, how = features(X), self._how(rerank, label_weight, detail_weight, float_query)
         with bar(progress, len(X), "searching") as told:
             now = self._now()
-            found, distances, cosines = now.search(X, k, how, told)
+            found, distances, scores = now.search(X, k, how, told)
         given = as_given(now, found)
-        return Hits(given, distances) if cosines is None else RankedHits(given, distances, cosines)
+        return Hits(given, distances) if scores is None else RankedHits(given, distances, scores)
 
     def search_codes(
         self,

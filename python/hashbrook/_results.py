@@ -15,7 +15,7 @@ NO_DISTANCE = int(np.iinfo(np.uint32).max)
 #: Of uint64; of texts, and of None at the end of a short row, in an index whose ids are texts.
 Ids = npt.NDArray[Any]
 Distances = npt.NDArray[np.uint32]
-Cosines = npt.NDArray[np.float32]
+Scores = npt.NDArray[np.float32]
 
 
 class Hits(NamedTuple):
@@ -36,11 +36,11 @@ class Hits(NamedTuple):
 
 
 class RankedHits(NamedTuple):
-    """Ids, distances and cosines, in order of cosine and id; the end of a short row has cosines of NaN."""
+    """Ids, distances and scores by the index's metric, the nearest first, then by id; the end of a short row has scores of NaN."""
 
     ids: Ids
     distances: Distances
-    cosines: Cosines
+    scores: Scores
 
     @property
     def found(self) -> npt.NDArray[np.int64]:
@@ -52,23 +52,23 @@ class Within:
     """All that several queries found up to a distance: as many hits as there are.
 
     ``found[q]`` is what query ``q`` found. Beneath, the hits of all queries stand in one array each
-    (:attr:`ids`, :attr:`distances`, and :attr:`cosines` if they were ranked), and query ``q`` has
+    (:attr:`ids`, :attr:`distances`, and :attr:`scores` if they were ranked), and query ``q`` has
     ``offsets[q]:offsets[q + 1]`` of them.
     """
 
-    __slots__ = ("cosines", "distances", "ids", "offsets")
+    __slots__ = ("scores", "distances", "ids", "offsets")
 
     def __init__(
         self,
         offsets: npt.NDArray[np.int64],
         ids: Ids,
         distances: Distances,
-        cosines: Optional[Cosines] = None,
+        scores: Optional[Scores] = None,
     ) -> None:
         self.offsets = offsets
         self.ids = ids
         self.distances = distances
-        self.cosines = cosines
+        self.scores = scores
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -78,9 +78,9 @@ class Within:
             raise IndexError(f"there are {len(self)} queries, and no number {query}")
         query %= len(self)
         part = slice(self.offsets[query], self.offsets[query + 1])
-        if self.cosines is None:
+        if self.scores is None:
             return Hits(self.ids[part], self.distances[part])
-        return RankedHits(self.ids[part], self.distances[part], self.cosines[part])
+        return RankedHits(self.ids[part], self.distances[part], self.scores[part])
 
     def __iter__(self) -> Iterator[Union[Hits, RankedHits]]:
         return (self[query] for query in range(len(self)))

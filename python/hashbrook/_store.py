@@ -80,6 +80,7 @@ class Store(Collection):
         seed: int = 1,
         ids: Literal["numbers", "texts"] = "numbers",
         precision: Literal["f32", "f16"] = "f32",
+        metric: Literal["cosine", "inner_product", "l2"] = "cosine",
         renewal: str = "gain:0.02",
         renewal_share: float = 0.5,
         learn: bool = True,
@@ -108,6 +109,7 @@ class Store(Collection):
             (dim, bits, seed),
             ids,
             precision,
+            metric,
             center is not None,
             scale,
             bool(unit),
@@ -201,14 +203,14 @@ class Store(Collection):
         return item[2]
 
     def _nearest(self, asked: Queries, k: int, told: StoreHow) -> tuple[Nearest, int, HitLabels]:
-        version, (ids_, distances, cosines), texts, of_hits = self._native.search(asked, k, told)
+        version, (ids_, distances, scores), texts, of_hits = self._native.search(asked, k, told)
         given = ids_ if texts is None else as_texts(texts, ids_.shape)
-        return (given, distances, cosines), version, of_hits
+        return (given, distances, scores), version, of_hits
 
     def _near(self, asked: Queries, radius: int, told: StoreHow) -> tuple[Near, int, HitLabels]:
-        version, (offsets, ids_, distances, cosines), texts, of_hits = self._native.within(asked, radius, told)
+        version, (offsets, ids_, distances, scores), texts, of_hits = self._native.within(asked, radius, told)
         given = ids_ if texts is None else as_texts(texts, ids_.shape)
-        return (offsets, given, distances, cosines), version, of_hits
+        return (offsets, given, distances, scores), version, of_hits
 
     def stats(self) -> dict[str, Any]:
         """What it holds and does, in numbers, and its :attr:`description`."""

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, RwLock};
 
-use hashbrook::{IdNames, LabelList, VectorFormat};
+use hashbrook::{IdNames, LabelList, VectorFormat, VectorMetric};
 use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -134,10 +134,15 @@ impl Index {
 impl Index {
     /// An index in memory.
     #[new]
-    #[pyo3(signature = (function, vectors=None))]
-    fn new(function: &Bound<'_, HashFunction>, vectors: Option<&str>) -> PyResult<Index> {
+    #[pyo3(signature = (function, vectors=None, metric="cosine"))]
+    fn new(
+        function: &Bound<'_, HashFunction>,
+        vectors: Option<&str>,
+        metric: &str,
+    ) -> PyResult<Index> {
         let function = function.get().0.clone();
-        Ok(Index::in_memory(match vectors {
+        let metric: VectorMetric = metric.parse().map_err(exception)?;
+        let index = match vectors {
             None => hashbrook::Index::new(function),
             Some("f16") => hashbrook::Index::with_vectors(function, VectorFormat::F16),
             Some("i8") => hashbrook::Index::with_vectors(function, VectorFormat::I8),
@@ -146,7 +151,8 @@ impl Index {
                     format!("vectors are kept as \"f16\", \"i8\" or not (None), not {other:?}");
                 return Err(PyValueError::new_err(problem));
             }
-        }))
+        };
+        Ok(Index::in_memory(index.ranked_by(metric)))
     }
 
     #[staticmethod]

@@ -76,7 +76,7 @@ impl Asked<'_> {
     }
 }
 
-/// Searches a snapshot: ids, distances, and cosines or `None`; of a radius, offsets before them.
+/// Searches a snapshot: ids, distances, and scores or `None`; of a radius, offsets before them.
 pub fn search<'py>(
     py: Python<'py>,
     searched: &Snapshot,
@@ -180,7 +180,7 @@ pub trait Found {
     fn distance(&self) -> u32;
 
     /// Only of those that were ranked by it.
-    fn cosine(&self) -> f32 {
+    fn score(&self) -> f32 {
         f32::NAN
     }
 }
@@ -204,8 +204,8 @@ impl Found for RankedHit {
         self.distance
     }
 
-    fn cosine(&self) -> f32 {
-        self.cosine
+    fn score(&self) -> f32 {
+        self.score
     }
 }
 
@@ -219,13 +219,13 @@ pub struct Room {
 }
 
 impl Room {
-    /// Bytes of a hit: id, distance and cosine, and for ids that are strings a string in Rust and two references
+    /// Bytes of a hit: id, distance and score, and for ids that are strings a string in Rust and two references
     /// to one in Python.
     fn hit_bytes(self, ranked: bool) -> usize {
         let numbers = size_of::<u64>() + size_of::<u32>();
-        let cosine = if ranked { size_of::<f32>() } else { 0 };
+        let score = if ranked { size_of::<f32>() } else { 0 };
         let text = size_of::<Option<String>>() + 2 * size_of::<usize>();
-        numbers + cosine + if self.texts { text } else { 0 }
+        numbers + score + if self.texts { text } else { 0 }
     }
 }
 
@@ -236,7 +236,7 @@ pub struct Arrays {
     offsets: Vec<i64>,
     ids: Vec<u64>,
     distances: Vec<u32>,
-    cosines: Option<Vec<f32>>,
+    scores: Option<Vec<f32>>,
 }
 
 impl Arrays {
@@ -257,7 +257,7 @@ impl Arrays {
             offsets: vec![0],
             ids: with_room(capacity)?,
             distances: with_room(capacity)?,
-            cosines: ranked.then(|| with_room(capacity)).transpose()?,
+            scores: ranked.then(|| with_room(capacity)).transpose()?,
         })
     }
 
@@ -269,26 +269,26 @@ impl Arrays {
             self.ids.resize(end, NO_ID);
             self.distances.extend(row.iter().map(H::distance));
             self.distances.resize(end, NO_DISTANCE);
-            if let Some(cosines) = &mut self.cosines {
-                cosines.extend(row.iter().map(H::cosine));
-                cosines.resize(end, f32::NAN);
+            if let Some(scores) = &mut self.scores {
+                scores.extend(row.iter().map(H::score));
+                scores.resize(end, f32::NAN);
             }
             self.offsets.push(end as i64);
         }
     }
 
     pub fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
-        let Arrays { columns, offsets, ids, distances, cosines } = self;
+        let Arrays { columns, offsets, ids, distances, scores } = self;
         match columns {
             Some(k) => {
-                let cosines = cosines.map(|cosines| matrix(py, cosines, k)).transpose()?;
-                (matrix(py, ids, k)?, matrix(py, distances, k)?, cosines).into_pyobject(py)
+                let scores = scores.map(|scores| matrix(py, scores, k)).transpose()?;
+                (matrix(py, ids, k)?, matrix(py, distances, k)?, scores).into_pyobject(py)
             }
             None => {
-                let cosines = cosines.map(|cosines| PyArray1::from_vec(py, cosines));
+                let scores = scores.map(|scores| PyArray1::from_vec(py, scores));
                 let (ids, distances) =
                     (PyArray1::from_vec(py, ids), PyArray1::from_vec(py, distances));
-                (PyArray1::from_vec(py, offsets), ids, distances, cosines).into_pyobject(py)
+                (PyArray1::from_vec(py, offsets), ids, distances, scores).into_pyobject(py)
             }
         }
     }

@@ -58,8 +58,8 @@ def same(there, here):
     assert there.ids.shape == here.ids.shape and (there.ids == here.ids).all()
     assert (there.distances == here.distances).all() and there.labels == here.labels
     assert type(there) is type(here)
-    if getattr(here, "cosines", None) is not None:
-        assert np.array_equal(there.cosines, here.cosines, equal_nan=True)
+    if getattr(here, "scores", None) is not None:
+        assert np.array_equal(there.scores, here.scores, equal_nan=True)
 
 
 def test_it_answers_as_a_store_does(client, store, digits, tmp_path):

@@ -67,7 +67,7 @@ def test_short_rows_are_padded(function, digits):
     assert found.found.tolist() == [2, 2]
     ranked = index.search(X[:2], 3, rerank=10)
     assert ranked.ids[:, 0].tolist() == [5, 9] and ranked.found.tolist() == [2, 2]
-    assert np.isnan(ranked.cosines[:, 2]).all() and (ranked.cosines[:, 0] > 0.999).all()
+    assert np.isnan(ranked.scores[:, 2]).all() and (ranked.scores[:, 0] > 0.999).all()
     assert index.search(X[:0], 3).ids.shape == (0, 3)
     with pytest.raises(MemoryError):
         index.search(X, 2**60)
@@ -120,9 +120,9 @@ def test_reranking_and_dials(digits):
     vectors = function.prepared(X)
     ranked = index.search(X[:20], 5, rerank=1797)
     cosines = vectors[:20] @ vectors.T
-    assert np.allclose(ranked.cosines, -np.sort(-cosines, axis=1)[:, :5], atol=2e-3)
+    assert np.allclose(ranked.scores, -np.sort(-cosines, axis=1)[:, :5], atol=2e-3)
     near = index.within(X[:20], 64, rerank=3)
-    assert (np.diff(near.offsets) == 3).all() and near[0].cosines[0] > 0.999
+    assert (np.diff(near.offsets) == 3).all() and near[0].scores[0] > 0.999
     plain, weighed = index.search(X[:20], 5), index.search(X[:20], 5, label_weight=1, detail_weight=1)
     assert (plain.ids == weighed.ids).all()
     heavy = index.search(X[:20], 5, label_weight=4)

@@ -63,8 +63,8 @@ def test_searches_find_what_an_index_finds(filled, index, digits):
     ranked, by_index = filled.search(queries, 5, rerank=100), index.search(queries, 5, rerank=100)
     assert isinstance(ranked, StoreRankedHits)
     # The index has vectors in half precision.
-    assert np.abs(ranked.cosines - by_index.cosines).max() < 2e-3
-    assert filled.within(queries[:5], 3, rerank=100).cosines is not None
+    assert np.abs(ranked.scores - by_index.scores).max() < 2e-3
+    assert filled.within(queries[:5], 3, rerank=100).scores is not None
 
 
 def test_rows_that_are_short(filled, digits):
@@ -72,7 +72,7 @@ def test_rows_that_are_short(filled, digits):
     sevens = int((y[:1500] == 7).sum())
     found = filled.search(X[:2], 1500, labels=7, rerank=1500)
     assert (found.found == sevens).all() and found.ids[0, -1] == NO_ID
-    assert found.distances[0, -1] == NO_DISTANCE and np.isnan(found.cosines[0, -1])
+    assert found.distances[0, -1] == NO_DISTANCE and np.isnan(found.scores[0, -1])
     assert [len(row) for row in found.labels] == [sevens, sevens]
     assert (filled.search(X[:2], 3, labels="never seen").found == 0).all()
     assert filled.search(X[:0], 3).ids.shape == (0, 3) and len(filled.within(X[:0], 3)) == 0

@@ -124,7 +124,7 @@ impl Index {
     /// index.add(&[1, 2], Features::new(&[1.0, 0.5, 1.0, 0.8], 2)?, None)?;
     /// let found = index.rerank(1000).search(Features::new(&[10.0, 8.0], 2)?, 1)?;
     /// assert_eq!(found.row(0)[0].id, 2);
-    /// assert!(found.row(0)[0].cosine > 0.999);
+    /// assert!(found.row(0)[0].score > 0.999);
     /// # Ok::<(), hashbrook::Error>(())
     /// ```
     pub fn with_vectors(function: HashFunction, format: VectorFormat) -> Self {

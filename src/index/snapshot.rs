@@ -402,8 +402,8 @@ impl Snapshot {
         self.view().filtered(filter)
     }
 
-    /// A view in which the first `candidates` that the codes find are put in order of the cosines of
-    /// their vectors, which the index must [keep](crate::Index::with_vectors).
+    /// A view in which the first `candidates` by code are re-ranked by their vectors, which the index must
+    /// [keep](crate::Index::with_vectors).
     pub fn rerank(&self, candidates: usize) -> Reranked<'_> {
         self.view().rerank(candidates)
     }

@@ -48,8 +48,8 @@ impl<'a> View<'a> {
         View { filter: Some(filter), ..self }
     }
 
-    /// The same, in which the first `candidates` that the codes find are put in order of the cosines of
-    /// their vectors.
+    /// The same, in which the first `candidates` by code are re-ranked by their vectors and the
+    /// [metric](crate::Index::ranked_by) of the index.
     #[must_use]
     pub fn rerank(self, candidates: usize) -> Reranked<'a> {
         Reranked { view: self, candidates }
@@ -203,10 +203,11 @@ fn check_positive(name: &'static str, number: usize) -> Result<()> {
 }
 
 /// A [`View`] of an index that [keeps vectors](crate::Index::with_vectors), in which what the codes find is
-/// put in order of the cosines of the vectors; see [`View::rerank`].
+/// re-ranked by the vectors; see [`View::rerank`].
 ///
-/// Cosines are those of vectors as the index's function [prepares](crate::HashFunction::prepared) them,
-/// rounded to the [format](crate::VectorFormat) that they are kept in.
+/// Scores are those of the vectors as they were given, before the index's function centred and scaled them, rounded to the
+/// [format](crate::VectorFormat) that they are stored in. Of a column that was constant in the warm-up of a model with
+/// [`Scale::Standard`](crate::Scale::Standard) the centre alone is stored.
 #[derive(Clone, Copy)]
 pub struct Reranked<'a> {
     view: View<'a>,
@@ -214,7 +215,7 @@ pub struct Reranked<'a> {
 }
 
 impl Reranked<'_> {
-    /// The `k` items of the largest cosine among the candidates, in order of cosine and, where cosines
+    /// Returns the `k` nearest of the candidates by their vectors, in order of score and, where scores
     /// are equal, of id. Candidates are the items that come first by code, in order of distance and id:
     /// as many as were asked for, and no fewer than `k`.
     ///
@@ -226,7 +227,7 @@ impl Reranked<'_> {
         self.run(features, Goal::Nearest(self.candidates.max(k)), self.candidates.max(k), k)
     }
 
-    /// The items up to a distance from each vector, in order of cosine and id: all of them, or those of
+    /// The items up to a distance from each vector, in order of score and id: all of them, or those of
     /// them that come first by code, if they are more than the candidates that were asked for.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ pub enum Queries<'a> {
 pub struct Search {
     /// What label bits and detail bits weigh, if not each bit 1.
     pub dial: Option<Dial>,
-    /// How many of the first by codes are put in order of the cosines of their vectors.
+    /// Number of the first hits by codes that are re-ranked by their vectors and the metric of the store.
     pub rerank: Option<usize>,
     /// How many items within a radius are given for a query at most: more are an error
     /// ([`Error::TooManyHits`](crate::Error::TooManyHits)), found out before they are put together.
@@ -45,9 +45,9 @@ pub struct Found {
     pub id: ItemId,
     /// How far its code is from that of the query, in bits, or as the dial weighs them.
     pub distance: u32,
-    /// The cosine of its vector and the query's, where items were ranked by that.
+    /// Score of its vector by the [metric](super::Description::metric) of the store, if hits were re-ranked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cosine: Option<f32>,
+    pub score: Option<f32>,
     /// Its labels, by name.
     pub labels: Vec<String>,
 }

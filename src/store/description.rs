@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Center, Error, Method, Model, Result, Scale, Setup};
+use crate::{Center, Error, Method, Model, Result, Scale, Setup, VectorMetric};
 
 /// How the vectors of a store are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +60,9 @@ pub struct Description {
     pub batch: usize,
     /// How vectors are kept.
     pub precision: VectorPrecision,
+    /// Score that hits are re-ranked by.
+    #[serde(default)]
+    pub metric: VectorMetric,
     /// What its ids are.
     pub ids: IdKind,
 }
@@ -78,6 +81,7 @@ impl Description {
             warmup: None,
             batch: 1000,
             precision: VectorPrecision::default(),
+            metric: VectorMetric::default(),
             ids: IdKind::default(),
         }
     }

@@ -8,7 +8,9 @@ use super::journal::NOWHERE;
 use super::shared::{Moment, Shared};
 use super::writer::find;
 
-use crate::{Codes, Error, Features, Filter, Hit, Hits, Item, Result, Snapshot, View};
+use crate::{
+    Codes, Error, Features, Filter, Hit, Hits, Item, Result, Snapshot, VectorMetric, View,
+};
 
 /// A store at one moment: one version of the function, and the codes that it made. It stays as it is for as long as
 /// it is held, and never waits for the writer.
@@ -212,7 +214,7 @@ impl Reader {
             let found = |(hit, labels): (&Hit, &[u32])| Found {
                 id: self.id(hit.id),
                 distance: hit.distance,
-                cosine: None,
+                score: None,
                 labels: self.names(labels),
             };
             Ok(hits.iter().zip(labels).map(found).collect())
@@ -220,28 +222,20 @@ impl Reader {
         results.collect()
     }
 
-    /// Puts what codes found in order of cosines, and keeps the first.
+    /// Re-ranks hits by their vectors, and keeps the first `k`.
     fn ranked(&self, features: Features<'_>, hits: &Hits, k: usize) -> Result<Vec<Vec<Found>>> {
-        let function = self.index().function().ok_or(Error::NoFunction)?;
-        let dim = features.dim();
-        let queries = function.prepared(features)?;
+        let (dim, metric) = (features.dim(), self.shared.description.metric);
+        let queries = features.values().chunks_exact(dim);
         let mut results = Vec::with_capacity(hits.len());
-        for (query, (hits, mut found)) in
-            queries.chunks_exact(dim).zip(hits.iter().zip(self.found(hits)?))
-        {
-            let mut values = Vec::with_capacity(hits.len() * dim);
-            for hit in hits {
+        for (query, (hits, mut found)) in queries.zip(hits.iter().zip(self.found(hits)?)) {
+            for (hit, found) in hits.iter().zip(&mut found) {
                 let place = self.index().place(hit.id)?.unwrap_or(NOWHERE);
-                values.extend(self.shared.files.row(place)?.vector);
+                let vector = self.shared.files.row(place)?.vector;
+                found.score = Some(score(metric, query, &vector));
             }
-            let vectors = function.prepared(Features::new(&values, dim)?)?;
-            for (found, vector) in found.iter_mut().zip(vectors.chunks_exact(dim)) {
-                found.cosine = Some(cosine(query, vector));
-            }
-            // Equal cosines stay in order of distance and id.
-            found.sort_by(|one, other| {
-                other.cosine.partial_cmp(&one.cosine).unwrap_or(std::cmp::Ordering::Equal)
-            });
+            // Equal scores stay in order of distance and id.
+            let nearness = |found: &Found| metric.nearness(found.score.unwrap_or_default());
+            found.sort_by(|one, other| nearness(other).total_cmp(&nearness(one)));
             found.truncate(k);
             results.push(found);
         }
@@ -271,11 +265,11 @@ fn count(queries: &Queries<'_>) -> usize {
     }
 }
 
-/// Within -1 and 1; 0 where one of them is zero.
-fn cosine(one: &[f32], other: &[f32]) -> f32 {
-    let dot = |a: &[f32], b: &[f32]| -> f64 {
+/// Returns the score of two vectors.
+fn score(metric: VectorMetric, one: &[f32], other: &[f32]) -> f32 {
+    let product = |a: &[f32], b: &[f32]| -> f64 {
         a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
     };
-    let lengths = (dot(one, one) * dot(other, other)).sqrt();
-    if lengths > 0.0 { (dot(one, other) / lengths).clamp(-1.0, 1.0) as f32 } else { 0.0 }
+    let length = |vector: &[f32]| product(vector, vector).sqrt();
+    metric.score(product(one, other), [length(one), length(other)])
 }

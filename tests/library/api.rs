@@ -109,7 +109,7 @@ fn everything_is_printed_and_results_are_serialised() {
         json!(["mAP", "precision_radius_2"])
     );
     let ranked = RankedHit::new(7, 0.5, 3);
-    let expected = json!({ "id": 7, "cosine": 0.5, "distance": 3 });
+    let expected = json!({ "id": 7, "score": 0.5, "distance": 3 });
     assert_eq!(serde_json::to_value(ranked).unwrap(), expected);
     assert_eq!(serde_json::to_value(VectorFormat::I8).unwrap(), json!("i8"));
     assert_eq!(serde_json::to_value(Kernel::Portable).unwrap(), json!("portable"));

@@ -211,7 +211,7 @@ fn an_index_with_search_structure_and_vectors_is_used_as_it_was_written() {
     let ranked = index.rerank(1000).search(queries, 1).unwrap();
     for row in 0..ROWS {
         assert_eq!(ranked.row(row)[0].id, row as u64);
-        assert!(ranked.row(row)[0].cosine > 0.999);
+        assert!(ranked.row(row)[0].score > 0.999);
     }
 }
 

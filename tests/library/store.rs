@@ -243,7 +243,7 @@ fn ids_may_be_texts_and_items_have_payloads() {
         search.rerank = Some(50);
         let answer = store.search(queries, 3, &search).unwrap();
         assert_eq!(answer.results[0][0].id, ids[20]);
-        assert!(answer.results[0][0].cosine.unwrap() > 0.9999);
+        assert!(answer.results[0][0].score.unwrap() > 0.9999);
         assert!(store.get(&"digit-3.png".into()).unwrap().is_none());
         assert!(store.get(&"digit-4.png".into()).unwrap().is_some());
         let pages = store.reader().ids(Some(&ids[10]), 5).unwrap();

@@ -1,11 +1,11 @@
-//! Indexes that keep vectors: ranking again against sorting everything, and renewal from the index.
+//! Indexes that keep vectors: re-ranking against sorting everything, and renewal from the index.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use hashbrook::{
     Codes, Error, Features, Filter, HashFunction, HashParts, Hits, Index, IndexBuilder, Labels,
-    RankedHit, Snapshot, VectorFormat, hamming,
+    RankedHit, Snapshot, VectorFormat, VectorMetric, hamming,
 };
 use proptest::prelude::*;
 
@@ -59,24 +59,39 @@ fn product(one: &[f32], other: &[f32]) -> f64 {
     one.iter().zip(other).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
-fn cosine(one: &[f32], other: &[f32]) -> f64 {
-    let lengths = (product(one, one) * product(other, other)).sqrt();
-    if lengths > 0.0 { product(one, other) / lengths } else { 0.0 }
-}
-
-/// What an item should be found by: its code, its vector as the index has it, its label.
+/// What an item should be found by: its code, its vector as it was given but for rounding, its length, its label.
 struct Kept {
     code: Vec<u64>,
     vector: Vec<f32>,
+    length: f64,
     label: u32,
 }
 
-/// Sums in another order, and rows of half precision that are only nearly of unit length.
-const CLOSE: f64 = 3e-4;
+/// Sums in another order.
+const CLOSE: f64 = 1e-4;
 
-/// Compares one row with what sorting everything gives: candidates by (distance, id), then cosines.
+/// Returns a number that is largest for the nearest, and by how much it may be off.
+fn nearness(metric: VectorMetric, query: &[f32], item: &Kept) -> (f64, f64) {
+    let (product, lengths) = (product(query, &item.vector), [product(query, query).sqrt(), item.length]);
+    let both = lengths[0] * lengths[1];
+    match metric {
+        VectorMetric::Cosine => (if both > 0.0 { product / both } else { 0.0 }, CLOSE),
+        VectorMetric::InnerProduct => (product, CLOSE * (1.0 + both)),
+        _ => {
+            let squared = lengths[0].powi(2) + lengths[1].powi(2) - 2.0 * product;
+            (-squared.max(0.0).sqrt(), (2.0 * CLOSE * (1.0 + both)).sqrt())
+        }
+    }
+}
+
+fn nearness_of(metric: VectorMetric, hit: &RankedHit) -> f64 {
+    let sign = if metric == VectorMetric::L2 { -1.0 } else { 1.0 };
+    sign * f64::from(hit.score)
+}
+
+/// Compares one row with what sorting everything gives: candidates by (distance, id), then scores.
 fn check_row(
-    found: &[RankedHit],
+    (found, metric): (&[RankedHit], VectorMetric),
     (code, query): (&[u64], &[f32]),
     items: &BTreeMap<u64, &Kept>,
     (candidates, k, radius): (usize, usize, u32),
@@ -89,18 +104,20 @@ fn check_row(
     assert_eq!(found.len(), k.min(sorted.len()));
     let in_order = |pair: &[RankedHit]| {
         let [one, other] = pair else { unreachable!("of two") };
-        one.cosine > other.cosine || (one.cosine == other.cosine && one.id < other.id)
+        let [first, second] = [one, other].map(|hit| nearness_of(metric, hit));
+        first > second || (first == second && one.id < other.id)
     };
     assert!(found.windows(2).all(in_order), "{found:?}");
     for hit in found {
         assert!(sorted.contains(&(hit.distance, hit.id)), "{hit:?} is no candidate");
-        let expected = cosine(query, &items[&hit.id].vector);
-        assert!((f64::from(hit.cosine) - expected).abs() < CLOSE, "{hit:?}, but {expected}");
+        let (expected, close) = nearness(metric, query, items[&hit.id]);
+        let off = (nearness_of(metric, hit) - expected).abs();
+        assert!(off < close, "{metric:?} {hit:?}, but {expected}");
     }
-    let least = found.last().map_or(f64::MAX, |last| f64::from(last.cosine));
+    let least = found.last().map_or(f64::MAX, |last| nearness_of(metric, last));
     for (_, id) in sorted.iter().filter(|(_, id)| found.iter().all(|hit| hit.id != *id)) {
-        let missed = cosine(query, &items[id].vector);
-        assert!(missed <= least + CLOSE, "{id} at {missed} was left out, the last is at {least}");
+        let (missed, close) = nearness(metric, query, items[id]);
+        assert!(missed <= least + close, "{id} at {missed} was left out, the last is at {least}");
     }
 }
 
@@ -110,7 +127,8 @@ fn check(
     model: &BTreeMap<u64, (Vec<f32>, u32)>,
     seed: u64,
 ) -> Vec<Hits<RankedHit>> {
-    let function = index.function().unwrap();
+    let (function, metric) = (index.function().unwrap(), index.vector_metric().unwrap());
+    let parts = function.parts();
     let mut kept = BTreeMap::new();
     for (&id, (vector, label)) in model {
         let prepared = function.prepared(Features::new(vector, vector.len()).unwrap()).unwrap();
@@ -124,15 +142,20 @@ fn check(
         }
         let code = function.encode_one(vector).unwrap();
         assert_eq!(index.get(id).unwrap().unwrap().code, code);
-        kept.insert(id, Kept { code, vector: found, label: *label });
+        let (center, scale) = (parts.center.as_ref().unwrap(), parts.scale.as_ref().unwrap());
+        let centred = |at: usize| (vector[at] - center[at]) * scale[at];
+        let length = (0..parts.dim).map(|at| f64::from(centred(at)).powi(2)).sum::<f64>().sqrt();
+        let factor = if parts.unit { length as f32 } else { 1.0 };
+        let given = |at: usize| center[at] + factor * found[at] / scale[at];
+        let (length, label) = (product(vector, vector).sqrt(), *label);
+        kept.insert(id, Kept { code, vector: (0..parts.dim).map(given).collect(), length, label });
     }
     assert_eq!(index.ids().unwrap(), model.keys().copied().collect::<Vec<_>>());
     let dim = function.dim();
     let asked: Vec<f32> =
         (0..5).flat_map(|at| vector(function, mixed(seed + at) as u8)).map(|v| v * 1.5).collect();
     let queries = Features::new(&asked, dim).unwrap();
-    let (codes, prepared) =
-        (function.encode(queries).unwrap(), function.prepared(queries).unwrap());
+    let codes = function.encode(queries).unwrap();
     let (n, k, radius) = (1 + seed as usize % 90, 1 + seed as usize % 23, seed as u32 % 40);
     let half: Vec<u64> = (0..400).filter(|id| mixed(id ^ seed).is_multiple_of(2)).collect();
     let filters = [None, Some(Filter::all().labels(&[1])), Some(Filter::all().ids(&half))];
@@ -155,9 +178,9 @@ fn check(
         let (nearest, within) =
             (view.search(queries, k).unwrap(), view.within(queries, radius).unwrap());
         for query in 0..queries.len() {
-            let asked = (codes.code(query), &prepared[query * dim..][..dim]);
-            check_row(nearest.row(query), asked, &items, (n.max(k), k, u32::MAX));
-            check_row(within.row(query), asked, &items, (n, usize::MAX, radius));
+            let asked = (codes.code(query), queries.row(query));
+            check_row((nearest.row(query), metric), asked, &items, (n.max(k), k, u32::MAX));
+            check_row((within.row(query), metric), asked, &items, (n, usize::MAX, radius));
         }
         all.extend([nearest, within]);
     }
@@ -186,14 +209,15 @@ fn edit(path: &Path) -> Index {
 
 fn follow(
     function: &HashFunction,
-    format: VectorFormat,
+    (format, metric): (VectorFormat, VectorMetric),
     changes: &[Change],
     seed: u64,
     path: &Path,
 ) {
-    let mut in_memory = Index::with_vectors(function.clone(), format);
+    let mut in_memory = Index::with_vectors(function.clone(), format).ranked_by(metric);
     in_memory.save(path).unwrap();
     let mut in_file = edit(path);
+    assert_eq!(in_file.vector_metric(), Some(metric));
     let mut model = BTreeMap::new();
     for change in changes {
         match change {
@@ -225,6 +249,7 @@ fn follow(
     let at_once = path.with_extension("built");
     let mut builder =
         IndexBuilder::with_vectors(&at_once, function.clone(), format).unwrap().memory(1000);
+    builder = builder.ranked_by(metric);
     for (id, (vector, label)) in model.iter().rev() {
         let features = Features::new(vector, vector.len()).unwrap();
         builder.add(&[*id], features, Some(Labels::single(&[*label]))).unwrap();
@@ -240,18 +265,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn ranking_again_finds_what_sorting_everything_finds(
+    fn re_ranking_finds_what_sorting_everything_finds(
         dim in 1..40usize,
         bits in prop_oneof![Just(20), Just(64), Just(100)],
         unit: bool,
         format in 0..2usize,
+        metric in 0..3usize,
         changes in prop::collection::vec(change(), 1..8),
         seed in any::<u32>(),
     ) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.index");
         let function = function(dim, bits, unit, 1);
-        follow(&function, FORMATS[format], &changes, u64::from(seed), &path);
+        follow(&function, (FORMATS[format], VectorMetric::ALL[metric]), &changes, u64::from(seed), &path);
     }
 }
 

@@ -148,8 +148,8 @@ test("items are searched with: by id, from the shelf, and from what was found", 
   await eventually("labels are offered", async () => (await page.locator("#labels option").count()) === 1);
   await page.getByLabel("Only label").press("Enter");
   await eventually("only 7s", async () => share(await found(page), "7") === 1 || (await found(page)));
-  await page.getByLabel("put the first 1,000 in order of cosine").check();
-  await eventually("cosines", async () => /^\d+ · [01]\.\d\d$/.test(await page.locator("#results .note").first().textContent()));
+  await page.getByLabel("re-rank the first 1,000 by their vectors").check();
+  await eventually("scores", async () => /^\d+ · [01]\.\d\d$/.test(await page.locator("#results .note").first().textContent()));
   assert.deepEqual(complaints, []);
   await page.getByLabel("Id", { exact: true }).fill("99999999");
   await page.getByLabel("Id", { exact: true }).press("Enter");

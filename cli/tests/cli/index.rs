@@ -130,7 +130,7 @@ fn hits_are_ranked_again_by_vectors_that_the_index_keeps() {
         let found = folder.run(&format!("{search} -k 3 --rerank 400 --json")).ok().json();
         let right = (0..items as usize).filter(|&at| found[at]["ids"][0] == at).count();
         assert!(right as u64 > items * 99 / 100, "{right} of {items}");
-        let (cosines, labels) = (&found[7]["cosines"], &found[7]["labels"]);
+        let (cosines, labels) = (&found[7]["scores"], &found[7]["labels"]);
         assert!(cosines[0].as_f64().unwrap() > 0.999, "{cosines}");
         assert!(cosines[0].as_f64() >= cosines[1].as_f64(), "{cosines}");
         assert!(labels.as_array().unwrap().len() == 3 && found[7]["distances"][0] == 0);
@@ -138,7 +138,7 @@ fn hits_are_ranked_again_by_vectors_that_the_index_keeps() {
         assert!(near.ok().json()[..9].iter().all(|row| row["ids"].as_array().unwrap().len() <= 5));
         folder.run(&format!("{search} -k 3 --rerank 400 --out r.csv")).ok();
         let table = std::fs::read_to_string(folder.file("r.csv")).unwrap();
-        assert!(table.starts_with("query,rank,id,distance,cosine,labels\n0,0,0,0,"), "{table:.80}");
+        assert!(table.starts_with("query,rank,id,distance,score,labels\n0,0,0,0,"), "{table:.80}");
         folder.run(&format!("{search} -k 3 --rerank 400 --out r.npz")).ok();
         let shown = folder.run(&format!("{search} -k 2 --rerank 400")).ok();
         assert!(shown.out.contains("] at 1") || shown.out.contains("] at 0.99"), "{}", shown.out);

@@ -160,6 +160,7 @@ impl Store {
         shape: (usize, usize, u64),
         ids: &str,
         precision: &str,
+        metric: &str,
         center: bool,
         scale: Option<&str>,
         unit: bool,
@@ -176,6 +177,7 @@ impl Store {
         made.ids = one_of("ids", ids, [("numbers", IdKind::Numbers), ("texts", IdKind::Texts)])?;
         let precisions = [("f32", VectorPrecision::F32), ("f16", VectorPrecision::F16)];
         made.precision = one_of("precision", precision, precisions)?;
+        made.metric = metric.parse().map_err(exception)?;
         made.scale = scale_named(scale)?;
         (made.center, made.unit, made.warmup, made.batch) = (center, unit, warmup, batch);
         let settings = settings(running)?;

@@ -50,8 +50,8 @@ impl Found for store::Found {
         self.distance
     }
 
-    fn cosine(&self) -> f32 {
-        self.cosine.unwrap_or(f32::NAN)
+    fn score(&self) -> f32 {
+        self.score.unwrap_or(f32::NAN)
     }
 }
 
@@ -64,7 +64,7 @@ struct Gathered {
     labels: Vec<Vec<Vec<String>>>,
 }
 
-/// Searches: the version, ids, distances and cosines as of an index, ids that are texts, and labels.
+/// Searches: the version, ids, distances and scores as of an index, ids that are texts, and labels.
 pub fn found<'py>(
     py: Python<'py>,
     reader: &Reader,

@@ -10,54 +10,83 @@ fn vectors(dim: usize, count: usize, scale: f32) -> Vec<f32> {
 fn all_rows(dim: usize) -> impl Iterator<Item = VectorRows> {
     [VectorFormat::F16, VectorFormat::I8]
         .into_iter()
-        .flat_map(move |format| [false, true].map(|lengths| VectorRows { format, dim, lengths }))
+        .flat_map(move |format| [true, false].map(|unit| VectorRows { format, dim, unit }))
 }
 
-/// Cosines as they are defined, in double precision.
-fn naive(query: &[f32], row: &[f32]) -> f64 {
+/// Prepares vectors plainly, and returns them with their lengths.
+fn prepared(
+    given: &[f32],
+    unit: bool,
+    (center, scale): (&[f32], &[f32]),
+) -> (Vec<f32>, Vec<Lengths>) {
+    let (mut rows, mut lengths, mut direct) = (Vec::new(), Vec::new(), Vec::new());
+    for vector in given.chunks_exact(center.len()) {
+        let centred: Vec<f32> =
+            vector.iter().zip(center).zip(scale).map(|((x, c), s)| (x - c) * s).collect();
+        let length = |row: &[f32]| squared_norm(row).sqrt() as f32;
+        lengths.push(Lengths { prepared: length(&centred), given: length(vector) });
+        direction(&centred, &mut direct);
+        rows.extend(if unit { &direct } else { &centred });
+    }
+    (rows, lengths)
+}
+
+/// Scores as they are defined, in double precision.
+fn naive(metric: VectorMetric, query: &[f32], row: &[f32]) -> f64 {
     let product = |a: &[f32], b: &[f32]| -> f64 {
         a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
     };
     let lengths = (product(query, query) * product(row, row)).sqrt();
-    if lengths > 0.0 { product(query, row) / lengths } else { 0.0 }
+    match metric {
+        VectorMetric::Cosine if lengths > 0.0 => product(query, row) / lengths,
+        VectorMetric::Cosine => 0.0,
+        VectorMetric::InnerProduct => product(query, row),
+        VectorMetric::L2 => {
+            let off: Vec<f32> = query.iter().zip(row).map(|(a, b)| a - b).collect();
+            product(&off, &off).sqrt()
+        }
+    }
 }
 
 #[test]
-fn cosines_are_those_of_the_vectors_by_every_instruction_set() {
+fn scores_are_those_of_the_vectors_as_given_by_every_instruction_set() {
     for dim in [1, 2, 7, 15, 16, 17, 31, 32, 33, 64, 100, 128, 300, 784] {
-        for rows in all_rows(dim) {
-            let scale = if rows.lengths { 1e6 } else { 1.0 };
-            let mut given = vectors(dim, 41, scale);
+        let (center, scale) = (vectors(dim, 1, 0.7), vec![2.0; dim]);
+        for (rows, metric) in
+            all_rows(dim).flat_map(|rows| VectorMetric::ALL.map(|metric| (rows, metric)))
+        {
+            let mut given = vectors(dim, 41, 3.0);
             given[..dim].fill(0.0);
-            if !rows.lengths {
-                let mut unit = Vec::new();
-                for vector in given.chunks_exact_mut(dim) {
-                    direction(vector, &mut unit);
-                    vector.copy_from_slice(&unit);
-                }
-            }
+            given[dim..2 * dim].copy_from_slice(&center);
+            let (ready, lengths) = prepared(&given, rows.unit, (&center, &scale));
             let mut bytes = Vec::new();
-            rows.encode(&given, &mut bytes);
+            rows.encode(&ready, &lengths, &mut bytes);
             assert_eq!(bytes.len(), 41 * rows.bytes());
             let query = vectors(dim, 50, 3.0)[49 * dim..].to_vec();
             let places: Vec<u32> = (0..41).rev().chain([7, 7]).collect();
             let mut expected = vec![0.0; places.len()];
-            let packed = VectorQuery::new(&query);
-            rows.cosines_by(Instructions::Portable, &packed, &bytes, &places, &mut expected);
-            let most = if rows.format == VectorFormat::F16 { 5e-4 } else { 0.02 };
+            let packed = VectorQuery::new(metric, &query, Some(&center), Some(&scale));
+            rows.scores_by(Instructions::Portable, &packed, &bytes, &places, &mut expected);
+            let length = squared_norm(&query).sqrt();
             for (&place, &found) in places.iter().zip(&expected) {
                 let at = place as usize;
-                let exact = naive(&query, &given[at * dim..][..dim]);
-                assert!((f64::from(found) - exact).abs() < most, "{rows:?} {found} for {exact}");
-                let mut kept = vec![0.0; dim];
-                rows.decode(&bytes[at * rows.bytes()..][..rows.bytes()], &mut kept);
-                let exact = naive(&query, &kept);
-                // A row of unit length in half precision is only nearly so.
-                assert!((f64::from(found) - exact).abs() < 3e-4, "{rows:?} {found} for {exact}");
+                let exact = naive(metric, &query, &given[at * dim..][..dim]);
+                // Rounding changes the product in proportion to both lengths; a distance is the root of it.
+                let off = if rows.format == VectorFormat::F16 { 1e-3 } else { 0.02 };
+                let product = off * length * f64::from(lengths[at].prepared / 2.0) + 1e-5 * length;
+                let most = match metric {
+                    VectorMetric::Cosine => product / length / f64::from(lengths[at].given).max(1e-6),
+                    VectorMetric::InnerProduct => product,
+                    VectorMetric::L2 => (2.0 * product).sqrt(),
+                };
+                assert!(
+                    (f64::from(found) - exact).abs() <= most + 1e-4,
+                    "{rows:?} {metric:?} {found} for {exact}, {most}"
+                );
             }
             for instructions in Instructions::available() {
                 let mut found = vec![9.0; places.len()];
-                rows.cosines_by(instructions, &packed, &bytes, &places, &mut found);
+                rows.scores_by(instructions, &packed, &bytes, &places, &mut found);
                 assert_eq!(found, expected, "{instructions:?} {rows:?}");
             }
         }
@@ -67,23 +96,18 @@ fn cosines_are_those_of_the_vectors_by_every_instruction_set() {
 #[test]
 fn rows_stand_for_the_vectors_that_they_were_made_of() {
     for rows in all_rows(50) {
-        let mut given = vectors(50, 3, if rows.lengths { 40.0 } else { 0.2 });
+        let mut given = vectors(50, 3, if rows.unit { 0.2 } else { 40.0 });
         given[50..100].fill(0.0);
+        let (ready, lengths) = prepared(&given, rows.unit, (&[0.0; 50], &[1.0; 50]));
         let mut bytes = Vec::new();
-        rows.encode(&given, &mut bytes);
-        for (vector, row) in given.chunks(50).zip(bytes.chunks(rows.bytes())) {
-            let mut kept = vec![9.0; 50];
-            rows.decode(row, &mut kept);
-            let length = squared_norm(vector).sqrt();
-            // Whole numbers are kept as directions alone, of unit length unless lengths are kept.
-            let scaled = rows.format == VectorFormat::I8 && !rows.lengths && length > 0.0;
-            let factor = if scaled { 1.0 / length } else { 1.0 };
+        rows.encode(&ready, &lengths, &mut bytes);
+        for (vector, row) in ready.chunks(50).zip(bytes.chunks(rows.bytes())) {
+            let mut decoded = vec![9.0; 50];
+            rows.decode(row, &mut decoded);
             let most = vector.iter().fold(0.0f32, |most, value| most.max(value.abs()));
             let step = most * if rows.format == VectorFormat::F16 { 5e-4 } else { 0.006 };
-            for (value, kept) in vector.iter().zip(&kept) {
-                let value = f64::from(*value) * factor;
-                let off = (value - f64::from(*kept)).abs();
-                assert!(off <= f64::from(step) * factor.max(1.0), "{rows:?} {kept} for {value}");
+            for (value, decoded) in vector.iter().zip(&decoded) {
+                assert!((value - decoded).abs() <= step, "{rows:?} {decoded} for {value}");
             }
             assert!(rows.is_finite(row));
         }
@@ -91,29 +115,24 @@ fn rows_stand_for_the_vectors_that_they_were_made_of() {
 }
 
 #[test]
-fn whatever_numbers_come_rows_are_finite_and_cosines_are_cosines() {
+fn rows_are_finite_and_scores_are_numbers_whatever_the_input() {
     let wild = [f32::MAX, f32::MIN, f32::INFINITY, f32::NAN, 1e-45, 0.0, -0.0, 1.0];
-    for rows in all_rows(8) {
+    for (rows, metric) in all_rows(8).flat_map(|rows| VectorMetric::ALL.map(|metric| (rows, metric)))
+    {
         for start in 0..8 {
             let vector: Vec<f32> = (0..8).map(|at| wild[(start + at * (at % 3)) % 8]).collect();
             let mut bytes = Vec::new();
-            rows.encode(&vector, &mut bytes);
-            if rows.lengths {
-                assert!(rows.is_finite(&bytes), "{rows:?} {vector:?}");
-            }
+            let lengths = Lengths { prepared: f32::MAX, given: f32::MAX };
+            rows.encode(&vector, &[lengths], &mut bytes);
             // Bytes of a file that someone made up.
             let made_up = vec![0xFF; rows.bytes()];
             for bytes in [bytes, made_up] {
                 for instructions in Instructions::available() {
-                    let mut found = [9.0];
-                    rows.cosines_by(
-                        instructions,
-                        &VectorQuery::new(&vector),
-                        &bytes,
-                        &[0],
-                        &mut found,
-                    );
-                    assert!((-1.0..=1.0).contains(&found[0]), "{rows:?} {found:?}");
+                    let (mut found, query) = ([9.0], VectorQuery::new(metric, &vector, None, None));
+                    rows.scores_by(instructions, &query, &bytes, &[0], &mut found);
+                    assert!(found[0].is_finite(), "{rows:?} {found:?}");
+                    let is_cosine = metric == VectorMetric::Cosine;
+                    assert!(!is_cosine || (-1.0..=1.0).contains(&found[0]), "{rows:?} {found:?}");
                 }
             }
         }

@@ -51,7 +51,7 @@ struct Asked {
     #[command(flatten)]
     dial: DialArgs,
 
-    /// Put so many of the first in order of the cosines of their vectors
+    /// Re-rank this number of the first hits by their vectors
     #[arg(long, value_name = "N")]
     rerank: Option<usize>,
 
@@ -172,12 +172,12 @@ fn show(query: usize, version: &Value, found: &Value, json: bool) -> Result<()> 
     for item in found.as_array().into_iter().flatten() {
         let labels: Vec<String> =
             item["labels"].as_array().into_iter().flatten().map(plain).collect();
-        let cosine = item["cosine"].as_f64().map(|cosine| format!("  {cosine:.4}"));
+        let score = item["score"].as_f64().map(|score| format!("  {score:.4}"));
         console::line(format_args!(
             "  {:>12}  {:>5}{}  {}",
             plain(&item["id"]),
             item["distance"],
-            cosine.unwrap_or_default(),
+            score.unwrap_or_default(),
             labels.join(", ")
         ))?;
     }

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::{ArgAction, ArgGroup, Subcommand};
-use hashbrook::{HashFunction, Index, IndexBuilder, VectorFormat};
+use hashbrook::{HashFunction, Index, IndexBuilder, VectorFormat, VectorMetric};
 use serde_json::json;
 
 use self::items::Items;
@@ -85,6 +85,10 @@ struct Build {
     /// without --data: f16 takes 2 bytes a number, i8 one and is less exact
     #[arg(long, value_name = "FORMAT", conflicts_with = "codes", requires = "model", value_parser = vector_format)]
     vectors: Option<VectorFormat>,
+
+    /// Score that `search --rerank` ranks by: cosine, inner_product or l2, of the vectors as they are given
+    #[arg(long, value_name = "METRIC", requires = "vectors", default_value = "cosine")]
+    metric: VectorMetric,
 
     /// Leave out the search structure, without which a search looks at every code: the file is down to a
     /// quarter as large, and written faster
@@ -254,6 +258,7 @@ fn build(args: &mut Build) -> Result<()> {
     let builder = match (like.function(), args.vectors) {
         (Some(function), Some(format)) => {
             let builder = IndexBuilder::with_vectors(path, function.clone(), format)?;
+            let builder = builder.ranked_by(args.metric);
             args.items.build_with_vectors(&like, with(builder), &mut texts)?
         }
         (Some(function), None) => {

@@ -21,6 +21,7 @@ pub fn index(path: &Path, json: bool) -> Result<()> {
             "bits": index.bits(),
             "dim": dim,
             "vectors": index.vector_format(),
+            "metric": index.vector_metric(),
             "vector_bytes": statistics.vector_bytes,
             "structure_bytes": statistics.structure_bytes,
             "labels": labels,
@@ -35,7 +36,9 @@ pub fn index(path: &Path, json: bool) -> Result<()> {
                 None => "not kept".to_owned(),
                 Some(format) => {
                     let format = format!("{format:?}").to_lowercase();
-                    format!("kept as {format}, {}", plural(statistics.vector_bytes as u64, "byte"))
+                    let metric = index.vector_metric().unwrap_or_default().name();
+                    let bytes = plural(statistics.vector_bytes as u64, "byte");
+                    format!("stored as {format}, {bytes}; re-ranking is by {metric}")
                 }
             };
             format!("{}, {kept}", plural(dim as u64, "dimension"))

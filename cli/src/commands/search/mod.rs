@@ -23,7 +23,7 @@ use crate::{input, interrupt, output};
 ///
 /// Results are exact and complete: the k items of smallest Hamming distance, or all within a radius,
 /// in order of distance and then of id. -k finds fewer only where there are fewer. With --rerank the
-/// nearest by code are put in order of the cosines of their vectors, which the index must keep.
+/// nearest by code are re-ranked by their vectors, which the index must keep.
 #[derive(clap::Args)]
 #[command(
     group = ArgGroup::new("what").required(true).args(["k", "radius"]),
@@ -43,7 +43,7 @@ With --label-weight 4 items of one kind come first, by likeness within it; with 
 otherwise. With --float-query each bit counts as much as the query is sure of it, 64 for a label
 bit of which it is.
 
-results.npz holds ids and distances, queries x k, and with --rerank cosines; within a radius,
+results.npz holds ids and distances, queries x k, and with --rerank scores; within a radius,
 lists of these, and offsets: query i found those from offsets[i] to offsets[i + 1]. If items
 have labels, there are labels and label_names: in Python, label_names[labels] is as large as
 ids. If ids are texts, there are id_names, and id_names[ids] are the texts. A label with a comma
@@ -74,7 +74,7 @@ pub struct Args {
     #[arg(long, value_name = "D")]
     radius: Option<u32>,
 
-    /// Put the first N that the codes find in order of the cosines of their vectors, the largest first,
+    /// Re-rank the first N that the codes find by their vectors and the metric of the index, the nearest first,
     /// and then take -k; within --radius, give the first N in that order. The index must keep vectors
     /// (`index build --vectors f16`)
     #[arg(long, value_name = "N", conflicts_with_all = ["codes", "model"], value_parser = clap::value_parser!(u64).range(1..))]

@@ -139,7 +139,7 @@ impl Found {
         }
     }
 
-    /// What each query found; the cosines of what was found by code alone mean nothing.
+    /// What each query found; the scores of hits by code alone mean nothing.
     pub fn rows(&self) -> Box<dyn Iterator<Item = Vec<RankedHit>> + '_> {
         match self {
             Found::Ranked(hits) => Box::new(hits.iter().map(<[RankedHit]>::to_vec)),

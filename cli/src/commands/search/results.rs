@@ -26,7 +26,7 @@ pub struct Results<'a> {
     index: &'a Index,
     texts: &'a TextIds,
     has_labels: bool,
-    has_cosines: bool,
+    has_scores: bool,
     form: Form,
     queries: usize,
     hits: usize,
@@ -58,7 +58,7 @@ struct Arrays {
     ids: BufWriter<File>,
     distances: BufWriter<File>,
     /// If hits are ranked by them.
-    cosines: Option<BufWriter<File>>,
+    scores: Option<BufWriter<File>>,
     labels: BufWriter<File>,
     /// Each set of labels that came up, and its number.
     sets: HashMap<Vec<u32>, i32>,
@@ -77,7 +77,7 @@ impl<'a> Results<'a> {
         out: Option<&Path>,
         json: bool,
         is_matrix: bool,
-        has_cosines: bool,
+        has_scores: bool,
     ) -> Result<Self> {
         let ending = out.and_then(Path::extension).unwrap_or_default().to_string_lossy();
         let spool = || {
@@ -93,8 +93,8 @@ impl<'a> Results<'a> {
             (false, true, _) => Form::Lines,
             (false, false, _) => Form::Shown,
             (_, _, "csv") => {
-                let cosine = if has_cosines { "cosine," } else { "" };
-                let titles = format!("query,rank,id,distance,{cosine}labels\n");
+                let score = if has_scores { "score," } else { "" };
+                let titles = format!("query,rank,id,distance,{score}labels\n");
                 Form::Text(begun(&titles)?, Kind::Csv)
             }
             (_, _, "json") => Form::Text(begun("[\n")?, Kind::Json),
@@ -102,7 +102,7 @@ impl<'a> Results<'a> {
             _ => Form::Arrays(Box::new(Arrays {
                 ids: spool()?,
                 distances: spool()?,
-                cosines: has_cosines.then(spool).transpose()?,
+                scores: has_scores.then(spool).transpose()?,
                 labels: spool()?,
                 sets: HashMap::new(),
                 set_names: Vec::new(),
@@ -111,7 +111,7 @@ impl<'a> Results<'a> {
             })),
         };
         let has_labels = index.label_bound() > 0;
-        Ok(Results { index, texts, has_labels, has_cosines, form, queries: 0, hits: 0, ties: 0 })
+        Ok(Results { index, texts, has_labels, has_scores, form, queries: 0, hits: 0, ties: 0 })
     }
 
     /// How many hits there were.
@@ -167,9 +167,9 @@ impl<'a> Results<'a> {
         let distances: Vec<u32> = row.iter().map(|hit| hit.distance).collect();
         let shown: Vec<Value> = ids.iter().map(|&id| self.texts.value(id)).collect();
         let mut object = json!({ "query": self.queries, "ids": shown, "distances": distances });
-        if self.has_cosines {
-            let cosines: Vec<f64> = row.iter().map(|hit| shortest(hit.cosine)).collect();
-            object["cosines"] = json!(cosines);
+        if self.has_scores {
+            let scores: Vec<f64> = row.iter().map(|hit| shortest(hit.score)).collect();
+            object["scores"] = json!(scores);
         }
         if self.has_labels {
             object["labels"] = json!(label_names(self.index, &ids)?);
@@ -182,11 +182,11 @@ impl<'a> Results<'a> {
         let mut lines = String::new();
         let labels = label_lists(self.index, row)?;
         for (rank, (hit, labels)) in row.iter().zip(&labels).enumerate() {
-            let (query, RankedHit { id, distance, cosine, .. }) = (self.queries, hit);
+            let (query, RankedHit { id, distance, score, .. }) = (self.queries, hit);
             let id = quoted(&self.texts.text(*id));
-            let cosine = if self.has_cosines { format!("{cosine},") } else { String::new() };
+            let score = if self.has_scores { format!("{score},") } else { String::new() };
             let labels = quoted(labels);
-            lines += &format!("{query},{rank},{id},{distance},{cosine}{labels}\n");
+            lines += &format!("{query},{rank},{id},{distance},{score}{labels}\n");
         }
         Ok(lines)
     }
@@ -196,8 +196,8 @@ impl<'a> Results<'a> {
         let labels = label_lists(self.index, &row[..row.len().min(SHOWN)])?;
         for (hit, labels) in row.iter().zip(labels) {
             let labels = if labels.is_empty() { labels } else { format!(" [{labels}]") };
-            shown.push(match self.has_cosines {
-                true => format!("{}{labels} at {:.4}", self.texts.text(hit.id), hit.cosine),
+            shown.push(match self.has_scores {
+                true => format!("{}{labels} at {:.4}", self.texts.text(hit.id), hit.score),
                 false => format!("{}{labels} at {}", self.texts.text(hit.id), hit.distance),
             });
         }
@@ -236,8 +236,8 @@ impl Arrays {
         for hit in row {
             self.ids.write_all(&hit.id.to_le_bytes())?;
             self.distances.write_all(&hit.distance.to_le_bytes())?;
-            if let Some(cosines) = &mut self.cosines {
-                cosines.write_all(&hit.cosine.to_le_bytes())?;
+            if let Some(scores) = &mut self.scores {
+                scores.write_all(&hit.score.to_le_bytes())?;
             }
         }
         let labels = if has_labels { index.labels_of(&ids(row))? } else { Vec::new() };
@@ -274,8 +274,8 @@ impl Arrays {
             NpzArray::numbers::<u64>("ids", &sizes, rewound(&mut self.ids)?),
             NpzArray::numbers::<u32>("distances", &sizes, rewound(&mut self.distances)?),
         ];
-        if let Some(cosines) = &mut self.cosines {
-            arrays.push(NpzArray::numbers::<f32>("cosines", &sizes, rewound(cosines)?));
+        if let Some(scores) = &mut self.scores {
+            arrays.push(NpzArray::numbers::<f32>("scores", &sizes, rewound(scores)?));
         }
         if !self.is_matrix {
             arrays.push(NpzArray::numbers::<u64>("offsets", &[self.ends.len()], &offsets[..]));
@@ -299,9 +299,9 @@ fn rewound(file: &mut BufWriter<File>) -> Result<BufReader<&File>> {
     Ok(BufReader::with_capacity(1 << 18, file.get_ref()))
 }
 
-/// The number with the fewest digits that stands for a cosine.
-fn shortest(cosine: f32) -> f64 {
-    cosine.to_string().parse().unwrap_or_else(|_| f64::from(cosine))
+/// The number with the fewest digits that stands for a score.
+fn shortest(score: f32) -> f64 {
+    score.to_string().parse().unwrap_or_else(|_| f64::from(score))
 }
 
 fn ids(row: &[RankedHit]) -> Vec<u64> {

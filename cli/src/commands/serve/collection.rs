@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use anyhow::{Result, bail};
 use clap::ArgAction;
 use hashbrook::store::{Description, IdKind, ItemId, Settings, VectorPrecision};
-use hashbrook::{Error, MAX_BITS, Method, Store};
+use hashbrook::{Error, MAX_BITS, Method, Store, VectorMetric};
 
 use super::errors::Problem;
 use crate::commands::{scale_named, set_parameters};
@@ -43,6 +43,10 @@ pub struct Plan {
     #[arg(long, value_name = "f32|f16", value_parser = ["f32", "f16"])]
     precision: Option<String>,
 
+    /// Score that hits are re-ranked by: cosine, inner_product or l2 [default: cosine]
+    #[arg(long, value_name = "METRIC")]
+    metric: Option<VectorMetric>,
+
     /// Whether to divide each column by its deviation in the first rows [default: none]
     #[arg(long, value_name = "none|standard", value_parser = ["none", "standard"])]
     scale: Option<String>,
@@ -62,6 +66,7 @@ impl Plan {
         made.ids = ids;
         made.seed = self.seed.unwrap_or(made.seed);
         made.precision = self.precision().unwrap_or(made.precision);
+        made.metric = self.metric.unwrap_or(made.metric);
         made.scale = self.scale.as_deref().map_or(made.scale, scale_named);
         made.warmup = self.warmup.or(made.warmup);
         Ok(made)
@@ -106,6 +111,7 @@ impl Plan {
         same("dim", self.dim, has.dim)?;
         same("seed", self.seed, has.seed)?;
         same("precision", self.precision(), has.precision)?;
+        same("metric", self.metric, has.metric)?;
         same("scale", self.scale.as_deref().map(scale_named), has.scale)?;
         same("warmup", self.warmup.map(Some), has.warmup)?;
         let mut method = has.method.clone();

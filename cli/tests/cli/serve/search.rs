@@ -96,9 +96,9 @@ fn results_may_be_reranked_weighed_and_have_payloads() {
     let asked = json!({"id": 5, "k": 5, "rerank": 200, "payloads": true});
     let results = server.post("/search", asked).ok()["results"].clone();
     assert_eq!((&results[0]["id"], &results[0]["payload"]), (&json!(5), &json!({"at": 5})));
-    let cosines: Vec<f64> =
-        results.as_array().unwrap().iter().map(|found| found["cosine"].as_f64().unwrap()).collect();
-    assert!(cosines[0] > 0.999 && cosines.is_sorted_by(|one, other| one >= other), "{cosines:?}");
+    let scores: Vec<f64> =
+        results.as_array().unwrap().iter().map(|found| found["score"].as_f64().unwrap()).collect();
+    assert!(scores[0] > 0.999 && scores.is_sorted_by(|one, other| one >= other), "{scores:?}");
     let weighed =
         json!({"id": 5, "k": 5, "label_weight": 4, "detail_weight": 1, "float_query": true});
     assert_eq!(server.post("/search", weighed).ok()["results"].as_array().unwrap().len(), 5);

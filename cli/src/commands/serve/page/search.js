@@ -137,12 +137,12 @@ function showCards(found) {
       cards.delete(id);
     }
   }
-  found.forEach(({ id, distance, cosine, labels }, at) => {
+  found.forEach(({ id, distance, score, labels }, at) => {
     const key = String(id);
     if (!cards.has(key)) cards.set(key, makeCard(id, (chosen) => list.dispatchEvent(new CustomEvent("chosen", { detail: chosen }))));
     const card = cards.get(key);
     const words = labels.length ? `label ${labels.join(", ")}` : "no label";
-    const note = cosine === undefined || cosine === null ? `${distance}` : `${distance} · ${cosine.toFixed(2)}`;
+    const note = score === undefined || score === null ? `${distance}` : `${distance} · ${score.toFixed(2)}`;
     fillCard(card, id, { labels, note, form, name: `Item ${id}, ${words}, distance ${distance}. Search with it.` });
     if (list.children[at] !== card.entry) list.insertBefore(card.entry, list.children[at] ?? null);
   });

@@ -94,7 +94,7 @@ struct FoundWhole {
     id: ItemId,
     distance: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cosine: Option<f32>,
+    score: Option<f32>,
     labels: Vec<String>,
     payload: Option<Box<RawValue>>,
     /// Why the payload of a damaged item cannot be read.
@@ -127,9 +127,9 @@ fn with_payloads(
                  for fewer results, or for payloads by GET /items/ID"
             )));
         }
-        let Found { id, distance, cosine, labels, .. } = found;
+        let Found { id, distance, score, labels, .. } = found;
         let payload = item.and_then(|item| payload(item.payload));
-        Ok(FoundWhole { id, distance, cosine, labels, payload, error })
+        Ok(FoundWhole { id, distance, score, labels, payload, error })
     };
     let version = found.version;
     let mut of_query =
