@@ -101,6 +101,15 @@ pub enum Error {
         problem: &'static str,
     },
 
+    /// No label of an index has this name.
+    #[error("no item has the label {name:?}; {known}")]
+    UnknownLabel {
+        /// The requested name.
+        name: String,
+        /// The labels that there are, in words.
+        known: String,
+    },
+
     /// No method has this name.
     #[error("there is no method {name:?}; the methods are: {known}")]
     UnknownMethod {
@@ -515,6 +524,7 @@ impl Error {
             | Error::CodeLength { .. }
             | Error::OneLabel { .. }
             | Error::PackedCodes { .. }
+            | Error::UnknownLabel { .. }
             | Error::UnknownMethod { .. }
             | Error::UnknownPreset { .. }
             | Error::UnknownParameter { .. }

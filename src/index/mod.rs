@@ -11,6 +11,7 @@ mod build;
 mod changes;
 mod duplicates;
 mod file;
+mod label_lookup;
 mod placed;
 mod places;
 mod renew;

@@ -54,30 +54,11 @@ fn ids(value: &str) -> Option<Vec<u64>> {
 
 /// The numbers of labels in a list of names; a name with a comma in it stands alone or in quotes.
 fn labels(index: &Index, list: &str) -> Result<Vec<u32>> {
-    if let Some(label) = label(index, list) {
+    if let Ok(label) = index.find_label(list.trim()) {
         return Ok(vec![label]);
     }
-    let mut labels = Vec::new();
-    for name in split_labels(list) {
-        let Some(label) = label(index, &name) else {
-            let known: Vec<String> = index.label_names().iter().take(20).map(quoted).collect();
-            let known = match (known.len(), index.label_bound()) {
-                (0, 0) => "the items of this index have none".to_owned(),
-                (0, bound) => format!("they have no names here: there are 0 to {}", bound - 1),
-                _ => format!("there are: {}", known.join(", ")),
-            };
-            bail!("no item has the label {name:?}; {known}");
-        };
-        labels.push(label);
-    }
-    Ok(labels)
-}
-
-/// A label by its name, or by its number where labels have no names.
-fn label(index: &Index, name: &str) -> Option<u32> {
-    let named = index.label_names().find(name.trim());
-    let bare = || name.trim().parse().ok().filter(|&label| label < index.label_bound());
-    named.or_else(|| if index.label_names().is_empty() { bare() } else { None })
+    let names = split_labels(list);
+    Ok(names.iter().map(|name| index.find_label(name.trim())).collect::<Result<_, _>>()?)
 }
 
 /// A name as it is written in a list.
