@@ -83,6 +83,7 @@ fuzz_target!(|changes: &[u8]| {
     let _ = index.rerank(20).search(vector, 5);
     let _ = index.rerank(20).within(vector, 30);
     let _ = ids.last().map(|&id| index.vector(id));
+    let _ = ids.last().map(|&id| index.set_labels(&[id], Labels::single(&[3])));
     let _ = index.upsert(&[2], vector, None);
     if let Some(function) = index.function().cloned() {
         let _ = index.renew_kept(function);

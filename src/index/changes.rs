@@ -88,6 +88,31 @@ impl Index {
         })
     }
 
+    /// Replaces the labels of items, whose codes and vectors stay: of all of them, or of none. An item that is given an
+    /// empty set has no labels afterwards.
+    ///
+    /// ```
+    /// use hashbrook::{Codes, Index, Labels};
+    ///
+    /// let mut index = Index::of_codes(8)?;
+    /// index.add_codes(&[10, 20], &Codes::from_bytes(8, &[0, 1])?, Some(Labels::single(&[1, 1])))?;
+    /// index.set_labels(&[20], Labels::single(&[5]))?;
+    /// assert_eq!(index.labels_of(&[10, 20])?, [[1], [5]]);
+    /// # Ok::<(), hashbrook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When an item is not there ([`Error::NoItem`]) or given twice, there are not as many labels as ids, or the file
+    /// cannot be written.
+    pub fn set_labels(&mut self, ids: &[u64], labels: Labels<'_>) -> Result<()> {
+        if labels.len() != ids.len() {
+            return Err(Error::LabelCount { rows: ids.len(), labels: labels.len() });
+        }
+        let (codes, vectors) = self.now.reading(|state| state.codes_and_vectors(ids))?;
+        let vectors = self.now.state.vectors.map(|beside| (beside, &vectors[..]));
+        self.upsert_items(NewItems { ids, codes: &codes, labels: Some(labels), vectors })
+    }
+
     /// Removes items, and returns how many were there.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ type Items = BTreeMap<u64, (u64, u32)>;
 #[derive(Clone, Debug)]
 enum Change {
     Put(Vec<(u64, u64, u32)>),
+    Label(Vec<(u64, u32)>),
     Remove(Vec<u64>),
 }
 
@@ -23,6 +24,11 @@ impl Change {
         match self {
             Change::Put(put) => put.iter().for_each(|&(id, code, label)| {
                 items.insert(id, (code, label));
+            }),
+            Change::Label(labels) => labels.iter().for_each(|(id, label)| {
+                if let Some(item) = items.get_mut(id) {
+                    item.1 = *label;
+                }
             }),
             Change::Remove(ids) => ids.iter().for_each(|id| {
                 items.remove(id);
@@ -38,6 +44,10 @@ impl Change {
                 let words = put.iter().map(|&(_, code, _)| code).collect();
                 let codes = Codes::from_words(16, words)?;
                 index.upsert_codes(&ids, &codes, Some(Labels::single(&labels))).map(drop)
+            }
+            Change::Label(labels) => {
+                let (ids, labels): (Vec<u64>, Vec<u32>) = labels.iter().copied().unzip();
+                index.set_labels(&ids, Labels::single(&labels))
             }
             Change::Remove(ids) => index.remove(ids).map(drop),
         }
@@ -106,8 +116,13 @@ fn run(seed: u64) -> u64 {
                 index.compact().ok();
                 continue;
             }
-            let change = match chance.below(4) {
+            let change = match chance.below(5) {
                 0 => Change::Remove((0..3).map(|_| chance.below(20) as u64).collect()),
+                1 => {
+                    let some = known.keys().filter(|_| chance.one_in(3)).copied();
+                    let ids: Vec<u64> = some.collect();
+                    Change::Label(ids.into_iter().map(|id| (id, chance.below(5) as u32)).collect())
+                }
                 _ => {
                     let ids: BTreeMap<u64, ()> =
                         (0..1 + chance.below(4)).map(|_| (chance.below(20) as u64, ())).collect();

@@ -114,6 +114,23 @@ impl State {
         Ok(None)
     }
 
+    /// The codes of items, and the bytes of their vectors where these are kept.
+    ///
+    /// # Errors
+    /// When an item is not there ([`Error::NoItem`]), or the file is damaged.
+    pub(super) fn codes_and_vectors(&self, ids: &[u64]) -> Result<(Codes, Vec<u8>)> {
+        let mut codes = Codes::new(self.layout.bits())?;
+        let (mut code, mut vectors) = (vec![0; self.layout.code_words()], Vec::new());
+        for &id in ids {
+            let (segment, slot) = self.find(id)?.ok_or_else(|| Error::NoItem(id.to_string()))?;
+            let columns = self.segments[segment].segment.columns();
+            columns.code(slot, &mut code)?;
+            codes.push(&code)?;
+            vectors.extend_from_slice(columns.vector(slot)?);
+        }
+        Ok((codes, vectors))
+    }
+
     /// The number of an item's label set.
     pub(super) fn label_set(&self, (segment, slot): (usize, usize)) -> Result<u32> {
         self.segments[segment].segment.columns().label_set(slot)

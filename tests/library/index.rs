@@ -26,6 +26,8 @@ impl Model {
 enum Change {
     Add(Vec<(u64, u64, u8)>),
     Upsert(Vec<(u64, u64, u8)>),
+    /// Other labels for some of the items that are there, and for one that need not be.
+    Label(Vec<(u64, u8)>, u64),
     Remove(Vec<u64>),
     Compact,
     Reopen,
@@ -40,6 +42,8 @@ fn change() -> impl Strategy<Value = Change> {
         4 => items.clone().prop_map(Change::Add),
         1 => many.prop_map(Change::Add),
         3 => items.prop_map(Change::Upsert),
+        2 => (prop::collection::vec((any::<u64>(), 0..6u8), 0..30), id.clone())
+            .prop_map(|(labels, id)| Change::Label(labels, id)),
         3 => prop::collection::vec(id, 0..30).prop_map(Change::Remove),
         1 => Just(Change::Compact),
         1 => Just(Change::Reopen),
@@ -154,6 +158,40 @@ fn check(index: &mut Index, model: &Model, bits: usize, seed: u64, k: usize, rad
     }
 }
 
+/// Gives other labels to items that are there, chosen by numbers, and tries to give some to item `other` as well.
+fn relabel(index: &mut Index, model: &mut Model, labels: &[(u64, u8)], other: u64) {
+    let there: Vec<u64> = model.items.keys().copied().collect();
+    let chosen: BTreeMap<u64, u8> = labels
+        .iter()
+        .filter(|_| !there.is_empty())
+        .map(|&(number, label)| (there[number as usize % there.len()], label))
+        .collect();
+    let mut ids: Vec<u64> = chosen.keys().rev().copied().collect();
+    let (mut ends, mut values) = (Vec::new(), Vec::new());
+    for label in chosen.values().rev() {
+        values.extend(labels_of(*label));
+        ends.push(values.len());
+    }
+    let given = Labels::sets(&ends, &values).unwrap();
+    index.set_labels(&ids, given).unwrap();
+    for (id, label) in chosen {
+        model.items.get_mut(&id).unwrap().1 = labels_of(label);
+    }
+    ids.push(other);
+    let fewer = index.set_labels(&ids, given);
+    assert!(matches!(fewer, Err(Error::LabelCount { .. })), "{fewer:?}");
+    ends.push(values.len());
+    let (twice, known) = (ids[..ids.len() - 1].contains(&other), model.items.contains_key(&other));
+    match index.set_labels(&ids, Labels::sets(&ends, &values).unwrap()) {
+        Err(Error::NoItem(id)) => assert!(id == other.to_string() && !known),
+        Err(Error::IdTwice(id)) => assert!(id == other && twice),
+        done => {
+            done.unwrap();
+            model.items.get_mut(&other).unwrap().1 = vec![];
+        }
+    }
+}
+
 /// Applies changes to an index, in a file or not, and to the model, and compares.
 fn follow(bits: usize, changes: &[Change], seed: u64, k: usize, radius: u32, path: Option<&Path>) {
     let mut index = Index::of_codes(bits).unwrap();
@@ -192,6 +230,7 @@ fn follow(bits: usize, changes: &[Change], seed: u64, k: usize, radius: u32, pat
                     }
                 }
             }
+            Change::Label(labels, other) => relabel(&mut index, &mut model, labels, *other),
             Change::Remove(ids) => {
                 let mut once = ids.clone();
                 once.sort_unstable();

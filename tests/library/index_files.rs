@@ -21,6 +21,11 @@ fn change(index: &mut Index, number: u64) {
             index.remove(&once).unwrap();
         }
         6 => index.compact().unwrap(),
+        5 => {
+            let there = index.present(&once).unwrap();
+            let labels: Vec<u32> = there.iter().map(|id| mixed(id ^ number) as u32 % 5).collect();
+            index.set_labels(&there, Labels::single(&labels)).unwrap();
+        }
         _ => {
             let labels: Vec<u32> = once.iter().map(|id| *id as u32 % 5).collect();
             let labels = Some(Labels::single(&labels));

@@ -40,6 +40,8 @@ fn vector(function: &HashFunction, seed: u8) -> Vec<f32> {
 #[derive(Clone, Debug)]
 enum Change {
     Add(Vec<(u64, u8)>),
+    /// This label for all items whose ids are multiples of a number.
+    Label(u64, u32),
     Remove(Vec<u64>),
     Compact,
     Reopen,
@@ -49,6 +51,7 @@ fn change() -> impl Strategy<Value = Change> {
     let items = prop::collection::vec((0..400u64, any::<u8>()), 0..120);
     prop_oneof![
         5 => items.prop_map(Change::Add),
+        1 => (1..20u64, 0..3u32).prop_map(|(step, label)| Change::Label(step, label)),
         2 => prop::collection::vec(0..400u64, 0..60).prop_map(Change::Remove),
         1 => Just(Change::Compact),
         1 => Just(Change::Reopen),
@@ -227,6 +230,17 @@ fn follow(
                 put(&mut in_memory, &items);
                 put(&mut in_file, &items);
                 model.extend(items);
+            }
+            Change::Label(step, label) => {
+                let of = |(id, _): &(&u64, &mut (Vec<f32>, u32))| id.is_multiple_of(*step);
+                let mut ids = Vec::new();
+                for (&id, item) in model.iter_mut().filter(of) {
+                    ids.push(id);
+                    item.1 = *label;
+                }
+                let labels = vec![*label; ids.len()];
+                in_memory.set_labels(&ids, Labels::single(&labels)).unwrap();
+                in_file.set_labels(&ids, Labels::single(&labels)).unwrap();
             }
             Change::Remove(ids) => {
                 in_memory.remove(ids).unwrap();

@@ -77,6 +77,48 @@ fn indexes_change() {
 }
 
 #[test]
+fn items_get_other_labels() {
+    let folder = Folder::new().with_index();
+    folder.run("encode --model m.model --data db.npy --out codes.npy").ok();
+    let found = |label: &str| {
+        let search = "search --index i.index --codes codes.npy -k 2000 --json --where";
+        let hits = folder.run(&format!("{search} label={label}")).ok().json()[0].clone();
+        let mut ids: Vec<u64> =
+            hits["ids"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap()).collect();
+        ids.sort_unstable();
+        ids
+    };
+    let sevens = found("7").len();
+    let done = folder.run("index label i.index --id 3,5 --label new,other --json").ok().json();
+    assert_eq!(done[0]["labelled"], 2, "{done:?}");
+    assert_eq!((found("new"), found("other")), (vec![3, 5], vec![3, 5]));
+    folder.write("changed.csv", "item,kind\n5,7\n8,third\n");
+    folder.run("index label i.index --ids changed.csv:item --labels changed.csv:kind").ok();
+    assert_eq!((found("new"), found("third")), (vec![3], vec![8]));
+    assert!(found("7").contains(&5) && found("7").len().abs_diff(sevens) < 4);
+    folder.run("index label i.index --id 3 --label=").ok();
+    assert_eq!(found("new"), [0; 0]);
+    folder.run("index verify i.index").ok();
+
+    folder.write("one.txt", "seven\n");
+    let before = folder.run("index info i.index --json").json()[0]["labels"].clone();
+    for (command, status, problem) in [
+        ("--id 3,999999 --label never", 1, "there is no item 999999; nothing was changed"),
+        ("--id 3,3 --label never", 1, "id 3 is given more than once"),
+        ("--id three --label never", 1, "an integer of 0 or more was expected"),
+        ("--ids changed.csv:item --labels one.txt", 1, "one.txt"),
+        ("--id 3", 2, "--label <NAME,...>"),
+        ("--ids changed.csv:item --label never", 2, "--label"),
+        ("--label never", 2, "--id"),
+    ] {
+        let wrong = folder.run(&format!("index label i.index {command}"));
+        assert_eq!(wrong.status, Some(status), "{command}: {}", wrong.err);
+        assert!(wrong.err.contains(problem), "{command}: {}", wrong.err);
+    }
+    assert_eq!(folder.run("index info i.index --json").json()[0]["labels"], before);
+}
+
+#[test]
 fn items_are_encoded_anew() {
     let folder = Folder::new().with_index();
     folder.run("learn --bits 32 --data db.npy --labels db-labels.npy --out newer.model").ok();

@@ -1,6 +1,7 @@
 //! `hashbrook index`: index files, from vectors or codes.
 
 pub mod items;
+mod label;
 mod lock;
 mod renew;
 pub mod text_ids;
@@ -27,6 +28,7 @@ Examples:
   hashbrook index build   --model digits.model --data x.npy --labels y.npy --out digits.index
   hashbrook index build   --codes codes.npy --ids ids.npy --out digits.index
   hashbrook index add     digits.index --data more.npy --ids more-ids.npy
+  hashbrook index label   digits.index --id 17,18 --label seven
   hashbrook index remove  digits.index --id 17,18
   hashbrook index renew   digits.index --model newer.model --data x.npy
   hashbrook index build   --model digits.model --data x.npy --vectors f16 --out digits.index
@@ -43,6 +45,7 @@ pub struct Args {
 enum Action {
     Build(Build),
     Add(Add),
+    Label(label::Label),
     Remove(Remove),
     Renew(renew::Renew),
     /// Tells what an index holds: items, the length of its codes, labels, bytes
@@ -214,6 +217,7 @@ pub fn run(args: &mut Args) -> Result<()> {
     match &mut args.action {
         Action::Build(args) => build(args),
         Action::Add(args) => add(args),
+        Action::Label(args) => label::run(args),
         Action::Remove(args) => remove(args),
         Action::Renew(args) => renew::run(args),
         Action::Info(args) => super::info::index(&args.index, args.json),
