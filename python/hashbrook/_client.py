@@ -23,13 +23,13 @@ from ._collection import (
     Nearest,
     Queries,
     Removed,
-    new_labels,
     payload_bytes,
 )
 from ._connection import Connections, Status, to_json
 from ._convert import features, ids
 from ._function import HashFunction
 from ._labels import labels as given_labels
+from ._labels import new_labels
 from ._labels import rows as label_rows
 from ._model import Model
 from ._results import NO_DISTANCE, NO_ID, Ids
@@ -56,7 +56,8 @@ class Client(Collection):
         client.put(range(1500), X[:1500], y[:1500])
         ids, distances = client.search(X[1500:], 10)
 
-    The first items make the collection, if there is none. ``timeout`` is how many seconds an answer may take, ``None``
+    The first items make the collection, if there is none. Before that searches find nothing, as in an empty
+    :class:`Index`: every row is padding, and ``found`` is 0 for each query. ``timeout`` is how many seconds an answer may take, ``None``
     as many as it likes. ``context`` is for services whose certificate the system does not know
     (``ssl.create_default_context(cafile=...)``).
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ._convert import codes, features, ids
-from ._labels import labels, names
+from ._labels import names
 from ._reader import dialled
-from ._results import Scores, Distances, Hits, Ids, RankedHits, Within
-from ._types import Bytes, Floats, Labels, StoreHow
+from ._results import Distances, Hits, Ids, RankedHits, Scores, Within
+from ._types import Bytes, Floats, StoreHow
 from ._types import Ids as GivenIds
 
 #: The labels of each hit of each query.
@@ -129,8 +129,11 @@ class Collection:
         """The ``k`` nearest items to each vector, or to each of ``codes``, or to each item of some ids (``items``).
 
         Results are as of :meth:`Index.search`, and have the ``version`` of the function that made the codes, of the
-        queries and of all items alike, and the ``labels`` of each hit. Only items are found that have one of the
-        ``labels`` and none of ``without_labels``. ``rerank`` and the weights are those of :meth:`Index.search`.
+        queries and of all items alike, and the ``labels`` of each hit. Where there are fewer items than ``k``, or none yet,
+        rows end with :data:`hashbrook.NO_ID` as those of :meth:`Index.search` do, and ``found`` is the number of hits of
+        each query. Only items are found that have one of the ``labels`` and none of ``without_labels``. A label that no
+        item has yet is no error, unlike in :meth:`Index.filtered`: items with it may be put in at any time.
+        ``rerank`` and the weights are those of :meth:`Index.search`.
         """
         told = how(labels, without_labels, rerank, label_weight, detail_weight, float_query)
         found, version, of_hits = self._nearest(queries(X, codes, items), index(k), told)
@@ -187,14 +190,6 @@ def how(
         raise ValueError("labels has no label in it; give None to find items of any")
     without = [] if without_labels is None else names(without_labels, "without_labels")
     return only, without, rerank, dialled(label_weight, detail_weight, float_query)
-
-
-def new_labels(y: Any) -> Labels:
-    """Labels that items are given later."""
-    given = labels(y)
-    if given is None:
-        raise ValueError("label needs labels; an item that shall have none is given []")
-    return given
 
 
 def payload_bytes(values: Any) -> Optional[list[bytes]]:

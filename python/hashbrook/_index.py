@@ -9,7 +9,7 @@ from typing import Any, Literal, Optional
 from . import _hashbrook as native
 from ._convert import Path, codes, features, ids, path
 from ._function import HashFunction
-from ._labels import labels
+from ._labels import labels, new_labels
 from ._reader import Holder, Snapshot
 
 
@@ -150,6 +150,20 @@ class Index(Holder):
     def upsert_codes(self, ids_: Any, packed: Any, y: Any = None) -> None:
         """Like :meth:`upsert`, of items that are encoded already."""
         self._native.put_codes(ids(ids_), codes(packed), labels(y), True)
+
+    def set_labels(self, ids_: Any, y: Any) -> None:
+        """Replaces the labels of items, whose codes and vectors stay: of all of them, or of none.
+
+        An item that is given ``[]`` has no labels afterwards. `KeyError`, and nothing changed, if an item is not there.
+
+        >>> import numpy, hashbrook
+        >>> index = hashbrook.Index.of_codes(8)
+        >>> index.add_codes([10, 20], numpy.array([[0], [1]], dtype="uint8"), ["cat", "cat"])
+        >>> index.set_labels([20], ["dog"])
+        >>> index.labels_of([10, 20])
+        [['cat'], ['dog']]
+        """
+        self._native.set_labels(ids(ids_), new_labels(y))
 
     def remove(self, ids_: Any) -> int:
         """Removes items, and returns how many were there."""

@@ -48,6 +48,14 @@ def labels(value: Any, name: str = "y") -> Optional[Labels]:
     return _sets(rows, name)
 
 
+def new_labels(y: Any) -> Labels:
+    """Labels that items are given later."""
+    given = labels(y)
+    if given is None:
+        raise ValueError("expected labels for the items, found None; give [] to an item that shall have none")
+    return given
+
+
 def rows(given: Labels) -> list[list[str]]:
     """The labels of each row, as texts."""
     flat, ends = given

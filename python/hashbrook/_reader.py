@@ -209,7 +209,11 @@ class Holder(_Reader):
 
     def filtered(self, *, labels: Any = None, without_labels: Any = None, ids: Any = None) -> View:
         """A view in which searches find only items with one of the ``labels``, with none of the labels in
-        ``without_labels``, and with one of the ``ids``."""
+        ``without_labels``, and with one of the ``ids``.
+
+        A search in the view raises :class:`ValueError` if the index has no such label at that time, and names those that
+        there are. Ids that are not there do no harm.
+        """
         return View(self, _Filter(labels, without_labels, ids))
 
     @property

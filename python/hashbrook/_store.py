@@ -15,13 +15,13 @@ from ._collection import (
     Nearest,
     Queries,
     Removed,
-    new_labels,
     payload_bytes,
     payload_of,
 )
 from ._convert import Path, features, ids, path
 from ._function import HashFunction
 from ._labels import labels as given_labels
+from ._labels import new_labels
 from ._model import Model, to_json
 from ._reader import as_texts
 from ._types import StoreHow

@@ -22,6 +22,7 @@ pub enum Ids<'py> {
 }
 
 /// Ids that do not belong to Python.
+#[derive(Clone)]
 pub enum GivenIds {
     Numbers(Vec<u64>),
     Texts(Vec<String>),
@@ -124,6 +125,20 @@ impl Texts {
                 Ok(ids.iter().map(|id| names.find(id).unwrap_or(NOBODY)).collect())
             }
             (texts, ids) => same_kind(texts, ids),
+        }
+    }
+
+    /// The numbers of ids of items that are in an index.
+    ///
+    /// # Errors
+    /// `KeyError`, when an item is not there.
+    pub fn find_items(&self, index: &hashbrook::Snapshot, ids: GivenIds) -> PyResult<Vec<u64>> {
+        let numbers = self.find(index.has_text_ids(), ids.clone())?;
+        let present = index.present(&numbers).map_err(exception)?;
+        let same = numbers.iter().zip(&present).take_while(|(number, there)| number == there);
+        match <Vec<ItemId>>::from(ids).get(same.count()) {
+            Some(absent) => Err(exception(hashbrook::Error::NoItem(absent.to_string()))),
+            None => Ok(numbers),
         }
     }
 

@@ -67,15 +67,14 @@ impl Index {
 }
 
 /// The labels with their numbers. What is new is named in the index before the items come.
-fn number(index: &mut hashbrook::Index, given: Option<Given>) -> PyResult<Option<LabelList>> {
-    let Some(given) = given else { return Ok(None) };
+fn number(index: &mut hashbrook::Index, given: Given) -> PyResult<LabelList> {
     let known = given.are_in(index.label_names());
     let mut names = index.label_names().clone();
     let labels = given.number(&mut names)?;
     if !known {
         index.set_label_names(names).map_err(exception)?;
     }
-    Ok(Some(labels))
+    Ok(labels)
 }
 
 /// What is put into an index: vectors, or packed codes.
@@ -111,7 +110,7 @@ impl Index {
             }
             let put = || {
                 let ids = &self.texts.put(index.has_text_ids(), ids)?;
-                let labels = number(index, labels)?;
+                let labels = labels.map(|labels| number(index, labels)).transpose()?;
                 let labels = labels.as_ref().map(LabelList::view);
                 match (items, replace) {
                     (Err(features), false) => index.add(ids, features, labels),
@@ -223,6 +222,21 @@ impl Index {
         let bits = self.snapshot(py)?.snapshot.bits();
         let items = Put::Codes(codes(&bytes, bits)?);
         self.put(py, ids.given(), items, given(labels)?, replace)
+    }
+
+    fn set_labels(&self, py: Python<'_>, ids: Ids<'_>, labels: FromPython<'_>) -> PyResult<()> {
+        let ids = ids.given();
+        let labels = Given::new(&labels.0, labels.1)?;
+        self.change(py, |index| {
+            // Labels get names after that: a call that is refused changes nothing.
+            let ids = self.texts.find_items(index, ids)?;
+            if labels.len() != ids.len() {
+                let (rows, labels) = (ids.len(), labels.len());
+                return Err(exception(hashbrook::Error::LabelCount { rows, labels }));
+            }
+            let labels = number(index, labels)?;
+            index.set_labels(&ids, labels.view()).map_err(|error| self.texts.told(error))
+        })
     }
 
     fn remove(&self, py: Python<'_>, ids: Ids<'_>) -> PyResult<usize> {

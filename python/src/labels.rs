@@ -63,6 +63,11 @@ impl Given {
         Ok(given)
     }
 
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.ends.as_ref().map_or(self.places.len(), Vec::len)
+    }
+
     /// With their numbers; texts that have none are given one.
     ///
     /// # Errors
@@ -92,9 +97,12 @@ impl Given {
         self.texts.iter().all(|text| names.find(text).is_some())
     }
 
-    /// The numbers of those that have one.
-    pub fn known(&self, names: &LabelNames) -> Vec<u32> {
-        self.texts.iter().filter_map(|text| names.find(text)).collect()
+    /// Their numbers in an index.
+    ///
+    /// # Errors
+    /// `ValueError`, when the index has no such label.
+    pub fn known(&self, index: &hashbrook::Snapshot) -> PyResult<Vec<u32>> {
+        self.texts.iter().map(|text| index.find_label(text).map_err(exception)).collect()
     }
 }
 

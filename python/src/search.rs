@@ -88,14 +88,12 @@ pub fn search<'py>(
     fork::check()?;
     let (labels, without, ids, rerank, dial) = how;
     let snapshot = &searched.snapshot;
-    let names = snapshot.label_names();
-    let known = |labels: Bound<'py, PyAny>| Ok::<_, PyErr>(Given::new(&labels, None)?.known(names));
     let mut filter = Filter::all();
     if let Some(labels) = labels {
-        filter = filter.labels(&known(labels)?);
+        filter = filter.labels(&Given::new(&labels, None)?.known(snapshot)?);
     }
     if let Some(labels) = without {
-        filter = filter.without_labels(&known(labels)?);
+        filter = filter.without_labels(&Given::new(&labels, None)?.known(snapshot)?);
     }
     if let Some(ids) = ids {
         filter = filter.ids_in(searched.texts.find(snapshot.has_text_ids(), ids.given())?);

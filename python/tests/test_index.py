@@ -106,9 +106,60 @@ def test_filters(function, digits):
     assert not {3, 5} & set(y[(others.ids // 3).astype(int)].ravel())
     some = index.filtered(ids=range(0, 300), labels=[1, 2]).within(X[:5], 64)
     assert set(some.ids) == {i * 3 for i in range(100) if y[i] in (1, 2)}
-    assert index.filtered(labels=["no such"]).search(X[:1], 2).found.tolist() == [0]
     assert (index.filtered().search(X[:5], 5).ids == index.search(X[:5], 5).ids).all()
     assert "labels=['3']" in repr(index.filtered(labels=[3]))
+
+
+def test_a_filter_by_a_label_that_no_item_has(function, digits):
+    X, y = digits
+    index = made(function, digits)
+    known = r"there are: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9$"
+    for wrong in [{"labels": ["nope"]}, {"labels": [3, "nope"]}, {"without_labels": "nope"}]:
+        view = index.filtered(**wrong)
+        for search in (lambda: view.search(X[:1], 2), lambda: view.within(X[:1], 3),
+                       lambda: index.snapshot().filtered(**wrong).search(X[:1])):
+            with pytest.raises(ValueError, match=f'no item has the label "nope"; {known}'):
+                search()
+    # A view follows its index.
+    index.set_labels([0], ["nope"])
+    assert view.search(X[:1], 2).ids.shape == (1, 2)
+    unlabelled = Index.of_codes(8)
+    unlabelled.add_codes([1], np.zeros((1, 1), dtype=np.uint8))
+    with pytest.raises(ValueError, match='no item has the label "7"; the items of this index have none'):
+        unlabelled.filtered(labels=7).search_codes(np.zeros((1, 1), dtype=np.uint8))
+
+
+def test_other_labels_for_items(function, digits, tmp_path):
+    X, y = digits
+    for vectors in (None, "f16"):
+        index = Index(function, vectors=vectors)
+        index.add(range(100), X[:100], y[:100])
+        index.save(tmp_path / "a.index")
+        for index in (index, Index.edit(tmp_path / "a.index")):
+            code, vector = index.code(5), index.vector(5)
+            index.set_labels([5, 6, 7], ["new", 3, []])
+            assert index.labels_of([4, 5, 6, 7]) == [[str(y[4])], ["new"], ["3"], []]
+            assert (index.code(5) == code).all() and (vectors is None or (index.vector(5) == vector).all())
+            assert index.filtered(labels="new").search(X[5:6], 1).ids.tolist() == [[5]]
+            names = index.label_names
+            for ids, labels, kind, problem in [
+                ([5, 100], ["x", "x"], KeyError, "there is no item 100"),
+                ([5], ["x", "x"], ValueError, "2 labels for 1 rows"),
+                ([5, 5], ["new", "3"], ValueError, "more than once"),
+                ([5], None, ValueError, "expected labels for the items"),
+                (["5"], ["x"], ValueError, "numbers"),
+            ]:
+                with pytest.raises(kind, match=problem):
+                    index.set_labels(ids, labels)
+            assert index.labels_of([5]) == [["new"]] and index.label_names == names
+        assert Index.open(tmp_path / "a.index").labels_of([5, 6, 7]) == [["new"], ["3"], []]
+    texts = Index(function)
+    texts.add(["a", "b"], X[:2], ["x", "y"])
+    texts.set_labels(["b"], [["x", "z"]])
+    assert texts.labels_of(["a", "b"]) == [["x"], ["x", "z"]]
+    with pytest.raises(KeyError, match='there is no item "c"'):
+        texts.set_labels(["a", "c"], ["q", "q"])
+    assert "q" not in texts.label_names
 
 
 def test_reranking_and_dials(digits):

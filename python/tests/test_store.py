@@ -251,7 +251,7 @@ def test_what_cannot_be(tmp_path, filled, digits):
         (lambda: filled.search(X[:1], items=[1]), "one of them"),
         (lambda: filled.search(X[:1], labels=[]), "labels has no label"),
         (lambda: filled.search(codes=filled.get(1).code[None], rerank=5), "rerank ranks by vectors"),
-        (lambda: filled.label([1], None), "label needs labels"),
+        (lambda: filled.label([1], None), "expected labels for the items"),
         (lambda: made(tmp_path / "n", method="none"), "none"),
         (lambda: made(tmp_path / "n", nonsense=1), "nonsense"),
         (lambda: made(tmp_path / "n", ids="both"), 'ids is "numbers" or "texts"'),
