@@ -52,6 +52,7 @@ class Connections:
         if parts.query or parts.fragment or parts.username is not None:
             raise ValueError(f"the address of a service has no user, ? or # in it: {url!r}")
         self.timeout = timeout
+        self._url = url
         self._https = parts.scheme == "https"
         self._host, self._port = parts.hostname, parts.port
         self._path = parts.path.rstrip("/")
@@ -84,6 +85,18 @@ class Connections:
             if not _is_ended(connection):
                 return connection, True
             connection.close()
+
+    def _connect(self, connection: http.client.HTTPConnection) -> None:
+        """Opens a connection. A failure keeps its type and names the address."""
+        try:
+            connection.connect()
+        except OSError as problem:
+            reason = problem.strerror or str(problem)
+            hint = "" if isinstance(problem, ssl.SSLError) else "; is `hashbrook serve` running there?"
+            # With the message alone: OSError prints a number in front of what it is given with one.
+            named = type(problem)(f"cannot connect to {self._url}: {reason[:1].lower()}{reason[1:]}{hint}")
+            named.errno = problem.errno
+            raise named from None
 
     def request(
         self,
@@ -122,7 +135,9 @@ class Connections:
         again = used and (method == "GET" or path in ("/search", "/within"))
         try:
             connection.timeout = timeout
-            if connection.sock is not None:
+            if connection.sock is None:
+                self._connect(connection)
+            else:
                 connection.sock.settimeout(timeout)
             connection.request(method, self._path + path, body, headers)
             response = connection.getresponse()
@@ -134,7 +149,7 @@ class Connections:
                 return self._answer(method, path, body, kind, timeout)
             if isinstance(problem, OSError):
                 raise
-            raise ConnectionError(f"the service did not answer in HTTP: {problem!r}") from None
+            raise ConnectionError(f"{self._url} did not answer in HTTP: {problem!r}") from None
         except BaseException:
             # Whatever comes now is of no request that anybody waits for.
             connection.close()

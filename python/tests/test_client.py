@@ -1,5 +1,6 @@
 """A client of a service that runs: it answers as a store in this process does."""
 
+import errno
 import signal
 import socket
 import subprocess
@@ -9,7 +10,7 @@ import threading
 import numpy as np
 import pytest
 
-from hashbrook import Client, Model, Store, _bodies, _client
+from hashbrook import NO_ID, Client, Index, Model, Store, _bodies, _client
 
 
 class Service:
@@ -170,10 +171,17 @@ def test_ids_that_are_texts(client, digits, monkeypatch):
         client.put([1], X[:1])
 
 
-def test_before_the_first_items(client, digits):
+def test_before_the_first_items(client, store, digits):
     X, _ = digits
     assert len(client) == 0 and client.version == 0 and client.stats()["description"] is None
-    assert (client.search(X[:2], 3).found == 0).all() and client.get(1) is None
+    assert client.get(1) is None
+    # As in an empty store and an empty index.
+    same(client.search(X[:2], 3), store.search(X[:2], 3))
+    found, empty = client.search(X[:2], 3), Index(store.hash_function()).search(X[:2], 3)
+    assert (found.ids == empty.ids).all() and (found.ids == NO_ID).all() and found.found.tolist() == [0, 0]
+    assert (found.distances == empty.distances).all() and found.labels == [[], []]
+    assert len(client.within(X[:2], 30)[1].ids) == 0
+    assert (client.search(X[:2], 3, labels="no such").found == 0).all()
     assert client.remove([1]).removed == 0
     with pytest.raises(ValueError, match="no items"):
         client.put([], X[:0])
@@ -260,8 +268,14 @@ def test_a_service_that_stops_and_comes_back(service, digits):
     client.put([1], X[:1])
     address = service.url.removeprefix("http://")
     service.stop()
-    with pytest.raises(ConnectionError):
+    with pytest.raises(ConnectionRefusedError) as refused:
         client.get(1)
+    assert str(refused.value) == (
+        f"cannot connect to {service.url}: connection refused; is `hashbrook serve` running there?"
+    )
+    assert refused.value.errno == errno.ECONNREFUSED
+    with pytest.raises(OSError, match="cannot connect to http://no.such.host.invalid:1: "):
+        Client("http://no.such.host.invalid:1").stats()
     service.start(address)
     # The connection that was kept is none any more.
     assert client.get(1).id == 1
@@ -334,7 +348,7 @@ def test_what_the_service_is_to_blame_for():
     with pytest.raises(OSError, match="answered 502"):
         Client(url).stats()
     url, _ = answering(b"nonsense\r\n\r\n")
-    with pytest.raises(ConnectionError, match="did not answer in HTTP"):
+    with pytest.raises(ConnectionError, match=f"{url} did not answer in HTTP"):
         Client(url).stats()
     url, _ = answering(b"")
     with pytest.raises(ConnectionError):
