@@ -108,13 +108,13 @@ fn draw(curves: &[(String, Vec<f64>)]) -> Result<String, std::fmt::Error> {
     let (x, y) = (|rows: usize| 60.0 + rows as f64 * 0.03, |map: f64| 20.0 + (1.0 - map) * 400.0);
     let mut svg = String::from(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 700 400\" font-family=\"sans-serif\" \
-         font-size=\"13\">\n<rect width=\"700\" height=\"400\" fill=\"white\"/>\n",
+         font-size=\"13\" fill=\"#666\">\n<style>@media (prefers-color-scheme:dark){svg{fill:#ccc}}</style>\n",
     );
     for tenth in 2..=10 {
         let (map, at) = (tenth as f64 / 10.0, y(tenth as f64 / 10.0));
         writeln!(
             svg,
-            "<path d=\"M60 {at:.0}H660\" stroke=\"#ddd\"/><text x=\"30\" y=\"{:.0}\">{map:.1}</text>",
+            "<path d=\"M60 {at:.0}H660\" stroke=\"#888\" stroke-opacity=\".35\"/><text x=\"30\" y=\"{:.0}\">{map:.1}</text>",
             at + 4.0
         )?;
     }

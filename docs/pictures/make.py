@@ -16,7 +16,7 @@ COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7"]
 def svg(name, width, height, label, parts):
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{label}" '
-        'font-family="sans-serif" font-size="13"><style>svg{background:#fff}text{fill:#222}</style>'
+        'font-family="sans-serif" font-size="13"><style>text{fill:#666}@media (prefers-color-scheme:dark){text{fill:#ccc}}</style>'
     )
     (HERE / name).write_text(head + "\n".join(parts) + "</svg>\n", encoding="utf-8")
 
@@ -39,7 +39,7 @@ def lines(name, label, series, across, up, ticks, low, high):
     y = lambda value: top + (height - top - bottom) * (high - value) / (high - low)
     parts, apart = [], min(220, (width - left) // len(series))
     for tick in np.arange(low, high + 1e-9, (high - low) / 5):
-        parts.append(f'<path d="M{left} {y(tick):.1f}H{width - right}" stroke="#ddd"/>')
+        parts.append(f'<path d="M{left} {y(tick):.1f}H{width - right}" stroke="#888" stroke-opacity=".35"/>')
         parts.append(f'<text x="{left - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:.2g}</text>')
     for tick in ticks:
         parts.append(f'<text x="{x(tick):.1f}" y="{height - bottom + 18}" text-anchor="middle">{tick:,}</text>')

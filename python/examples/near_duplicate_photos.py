@@ -94,7 +94,7 @@ if asked.folder is None:
     print(f"{whole} of {len(names) // 5} photographs have all their copies in one group; {mixed} groups mix photographs")
 if groups:
     side = 72
-    sheet = Image.new("RGB", (max(map(len, groups)) * side, len(groups) * side), "white")
+    sheet = Image.new("RGBA", (max(map(len, groups)) * side, len(groups) * side))      # transparent
     for row, group in enumerate(groups):
         for column, name in enumerate(group):
             picture = Image.open(folder / name).convert("RGB")

@@ -6,13 +6,16 @@ use super::content::{Block, Count, Figure, Section, Table, Value};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// What a drawing looks like by itself.
-const DRAWING: &str = "<style>svg{background:#fff;font:12px sans-serif}text{fill:#222}\
+/// The look of a drawing in a file: no background, and greys that can be read on white and on a dark page. Browsers take
+/// the colour scheme of a picture from the page that it is on.
+const DRAWING: &str = "<style>svg{font:12px sans-serif}text{fill:#666}\
 .on-dark{fill:#fff}.on-light{fill:#000}.outline{fill:none;stroke:#000;stroke-width:2}\
-.outline.on-dark{stroke:#fff}.grid{stroke:#ddd;fill:none}.between{stroke:currentColor;fill:none}\
+.outline.on-dark{stroke:#fff}.grid{stroke:#888;stroke-opacity:.35;fill:none}\
+.between{stroke:currentColor;fill:none}\
 polyline{fill:none;stroke:currentColor;stroke-width:2}polyline.none{display:none}\
 circle,.key{fill:currentColor}circle.hollow{fill:#fff;stroke:currentColor;stroke-width:1.5}\
-.band{fill:currentColor;opacity:.15}</style>";
+.band{fill:currentColor;opacity:.15}\
+@media (prefers-color-scheme:dark){text{fill:#ccc}circle.hollow{fill:#1e2129}}</style>";
 
 /// What the report says of itself.
 pub struct About {
