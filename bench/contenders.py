@@ -91,14 +91,14 @@ class Faiss:
 
 
 def flat(bits, database):
-    return Faiss("FAISS Flat", faiss.IndexBinaryFlat(bits), database, exact=True)
+    return Faiss("FAISS IndexBinaryFlat", faiss.IndexBinaryFlat(bits), database, exact=True)
 
 
 def flat_counting(bits, database):
     """The same, with its other way of selecting the nearest."""
     index = faiss.IndexBinaryFlat(bits)
     index.use_heap = False
-    return Faiss("FAISS Flat, counting", index, database, exact=True)
+    return Faiss("FAISS IndexBinaryFlat, counting", index, database, exact=True)
 
 
 def ivf(bits, database, lists=1024, train=200_000):

@@ -10,8 +10,8 @@ COLOURS = {
     "hashbrook scan": "#e69f00",
     "hashbrook avx2": "#d5a080",
     "hashbrook scan avx2": "#e6c88c",
-    "FAISS Flat": "#0072b2",
-    "FAISS Flat, counting": "#5a8fc0",
+    "FAISS IndexBinaryFlat": "#0072b2",
+    "FAISS IndexBinaryFlat, counting": "#5a8fc0",
     "USearch exact": "#009e73",
     "LanceDB exact": "#7b4fa3",
     "numpy": "#777777",
@@ -48,7 +48,7 @@ def bars(cells):
         for name in names_of([cell]):
             row = cell["rows"][name]
             end, recall = place(rate(row)), f", recall {row['recall']:.3f}" if "recall" in row else ""
-            told = f"{name}: {number(rate(row))} queries/s, {row['ratio']:.2f} x FAISS Flat{recall}"
+            told = f"{name}: {number(rate(row))} queries/s, {row['ratio']:.2f} x FAISS IndexBinaryFlat{recall}"
             parts.append(
                 f'<rect x="330" y="{y}" width="{end - 330:.1f}" height="14" fill="{COLOURS[name]}">'
                 f"<title>{html.escape(told)}</title></rect>"

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-REFERENCE = "FAISS Flat"
+REFERENCE = "FAISS IndexBinaryFlat"
 
 
 class Differs(Exception):
@@ -39,9 +39,9 @@ def recall(truth, found, task):
 
 
 def measure(contenders, queries, task, rounds):
-    """The median time of each contender, and of its ratio to FAISS Flat in the same round, per query.
+    """The median time of each contender, and of its ratio to FAISS IndexBinaryFlat in the same round, per query.
 
-    A contender may have `limit`, of queries that it is asked; `exact`, whether it has to find what FAISS Flat does;
+    A contender may have `limit`, of queries that it is asked; `exact`, whether it has to find what FAISS IndexBinaryFlat does;
     `wall`, what its last process took as a whole."""
     names = [it.name for it in contenders]
     times, walls, found = {name: [] for name in names}, {name: [] for name in names}, {}

@@ -52,7 +52,7 @@ def takes_part(it, task):
         return it.name in ("FAISS MultiHash", "LanceDB exact")
     if task["single"]:
         return it.name in ("FAISS IVF", "FAISS HNSW", "LanceDB exact", "LanceDB IVF")
-    if it.name == "FAISS Flat, counting":
+    if it.name == "FAISS IndexBinaryFlat, counting":
         return True
     if it.name in ("FAISS IVF", "FAISS HNSW"):
         return task["k"] <= 100
@@ -98,6 +98,6 @@ def run(options, part, save):
             part["cells"].append({"codes": codes, "data": name, "method": method, "bits": bits,
                                   "count": len(database), "task": task, "title": task["title"], "rows": rows})
             said = ", ".join(f"{it} {rows[it]['queries'] / rows[it]['seconds']:,.0f} queries/s "
-                             f"({rows[it]['ratio']:.2f} x FAISS Flat)" for it in (FRESH, WARM))
+                             f"({rows[it]['ratio']:.2f} x FAISS IndexBinaryFlat)" for it in (FRESH, WARM))
             print(f"{codes}, {len(database):,} codes, {task['title']}: {said}", flush=True)
         save()

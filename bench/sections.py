@@ -4,7 +4,7 @@ import dataclasses
 
 from drawing import names_of, number, rate
 
-FRESH, WARM, FLAT, COUNTING = "hashbrook fresh", "hashbrook warm", "FAISS Flat", "FAISS Flat, counting"
+FRESH, WARM, FLAT, COUNTING = "hashbrook fresh", "hashbrook warm", "FAISS IndexBinaryFlat", "FAISS IndexBinaryFlat, counting"
 DATA = {"mnist": "MNIST, shifted", "tinyimagenet-cnn": "Tiny-ImageNet features"}
 
 
@@ -63,7 +63,7 @@ def place(cell):
 
 
 def ratios(cells, contender):
-    """How many times as fast as FAISS Flat one contender is: a row for each set of codes, a column for each task."""
+    """How many times as fast as FAISS IndexBinaryFlat one contender is: a row for each set of codes, a column for each task."""
     titles = list(dict.fromkeys(cell["title"] for cell in cells))
     rows = []
     for codes, some in grouped(cells, lambda cell: (cell["data"], cell["method"], cell["bits"])).items():
@@ -131,14 +131,14 @@ def of_real(part):
     found = [Section(2, "Codes of real pictures", [
         "One thread. hashbrook fresh is a new `hashbrook search` process for each measurement, on a file that `index "
         "build` wrote and that is in the page cache; hashbrook warm is one process that searches many times. Queries "
-        "per second, the time of one, and how many times as fast as FAISS' IndexBinaryFlat in the same round. FAISS Flat is "
+        "per second, the time of one, and how many times as fast as FAISS' IndexBinaryFlat in the same round. FAISS IndexBinaryFlat is "
         "that index as it comes; counting is its other way of selecting the nearest (`use_heap = False`), measured on "
         "some of the codes. hashbrook gives hits in order of distance and id; FAISS gives those within a radius in no "
         "order. The last column is a whole fresh command: started, opened, searched, results written."],
         [measured_with(part)])]
     cells, indexes = part["cells"], part["indexes"]
     if cells:
-        found.append(Section(3, "hashbrook in a fresh process: how many times as fast as FAISS Flat",
+        found.append(Section(3, "hashbrook in a fresh process: how many times as fast as FAISS IndexBinaryFlat",
                              table=ratios(cells, FRESH)))
     for name, some in grouped(cells, place).items():
         here = [index for index in indexes if place(index) == name]
@@ -203,5 +203,5 @@ def for_docs(results):
     brook = [cell for cell in short if cell["method"] == "brook"]
     rows = [[cell["title"], *(number(rate(cell["rows"][name])) for name in (FRESH, WARM, FLAT)),
              times(cell["rows"][FRESH]["ratio"])] for cell in brook]
-    return {"real-short": Table(["queries/s", "fresh process", "warm", "FAISS Flat", "fresh beside FAISS"], rows),
+    return {"real-short": Table(["queries/s", "fresh process", "warm", "FAISS IndexBinaryFlat", "fresh beside FAISS"], rows),
             "real-ratios": ratios(part["cells"], FRESH)}

@@ -104,5 +104,5 @@ def run(options, part, save):
             ours = rows["hashbrook"]
             print(f"{kind} {bits} bits, {count:,} codes, {title(task)}: "
                   f"{count * ours['queries'] / ours['seconds'] / 1e9:.2f} G codes/s, "
-                  f"{ours['ratio']:.1f} x FAISS Flat", flush=True)
+                  f"{ours['ratio']:.1f} x FAISS IndexBinaryFlat", flush=True)
         save()
