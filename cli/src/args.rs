@@ -58,8 +58,8 @@ Files: npy, npz, IDX, CSV, fvecs/bvecs/ivecs, HDF5, MATLAB, Parquet and Arrow (F
 stream) are told apart by their content, gzipped or not. FILE:NAME picks an array of an npz,
 HDF5 or mat file, FILE:COLUMNS columns of a CSV, Parquet or Arrow file (names, or places from 0,
 as in digits.csv:0-63). --data and --labels may be given several times, or as patterns
-('corpus/*.parquet'): the files are read one after the other. A stream should be mixed: rows
-sorted by label teach little.
+('corpus/*.parquet'): the files are read one after the other. Rows sorted by label
+cost brook time and memory, and most other methods quality: mix them if you can.
 
 Exit status: 0 done; 1 failed, with one message that says why; 2 the command line was wrong;
 130 interrupted.";

@@ -131,22 +131,26 @@ fn short(number: f64) -> String {
     }
 }
 
-/// Rows sorted by label, where that hurts: in the warm-up, and for those who learn batch by batch in
-/// each of these.
+/// Warns of rows sorted by label where their order matters: in the warm-up, and for methods that learn batch by batch in
+/// each batch. `brook` adds anchors for later labels, which costs time and memory; most other methods learn worse codes.
 fn order(run: &Run<'_>, model: &Model) {
     let (Some(labels), Some(_)) = (run.labels, &run.columns) else { return };
     let labels = labels.view().slice(run.skipped..labels.len());
     let warmup = model.warmup().min(run.rows);
     let batch = run.batch.min(run.rows);
+    let is_brook = model.method().name() == "brook";
     let mut looked_at = vec![(warmup, "which the model warms up with")];
-    if model.method().name() != "brook" {
+    if !is_brook {
         looked_at.push((batch, "which are learned together"));
     }
+    let advice = match is_brook {
+        true => "Mixed rows take less time and memory",
+        false => "It should be mixed: most methods learn worse codes from sorted rows",
+    };
     for (rows, what) in looked_at {
         if let Some((found, all)) = few_labels(labels, rows) {
             console::note(format_args!(
-                "the first {}, {what}, have {} of {}: is the stream sorted by label? It should be \
-                 mixed",
+                "the first {}, {what}, have {} of {}: is the stream sorted by label? {advice}",
                 plural(rows as u64, "row"),
                 count(found as u64),
                 plural(all as u64, "label"),
