@@ -66,14 +66,11 @@ impl Index {
     }
 }
 
-/// The labels with their numbers. What is new is named in the index before the items come.
+/// The labels with their numbers. New labels are named in the index before their items are changed.
 fn number(index: &mut hashbrook::Index, given: Given) -> PyResult<LabelList> {
-    let known = given.are_in(index.label_names());
-    let mut names = index.label_names().clone();
+    let mut names = index.complete_label_names().map_err(exception)?;
     let labels = given.number(&mut names)?;
-    if !known {
-        index.set_label_names(names).map_err(exception)?;
-    }
+    index.set_label_names(names).map_err(exception)?;
     Ok(labels)
 }
 

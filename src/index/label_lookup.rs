@@ -1,7 +1,7 @@
 //! Labels of an index by their names.
 
 use super::snapshot::Snapshot;
-use crate::{Error, Result};
+use crate::{Error, LabelNames, Result};
 
 /// Number of label names that an error lists.
 const LISTED: usize = 20;
@@ -34,6 +34,24 @@ impl Snapshot {
             false => names.find(name),
         };
         found.ok_or_else(|| Error::UnknownLabel { name: name.to_owned(), known: self.known() })
+    }
+
+    /// Returns the names of labels, to which names of new ones can be added. Labels without names are called by their
+    /// numbers, so that no new name gets the number of a label that is in use.
+    ///
+    /// # Errors
+    /// When some labels have names and others have none.
+    pub fn complete_label_names(&self) -> Result<LabelNames> {
+        let mut names = self.label_names().clone();
+        let (named, used) = (names.len(), self.label_bound() as usize);
+        if used > named && named > 0 {
+            let expected = format!("as many as the {used} labels of the index");
+            return Err(Error::parameter("names of labels", &expected, named));
+        }
+        for label in named..used {
+            names.id(&label.to_string());
+        }
+        Ok(names)
     }
 
     /// The labels that there are, for a message.

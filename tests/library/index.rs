@@ -523,3 +523,27 @@ fn many_items_on_many_threads() {
     let alone = pool(1).install(|| index.duplicates(1).unwrap());
     assert_eq!(pool(4).install(|| index.duplicates(1).unwrap()), alone);
 }
+
+#[test]
+fn new_labels_do_not_take_the_numbers_of_labels_without_names() {
+    let mut index = Index::of_codes(8).unwrap();
+    assert!(index.complete_label_names().unwrap().is_empty());
+    let codes = Codes::from_bytes(8, &[0, 1]).unwrap();
+    index.add_codes(&[1, 2], &codes, Some(Labels::single(&[0, 1]))).unwrap();
+    assert_eq!(index.find_label("1").unwrap(), 1);
+    let unknown = index.find_label("2").unwrap_err().to_string();
+    assert!(unknown.ends_with("they have no names here: there are 0 to 1"), "{unknown}");
+
+    let mut names = index.complete_label_names().unwrap();
+    let new = names.id("new");
+    index.set_label_names(names).unwrap();
+    index.set_labels(&[2], Labels::single(&[new])).unwrap();
+    assert_eq!(index.labels_of(&[1, 2]).unwrap(), [[0], [2]]);
+    assert_eq!((index.find_label("0").unwrap(), index.find_label("new").unwrap()), (0, 2));
+
+    let mut too_few = hashbrook::LabelNames::new();
+    too_few.id("only");
+    index.set_label_names(too_few).unwrap();
+    let problem = index.complete_label_names().unwrap_err().to_string();
+    assert_eq!(problem, "names of labels must be as many as the 3 labels of the index, not 1");
+}

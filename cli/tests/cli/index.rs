@@ -89,9 +89,11 @@ fn items_get_other_labels() {
         ids
     };
     let sevens = found("7").len();
-    let done = folder.run("index label i.index --id 3,5 --label new,other --json").ok().json();
+    let done = folder.run("index label i.index --id 3,5 --label new,other, --json").ok().json();
     assert_eq!(done[0]["labelled"], 2, "{done:?}");
     assert_eq!((found("new"), found("other")), (vec![3, 5], vec![3, 5]));
+    let names = folder.run("index info i.index --json").json()[0]["labels"].clone();
+    assert_eq!(names.as_array().unwrap().len(), 12, "{names}");
     folder.write("changed.csv", "item,kind\n5,7\n8,third\n");
     folder.run("index label i.index --ids changed.csv:item --labels changed.csv:kind").ok();
     assert_eq!((found("new"), found("third")), (vec![3], vec![8]));

@@ -211,7 +211,7 @@ impl Items {
         };
         let mut names = match self.labels.is_empty() {
             true => index.label_names().clone(),
-            false => label_names(index)?,
+            false => index.complete_label_names()?,
         };
         let labels = match self.labels.as_slice() {
             [] => None,
@@ -222,19 +222,6 @@ impl Items {
         };
         Ok(Given { items, codes, ids, labels, names })
     }
-}
-
-/// The names of the labels of an index, to which new ones are added. Labels that were given as numbers go by these.
-pub fn label_names(index: &Index) -> Result<LabelNames> {
-    let mut names = index.label_names().clone();
-    let (named, used) = (names.len(), index.label_bound() as usize);
-    if used > named && named > 0 {
-        bail!("the index has {used} labels and {named} names; name them all first");
-    }
-    for label in named..used {
-        names.id(&label.to_string());
-    }
-    Ok(names)
 }
 
 /// Items as they were read.

@@ -8,7 +8,6 @@ use clap::{ArgAction, ArgGroup};
 use hashbrook::dataset::{LabelsRead, read_id_texts, read_ids, read_labels_for, split_labels};
 use hashbrook::{Index, LabelList, LabelNames};
 
-use super::items::label_names;
 use super::lock::Lock;
 use super::text_ids::TextIds;
 use super::{changed, tidy};
@@ -62,7 +61,7 @@ pub fn run(args: &Label) -> Result<()> {
     output::check_read_once(args.ids.iter().chain(&args.labels))?;
     let mut index = args.lock.edit(&args.index)?;
     let texts = TextIds::of(&index, &args.index)?;
-    let mut names = label_names(&index)?;
+    let mut names = index.complete_label_names()?;
     let (ids, labels) = match &args.label {
         Some(list) => {
             let ids = numbers(&texts, &args.id)?;
@@ -107,10 +106,9 @@ fn numbers(texts: &TextIds, ids: &[String]) -> Result<Vec<u64>> {
 
 /// The labels of a list, as often as there are items.
 fn same_for_all(names: &mut LabelNames, list: &str, items: usize) -> Result<LabelList> {
-    let labels: Vec<u32> = match list.trim().is_empty() {
-        true => Vec::new(),
-        false => split_labels(list).iter().map(|name| names.id(name.trim())).collect(),
-    };
+    let list = split_labels(list);
+    let given = list.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+    let labels: Vec<u32> = given.map(|name| names.id(name)).collect();
     let ends = (1..=items).map(|item| item * labels.len()).collect();
     Ok(LabelList::sets(ends, labels.repeat(items))?)
 }
