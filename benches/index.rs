@@ -17,7 +17,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use codes::clustered;
-use hashbrook::{Codes, Filter, Index, Kernel, Labels, hamming};
+use hashbrook::{Codes, Filter, Index, Kernel, Labels, SearchStructure, hamming};
 
 fn main() {
     let wanted: Vec<String> =
@@ -145,7 +145,7 @@ fn search() {
             let fastest = [(2, kernels[0], false), (1, kernels[0], true), (2, kernels[0], true)];
             for (threads, kernel, structures) in scans.chain(fastest) {
                 index.set_kernel(kernel);
-                index.allow_search_structures(structures);
+                index.set_search_structure(structure_if(structures));
                 index.build_search_structures().expect("sound");
                 let work = codes.len() * queries_count;
                 let of_k = |k: usize| {
@@ -179,7 +179,7 @@ fn share() {
         let mut index = index_of(&codes);
         for (k, structures) in [1, 10, 100, 1000].into_iter().flat_map(|k| [(k, false), (k, true)])
         {
-            index.allow_search_structures(structures);
+            index.set_search_structure(structure_if(structures));
             index.build_search_structures().expect("sound");
             let mut shares: Vec<f64> = (0..15)
                 .map(|_| {
@@ -214,7 +214,7 @@ fn share_of_reading() {
     let codes = clustered(64, 10_000_000, 100, 1);
     let query = clustered(64, 1, 100, 2);
     let mut index = index_of(&codes);
-    index.allow_search_structures(false);
+    index.set_search_structure(SearchStructure::None);
     let mut shares: Vec<f64> = (0..31)
         .map(|_| {
             on_threads(1, || {
@@ -251,7 +251,7 @@ fn radius() {
             let mut index = index_of(&codes);
             let mut hits = 0;
             let mut of = |structures: bool| {
-                index.allow_search_structures(structures);
+                index.set_search_structure(structure_if(structures));
                 // Asked often enough, the structure is there if it pays.
                 on_threads(1, || {
                     (0..if structures { 2 } else { 0 })
@@ -278,7 +278,7 @@ fn threads() {
         let mut index = index_of(&clustered(bits, 1_000_000, 100, 1));
         let queries = clustered(bits, 10_000, 100, 2);
         for (structures, k) in [(false, 10), (false, 100), (true, 10), (true, 100)] {
-            index.allow_search_structures(structures);
+            index.set_search_structure(structure_if(structures));
             index.build_search_structures().expect("sound");
             let of = |threads: usize| {
                 let run = || drop(black_box(index.search_codes(&queries, k)));
@@ -304,7 +304,7 @@ fn single() {
         let mut index = index_of(&codes);
         let one: Vec<Codes> = (0..queries.len()).map(|at| queries.select(&[at])).collect();
         for (threads, structures) in [(1, false), (2, false), (1, true)] {
-            index.allow_search_structures(structures);
+            index.set_search_structure(structure_if(structures));
             index.build_search_structures().expect("sound");
             let time = on_threads(threads, || {
                 median(9, || {
@@ -335,7 +335,7 @@ fn filters() {
         "1,000,000 codes of 64 bits, k=10, one thread: share let through, one query, 200 queries"
     );
     for structures in [false, true] {
-        index.allow_search_structures(structures);
+        index.set_search_structure(structure_if(structures));
         index.build_search_structures().expect("sound");
         println!("{}", if structures { "by the structure" } else { "by a scan" });
         for share in [1.0, 0.9, 0.5, 0.1, 0.01, 0.001] {
@@ -402,7 +402,7 @@ fn duplicates() {
         // All pairs, estimated from some of them: each code with all after it.
         let some = codes.select(&(0..200).map(|at| at * (count / 200)).collect::<Vec<_>>());
         let mut scanned = index_of(&codes);
-        scanned.allow_search_structures(false);
+        scanned.set_search_structure(SearchStructure::None);
         let scan = median(3, || drop(black_box(scanned.within_codes(&some, 3))));
         let pairs = scan.as_secs_f64() / 200.0 * count as f64 / 2.0;
         let items: usize = groups.iter().map(Vec::len).sum();
@@ -422,4 +422,8 @@ fn duplicates() {
         black_box((0..codes.len()).map(near).sum::<usize>());
     });
     println!("a plain loop compares {:.2} G pairs/s", rate(20_000 * 10_000, naive));
+}
+
+fn structure_if(wanted: bool) -> SearchStructure {
+    if wanted { SearchStructure::Full } else { SearchStructure::None }
 }

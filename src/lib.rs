@@ -320,7 +320,8 @@ pub use hash::dial::{Dial, Weighed};
 pub use hash::{Compact, HashFunction, HashParts, Lift};
 pub use id_names::IdNames;
 pub use index::{
-    Filter, Hit, Hits, Index, IndexBuilder, Item, RankedHit, Reranked, Snapshot, Statistics, View,
+    Filter, Hit, Hits, Index, IndexBuilder, Item, RankedHit, Reranked, SearchStructure, Snapshot,
+    Statistics, View,
 };
 pub use kernel::{Kernel, VectorFormat, VectorMetric};
 pub use labels::{LabelList, LabelNames};

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use hashbrook::dataset::{Digits, digits};
-use hashbrook::{Batch, Dial, Features, Filter, Index, Labels, Method, Weighed};
+use hashbrook::{Batch, Dial, Features, Filter, Index, Labels, Method, SearchStructure, Weighed};
 
 use super::{data, on_threads};
 
@@ -53,7 +53,11 @@ pub fn dial() {
         for k in [10, 100, 1000] {
             let mut columns = vec![String::new(); dials.len()];
             for structures in [false, true] {
-                index.allow_search_structures(structures);
+                index.set_search_structure(if structures {
+                    SearchStructure::Full
+                } else {
+                    SearchStructure::None
+                });
                 index.build_search_structures().expect("sound");
                 let view = index.filtered(&filter);
                 let time = |weighed: &Weighed| {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, RwLock};
 
-use hashbrook::{IdNames, LabelList, VectorFormat, VectorMetric};
+use hashbrook::{IdNames, LabelList, SearchStructure, VectorFormat, VectorMetric};
 use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -269,9 +269,10 @@ impl Index {
         self.change(py, |index| index.renew_kept(function).map_err(exception))
     }
 
-    fn allow_search_structures(&self, py: Python<'_>, allow: bool) -> PyResult<()> {
+    fn set_search_structure(&self, py: Python<'_>, structure: &str) -> PyResult<()> {
+        let structure: SearchStructure = structure.parse().map_err(exception)?;
         self.change(py, |index| {
-            index.allow_search_structures(allow);
+            index.set_search_structure(structure);
             Ok(())
         })
     }

@@ -94,7 +94,7 @@ def test_changes(function, digits):
     assert index.bits == 64 and index.function == function and index.vectors is None
     assert index.duplicates(0)
     index.verify()
-    index.allow_search_structures(False)
+    index.set_search_structure("none")
 
 
 def test_filters(function, digits):

@@ -64,7 +64,7 @@ stopped_in_its_midst(lambda: function.encode(rows))
 """,
     "search": """
 index = Index(function)
-index.allow_search_structures(False)
+index.set_search_structure("none")
 index.add(range(60_000), X)
 rows = np.tile(X, (20, 1))
 stopped_in_its_midst(lambda: index.search(rows[:100_000], 100))

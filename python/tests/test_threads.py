@@ -78,7 +78,7 @@ def test_searches_run_side_by_side_without_pythons_lock():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(50_000, 16)).astype(np.float32)
     index = Index(Model("lsh", dim=16, bits=64).hash_function())
-    index.allow_search_structures(False)
+    index.set_search_structure("none")
     index.add(range(50_000), X)
     seen, stop = [], threading.Event()
 

@@ -7,6 +7,7 @@ use super::file::{self, Locking, Run};
 use super::search::SearchSegment;
 use super::segment::{Beside, Columns, NewItems, place_bytes};
 use super::state::State;
+use super::structure::SearchStructure;
 use crate::codes::check_bits;
 use crate::kernel::Layout;
 use crate::{
@@ -112,10 +113,9 @@ impl IndexBuilder {
         self
     }
 
-    /// Whether the file gets a search structure, with which searches need not look at all codes: so it is
-    /// unless told otherwise. It takes some 60 bytes for each distinct code of 64 bits, and 4 for each item.
+    /// Chooses the search structure that the file gets: a full one unless told otherwise.
     #[must_use]
-    pub fn search_structure(mut self, wanted: bool) -> Self {
+    pub fn search_structure(mut self, wanted: SearchStructure) -> Self {
         self.state.structures = wanted;
         self
     }
@@ -207,7 +207,7 @@ impl IndexBuilder {
         let mut state = self.state.clone();
         state.segments.drain(..first);
         // It is in the file that is made, and need not be in each run.
-        (state.function, state.structures) = (None, false);
+        (state.function, state.structures) = (None, SearchStructure::None);
         let (run, segment) = Run::write(&state, &self.path)?;
         self.state.segments.truncate(first);
         self.state.segments.push(SearchSegment::new(segment));

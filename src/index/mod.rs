@@ -39,6 +39,7 @@ pub use self::search::{Filter, Hit, Hits, RankedHit};
 use self::segment::Beside;
 pub use self::snapshot::{Item, Snapshot, Statistics};
 use self::state::State;
+pub use self::structure::SearchStructure;
 pub use self::view::{Reranked, View};
 use crate::codes::check_bits;
 use crate::kernel::Layout;
@@ -235,22 +236,22 @@ impl Index {
         Arc::make_mut(&mut self.now.state).kernel = kernel;
     }
 
-    /// Whether searches may use search structures, and build them where there are none: the distinct codes
-    /// several times more, in orders that let a query pass most of them over, some 60 bytes for each code of 64 bits. They do unless told
-    /// otherwise; what they find is the same. If it is no longer allowed, what there is in memory is dropped, and files are
-    /// written without.
+    /// Chooses the search structure that searches use, and build where there is none: a full one unless told otherwise.
+    /// Searches find the same with each. If a smaller one than before is chosen, structures are dropped from memory, and
+    /// built again as they are needed; files are written with the one that is chosen.
     ///
-    /// A file has the search structure of its items from the start, so a fresh process uses it at once;
-    /// [`compact`](Index::compact) makes it anew of all items. Items in memory get one once so many searches
-    /// have come (about two thousand queries) that they have taken longer than building it, or when
-    /// [`build_search_structures`](Snapshot::build_search_structures) is called, or [in the
-    /// background](Index::build_in_background).
-    pub fn allow_search_structures(&mut self, allow: bool) {
+    /// A file has the search structure of its items from the start, so a fresh process uses it at once, and
+    /// [`compact`](Index::compact) rebuilds it. Items in memory get one:
+    ///
+    /// * after about two thousand queries, when these have taken longer than building it;
+    /// * when [`build_search_structures`](Snapshot::build_search_structures) is called;
+    /// * [in the background](Index::build_in_background).
+    pub fn set_search_structure(&mut self, wanted: SearchStructure) {
         let state = Arc::make_mut(&mut self.now.state);
-        state.structures = allow;
-        if !allow {
+        if wanted < state.structures {
             state.segments.iter_mut().for_each(|segment| *segment = segment.without_structure());
         }
+        state.structures = wanted;
     }
 
     /// Whether the search structures of items in memory are built on a thread of their own, as soon as

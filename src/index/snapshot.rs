@@ -9,6 +9,7 @@ use super::file::{self, Locking, Opened};
 use super::search::{Filter, Hits};
 use super::segment::{BLOCK, Beside};
 use super::state::State;
+use super::structure::SearchStructure;
 use super::view::{Reranked, View};
 use crate::{
     Codes, Dial, Error, Features, HashFunction, LabelNames, Result, VectorFormat, VectorMetric,
@@ -424,15 +425,16 @@ impl Snapshot {
     }
 
     /// Builds the search structures now that items in memory lack (see
-    /// [`Index::allow_search_structures`](crate::Index::allow_search_structures)), so that no query has to
+    /// [`Index::set_search_structure`](crate::Index::set_search_structure)), so that no query has to
     /// wait for them. What is put together of items that had one gets one, too.
     ///
     /// # Errors
     /// When the file is damaged.
     pub fn build_search_structures(&self) -> Result<()> {
         self.reading(|state| {
-            let segments = state.segments.iter().filter(|_| state.structures);
-            segments.into_iter().try_for_each(|segment| segment.build_structure())
+            let wanted = state.structures;
+            let segments = state.segments.iter().filter(|_| wanted != SearchStructure::None);
+            segments.into_iter().try_for_each(|segment| segment.build_structure(wanted))
         })
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::search::{Report, SearchSegment};
 use super::segment::{Beside, Builder, Item, NewItems, Segment, Shape, each_in_order, merged};
+use super::structure::SearchStructure;
 use crate::disk::File;
 use crate::kernel::{Kernel, Layout};
 use crate::similarity::LabelSets;
@@ -28,8 +29,8 @@ pub(super) struct State {
     /// The first may be mapped from a file. An item that is there is in one of them.
     pub(super) segments: Vec<SearchSegment>,
     pub(super) kernel: Kernel,
-    /// Whether search structures may be built and used.
-    pub(super) structures: bool,
+    /// Search structure that may be built and used.
+    pub(super) structures: SearchStructure,
     /// Receives the outcome for each new segment whose structure is built in the background, if they are.
     pub(super) background: Option<Report>,
     /// Bytes of changes in the file that are not yet compacted.
@@ -94,7 +95,7 @@ impl State {
             text_ids: false,
             segments: Vec::new(),
             kernel: Kernel::available()[0],
-            structures: true,
+            structures: SearchStructure::default(),
             background: None,
             log_bytes: 0,
         }
@@ -261,14 +262,14 @@ impl State {
     /// Builds the search structure of a new segment: in the background if that is wanted, at once if those
     /// had one that it takes the place of, so that whoever searches need not.
     fn build_structure(&self, segment: &SearchSegment, had_structure: bool) {
-        if !self.structures || segment.has_structure() {
+        if self.structures == SearchStructure::None || segment.has_structure() {
             return;
         }
         if let Some(report) = &self.background {
-            segment.build_structure_in_background(report);
+            segment.build_structure_in_background(report, self.structures);
         } else if had_structure {
             // Searches work without it, and report what is damaged.
-            if let Err(error) = segment.build_structure_beside() {
+            if let Err(error) = segment.build_structure_beside(self.structures) {
                 tracing::warn!(target: "hashbrook::index", "no search structure: {error}");
             }
         }

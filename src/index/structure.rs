@@ -6,10 +6,61 @@ use super::segment::Columns;
 use super::tables::{self, Tables};
 use crate::Result;
 
+/// How much of a search structure an index has. Searches find the same with each; a larger one makes them faster.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum SearchStructure {
+    /// None: a search compares the query with every code.
+    None,
+    /// Distinct codes in buckets, about 20 bytes for each code of 64 bits.
+    Small,
+    /// Buckets, and for codes of up to 128 bits tables of the distinct codes by parts of them: about 65 bytes for each code
+    /// of 64 bits, and 155 for 128 bits.
+    #[default]
+    Full,
+}
+
+impl SearchStructure {
+    /// All of them, the smallest first.
+    pub const ALL: [SearchStructure; 3] =
+        [SearchStructure::None, SearchStructure::Small, SearchStructure::Full];
+
+    /// Returns the name: `none`, `small` or `full`.
+    pub fn name(self) -> &'static str {
+        match self {
+            SearchStructure::None => "none",
+            SearchStructure::Small => "small",
+            SearchStructure::Full => "full",
+        }
+    }
+}
+
+impl std::str::FromStr for SearchStructure {
+    type Err = crate::Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = SearchStructure::ALL.into_iter().find(|structure| structure.name() == name);
+        let expected = "none, small or full";
+        found.ok_or_else(|| crate::Error::parameter("structure", expected, format!("{name:?}")))
+    }
+}
+
 /// All that makes searches of a segment look at less than everything.
 pub(super) struct Structure {
     pub(super) buckets: Buckets,
-    /// Not of long codes.
+    /// Not of long codes, nor in a small structure.
     pub(super) tables: Option<Tables>,
 }
 
@@ -25,9 +76,12 @@ impl Structure {
     ///
     /// # Errors
     /// When the codes are damaged.
-    pub(super) fn build(columns: &Columns) -> Result<Self> {
+    pub(super) fn build(columns: &Columns, wanted: SearchStructure) -> Result<Self> {
         let buckets = buckets::build(columns)?;
-        let tables = tables::build(&buckets)?;
+        let tables = match wanted {
+            SearchStructure::Full => tables::build(&buckets)?,
+            _ => None,
+        };
         Ok(Structure { buckets, tables })
     }
 

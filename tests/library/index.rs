@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use hashbrook::{Codes, Error, Filter, Hit, Index, Kernel, Labels, hamming};
+use hashbrook::{Codes, Error, Filter, Hit, Index, Kernel, Labels, SearchStructure, hamming};
 use proptest::prelude::*;
 
 /// What the index should hold.
@@ -391,10 +391,10 @@ fn large_indexes_find_the_same_by_every_way() {
         let mut queries = codes.select(&(0..80).map(|at| at * step).collect::<Vec<_>>());
         (0..8).for_each(|at| queries.push(&code_of_class(bits, 1000 + at, 5)).unwrap());
         let (ks, radii) = ([1, 10, 40, 700], [0, 2, 8]);
-        index.allow_search_structures(false);
+        index.set_search_structure(SearchStructure::None);
         compare(&index, &model, &queries, &ks, &radii);
         assert_eq!(index.statistics().structure_bytes, 0);
-        index.allow_search_structures(true);
+        index.set_search_structure(SearchStructure::Full);
         // Often enough for the structure to be built.
         for _ in 0..40 {
             index.search_codes(&queries, 10).unwrap();
@@ -497,7 +497,7 @@ fn many_items_on_many_threads() {
     }
     let expected = {
         let mut scanned = Index::open(folder.path().join("many.index")).unwrap();
-        scanned.allow_search_structures(false);
+        scanned.set_search_structure(SearchStructure::None);
         scanned.within_codes(&queries, 3).unwrap()
     };
     let threads = pool(3);

@@ -14,7 +14,8 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use hashbrook::{
-    Batch, Dial, Features, HashFunction, Index, Labels, Method, Model, Scale, VectorFormat,
+    Batch, Dial, Features, HashFunction, Index, Labels, Method, Model, Scale, SearchStructure,
+    VectorFormat,
 };
 
 use crate::streams::setup_with;
@@ -197,7 +198,7 @@ fn an_index_with_search_structure_and_vectors_is_used_as_it_was_written() {
     index.verify().unwrap();
     assert!(index.statistics().structure_bytes > MANY && index.len() == MANY);
     let mut scan = Index::open(&path).unwrap();
-    scan.allow_search_structures(false);
+    scan.set_search_structure(SearchStructure::None);
     assert_eq!(scan.statistics().structure_bytes, 0);
     let (rows, _) = stream();
     let queries = Features::new(&rows, DIM).unwrap();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use hashbrook::{
     Codes, Dial, Error, Features, Filter, HashFunction, HashParts, Hit, Index, IndexBuilder,
-    Labels, Snapshot, hamming,
+    Labels, SearchStructure, Snapshot, hamming,
 };
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -116,13 +116,14 @@ fn a_file_has_its_search_structure_from_the_start_and_keeps_it() {
 
     // Unless told not to.
     let with = std::fs::metadata(&path).unwrap().len();
-    index.allow_search_structures(false);
+    index.set_search_structure(SearchStructure::None);
     index.compact().unwrap();
     assert_eq!(index.statistics().structure_bytes, 0);
     assert!(std::fs::metadata(&path).unwrap().len() < with);
     check(&index, &items, &everything, None);
     drop(index);
-    let builder = IndexBuilder::of_codes(&path, BITS).unwrap().search_structure(false);
+    let builder =
+        IndexBuilder::of_codes(&path, BITS).unwrap().search_structure(SearchStructure::None);
     builder.finish().unwrap();
     assert_eq!(Index::open(&path).unwrap().statistics().structure_bytes, 0);
 }
@@ -177,7 +178,7 @@ fn weights_are_searched_by_the_structure_as_by_a_scan() {
     let queries = Features::new(&queries, BITS).unwrap();
     let mut with = Index::new(function.clone());
     let mut without = Index::new(function);
-    without.allow_search_structures(false);
+    without.set_search_structure(SearchStructure::None);
     for index in [&mut with, &mut without] {
         let labels = labels(ITEMS);
         index.add(&ids(0..ITEMS), items, Some(Labels::single(&labels))).unwrap();
@@ -221,7 +222,7 @@ fn damage_of_a_search_structure_is_an_error_and_never_a_wrong_answer() {
     index.add_codes(&ids(0..ITEMS), &codes(ITEMS, 7), None).unwrap();
     let plain = {
         let mut plain = Index::of_codes(BITS).unwrap();
-        plain.allow_search_structures(false);
+        plain.set_search_structure(SearchStructure::None);
         plain.add_codes(&ids(0..ITEMS), &codes(ITEMS, 7), None).unwrap();
         plain.save(&path).unwrap();
         std::fs::metadata(&path).unwrap().len() as usize

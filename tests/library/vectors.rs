@@ -75,7 +75,8 @@ const CLOSE: f64 = 1e-4;
 
 /// Returns a number that is largest for the nearest, and by how much it may be off.
 fn nearness(metric: VectorMetric, query: &[f32], item: &Kept) -> (f64, f64) {
-    let (product, lengths) = (product(query, &item.vector), [product(query, query).sqrt(), item.length]);
+    let (product, lengths) =
+        (product(query, &item.vector), [product(query, query).sqrt(), item.length]);
     let both = lengths[0] * lengths[1];
     match metric {
         VectorMetric::Cosine => (if both > 0.0 { product / both } else { 0.0 }, CLOSE),

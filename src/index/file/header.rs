@@ -4,11 +4,12 @@ use std::path::Path;
 
 use crate::index::segment::Beside;
 use crate::index::segment::checksum_matches;
+use crate::index::structure::SearchStructure;
 use crate::kernel::VectorRows;
 use crate::tensors::INDEX_MAGIC as MAGIC;
 use crate::{Error, Result, VectorFormat, VectorMetric};
 
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 pub(super) const PAGE: usize = 4096;
 /// What stands before the sections.
 pub(super) const HEAD: usize = 3 * PAGE;
@@ -39,10 +40,14 @@ pub(super) struct Header {
     pub(super) vectors: [u64; 3],
     /// Search tables; `[0, 0]` if there are none. From version 3 on.
     pub(super) tables: [u64; 2],
+    /// Search structure that the file is written with, as the distance from a full one. From version 4 on.
+    pub(super) structures: u64,
 }
 
 /// How many numbers that is.
-const NUMBERS: usize = 27;
+const NUMBERS: usize = 28;
+/// How many there were in version 3.
+const THIRD_NUMBERS: usize = 27;
 /// How many there were in the first two versions. Later ones are zero in their files.
 const FIRST_NUMBERS: usize = 18;
 /// The bytes of the header, which stay as they are for as long as the file.
@@ -60,7 +65,8 @@ impl Header {
         numbers[15..18].copy_from_slice(&[self.checksum, self.log, self.first]);
         numbers[18..22].copy_from_slice([vectors, self.structure].as_flattened());
         numbers[22..25].copy_from_slice(&self.vectors);
-        numbers[25..].copy_from_slice(&self.tables);
+        numbers[25..27].copy_from_slice(&self.tables);
+        numbers[27] = self.structures;
         numbers
     }
 
@@ -80,6 +86,7 @@ impl Header {
             structure: pair(20),
             vectors: [n[22], n[23], n[24]],
             tables: pair(25),
+            structures: n[27],
         }
     }
 
@@ -114,7 +121,11 @@ impl Header {
         if bytes.len() < HEAD {
             return Err(wrong("is cut short: not even its first pages are there"));
         }
-        let count = if found < 3 { FIRST_NUMBERS } else { NUMBERS };
+        let count = match found {
+            ..3 => FIRST_NUMBERS,
+            3 => THIRD_NUMBERS,
+            _ => NUMBERS,
+        };
         let bytes = &bytes[..HEADER + 8 * count];
         let numbers: [u64; NUMBERS] = std::array::from_fn(|at| number(bytes, HEADER + 8 * at));
         let stored = (number(bytes, 8) >> 32) as u32;
@@ -171,6 +182,16 @@ pub(super) fn vector_rows(numbers: [u64; 3]) -> Option<Option<Beside>> {
 /// The metric that the header has; `None` if no file of ours could have these numbers.
 pub(super) fn vector_metric(numbers: [u64; 3]) -> Option<VectorMetric> {
     VectorMetric::ALL.get(usize::try_from(numbers[2] / 2).ok()?).copied()
+}
+
+/// How the header has the search structure that the file is written with.
+pub(super) fn structure_number(wanted: SearchStructure) -> u64 {
+    SearchStructure::ALL.iter().rev().position(|&other| other == wanted).unwrap_or(0) as u64
+}
+
+/// The search structure that the header has; `None` if no file of ours could have this number.
+pub(super) fn structure_wanted(number: u64) -> Option<SearchStructure> {
+    SearchStructure::ALL.iter().rev().nth(usize::try_from(number).ok()?).copied()
 }
 
 /// Eight bytes as a number; zero beyond the end.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::function::read_function;
-use super::header::{HEAD, Header, number, vector_metric, vector_rows};
+use super::header::{HEAD, Header, number, structure_wanted, vector_metric, vector_rows};
 use super::lock::{self, Locking};
 use super::log::{Log, MARKS, Position, mark_bytes, read_mark, replay};
 use super::opened::Opened;
@@ -170,6 +170,8 @@ fn read_sections(bytes: &Mapped, header: Header, path: &Path) -> Result<State> {
     };
     let mut state = State::empty(layout, function, vectors);
     state.metric = vector_metric(header.vectors).unwrap_or_default();
+    state.structures = structure_wanted(header.structures)
+        .ok_or_else(|| wrong("is damaged: its header makes no sense".to_owned()))?;
     Text::from_bytes(text).and_then(|text| text.apply(&mut state)).map_err(&wrong)?;
     if header.count > 0 {
         let columns = columns(bytes, header, sums, path).filter(|_| state.sets.len() > 0);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::header::{HEAD, Header, vector_numbers};
+use super::header::{HEAD, Header, structure_number, vector_numbers};
 use super::lock::{self, Locking};
 use super::log::{MARKS, Position, mark_bytes};
 use super::read::written;
@@ -12,6 +12,7 @@ use crate::file::{AtomicFile, destination, is_at};
 use crate::index::buckets::{are_worth_it, build_to};
 use crate::index::segment::{BLOCK, Builder, Item, Kind, Segment, Shape};
 use crate::index::state::State;
+use crate::index::structure::SearchStructure;
 use crate::index::tables;
 use crate::kernel::bytes_of;
 use crate::{Error, HashFunction, Result};
@@ -131,13 +132,14 @@ impl Writer<'_> {
             first: last,
             structure: [0, 0],
             tables: [0, 0],
+            structures: structure_number(contents.state.structures),
             vectors: shape
                 .vectors
                 .map_or([0; 3], |beside| vector_numbers(beside, contents.state.metric)),
         };
         self.file.set_len(log).map_err(Error::io(self.path))?;
-        if contents.state.structures {
-            self.structure(&mut header)?;
+        if contents.state.structures != SearchStructure::None {
+            self.structure(&mut header, contents.state.structures)?;
         }
         for mark in MARKS {
             self.at(mark as u64, &mark_bytes(Position { last, end: header.log }))?;
@@ -148,7 +150,7 @@ impl Writer<'_> {
 
     /// Writes a search structure of the codes that were just written, where the log would begin, unless
     /// they are few.
-    fn structure(&mut self, header: &mut Header) -> Result<()> {
+    fn structure(&mut self, header: &mut Header, wanted: SearchStructure) -> Result<()> {
         let segment = written(self.file, *header, self.path)?.segment;
         let segment = segment.to_read_once(self.file).map_err(Error::io(self.path))?;
         if !are_worth_it(segment.columns()) {
@@ -158,6 +160,9 @@ impl Writer<'_> {
             let buckets = build_to(segment.columns(), &mut *append)?;
             append(&buckets.directory())
         })?;
+        if wanted != SearchStructure::Full {
+            return Ok(());
+        }
         // The tables are of the codes that were just put into buckets.
         let segment = written(self.file, *header, self.path)?;
         let Some(structure) = segment.built() else { return Ok(()) };

@@ -9,7 +9,7 @@ use super::structure::Way;
 use crate::Result;
 use crate::index::answer::Asked;
 use crate::index::scan::weights_of;
-use crate::index::structure::Scratch;
+use crate::index::structure::{Scratch, SearchStructure};
 
 /// What part of the codes a search by the structure may look at; beyond it, the scan is faster. Many
 /// queries share what it reads, so then it is much faster.
@@ -30,11 +30,12 @@ impl Search<'_> {
     ) -> Result<()> {
         let (segment, many) = (&segment_queries.searched.segment, segment_queries.chunk.len());
         let (columns, lazy) = (segment.columns(), segment_queries.searched.structure());
-        if !self.structures || matches!(segment_queries.selection, Selection::Gathered(_)) {
+        let is_gathered = matches!(segment_queries.selection, Selection::Gathered(_));
+        if self.structures == SearchStructure::None || is_gathered {
             return Ok(());
         }
         let work = (columns.len() * many) as u64;
-        let Some(structure) = lazy.get(columns, work)? else { return Ok(()) };
+        let Some(structure) = lazy.get(columns, work, self.structures)? else { return Ok(()) };
         let mut masks: Vec<&[u64]> = segment.live().into_iter().collect();
         if let Selection::Masked(by_slot) = segment_queries.selection {
             masks.push(by_slot);

@@ -8,6 +8,7 @@ use super::selection::Selection;
 use crate::Codes;
 use crate::index::scan::{TopK, weights_of};
 use crate::index::segment::Segment;
+use crate::index::structure::SearchStructure;
 use crate::kernel::{Kernel, Weights};
 use crate::similarity::LabelSets;
 
@@ -22,8 +23,8 @@ pub(in crate::index) struct Search<'a> {
     pub(in crate::index) bits: usize,
     /// What bits weigh, of each query, or of all if there is one; without any, each bit 1.
     pub(in crate::index) weights: &'a [Weights],
-    /// Whether search structures may be built and used.
-    pub(in crate::index) structures: bool,
+    /// Search structure that may be built and used.
+    pub(in crate::index) structures: SearchStructure,
 }
 
 /// From which `k` on it pays to guess the distance of the k-th.

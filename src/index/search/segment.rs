@@ -9,7 +9,7 @@ use crate::Result;
 use crate::background;
 use crate::index::buckets::are_worth_it;
 use crate::index::segment::{Columns, Segment};
-use crate::index::structure::Structure;
+use crate::index::structure::{SearchStructure, Structure};
 
 /// Receives the outcome of building a search structure in the background: whether one was built.
 pub(crate) type Report = Arc<dyn Fn(&Result<bool>) + Send + Sync>;
@@ -30,8 +30,8 @@ struct SearchAids {
 
 impl SearchAids {
     /// Builds the search structure of the columns on one thread.
-    fn build_beside(&self, columns: &Columns) -> Result<()> {
-        let build = || self.structure.build(columns).map(drop);
+    fn build_beside(&self, columns: &Columns, wanted: SearchStructure) -> Result<()> {
+        let build = || self.structure.build(columns, wanted).map(drop);
         match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
             Ok(pool) => pool.install(build),
             // No thread can be had; this one can.
@@ -70,18 +70,22 @@ impl SearchSegment {
     }
 
     /// Builds the search structure now.
-    pub(in crate::index) fn build_structure(&self) -> Result<()> {
-        self.aids.structure.build(self.columns()).map(drop)
+    pub(in crate::index) fn build_structure(&self, wanted: SearchStructure) -> Result<()> {
+        self.aids.structure.build(self.columns(), wanted).map(drop)
     }
 
     /// The same on one thread, as a writer does it: those that answer queries have better use for the
     /// others.
-    pub(in crate::index) fn build_structure_beside(&self) -> Result<()> {
-        self.aids.build_beside(self.columns())
+    pub(in crate::index) fn build_structure_beside(&self, wanted: SearchStructure) -> Result<()> {
+        self.aids.build_beside(self.columns(), wanted)
     }
 
     /// The same later, while searches go on without. `report` gets the outcome: whether a structure was built.
-    pub(in crate::index) fn build_structure_in_background(&self, report: &Report) {
+    pub(in crate::index) fn build_structure_in_background(
+        &self,
+        report: &Report,
+        wanted: SearchStructure,
+    ) {
         if !are_worth_it(self.columns()) {
             return;
         }
@@ -90,7 +94,7 @@ impl SearchSegment {
         background::later(move || {
             // While many items arrive, segments are soon merged into others.
             if let Some(columns) = columns.upgrade() {
-                report(&aids.build_beside(&columns).map(|()| true));
+                report(&aids.build_beside(&columns, wanted).map(|()| true));
             }
         });
     }

@@ -7,7 +7,7 @@ use super::goal::Goal;
 use crate::Result;
 use crate::index::buckets::are_worth_it;
 use crate::index::segment::Columns;
-use crate::index::structure::Structure;
+use crate::index::structure::{SearchStructure, Structure};
 
 /// What it takes to build, in comparisons per code.
 const COST: u64 = 1 << 11;
@@ -31,7 +31,12 @@ impl LazyStructure {
     }
 
     /// The structure, once it pays: `work` codes are about to be scanned without it.
-    pub(super) fn get(&self, columns: &Columns, work: u64) -> Result<Option<&Structure>> {
+    pub(super) fn get(
+        &self,
+        columns: &Columns,
+        work: u64,
+        wanted: SearchStructure,
+    ) -> Result<Option<&Structure>> {
         if let Some(built) = self.built.get() {
             return Ok(Some(built));
         }
@@ -39,7 +44,7 @@ impl LazyStructure {
         if scanned / COST < columns.len() as u64 {
             return Ok(None);
         }
-        self.build(columns)
+        self.build(columns, wanted)
     }
 
     pub(super) fn built(&self) -> Option<&Structure> {
@@ -48,11 +53,15 @@ impl LazyStructure {
 
     /// Builds it now, unless there are too few codes. One thread builds, and nobody waits for it: the
     /// threads that it wants to use may be busy here.
-    pub(super) fn build(&self, columns: &Columns) -> Result<Option<&Structure>> {
+    pub(super) fn build(
+        &self,
+        columns: &Columns,
+        wanted: SearchStructure,
+    ) -> Result<Option<&Structure>> {
         if !are_worth_it(columns) || self.building.swap(true, Ordering::Relaxed) {
             return Ok(self.built.get());
         }
-        match Structure::build(columns) {
+        match Structure::build(columns, wanted) {
             Ok(built) => Ok(Some(self.built.get_or_init(|| built))),
             Err(error) => {
                 self.scanned.store(0, Ordering::Relaxed);

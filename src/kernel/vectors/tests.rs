@@ -75,7 +75,9 @@ fn scores_are_those_of_the_vectors_as_given_by_every_instruction_set() {
                 let off = if rows.format == VectorFormat::F16 { 1e-3 } else { 0.02 };
                 let product = off * length * f64::from(lengths[at].prepared / 2.0) + 1e-5 * length;
                 let most = match metric {
-                    VectorMetric::Cosine => product / length / f64::from(lengths[at].given).max(1e-6),
+                    VectorMetric::Cosine => {
+                        product / length / f64::from(lengths[at].given).max(1e-6)
+                    }
                     VectorMetric::InnerProduct => product,
                     VectorMetric::L2 => (2.0 * product).sqrt(),
                 };
@@ -117,7 +119,8 @@ fn rows_stand_for_the_vectors_that_they_were_made_of() {
 #[test]
 fn rows_are_finite_and_scores_are_numbers_whatever_the_input() {
     let wild = [f32::MAX, f32::MIN, f32::INFINITY, f32::NAN, 1e-45, 0.0, -0.0, 1.0];
-    for (rows, metric) in all_rows(8).flat_map(|rows| VectorMetric::ALL.map(|metric| (rows, metric)))
+    for (rows, metric) in
+        all_rows(8).flat_map(|rows| VectorMetric::ALL.map(|metric| (rows, metric)))
     {
         for start in 0..8 {
             let vector: Vec<f32> = (0..8).map(|at| wild[(start + at * (at % 3)) % 8]).collect();

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::{ArgAction, ArgGroup, Subcommand};
-use hashbrook::{HashFunction, Index, IndexBuilder, VectorFormat, VectorMetric};
+use hashbrook::{HashFunction, Index, IndexBuilder, SearchStructure, VectorFormat, VectorMetric};
 use serde_json::json;
 
 use self::items::Items;
@@ -93,10 +93,10 @@ struct Build {
     #[arg(long, value_name = "METRIC", requires = "vectors", default_value = "cosine")]
     metric: VectorMetric,
 
-    /// Leave out the search structure, without which a search looks at every code: the file is down to a
-    /// quarter as large, and written faster
-    #[arg(long)]
-    no_structure: bool,
+    /// Search structure: full; small, a third of its bytes; or none, with which a search compares every code and the file
+    /// is written fastest
+    #[arg(long, value_name = "none|small|full", default_value = "full")]
+    structure: SearchStructure,
 
     /// The length of the codes, where their bytes have bits to spare
     #[arg(long, value_name = "N", requires = "codes")]
@@ -201,9 +201,9 @@ struct Compact {
     /// The index
     index: PathBuf,
 
-    /// Leave out the search structure, without which a search looks at every code
-    #[arg(long)]
-    no_structure: bool,
+    /// Search structure to write: none, small or full [default: that of the file]
+    #[arg(long, value_name = "none|small|full")]
+    structure: Option<SearchStructure>,
 
     #[command(flatten)]
     lock: Lock,
@@ -256,9 +256,8 @@ fn build(args: &mut Build) -> Result<()> {
     };
     let path = target.path();
     let mut texts = TextIds::for_new(path)?;
-    let with = |builder: IndexBuilder| {
-        builder.memory(args.memory << 20).search_structure(!args.no_structure)
-    };
+    let with =
+        |builder: IndexBuilder| builder.memory(args.memory << 20).search_structure(args.structure);
     let builder = match (like.function(), args.vectors) {
         (Some(function), Some(format)) => {
             let builder = IndexBuilder::with_vectors(path, function.clone(), format)?;
@@ -379,7 +378,9 @@ fn compact(args: &Compact) -> Result<()> {
     let start = Instant::now();
     let mut index = args.lock.edit(&args.index)?;
     let before = std::fs::metadata(&args.index)?.len();
-    index.allow_search_structures(!args.no_structure);
+    if let Some(structure) = args.structure {
+        index.set_search_structure(structure);
+    }
     index.compact()?;
     let after = std::fs::metadata(&args.index)?.len();
     if args.json {

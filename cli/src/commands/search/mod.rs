@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use clap::{ArgAction, ArgGroup};
-use hashbrook::{Filter, HashFunction, Index, Kernel};
+use hashbrook::{Filter, HashFunction, Index, Kernel, SearchStructure};
 use serde_json::json;
 
 use self::queries::Queries;
@@ -141,7 +141,9 @@ pub fn run(args: &Args) -> Result<()> {
     if let Some(name) = &args.kernel {
         index.set_kernel(kernel(name)?);
     }
-    index.allow_search_structures(!args.scan);
+    if args.scan {
+        index.set_search_structure(SearchStructure::None);
+    }
     let dial = args.dial.dial()?;
     let function = match &args.model {
         Some(model) => Some(function_of(&index, model)?),

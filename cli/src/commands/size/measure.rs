@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use anyhow::Result;
-use hashbrook::{Codes, Compact, Features, HashFunction, HashParts, Index, Lift};
+use hashbrook::{Codes, Compact, Features, HashFunction, HashParts, Index, Lift, SearchStructure};
 use serde::Serialize;
 
 use super::clock::Clock;
@@ -122,7 +122,7 @@ fn steps(asked: &Asked, items: u64, renew: bool) -> Result<Times> {
         }
     };
 
-    index.allow_search_structures(false);
+    index.set_search_structure(SearchStructure::None);
     let at_once = at_once.min(SCANNED);
     let queries = queries.select(&(0..at_once).collect::<Vec<_>>());
     let (times, scan) = repeated(|| Ok(index.search_codes(&queries, k)?.all().len()))?;
