@@ -1,6 +1,6 @@
 //! Data files, by the library's readers.
 
-use hashbrook::dataset::{Reader, read_labels_for};
+use hashbrook::dataset::{Reader, read_labels_for, without_columns};
 use hashbrook::{Error, LabelNames};
 use numpy::PyArray2;
 use pyo3::prelude::*;
@@ -29,7 +29,7 @@ pub fn load(
 }
 
 fn read(data: &[String], labels: Option<&[String]>) -> hashbrook::Result<Held> {
-    let mut reader = Reader::open_all(data)?;
+    let mut reader = Reader::open_all(&without_columns(data, labels.unwrap_or_default())?)?;
     let mut values = Vec::new();
     while let Some(rows) = reader.next(ROWS_AT_ONCE)? {
         values.extend_from_slice(rows.values());

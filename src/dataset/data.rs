@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::exclusion::without_columns;
 use super::labels::read_labels_for;
 use super::reader::Reader;
 use super::split::Split;
@@ -28,13 +29,13 @@ impl Data {
         Ok(Data { dim, features, labels, names: None })
     }
 
-    /// Reads files one after the other into memory, and keeps the names of labels: see [`Reader::open_all`] and
-    /// [`read_labels_for`].
+    /// Reads files one after the other into memory, and keeps the names of labels: see [`Reader::open_all`],
+    /// [`read_labels_for`] and, for labels that are columns of the same tables, [`without_columns`].
     ///
     /// # Errors
     /// When a file cannot be read, or there are not as many labels as rows.
     pub fn load<S: AsRef<str>>(data: &[S], labels: &[S]) -> Result<Data> {
-        let mut reader = Reader::open_all(data)?;
+        let mut reader = Reader::open_all(&without_columns(data, labels)?)?;
         let mut features = Vec::new();
         while let Some(rows) = reader.next(8192)? {
             features.extend_from_slice(rows.values());

@@ -19,9 +19,15 @@
 //! Any of them may be gzipped. Columns of a CSV file are given by their names in the header, by
 //! their places counted from 0 or, from -1 down, from the end, by ranges such as `0-63` or `0--2`
 //! (both ends included), or by a list of these separated by commas. A number always means a place.
+//! `px0..px63` is all columns from one name to another, in the order of the table. `!name` excludes a column:
+//! `FILE:!id,!label` reads all but these. (Shells take `!` for something else unless it is in single quotes.)
+//!
+//! Of a table without named columns, a first column without a name is no feature, as pandas writes its index so.
+//! [`without_columns`] excludes columns that labels or ids are read from.
 //!
 //! Columns of Parquet and Arrow files are given in the same way; each row is put together of all columns that
-//! are named. Labels in them are texts, whole numbers, dictionaries of these, or lists of these, which are
+//! are named. If none are, the features are the one column of lists of numbers, or all columns, if these are
+//! numbers. Labels in them are texts, whole numbers, dictionaries of these, or lists of these, which are
 //! sets; lists of a fixed length are of zeros and ones, as arrays of several columns are. What is null
 //! is no label, and an error among features and ids. Parquet may be compressed with snappy, zstd, lz4 or gzip,
 //! Arrow with zstd or lz4. Parquet is read some pages at a time, Arrow a batch at a time, HDF5 some
@@ -61,7 +67,9 @@ mod content;
 mod data;
 mod digits;
 mod element;
+mod exclusion;
 mod extent;
+mod feature_columns;
 mod format;
 #[cfg(any(feature = "arrow", feature = "hdf5"))]
 mod guard;
@@ -93,6 +101,8 @@ pub use arrow::CodesWriter;
 pub use arrow_table::ArrowTable;
 pub use data::Data;
 pub use digits::{Digits, digits};
+pub use exclusion::without_columns;
+pub use feature_columns::FeatureColumns;
 pub use labels::{
     LabelsRead, read_labels, read_labels_all, read_labels_for, split_labels, write_labels,
 };

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 #[cfg(feature = "arrow")]
 use super::arrow::Numbers;
 use super::content::Content;
+use super::feature_columns::FeatureColumns;
 use super::kept::Kept;
 use super::open::open;
 use super::purpose::Purpose;
@@ -31,6 +32,7 @@ pub struct Reader {
     rows: Option<usize>,
     is_u8: bool,
     paths: Vec<PathBuf>,
+    columns: Vec<FeatureColumns>,
     /// What is not read to its end yet, the last of the `paths`.
     sources: VecDeque<Box<dyn Source>>,
     /// Rows read of the first source.
@@ -93,8 +95,20 @@ impl Reader {
         }
         let rows = sources.iter().try_fold(0usize, |sum, source| sum.checked_add(source.rows()?));
         let is_u8 = sources.iter().all(|source| source.is_u8());
-        let (values, remarks, failed) = (Vec::new(), Vec::new(), false);
-        Ok(Reader { specs, dim, rows, is_u8, paths, sources, row: 0, values, remarks, failed })
+        let columns = sources.iter().filter_map(|source| source.columns()).collect();
+        Ok(Reader {
+            specs,
+            dim,
+            rows,
+            is_u8,
+            paths,
+            columns,
+            sources,
+            row: 0,
+            values: Vec::new(),
+            remarks: Vec::new(),
+            failed: false,
+        })
     }
 
     /// How many numbers a row has.
@@ -150,6 +164,11 @@ impl Reader {
     /// numbers from 0 to 255.
     pub fn is_u8(&self) -> bool {
         self.is_u8
+    }
+
+    /// The columns that are read of those of the files that are tables: CSV, Parquet and Arrow.
+    pub fn columns(&self) -> &[FeatureColumns] {
+        &self.columns
     }
 
     /// What a person should know about the files, as far as they have been read: which line was

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::feature_columns::FeatureColumns;
 use crate::Result;
 
 /// The rows of one file.
@@ -21,6 +22,11 @@ pub(super) trait Source: Send {
     /// What a person should know about the file, as far as it has been read.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The columns that are read, if the file is a table.
+    fn columns(&self) -> Option<FeatureColumns> {
+        None
     }
 
     /// Appends the next rows to `values`, at most `max_rows` and perhaps fewer; returns how many,

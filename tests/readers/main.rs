@@ -11,6 +11,8 @@ mod hdf5;
 mod labels;
 mod left_out;
 mod mutation;
+#[cfg(feature = "arrow")]
+mod one_table;
 mod real_data;
 mod streaming;
 mod support;

@@ -31,20 +31,21 @@ fn columns_that_count_rows_are_remarked_on() {
         let rows = (0..12).map(|row| format!("{},{},{}\n", row + first, row * 7 % 5, row % 3));
         format!("{header}\n{}", rows.collect::<String>())
     };
-    for (header, first, said) in [
-        (",a,b", 0, "column 0 has no name and counts up from 0"),
-        (",a,b", 5, "column 0 has no name"),
-        ("id,a,b", 0, "column 0 counts up from 0"),
-        ("id,a,b", 1, "column 0 counts up from 1"),
+    for (header, first, said, fix) in [
+        (",a,b", 0, "column 0 has no name and counts up from 0", "!0"),
+        (",a,b", 5, "column 0 has no name", "!0"),
+        ("id,a,b", 0, "column 0 counts up from 0", "!id"),
+        ("id,a,b", 1, "column 0 counts up from 1", "!id"),
     ] {
         let spec = files.write("x.csv", table(header, first));
-        let remarks = remarks(&spec);
+        let remarks = remarks(&format!("{spec}:0-2"));
         assert!(remarks.contains(said), "{header} {first}: {remarks}");
-        assert!(remarks.contains("x.csv:1--1 leaves it out"), "{remarks}");
+        assert!(remarks.contains(&format!("x.csv:{fix}' excludes it")), "{remarks}");
     }
     for (spec, why) in [
         (files.write("a.csv", table("id,a,b", 7)), "it does not begin at the beginning"),
         (files.write("b.csv", table(",a,b", 0)) + ":1--1", "it is left out"),
+        (files.write("b.csv", table(",a,b", 0)), "it is no feature unless it is picked"),
         (files.write("c.csv", "0,5\n1,5\n2,4\n"), "too few rows to tell"),
     ] {
         assert!(!remarks(&spec).contains("index"), "{why}: {}", remarks(&spec));

@@ -203,7 +203,7 @@ fn values_that_are_not_finite() {
     assert!(error.contains("row 0, column 1 is 1e39, which is too large"), "{error}");
 
     let error = features_error(&files.write("a.csv", "x,y\n1,2\n\n3,nan\n"));
-    assert!(error.contains("row 1, column 1 is NaN") && error.contains("line 4"), "{error}");
+    assert!(error.contains("row 1, column 1 (y) is NaN") && error.contains("line 4"), "{error}");
     let error = features_error(&files.write("a.csv", "1,2\r\n\r\n3,-1e39\r\n"));
     assert!(error.contains("column 1 is -1e39, which is too large"), "{error}");
     assert!(error.contains("line 3"), "{error}");

@@ -100,7 +100,7 @@ fn find(table: &Table, names: &[&str], has_ids: bool) -> Result<(Fields, Vec<usi
     let (mut fields, mut places) = (Vec::new(), Vec::new());
     for (at, name) in names.iter().enumerate() {
         let found = choice::choose(&table.path, &table.schema, Some(name), Purpose::Labels)?;
-        for place in found {
+        for place in found.places {
             let field = table.schema.field(place);
             let is_id = has_ids && at == 0;
             let name = if is_id { "id" } else { field.name() };

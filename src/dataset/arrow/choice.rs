@@ -5,59 +5,87 @@ use std::path::Path;
 use arrow_schema::{DataType, Schema};
 
 use super::super::purpose::Purpose;
-use super::super::text::{Columns, parse_columns};
+use super::super::text::{Selection, enumerated, not_numbers};
 use crate::{Error, Result};
 
-/// The places of the columns that were named, or of those that fit the purpose.
+/// What pandas calls the column of an index without a name. Further ones end in other numbers.
+const PANDAS_INDEX: &str = "__index_level_";
+
+/// Columns that are read.
+pub(super) struct Chosen {
+    /// Their places.
+    pub(super) places: Vec<usize>,
+    /// Whether the user named columns that should be read, and not only some that should not.
+    pub(super) is_picked: bool,
+    /// Columns of indexes of pandas that are not read, though nobody excluded them.
+    pub(super) omitted: Vec<String>,
+}
+
+/// The columns that were named, or those that fit the purpose.
 pub(super) fn choose(
     path: &Path,
     schema: &Schema,
     name: Option<&str>,
     purpose: Purpose,
-) -> Result<Vec<usize>> {
-    let chosen = match name {
-        Some(name) => by_name(schema, name),
-        None => by_purpose(schema, purpose),
-    };
-    chosen.map_err(|problem| Error::malformed(path, problem))
+) -> Result<Chosen> {
+    match name {
+        Some(name) => by_name(path, schema, name, purpose),
+        None => by_purpose(path, schema, (0..schema.fields().len()).collect(), purpose),
+    }
 }
 
-fn by_name(schema: &Schema, name: &str) -> std::result::Result<Vec<usize>, String> {
+fn by_name(path: &Path, schema: &Schema, name: &str, purpose: Purpose) -> Result<Chosen> {
     let titles: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
-    let place = |name: &str| titles.iter().position(|title| title == name);
+    let picked = |places| Chosen { places, is_picked: true, omitted: Vec::new() };
     // A name may have a comma or a dash in it; a number always means a place.
-    if let (Some(place), false) = (place(name), name.parse::<i64>().is_ok()) {
-        return Ok(vec![place]);
+    let place = titles.iter().position(|title| title == name);
+    if let (Some(place), false) = (place, name.parse::<i64>().is_ok()) {
+        return Ok(picked(vec![place]));
     }
-    let mut columns = Vec::new();
-    for part in parse_columns(name) {
-        match &part {
-            Columns::Named(name) => {
-                columns.push(place(name).ok_or_else(|| {
-                    format!("has no column {name:?}; it has {}", described(schema))
-                })?)
-            }
-            Columns::Range(..) => columns.extend(part.resolve(titles.len(), &titles)?),
-        }
+    let selection = Selection::parse(name);
+    let missing = |name: &str| {
+        format!("has no column {name:?}; it has {}", listed(schema, (0..titles.len()).collect()))
+    };
+    let places = selection.resolve(&titles, &missing);
+    let places = places.map_err(|problem| Error::malformed(path, problem))?;
+    match (selection.picks(), purpose) {
+        (true, _) | (false, Purpose::Labels | Purpose::Ids) => Ok(picked(places)),
+        (false, Purpose::Features | Purpose::Codes) => by_purpose(path, schema, places, purpose),
     }
-    Ok(columns)
 }
 
-fn by_purpose(schema: &Schema, purpose: Purpose) -> std::result::Result<Vec<usize>, String> {
+/// Chooses among the columns at these places.
+fn by_purpose(
+    path: &Path,
+    schema: &Schema,
+    places: Vec<usize>,
+    purpose: Purpose,
+) -> Result<Chosen> {
+    let kind = |at: usize| schema.field(at).data_type();
     let fits = |kind: &DataType| match purpose {
         Purpose::Features => is_list_of_numbers(kind),
         Purpose::Labels | Purpose::Ids => is_single(kind),
         Purpose::Codes => is_packed(kind),
     };
-    let fields = schema.fields();
-    let fitting: Vec<usize> =
-        (0..fields.len()).filter(|&at| fits(fields[at].data_type())).collect();
+    let fitting: Vec<usize> = places.iter().copied().filter(|&at| fits(kind(at))).collect();
     if fitting.len() == 1 {
-        return Ok(fitting);
+        return Ok(Chosen { places: fitting, is_picked: false, omitted: Vec::new() });
     }
-    let all_numbers = fields.iter().all(|field| is_number(field.data_type()));
-    if purpose == Purpose::Features && !fields.is_empty() && all_numbers {
-        return Ok((0..fields.len()).collect());
+    if purpose == Purpose::Features && fitting.is_empty() {
+        let is_index = |at: usize| schema.field(at).name().starts_with(PANDAS_INDEX);
+        let (indexes, rest): (Vec<usize>, Vec<usize>) =
+            places.iter().partition(|&&at| is_index(at));
+        let omitted = indexes.iter().map(|&at| schema.field(at).name().clone()).collect();
+        let others: Vec<usize> = rest.iter().copied().filter(|&at| !is_number(kind(at))).collect();
+        return match others.is_empty() {
+            _ if rest.is_empty() => Err(Error::malformed(path, "has no columns of features")),
+            true => Ok(Chosen { places: rest, is_picked: false, omitted }),
+            false => {
+                let name = |&at: &usize| schema.field(at).name().clone();
+                let names: Vec<String> = others.iter().map(name).collect();
+                Err(not_numbers(path, &names, &described(schema, others)))
+            }
+        };
     }
     let wanted = match purpose {
         Purpose::Features => "column of lists of numbers",
@@ -65,25 +93,28 @@ fn by_purpose(schema: &Schema, purpose: Purpose) -> std::result::Result<Vec<usiz
         Purpose::Ids => "column of ids",
         Purpose::Codes => "column of packed codes",
     };
-    Err(format!(
+    let problem = format!(
         "does not have exactly one {wanted}, so pick it as FILE:COLUMN; it has {}",
-        described(schema)
-    ))
+        listed(schema, places)
+    );
+    Err(Error::malformed(path, problem))
 }
 
 /// Columns and their types, as messages show them.
-fn described(schema: &Schema) -> String {
-    const SHOWN: usize = 20;
-    let one = |field: &std::sync::Arc<arrow_schema::Field>| {
+fn listed(schema: &Schema, places: Vec<usize>) -> String {
+    match places.is_empty() {
+        true => "no columns".to_owned(),
+        false => enumerated(&described(schema, places), ", "),
+    }
+}
+
+/// Each column with its type.
+fn described(schema: &Schema, places: Vec<usize>) -> Vec<String> {
+    let one = |at: usize| {
+        let field = schema.field(at);
         format!("{} ({})", field.name(), kind_name(field.data_type()))
     };
-    let mut text = schema.fields().iter().take(SHOWN).map(one).collect::<Vec<_>>().join(", ");
-    if schema.fields().is_empty() {
-        text = "no columns".to_owned();
-    } else if schema.fields().len() > SHOWN {
-        text += ", ...";
-    }
-    text
+    places.into_iter().map(one).collect()
 }
 
 /// What messages call a type: in the words of other formats, where they have one.
@@ -109,6 +140,12 @@ pub(super) fn kind_name(kind: &DataType) -> String {
 /// Whether each row of a column is one number.
 pub(super) fn is_number(kind: &DataType) -> bool {
     kind.is_integer() || kind.is_floating() || *kind == DataType::Boolean
+}
+
+/// Whether exactly one column has lists of numbers.
+pub(super) fn has_vectors(schema: &Schema) -> bool {
+    let lists = schema.fields().iter().filter(|field| is_list_of_numbers(field.data_type()));
+    lists.count() == 1
 }
 
 fn is_list_of_numbers(kind: &DataType) -> bool {

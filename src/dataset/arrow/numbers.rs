@@ -11,6 +11,7 @@ use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
 use arrow_schema::DataType;
 
 use super::super::extent::MAX_DIM;
+use super::super::feature_columns::FeatureColumns;
 use super::super::purpose::Purpose;
 use super::super::source::Source;
 use super::choice::{is_number, kind_name};
@@ -106,6 +107,10 @@ impl Source for Numbers {
 
     fn is_u8(&self) -> bool {
         self.is_u8
+    }
+
+    fn columns(&self) -> Option<FeatureColumns> {
+        Some(self.picked.feature_columns())
     }
 
     fn read(&mut self, max_rows: usize, values: &mut Vec<f32>) -> Result<usize> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::SchemaRef;
 
+use super::super::feature_columns::FeatureColumns;
 use super::super::input::Input;
 use super::super::purpose::Purpose;
 use super::batches::Batches;
@@ -63,10 +64,17 @@ impl Table {
         self.rows
     }
 
+    /// Whether features are one column of lists, beside which other columns may be anything else.
+    pub(in crate::dataset) fn has_vectors(&self) -> bool {
+        choice::has_vectors(&self.schema)
+    }
+
     /// The columns that were named, or those that fit the purpose.
     pub(super) fn pick(self, purpose: Purpose) -> Result<Picked> {
-        let columns = choice::choose(&self.path, &self.schema, self.name.as_deref(), purpose)?;
-        self.pick_at(&columns)
+        let chosen = choice::choose(&self.path, &self.schema, self.name.as_deref(), purpose)?;
+        let picked = self.pick_at(&chosen.places)?;
+        let (is_chosen, omitted) = (!chosen.is_picked, chosen.omitted);
+        Ok(Picked { is_chosen, omitted, ..picked })
     }
 
     /// The columns at these places, in this order.
@@ -82,7 +90,9 @@ impl Table {
             File::Ipc(stream) => Box::new(stream.batches(read)),
             File::InMemory(batches) => Box::new(batches.only(read)),
         };
-        Ok(Picked { path: self.path, names, batches, order, row: 0, rows: self.rows })
+        let (path, rows) = (self.path, self.rows);
+        let (is_chosen, omitted) = (false, Vec::new());
+        Ok(Picked { path, names, is_chosen, omitted, batches, order, row: 0, rows })
     }
 }
 
@@ -91,6 +101,10 @@ pub(super) struct Picked {
     pub(super) path: PathBuf,
     /// What the columns are called.
     pub(super) names: Vec<String>,
+    /// Whether the user named none of them.
+    is_chosen: bool,
+    /// Columns that are not read, though the user excluded none of them.
+    omitted: Vec<String>,
     batches: Box<dyn Batches>,
     /// Where each of the columns stands in a batch.
     order: Vec<usize>,
@@ -101,6 +115,18 @@ pub(super) struct Picked {
 }
 
 impl Picked {
+    /// The columns that are read, as features.
+    pub(super) fn feature_columns(&self) -> FeatureColumns {
+        let omitted = Some(self.omitted.join(", ")).filter(|omitted| !omitted.is_empty());
+        FeatureColumns {
+            path: self.path.clone(),
+            names: self.names.clone(),
+            is_chosen: self.is_chosen,
+            omitted,
+            header_remark: None,
+        }
+    }
+
     /// The columns of the next rows, of which there is at least one; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<Vec<ArrayRef>>> {
         loop {

@@ -1,47 +1,132 @@
 //! Which columns of a table are meant.
 
+use std::collections::HashSet;
+use std::path::Path;
+
+use super::super::feature_columns::visible;
+use crate::Error;
+
+/// Columns of a table as a user names them: `0-63,-1,label`, `px0..px63` or `!id,!label`.
+#[derive(Debug)]
+pub(in crate::dataset) struct Selection {
+    /// Columns that are read; if there are none, all that fit.
+    picked: Vec<Columns>,
+    /// Columns that are not read, although `picked` has them.
+    excluded: Vec<Columns>,
+}
+
 /// A column, or several.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::dataset) enum Columns {
-    /// The one with this name in the header.
+enum Columns {
+    /// The one with this name in the header, or all from one name to another (`px0..px63`).
     Named(String),
     /// From one to another, both included. Columns count from 0; from -1 down, from the end.
     Range(i64, i64),
 }
 
-/// Reads a list such as `0-63,-1,label`.
-pub(in crate::dataset) fn parse(list: &str) -> Vec<Columns> {
-    list.split(',').map(|columns| parse_one(columns.trim())).collect()
-}
+/// Returns what is wrong with a column that does not exist.
+type Missing<'a> = &'a dyn Fn(&str) -> String;
 
-fn parse_one(columns: &str) -> Columns {
-    if let Ok(column) = columns.parse() {
-        return Columns::Range(column, column);
+impl Selection {
+    /// Parses a list such as `0-63,-1,label`.
+    pub(in crate::dataset) fn parse(list: &str) -> Selection {
+        let (mut picked, mut excluded) = (Vec::new(), Vec::new());
+        for part in list.split(',').map(str::trim) {
+            match part.strip_prefix('!') {
+                Some(part) => excluded.push(Columns::parse(part.trim())),
+                None => picked.push(Columns::parse(part)),
+            }
+        }
+        Selection { picked, excluded }
     }
-    // The dash of a range is not the first character, which may be the sign of its start.
-    let dash = columns.char_indices().skip(1).find(|(_, character)| *character == '-');
-    let range = dash.and_then(|(dash, _)| {
-        Some((columns[..dash].parse().ok()?, columns[dash + 1..].parse().ok()?))
-    });
-    match range {
-        Some((first, last)) => Columns::Range(first, last),
-        None => Columns::Named(columns.to_owned()),
+
+    /// Selects all columns.
+    pub(in crate::dataset) fn all() -> Selection {
+        Selection { picked: Vec::new(), excluded: Vec::new() }
+    }
+
+    /// Whether columns are named that are read. Otherwise all are read that fit, but for the excluded ones.
+    pub(in crate::dataset) fn picks(&self) -> bool {
+        !self.picked.is_empty()
+    }
+
+    /// Whether a column is called by its name, so that the first line must be a header.
+    pub(super) fn has_names(&self) -> bool {
+        let named = |columns: &Columns| match columns {
+            Columns::Named(name) => !is_range_of_places(name),
+            Columns::Range(..) => false,
+        };
+        self.picked.iter().chain(&self.excluded).any(named)
+    }
+
+    /// Returns the places of the columns in a table with these titles; without picked ones, all but the excluded.
+    pub(in crate::dataset) fn resolve(
+        &self,
+        titles: &[String],
+        missing: Missing<'_>,
+    ) -> std::result::Result<Vec<usize>, String> {
+        let mut places = Vec::new();
+        for columns in &self.picked {
+            places.extend(columns.resolve(titles, missing)?);
+        }
+        if self.picked.is_empty() {
+            places.extend(0..titles.len());
+        }
+        let mut excluded = HashSet::new();
+        for columns in &self.excluded {
+            excluded.extend(columns.resolve(titles, missing)?);
+        }
+        places.retain(|place| !excluded.contains(place));
+        match places.is_empty() && !titles.is_empty() {
+            true => Err("has no columns beside those that are excluded".to_owned()),
+            false => Ok(places),
+        }
     }
 }
 
 impl Columns {
-    /// The places of these columns in a table with so many, whose first line may be a header.
-    pub(in crate::dataset) fn resolve(
+    fn parse(columns: &str) -> Columns {
+        if let Ok(column) = columns.parse() {
+            return Columns::Range(column, column);
+        }
+        // The dash of a range is not the first character, which may be the sign of its start.
+        let dash = columns.char_indices().skip(1).find(|(_, character)| *character == '-');
+        let range = dash.and_then(|(dash, _)| {
+            Some((columns[..dash].parse().ok()?, columns[dash + 1..].parse().ok()?))
+        });
+        match range {
+            Some((first, last)) => Columns::Range(first, last),
+            None => Columns::Named(columns.to_owned()),
+        }
+    }
+
+    /// Returns the places of these columns in a table with these titles.
+    fn resolve(
         &self,
-        count: usize,
-        first_line: &[String],
+        titles: &[String],
+        missing: Missing<'_>,
     ) -> std::result::Result<Vec<usize>, String> {
         match self {
             Columns::Named(name) => {
-                let found = first_line.iter().position(|title| title == name);
-                found.map(|column| vec![column]).ok_or_else(|| no_such_column(name, first_line))
+                let found = titles.iter().position(|title| title == name);
+                match (found, name.split_once(RANGE)) {
+                    (Some(column), _) => Ok(vec![column]),
+                    (None, Some((first, last))) => {
+                        let place = |end: &str| place(end.trim(), titles, missing);
+                        let (start, end) = (place(first)?, place(last)?);
+                        if start > end {
+                            return Err(format!(
+                                "columns {name} are in the wrong order: column {start} is {first}, \
+                                 column {end} is {last}; write {last}..{first}"
+                            ));
+                        }
+                        Ok((start..=end).collect())
+                    }
+                    (None, None) => Err(missing(name)),
+                }
             }
             &Columns::Range(first, last) => {
+                let count = titles.len();
                 match (from_either_end(first, count), from_either_end(last, count)) {
                     (Some(first), Some(last)) if first <= last => Ok((first..=last).collect()),
                     (Some(_), Some(_)) => {
@@ -52,6 +137,25 @@ impl Columns {
                 }
             }
         }
+    }
+}
+
+/// Separates the first from the last name of a range.
+const RANGE: &str = "..";
+
+/// Whether this is a range such as `0..63`, which needs no names.
+fn is_range_of_places(name: &str) -> bool {
+    let is_place = |end: &str| end.trim().parse::<i64>().is_ok();
+    name.split_once(RANGE).is_some_and(|(first, last)| is_place(first) && is_place(last))
+}
+
+/// Returns the place of one end of a range: a number is a place, anything else a name.
+fn place(end: &str, titles: &[String], missing: Missing<'_>) -> std::result::Result<usize, String> {
+    match end.parse() {
+        Ok(column) => {
+            from_either_end(column, titles.len()).ok_or_else(|| no_such_place(column, titles.len()))
+        }
+        Err(_) => titles.iter().position(|title| title == end).ok_or_else(|| missing(end)),
     }
 }
 
@@ -68,17 +172,36 @@ fn no_such_place(column: i64, count: usize) -> String {
     format!("has no column {column}; it has {count} columns, 0 to {}", count.saturating_sub(1))
 }
 
-fn no_such_column(name: &str, first_line: &[String]) -> String {
-    format!("has no column {name:?}; its first line is: {}", shown(first_line))
+/// Names the columns of a first line, where one is missing.
+pub(super) fn no_such_column(name: &str, first_line: &[String]) -> String {
+    let titles: Vec<String> = first_line.iter().map(|title| visible(title)).collect();
+    format!("has no column {name:?}; its first line is: {}", enumerated(&titles, ", "))
 }
 
-/// Titles as messages show them.
-pub(super) fn shown(titles: &[String]) -> String {
+/// The error for columns among the features that have no numbers; `described` says more of each than its name.
+pub(in crate::dataset) fn not_numbers(
+    path: &Path,
+    names: &[String],
+    described: &[String],
+) -> Error {
+    let exclusions: Vec<String> = names.iter().map(|name| format!("!{name}")).collect();
+    let problem = format!(
+        "has columns that are no numbers: {}; '{}:{}' reads all others, and FILE:COLUMNS picks those of \
+         the features",
+        enumerated(described, ", "),
+        path.display(),
+        enumerated(&exclusions, ","),
+    );
+    Error::malformed(path, problem)
+}
+
+/// Lists columns as messages show them, at most the first twenty.
+pub(in crate::dataset) fn enumerated(columns: &[String], separator: &str) -> String {
     const SHOWN: usize = 20;
-    let title = |title: &String| if title.is_empty() { "\"\"".to_owned() } else { title.clone() };
-    let mut text = titles.iter().take(SHOWN).map(title).collect::<Vec<_>>().join(", ");
-    if titles.len() > SHOWN {
-        text += ", ...";
+    let mut text = columns.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(separator);
+    if columns.len() > SHOWN {
+        text += separator;
+        text += "...";
     }
     text
 }
@@ -89,9 +212,7 @@ mod tests {
 
     fn resolve(list: &str) -> std::result::Result<Vec<usize>, String> {
         let titles = ["a", "b-1", "c", "2019", "label"].map(String::from);
-        let columns = parse(list);
-        let places = columns.iter().map(|columns| columns.resolve(titles.len(), &titles));
-        places.collect::<std::result::Result<Vec<_>, _>>().map(|places| places.concat())
+        Selection::parse(list).resolve(&titles, &|name| no_such_column(name, &titles))
     }
 
     #[test]
@@ -103,6 +224,37 @@ mod tests {
         assert_eq!(resolve("-2--1"), Ok(vec![3, 4]));
         assert_eq!(resolve("label, a,2-2"), Ok(vec![4, 0, 2]));
         assert_eq!(resolve("b-1"), Ok(vec![1]));
+    }
+
+    #[test]
+    fn ranges_from_name_to_name() {
+        assert_eq!(resolve("b-1..label"), Ok(vec![1, 2, 3, 4]));
+        assert_eq!(resolve("c..c"), Ok(vec![2]));
+        assert_eq!(resolve("a..-2,label"), Ok(vec![0, 1, 2, 3, 4]));
+        assert_eq!(resolve("1..3"), Ok(vec![1, 2, 3]));
+        let error = resolve("label..c").unwrap_err();
+        assert!(error.contains("column 4 is label, column 2 is c; write c..label"), "{error}");
+        for list in ["a..x", "x..a", "..a", "a..", "a..5"] {
+            assert!(resolve(list).unwrap_err().contains("has no column"), "{list}");
+        }
+        // What is the name of a column is no range.
+        let titles = ["a".to_owned(), "a..b".to_owned(), "b".to_owned()];
+        let found = Selection::parse("a..b").resolve(&titles, &|name| name.to_owned());
+        assert_eq!(found, Ok(vec![1]));
+    }
+
+    #[test]
+    fn all_columns_but_some() {
+        assert_eq!(resolve("!label"), Ok(vec![0, 1, 2, 3]));
+        assert_eq!(resolve("!label, !a,!2-3"), Ok(vec![1]));
+        assert_eq!(resolve("!b-1..c"), Ok(vec![0, 3, 4]));
+        assert_eq!(resolve("a..c,!b-1"), Ok(vec![0, 2]));
+        assert!(resolve("!0--1").unwrap_err().contains("no columns beside"));
+        for list in ["!x", "!", "!!a", "!7"] {
+            assert!(resolve(list).unwrap_err().contains("has no column"), "{list}");
+        }
+        assert!(Selection::parse("!label").has_names() && !Selection::parse("!label").picks());
+        assert!(!Selection::parse("!0-3,1..2").has_names() && Selection::parse("1,!0").picks());
     }
 
     #[test]

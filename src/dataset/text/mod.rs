@@ -5,8 +5,9 @@ mod lines;
 mod rows;
 mod table;
 
+pub(super) use columns::Selection;
 #[cfg(feature = "arrow")]
-pub(super) use columns::{Columns, parse as parse_columns};
+pub(super) use columns::{enumerated, not_numbers};
 pub(super) use lines::Lines;
 pub(super) use rows::NumberTable;
 pub(super) use table::Table;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::super::feature_columns::FeatureColumns;
 use super::super::input::Input;
 use super::super::purpose::Purpose;
 use super::super::source::Source;
@@ -49,11 +50,10 @@ impl NumberTable {
             (None, false) => return None,
         };
         (self.dim() > 1).then(|| {
-            let path = self.table.path().display();
+            let (path, name) = (self.table.path().display(), self.table.column_name(first));
             format!(
                 "{path}: column {first} {is}, as an index does that pandas writes; it is read as a \
-                 feature. {path}:{}--1 leaves it out",
-                first + 1
+                 feature. '{path}:!{name}' excludes it"
             )
         })
     }
@@ -70,14 +70,23 @@ impl NumberTable {
             Err(_) => {
                 let start: String = text.chars().take(40).collect();
                 let rest = if start.len() < text.len() { " and so on" } else { "" };
+                let (path, name) = (self.table.path().display(), self.table.column_name(column));
+                let others = match self.dim() {
+                    1 => String::new(),
+                    _ => format!(", '{path}:!{name}' reads all others"),
+                };
                 format!(
                     "is {start:?}{rest}; a number was expected (columns are separated by commas, \
-                     tabs, semicolons or space, and picked as FILE:COLUMNS)"
+                     tabs, semicolons or space, and picked as FILE:COLUMNS{others})"
                 )
             }
         };
+        let name = match self.table.column_name(column) {
+            place if place == column.to_string() => place,
+            name => format!("{column} ({name})"),
+        };
         let problem = format!(
-            "row {row}, column {column} {is} (line {line}; rows and columns count from 0, lines \
+            "row {row}, column {name} {is} (line {line}; rows and columns count from 0, lines \
              from 1)"
         );
         Error::malformed(self.table.path(), problem)
@@ -99,6 +108,10 @@ impl Source for NumberTable {
 
     fn is_u8(&self) -> bool {
         false
+    }
+
+    fn columns(&self) -> Option<FeatureColumns> {
+        Some(self.table.feature_columns())
     }
 
     fn remarks(&self) -> Vec<String> {

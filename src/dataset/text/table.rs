@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use csv::ByteRecord;
 
 use super::super::extent::MAX_DIM;
+use super::super::feature_columns::{FeatureColumns, abridged};
 use super::super::input::Input;
 use super::super::purpose::Purpose;
-use super::columns::{self, Columns};
+use super::columns::{self, Selection};
 use super::lines::{Lines, MOST_SEPARATORS, too_wide};
 use crate::{Error, Result};
 
@@ -21,10 +22,16 @@ pub(in crate::dataset) struct Table {
     fields: usize,
     /// The columns asked for.
     columns: Vec<usize>,
+    /// Whether columns were named that are read, and not only excluded.
+    picks: bool,
     /// The fields of the first line.
     first_line: Vec<String>,
-    /// Whether that was found to be a header, though no column was asked for by name.
+    /// Whether that is a header.
+    has_header: bool,
+    /// Whether it was found to be a header, though no column was asked for by name.
     found_header: bool,
+    /// Whether the first column, which has no name though others have, is not read.
+    omits_nameless: bool,
     /// Records that were read to tell whether there is a header; the next is the last.
     ahead: Vec<Record>,
     current: Record,
@@ -40,10 +47,12 @@ struct Record {
 impl Table {
     /// Opens a table and picks `columns` of it, or all.
     ///
-    /// The first line is a header if a column is picked by name. Otherwise it is one if it has
+    /// The first line is a header if a column is picked or excluded by name. Otherwise it is one if it has
     /// text where the second line has a number or, for features, where a number is wanted; and if
     /// what numbers it has are those of their columns. (A row with one field that is no number is
     /// not a header, but a row with a mistake in it.)
+    ///
+    /// Where no features are picked, a first column without a name is none: pandas writes its index so.
     pub(in crate::dataset) fn open(
         input: Input,
         columns: Option<&str>,
@@ -62,17 +71,20 @@ impl Table {
             spaced: delimiter.is_none(),
             fields: 0,
             columns: Vec::new(),
+            picks: false,
             first_line: Vec::new(),
+            has_header: false,
             found_header: false,
+            omits_nameless: false,
             ahead: Vec::new(),
             current: Record::default(),
         };
-        table.begin(columns.map(columns::parse), purpose)?;
+        table.begin(columns.map_or_else(Selection::all, Selection::parse), purpose)?;
         Ok(table)
     }
 
     /// Reads up to two records, and finds out what the first one is.
-    fn begin(&mut self, columns: Option<Vec<Columns>>, purpose: Purpose) -> Result<()> {
+    fn begin(&mut self, selection: Selection, purpose: Purpose) -> Result<()> {
         let wrong = |path: &Path, problem: String| Error::malformed(path, problem);
         let first = self.read()?.ok_or_else(|| wrong(&self.path, "has no rows".to_owned()))?;
         let second = self.read()?;
@@ -82,29 +94,52 @@ impl Table {
             return Err(wrong(&self.path, problem));
         }
         let titles = texts(&first.fields);
-        let columns = columns.unwrap_or_else(|| vec![Columns::Range(0, -1)]);
-        for columns in &columns {
-            let places = columns.resolve(self.fields, &titles);
-            self.columns.extend(places.map_err(|problem| wrong(&self.path, problem))?);
-        }
+        let missing = |name: &str| columns::no_such_column(name, &titles);
+        let places = selection.resolve(&titles, &missing);
+        self.columns = places.map_err(|problem| wrong(&self.path, problem))?;
+        self.picks = selection.picks();
         if self.columns.len() > MAX_DIM {
             let problem = format!("{} columns; at most {MAX_DIM} are read", self.columns.len());
             return Err(wrong(&self.path, problem));
         }
-        let named = columns.iter().any(|columns| matches!(columns, Columns::Named(_)));
         let below = second.as_ref().map(|second| texts(&second.fields)).unwrap_or_default();
         let numbers: &[usize] = if purpose == Purpose::Features { &self.columns } else { &[] };
         self.ahead.extend(second);
-        match named {
-            true => {}
-            false if is_header(&titles, &below, numbers) => self.found_header = true,
-            false => self.ahead.push(first),
+        self.found_header = !selection.has_names() && is_header(&titles, &below, numbers);
+        self.has_header = selection.has_names() || self.found_header;
+        if !self.has_header {
+            self.ahead.push(first);
         }
         self.first_line = titles;
+        if purpose == Purpose::Features && self.has_nameless_first() && !self.picks {
+            self.omits_nameless = self.columns.len() > 1;
+            self.columns.retain(|&column| column > 0 || !self.omits_nameless);
+        }
         if self.ahead.is_empty() {
             return Err(wrong(&self.path, "has a header line and no rows".to_owned()));
         }
-        Ok(())
+        match purpose {
+            Purpose::Features if !self.picks => self.check_numbers(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails if some of the columns that are read have strings in all rows read so far. What is wrong with a single
+    /// row shows when that is read.
+    fn check_numbers(&self) -> Result<()> {
+        let is_text = |column: &usize| {
+            self.ahead.iter().all(|row| {
+                let field = String::from_utf8_lossy(row.fields.get(*column).unwrap_or_default());
+                !field.trim().is_empty() && !is_number(field.trim())
+            })
+        };
+        let wrong: Vec<usize> = self.columns.iter().copied().filter(is_text).collect();
+        // If all are, they may be separated by something unknown.
+        if wrong.is_empty() || wrong.len() == self.columns.len() {
+            return Ok(());
+        }
+        let names: Vec<String> = wrong.iter().map(|&column| self.column_name(column)).collect();
+        Err(columns::not_numbers(&self.path, &names, &names))
     }
 
     /// The file.
@@ -120,7 +155,7 @@ impl Table {
     /// Which line was taken for a header, if no column was asked for by name.
     pub(in crate::dataset) fn header_remark(&self) -> Option<String> {
         self.found_header.then(|| {
-            let (path, titles) = (self.path.display(), columns::shown(&self.first_line));
+            let (path, titles) = (self.path.display(), abridged(&self.first_line));
             format!("{path}: the first line was taken for a header: {titles}")
         })
     }
@@ -133,7 +168,24 @@ impl Table {
     /// Whether the first column is read and has no name, though others have.
     pub(super) fn has_nameless_first(&self) -> bool {
         let nameless = self.first_line.len() > 1 && self.first_line[0].is_empty();
-        self.found_header && nameless && self.columns.first() == Some(&0)
+        self.has_header && nameless && self.columns.first() == Some(&0)
+    }
+
+    /// The columns that are read, as features.
+    pub(super) fn feature_columns(&self) -> FeatureColumns {
+        FeatureColumns {
+            path: self.path.clone(),
+            names: self.columns.iter().map(|&column| self.column_name(column)).collect(),
+            is_chosen: !self.picks,
+            omitted: self.omits_nameless.then(|| "column 0, which has no name".to_owned()),
+            header_remark: self.header_remark(),
+        }
+    }
+
+    /// What a user can call a column: its name if it has one, else its place.
+    pub(super) fn column_name(&self, column: usize) -> String {
+        let title = self.first_line.get(column).filter(|_| self.has_header);
+        title.filter(|title| !title.is_empty()).map_or_else(|| column.to_string(), String::clone)
     }
 
     /// The line at which the current record ends, counted from 1.
@@ -298,6 +350,23 @@ mod tests {
         assert_eq!(rows("0,name\n3,4", Some("0"), Features), [["3"]]);
         assert_eq!(rows("0,name\n3,4", Some("name"), Features), [["4"]]);
         assert_eq!(rows("1,2", Some("0"), Features), [["1"]]);
+        assert_eq!(rows("1990,1991,kind\n3,4,5", Some("!kind"), Features), [["3", "4"]]);
+        assert_eq!(rows("1,2,cat\n3,4,dog", Some("!2"), Features).len(), 2);
+    }
+
+    #[test]
+    fn a_nameless_first_column_is_no_feature_unless_it_is_picked() {
+        use Purpose::{Features, Labels};
+        let table = ",a,kind\n0,5,7\n1,6,8";
+        for columns in [None, Some("!kind")] {
+            let table = open(table, columns, Features).unwrap();
+            assert_eq!(table.columns()[0], 1, "{columns:?}");
+            assert!(table.feature_columns().omitted.is_some());
+        }
+        assert_eq!(rows(table, Some("0-1"), Features), [["0", "5"], ["1", "6"]]);
+        assert_eq!(rows(table, Some("!a..kind"), Features), [["0"], ["1"]], "nothing else is left");
+        assert_eq!(rows(table, Some("!a"), Labels), [["0", "7"], ["1", "8"]]);
+        assert_eq!(rows(",5\n1,6", None, Features).len(), 2, "no header");
     }
 
     #[test]
