@@ -3,13 +3,17 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
+use anyhow::Result;
 use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
+use hashbrook::dataset::Reader;
 
+use crate::columns::{self, Columns};
 use crate::commands::{
     advise, client, compare, dedup, demo, encode, eval, export, index, info, learn, merge, methods,
     reproduce, search, serve, size, split, store, unlearn,
 };
-use crate::pattern;
+use crate::piped::{self, Kept};
+use crate::{output, pattern};
 
 /// Learns compact binary codes from a labelled stream of vectors, and measures search by them.
 #[derive(Parser)]
@@ -56,9 +60,11 @@ What it takes at other numbers:
 
 Files: npy, npz, IDX, CSV, fvecs/bvecs/ivecs, HDF5, MATLAB, Parquet and Arrow (Feather, or a
 stream) are told apart by their content, gzipped or not. FILE:NAME picks an array of an npz,
-HDF5 or mat file, FILE:COLUMNS columns of a CSV, Parquet or Arrow file (names, or places from 0,
-as in digits.csv:0-63). --data and --labels may be given several times, or as patterns
-('corpus/*.parquet'): the files are read one after the other. Rows sorted by label
+HDF5 or mat file, FILE:COLUMNS columns of a CSV, Parquet or Arrow file: names, places from 0,
+ranges (digits.csv:0-63, t.csv:px0..px63) or all but some ('t.csv:!id,!target'). A column of
+labels or ids is no feature: --data t.csv --labels t.csv:target learns from all others. In short:
+--data t.csv --label target --id item. --data and --labels may be given several times, or as
+patterns ('corpus/*.parquet'): the files are read one after the other. Rows sorted by label
 cost brook time and memory, and most other methods quality: mix them if you can.
 
 Exit status: 0 done; 1 failed, with one message that says why; 2 the command line was wrong;
@@ -160,9 +166,29 @@ pub struct LabelledData {
     pub data: Vec<String>,
 
     /// Their labels: one per row, a 0/1 matrix of rows x labels, or text with the labels of a row
-    /// separated by commas
-    #[arg(long, value_name = "FILE", action = ArgAction::Append)]
+    /// separated by commas; a column of a table is no feature then
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, conflicts_with = "label")]
     pub labels: Vec<String>,
+
+    #[command(flatten)]
+    pub columns: Columns,
+}
+
+impl LabelledData {
+    /// Names columns as the options say, and has pipes stored in files where they are read more than once.
+    pub fn prepare(&mut self) -> Result<Option<Kept>> {
+        let LabelledData { data, labels, columns } = self;
+        columns.name_in(data, labels)?;
+        let kept = piped::keep(&mut [data, labels], columns.id_column.is_some())?;
+        output::check_read_once(self.data.iter().chain(&self.labels))?;
+        Ok(kept)
+    }
+
+    /// Opens the vectors, without the columns of labels and ids.
+    pub fn open(&self) -> Result<Reader> {
+        let ids = self.columns.ids_of(&self.data)?;
+        columns::open(&self.data, &[("label", &self.labels), ("id", &ids)])
+    }
 }
 
 /// A model and vectors to put through it.
@@ -175,4 +201,7 @@ pub struct ModelAndData {
     /// Vectors, one per row; several files are read one after the other
     #[arg(long, value_name = "FILE", required = true, num_args = 1.., action = ArgAction::Append)]
     pub data: Vec<String>,
+
+    #[command(flatten)]
+    pub columns: Columns,
 }

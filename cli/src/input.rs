@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
-use hashbrook::dataset::{LabelsRead, Reader, file_of, first_line, read_labels_for, table_columns};
+use hashbrook::dataset::{LabelsRead, Reader, file_of, first_line, read_labels_for};
 use hashbrook::{Codes, Features, FileKind, HashFunction, LabelList, LabelNames, Model};
 
+use crate::columns::{self, Role};
 use crate::console::{self, plural};
 use crate::interrupt;
 
@@ -47,18 +48,9 @@ pub fn encode_all(what: &str, function: &HashFunction, reader: &mut Reader) -> R
     Ok(codes)
 }
 
-/// Opens files whose rows must be what a function takes.
-pub fn open_for(function: &HashFunction, files: &[String]) -> Result<Reader> {
-    let reader = Reader::open_all(files)?;
-    if reader.dim() != function.dim() {
-        bail!(
-            "{} has vectors of {}, the model takes {}",
-            files.join(", "),
-            plural(reader.dim() as u64, "dimension"),
-            function.dim()
-        );
-    }
-    Ok(reader)
+/// Opens files whose rows must be what a function takes, without columns that are read for something else.
+pub fn open_for(function: &HashFunction, files: &[String], roles: &[Role<'_>]) -> Result<Reader> {
+    columns::open_of_dim(files, roles, function.dim())
 }
 
 /// How many rows some files have, by reading them if they do not say; `None` for what can be read
@@ -76,15 +68,22 @@ pub fn are_regular(files: &[String]) -> bool {
     files.iter().all(|file| file_of(file).is_ok_and(|path| path.is_file()))
 }
 
+/// What was said already.
+static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
 /// Says what a reader or a list of labels remarks on, each thing once.
 pub fn remark(remarks: impl IntoIterator<Item = String>) {
-    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     for remark in remarks {
         let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
         if said.insert(remark.clone()) {
             console::note(remark);
         }
     }
+}
+
+/// Takes remarks for said, as something else has said it.
+pub fn leave_unsaid(remarks: impl IntoIterator<Item = String>) {
+    SAID.lock().unwrap_or_else(PoisonError::into_inner).extend(remarks);
 }
 
 /// The labels of some rows, whose shape is known as far as the files tell it.
@@ -94,7 +93,6 @@ pub fn labels_for(
     data: &[String],
     (rows, dim): (Option<usize>, usize),
 ) -> Result<LabelList> {
-    check_label_columns(data, files)?;
     let read = read_labels_for(files, names, rows);
     let read = match dim {
         1 => read.with_context(|| {
@@ -148,74 +146,6 @@ fn all_differ(files: &[String], labels: &LabelList) -> Option<String> {
             console::count(labels.len() as u64)
         )
     })
-}
-
-/// Fails if labels are read from a table whose columns are all read as features: what is learned would be the label itself.
-pub fn check_label_columns(data: &[String], labels: &[String]) -> Result<()> {
-    for label_spec in labels {
-        let file = file_of(label_spec)?;
-        let is_whole = |spec: &str| Path::new(spec) == file;
-        let is_shared = data.iter().any(|data_spec| is_whole(data_spec)) && file.is_file();
-        let columns = if is_shared { feature_columns(&file)? } else { None };
-        let Some(columns) = columns else { continue };
-        let file = file.display();
-        if is_whole(label_spec) {
-            let last = columns.len() - 1;
-            bail!(
-                "{file} is given as data and as labels; say which of its {} columns are which, as in \
-                 --data {file}:{} --labels {file}:{last}",
-                columns.len(),
-                others(&columns, &[last])
-            );
-        }
-        let place = |name: &str| {
-            let named = columns.iter().position(|column| column == name);
-            named.or_else(|| name.parse().ok().filter(|&place: &usize| place < columns.len()))
-        };
-        let names = label_spec.strip_prefix(&format!("{file}:")).unwrap_or_default();
-        let chosen: Option<Vec<usize>> = names.split(',').map(place).collect();
-        // The reader of labels names a column that does not exist.
-        let Some(chosen) = chosen else { continue };
-        bail!(
-            "{label_spec} is read as a feature, too, as --data {file} takes all {} columns; name \
-             those of the features, as in --data {file}:{}",
-            columns.len(),
-            others(&columns, &chosen)
-        );
-    }
-    Ok(())
-}
-
-/// Returns the columns of a table all of which are features unless some are named; `None` for other files.
-fn feature_columns(file: &Path) -> Result<Option<Vec<String>>> {
-    let spec = file.to_string_lossy();
-    if let Some(columns) = first_line(&spec)? {
-        return Ok(Some(columns));
-    }
-    let columns = table_columns(&spec)?;
-    // Of columns of other types, one is taken alone.
-    let is_number =
-        |kind: &str| ["int", "uint", "float", "bool"].iter().any(|n| kind.starts_with(n));
-    let columns = columns.filter(|all| all.iter().all(|(_, kind)| is_number(kind)));
-    Ok(columns.map(|columns| columns.into_iter().map(|(name, _)| name).collect()))
-}
-
-/// Returns all columns but some, as `FILE:COLUMNS` takes them: `0-3,5`.
-fn others(columns: &[String], but: &[usize]) -> String {
-    // The index that pandas writes has no name.
-    let first = usize::from(columns.len() > 2 && columns[0].is_empty());
-    let mut runs: Vec<(usize, usize)> = Vec::new();
-    for at in (first..columns.len()).filter(|at| !but.contains(at)) {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == at => *last = at,
-            _ => runs.push((at, at)),
-        }
-    }
-    let run = |&(first, last): &(usize, usize)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    };
-    runs.iter().map(run).collect::<Vec<_>>().join(",")
 }
 
 /// Fails unless there are as many labels as rows that came from what can be read only once. Blank

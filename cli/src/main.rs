@@ -5,6 +5,7 @@
 
 mod args;
 mod bus_error;
+mod columns;
 mod commands;
 mod console;
 mod dial;
@@ -34,22 +35,22 @@ fn run(args: Args) -> anyhow::Result<()> {
     }
     match args.command {
         Command::Demo(demo) => commands::demo::run(&demo, args.threads),
-        Command::Split(args) => commands::split::run(&args),
-        Command::Advise(args) => commands::advise::run(&args),
+        Command::Split(mut args) => commands::split::run(&mut args),
+        Command::Advise(mut args) => commands::advise::run(&mut args),
         Command::Store(args) => commands::store::run(&args),
         Command::Learn(mut args) => commands::learn::run(&mut args),
         Command::Merge(args) => commands::merge::run(&args),
-        Command::Unlearn(args) => commands::unlearn::run(&args),
+        Command::Unlearn(mut args) => commands::unlearn::run(&mut args),
         Command::Encode(mut args) => commands::encode::run(&mut args),
         Command::Export(args) => commands::export::run(&args),
-        Command::Eval(args) => commands::eval::run(&args),
-        Command::Compare(args) => commands::compare::run(&args),
+        Command::Eval(mut args) => commands::eval::run(&mut args),
+        Command::Compare(mut args) => commands::compare::run(&mut args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Index(mut args) => commands::index::run(&mut args),
-        Command::Search(args) => commands::search::run(&args),
+        Command::Search(mut args) => commands::search::run(&mut args),
         Command::Dedup(args) => commands::dedup::run(&args),
         Command::Serve(serve) => commands::serve::run(&serve, args.threads),
-        Command::Client(args) => commands::client::run(&args),
+        Command::Client(mut args) => commands::client::run(&mut args),
         Command::Info(args) => commands::info::run(&args),
         Command::Size(args) => commands::size::run(&args),
         Command::Methods(args) => commands::methods::run(&args),

@@ -1,6 +1,7 @@
 //! Pipes that are read more than once, for their vectors and for other columns: they are kept in files meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -10,6 +11,9 @@ use hashbrook::dataset::file_of;
 use tempfile::TempDir;
 
 use crate::{interrupt, output};
+
+/// The file that stands for the standard input.
+const STANDARD_INPUT: &str = "standard-input";
 
 /// Files in place of pipes, which go with this.
 pub struct Kept {
@@ -39,7 +43,7 @@ pub fn keep(lists: &mut [&mut Vec<String>], again: bool) -> Result<Option<Kept>>
     interrupt::remove_at_end(folder.path());
     for (at, pipe) in pipes.iter().enumerate() {
         let name = match (output::is_standard(pipe), at) {
-            (true, _) => "standard-input".to_owned(),
+            (true, _) => STANDARD_INPUT.to_owned(),
             (false, at) => format!("pipe-{at}"),
         };
         let place = folder.path().join(name);
@@ -53,6 +57,13 @@ pub fn keep(lists: &mut [&mut Vec<String>], again: bool) -> Result<Option<Kept>>
         }
     }
     Ok(Some(Kept { _folder: folder }))
+}
+
+/// What messages call a file: what came through the standard input by that name.
+pub fn shown(path: &Path) -> String {
+    let is_kept = path.file_name() == Some(OsStr::new(STANDARD_INPUT))
+        && path.starts_with(std::env::temp_dir());
+    if is_kept { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 /// Whether something can be read only once.

@@ -7,6 +7,7 @@ use hashbrook::dataset::{CodesWriter, NpyWriter};
 use serde_json::json;
 
 use crate::args::ModelAndData;
+use crate::columns::{self, Role};
 use crate::output::Output;
 use crate::{console, input, output, piped};
 
@@ -21,6 +22,7 @@ Examples:
   hashbrook encode --model digits.model --data x.npy --out codes.npy
   hashbrook encode --model pets.model --data 'corpus/*.parquet:embedding' --id-column id \\
                    --out codes.parquet
+  hashbrook encode --model pets.model --data 'pets.csv:!name,!kind' --out codes.npy
   my-features | hashbrook encode --model digits.model --data - --out - > codes.npy")]
 pub struct Args {
     #[command(flatten)]
@@ -30,12 +32,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE.npy")]
     out: PathBuf,
 
-    /// The column of ids in the files of vectors, which are Parquet or Arrow files then; it is written as
-    /// id. Without it, ids in a Parquet file are row numbers
-    #[arg(long, value_name = "COLUMN")]
-    id_column: Option<String>,
-
-    /// Other columns to keep in a Parquet file, such as those of labels
+    /// Other columns to keep in a Parquet file, such as those of labels; they are no features. Ids are
+    /// those of --id-column, and row numbers without it
     #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
     keep: Vec<String>,
 
@@ -58,10 +56,18 @@ pub fn run(args: &mut Args) -> Result<()> {
     let function = input::load_function(&args.input.model)?;
     let target = Output::new(&args.out)?;
     // The other columns are read beside the vectors.
-    let again = takes_columns(args);
+    let again = takes_columns(args) || args.input.columns.label.is_some();
+    args.input.columns.name_features(&mut args.input.data)?;
     let _kept = piped::keep(&mut [&mut args.input.data], again)?;
     let args = &*args;
-    let mut reader = input::open_for(&function, &args.input.data)?;
+    let ModelAndData { data, columns: named, .. } = &args.input;
+    let kept = match args.keep.as_slice() {
+        [] => Vec::new(),
+        columns => columns::of_files(data, &columns.join(","))?,
+    };
+    let (ids, labels) = (named.ids_of(data)?, named.labels_of(data)?);
+    let roles: [Role<'_>; 3] = [("label", &labels), ("id", &ids), ("kept", &kept)];
+    let mut reader = input::open_for(&function, data, &roles)?;
     let mut out = Out::create(args, target.path(), function.bits())?;
     let (mut rows, mut encoding) = (0u64, Duration::ZERO);
     let start = Instant::now();
@@ -91,7 +97,7 @@ pub fn run(args: &mut Args) -> Result<()> {
 
 /// Whether columns are carried over to the codes.
 fn takes_columns(args: &Args) -> bool {
-    args.id_column.is_some() || !args.keep.is_empty()
+    args.input.columns.id_column.is_some() || !args.keep.is_empty()
 }
 
 fn is_parquet(args: &Args) -> bool {
@@ -106,7 +112,7 @@ enum Out {
 
 impl Out {
     fn create(args: &Args, path: &Path, bits: usize) -> Result<Out> {
-        let Args { id_column, keep, input, .. } = args;
+        let Args { keep, input, .. } = args;
         if !is_parquet(args) {
             return Ok(Out::Npy(NpyWriter::create(path, Some(bits.div_ceil(8)))?));
         }
@@ -114,7 +120,8 @@ impl Out {
         if !takes_columns(args) {
             return Ok(Out::Parquet(Box::new(writer)));
         }
-        let writer = writer.with_columns(&input.data, id_column.as_deref(), keep)?;
+        let id_column = input.columns.id_column.as_deref();
+        let writer = writer.with_columns(&input.data, id_column, keep)?;
         Ok(Out::Parquet(Box::new(writer)))
     }
 

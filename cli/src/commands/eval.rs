@@ -8,7 +8,8 @@ use serde_json::json;
 
 use crate::args::ModelAndData;
 use crate::dial::DialArgs;
-use crate::{console, input, interrupt};
+use crate::piped::{self, Kept};
+use crate::{console, input, interrupt, output};
 
 /// Measures how well queries find what shares a label with them
 ///
@@ -17,9 +18,10 @@ use crate::{console, input, interrupt};
 /// those; precision within a radius counts an empty ball as 0.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Example:
+Examples:
   hashbrook eval --model digits.model --data db.npy --labels db-labels.npy \\
                  --queries queries.npy --query-labels query-labels.npy --radius 0,1,2 --json
+  hashbrook eval --model digits.model --data db.parquet --queries queries.parquet --label target
 
 With --label-weight 4 items of one kind come first, by likeness within it; with --detail-weight
 4 it is the other way round. Both need a model whose codes have detail bits (brook with
@@ -29,7 +31,7 @@ pub struct Args {
     input: ModelAndData,
 
     /// The labels of the vectors
-    #[arg(long, value_name = "FILE", required = true, action = ArgAction::Append)]
+    #[arg(long, value_name = "FILE", required_unless_present = "label", conflicts_with = "label", action = ArgAction::Append)]
     labels: Vec<String>,
 
     /// Vectors to search with
@@ -37,7 +39,7 @@ pub struct Args {
     queries: Vec<String>,
 
     /// The labels of the queries
-    #[arg(long, value_name = "FILE", required = true, action = ArgAction::Append)]
+    #[arg(long, value_name = "FILE", required_unless_present = "label", conflicts_with = "label", action = ArgAction::Append)]
     query_labels: Vec<String>,
 
     /// The R of mAP@R
@@ -72,6 +74,18 @@ pub struct Args {
 }
 
 impl Args {
+    /// Names columns as the options say, and has pipes stored in files where they are read more than once.
+    fn prepare(&mut self) -> Result<Option<Kept>> {
+        let Args { input, labels, queries, query_labels, .. } = self;
+        let ModelAndData { data, columns, .. } = input;
+        columns.name_in(data, labels)?;
+        columns.name_in(queries, query_labels)?;
+        let again = columns.id_column.is_some();
+        let kept = piped::keep(&mut [data, labels, queries, query_labels], again)?;
+        output::check_read_once([&*data, labels, queries, query_labels].into_iter().flatten())?;
+        Ok(kept)
+    }
+
     fn metrics(&self) -> Vec<Metric> {
         // Few bits are many steps of a float query: such radii have no use unless asked for.
         let usual: &[usize] = if self.dial.is_float_query() { &[] } else { &[2] };
@@ -88,16 +102,20 @@ impl Args {
 /// What is shown while queries are encoded.
 const QUERIES: &str = "queries ";
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &mut Args) -> Result<()> {
     interrupt::nothing_to_save();
     let start = Instant::now();
+    let _kept = args.prepare()?;
+    let args = &*args;
     let dial = args.dial.dial()?;
     let function = input::load_function(&args.input.model)?;
     args.dial.check(&function)?;
     let mut names = LabelNames::new();
     let mut encoded = |what: &str, data: &[String], label_files: &[String]| -> Result<_> {
         // Labels first: they are quick to read, and a wrong number of them is soon known.
-        let mut reader = input::open_for(&function, data)?;
+        let ids = args.input.columns.ids_of(data)?;
+        let roles = [("label", label_files), ("id", &ids)];
+        let mut reader = input::open_for(&function, data, &roles)?;
         let shape = (reader.rows(), reader.dim());
         let labels = input::labels_for(label_files, &mut names, data, shape)?;
         let (mut codes, mut vectors) = (Codes::new(function.bits())?, Vec::new());

@@ -22,7 +22,7 @@ Example, the split of the papers on MNIST:
                   --queries 100 --seed 1 --out mnist/
 
 A tenth of each class, but of classes with fewer than 20 rows none:
-  hashbrook split --data birds.csv:0-511 --labels birds.csv:species \\
+  hashbrook split --data birds.csv --label species \\
                   --queries 0.1 --min-per-class 20 --out birds/")]
 pub struct Args {
     #[command(flatten)]
@@ -53,15 +53,18 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &mut Args) -> Result<()> {
+    let places = WRITTEN.map(|name| args.out.join(name));
+    let outputs = || places.iter().map(PathBuf::as_path);
+    output::check_places(outputs(), args.input.data.iter().chain(&args.input.labels))?;
+    output::check_free(outputs(), args.force)?;
+    let _kept = args.input.prepare()?;
+    let args = &*args;
     let (data, label_files) = (&args.input.data, &args.input.labels);
     if label_files.is_empty() {
-        bail!("the queries are drawn class by class: give the labels with --labels");
+        bail!("the queries are drawn class by class: give the labels with --labels or --label");
     }
-    let places = WRITTEN.map(|name| args.out.join(name));
-    output::check_outputs(places.iter().map(PathBuf::as_path), data.iter().chain(label_files))?;
-    output::check_free(places.iter().map(PathBuf::as_path), args.force)?;
-    let mut reader = Reader::open_all(data)?;
+    let mut reader = args.input.open()?;
     let mut names = LabelNames::new();
     let shape = (input::count_rows(data, &mut reader)?, reader.dim());
     let labels = input::labels_for(label_files, &mut names, data, shape)?;

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::args::LabelledData;
 use crate::console::{self, plural};
 use crate::output::Output;
-use crate::{input, output};
+use crate::{columns, input, output};
 
 /// Takes rows out of a model, as if it had never seen them
 ///
@@ -39,16 +39,22 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: &Args) -> Result<()> {
-    let (data, files) = (&args.input.data, &args.input.labels);
-    output::check_outputs([args.out.as_path()], data.iter().chain(files))?;
+pub fn run(args: &mut Args) -> Result<()> {
+    let inputs = args.input.data.iter().chain(&args.input.labels);
+    output::check_places([args.out.as_path()], inputs)?;
     output::check_json(&args.out, args.json)?;
     let target = Output::new(&args.out)?;
+    let _kept = args.input.prepare()?;
+    let args = &*args;
+    let (data, files) = (&args.input.data, &args.input.labels);
     let mut model = Model::load(&args.model)?;
     if files.is_empty() {
-        bail!("rows are unlearned with the labels they were learned with: give them with --labels");
+        bail!(
+            "rows are unlearned with the labels they were learned with: give them with --labels or --label"
+        );
     }
-    let mut reader = input::open_for(&model.try_hash_function()?, data)?;
+    let mut reader = args.input.open()?;
+    columns::check_dim(data, &reader, model.dim())?;
     let total = input::count_rows(data, &mut reader)?;
     let mut names = model.label_names().clone();
     let labels = input::labels_for(files, &mut names, data, (total, reader.dim()))?;

@@ -8,6 +8,7 @@ mod files;
 mod good;
 mod index;
 mod models;
+mod one_table;
 mod package;
 mod reproduce;
 mod results;

@@ -1,10 +1,5 @@
 //! Tables as people have them: headers, indexes, labels in a column or in a file of their own.
 
-use std::sync::Arc;
-
-use arrow_array::{ArrayRef, Float32Array, Int64Array, RecordBatch};
-use arrow_ipc::writer::FileWriter;
-
 use crate::support::Folder;
 
 /// A table of two features and a label, as pandas writes it: with an index without a name, or not.
@@ -31,7 +26,10 @@ fn headers_and_indexes_are_told_of() {
         folder.run(&format!("learn --bits 8 --data {data} --labels {labels} --out m")).ok().err
     };
     let said = learn("pets.csv:0-2", "pets.csv:kind");
-    assert!(said.contains("taken for a header: \"\", a, b, kind"), "{said}");
+    assert!(
+        said.contains("pets.csv: 3 features 0, a, b, label kind; the first line was"),
+        "{said}"
+    );
     assert!(said.contains("column 0 has no name and counts up from 0"), "{said}");
     assert_eq!(said.matches("taken for a header").count(), 1, "once: {said}");
     let said = learn("pets.csv:a,b", "pets.csv:kind");
@@ -40,7 +38,10 @@ fn headers_and_indexes_are_told_of() {
     assert!(said.contains("each of the 40 rows has a label of its own"), "{said}");
     folder.run("encode --model m --data odd.csv --out c.npy").ok();
     let said = folder.run("encode --model m --data odd.csv --out c.npy").ok().err;
-    assert!(said.contains("odd.csv: the first line was taken for a header: 0, oops"), "{said}");
+    assert!(
+        said.contains("odd.csv: 2 features 0, oops; the first line was taken for a header"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -72,44 +73,13 @@ fn data_and_labels_that_are_one_table_or_swapped() {
         folder.run(&format!("learn --bits 8 --data {data} --labels {labels} --out m"))
     };
     learn("pets.csv", "pets.csv")
-        .fails_with(&["given as data and as labels", "--data pets.csv:0-1 --labels pets.csv:2"]);
-    // Labels among the features would be learned by heart.
-    for labels in ["pets.csv:kind", "pets.csv:2"] {
-        learn("pets.csv", labels)
-            .fails_with(&[&format!("{labels} is read as a feature"), "--data pets.csv:0-1"]);
-    }
-    learn("pets.csv", "pets.csv:a").fails_with(&["as in --data pets.csv:1-2"]);
+        .fails_with(&["given for features and for something else", "as in pets.csv:2"]);
     learn("pets.csv:0-1", "pets.csv:kind").ok();
     folder.run("split --data pets.csv:a,b --labels pets.csv:kind --queries 2 --out s").ok();
     learn("s/db-labels.npy", "s/db.npy").fails_with(&["s/db-labels.npy and s/db.npy swapped?"]);
     folder.write("x.csv", "1.5,2\n2.5,3\n0.5,1\n");
     folder.write("y.csv", "0\n1\n0\n");
     learn("y.csv", "x.csv").fails_with(&["2 numbers on each line", "swapped?"]);
-}
-
-/// A table as pandas writes it: a column a feature, and one of labels.
-#[test]
-fn labels_of_an_arrow_table_are_no_features() {
-    let folder = Folder::new();
-    let numbers = |scale: f32| -> ArrayRef {
-        Arc::new(Float32Array::from_iter_values((0..40u8).map(|row| scale * f32::from(row % 7))))
-    };
-    let labels: ArrayRef = Arc::new(Int64Array::from_iter_values((0..40).map(|row| row % 2)));
-    let columns = [("px0", numbers(1.0)), ("target", labels), ("px1", numbers(-2.0))];
-    let batch = RecordBatch::try_from_iter(columns).unwrap();
-    let file = std::fs::File::create(folder.file("t.arrow")).unwrap();
-    let mut writer = FileWriter::try_new(file, &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    writer.finish().unwrap();
-    let learn = |data: &str| {
-        folder.run(&format!("learn --bits 8 --data {data} --labels t.arrow:target --out m"))
-    };
-    learn("t.arrow").fails_with(&["t.arrow:target is read as a feature", "--data t.arrow:0,2"]);
-    folder
-        .run("compare --methods lsh --bits 8 --data t.arrow --labels t.arrow:target")
-        .fails_with(&["t.arrow:target is read as a feature"]);
-    learn("t.arrow:0,2").ok();
-    assert_eq!(folder.run("info m --json").ok().json()[0]["dim"], 2);
 }
 
 #[test]
@@ -206,14 +176,29 @@ fn several_labels_in_one_text_are_remarked_on() {
 #[test]
 fn hints_fit_the_table() {
     let folder = Folder::new();
-    folder.write("pets.csv", table(true, true).replace("cat", "0").replace("dog", "1"));
     folder.write("kinds.csv", format!("kind\n{}", "cat\ndog\n".repeat(20)));
+    folder.write("pets.csv", table(false, true));
     let learn = |data: &str, labels: &str| {
         folder.run(&format!("learn --bits 8 --data {data} --labels {labels} --out m"))
     };
-    learn("pets.csv", "pets.csv:kind").fails_with(&["as in --data pets.csv:1-2"]);
     learn("pets.csv", "pets.csv:none").fails_with(&["has no column \"none\""]);
     learn("pets.csv:a,b", "kinds.csv:0").fails_with(&["header? kinds.csv:kind reads"]);
-    folder.write("pets.csv", table(false, true));
-    learn("pets.csv", "pets.csv:kind").fails_with(&["is \"cat\"", "picked as FILE:COLUMNS"]);
+    let fix = "'pets.csv:!kind' reads all others";
+    learn("pets.csv", "pets.csv:a").fails_with(&["columns that are no numbers: kind;", fix]);
+    // What is wrong with a row names its column, too.
+    folder.write("odd.csv", table(false, true).replace(",cat", ",0"));
+    let outcome = learn("odd.csv", "odd.csv:a");
+    let expected = "row 1, column 2 (kind) is \"dog\"";
+    assert!(outcome.status == Some(1) && outcome.err.contains(expected), "{outcome:?}");
+    learn("pets.csv:!kind", "pets.csv:kind").ok();
+    folder.run("encode --model m --data pets.csv:a..b --out c.npy").ok();
+    folder
+        .run("encode --model m --data pets.csv:b..a --out c.npy")
+        .fails_with(&["b..a are in the wrong order", "write a..b"]);
+    folder.write("q.csv", table(false, true).replace("cat", "0").replace("dog", "1"));
+    folder.run("encode --model m --data q.csv --out c.npy").fails_with(&[
+        "vectors of 3 dimensions, the model takes 2 (3 features a, b, kind)",
+        "'q.csv:!NAME'",
+        "--features",
+    ]);
 }

@@ -66,13 +66,13 @@ enum Call {
     Model(calls::Model),
 }
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &mut Args) -> Result<()> {
     // Whatever was acknowledged is done, and files appear whole or not at all.
     crate::interrupt::nothing_to_save();
     let token = args.token.clone().or_else(|| std::env::var("HASHBROOK_TOKEN").ok());
     let service = Service::new(&args.url, token, args.ca.as_deref(), args.patience)?;
     let json = args.json;
-    match &args.call {
+    match &mut args.call {
         Call::Put(args) => put::run(args, &service, json),
         Call::Get(args) => args.run(&service),
         Call::List(args) => args.run(&service, json),

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::ArgAction;
-use hashbrook::dataset::{Reader, read_payloads};
+use hashbrook::dataset::read_payloads;
 use hashbrook::store::ItemId;
 use hashbrook::{Features, LabelNames};
 use serde_json::{Value, json};
@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use super::http::{self, Service};
 use super::ids::{self, IdArgs};
 use super::stream;
+use crate::columns::{self, Columns};
 use crate::console::{self, plural};
-use crate::input;
+use crate::{input, output, piped};
 
 /// Puts items in, in the place of those with the same ids
 ///
@@ -20,8 +21,8 @@ use crate::input;
 #[command(after_help = "\
 Examples:
   hashbrook client http://127.0.0.1:7878 put --data x.npy --labels y.npy --first-id 1000
-  hashbrook client http://127.0.0.1:7878 put --data a.parquet:vector --ids a.parquet:id \\
-                   --labels a.parquet:label --payloads a.parquet:info
+  hashbrook client http://127.0.0.1:7878 put --data a.parquet --id id --label kind \\
+                   --payloads a.parquet:info
   hashbrook client http://127.0.0.1:7878 put --items items.json")]
 pub struct Args {
     /// Vectors, one per row; several files are read one after the other
@@ -30,15 +31,18 @@ pub struct Args {
 
     /// Their labels: one per row, a 0/1 matrix of rows x labels, or text with the labels of a row
     /// separated by commas
-    #[arg(long, value_name = "FILE", action = ArgAction::Append, requires = "data")]
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, requires = "data", conflicts_with = "label")]
     labels: Vec<String>,
 
     /// Their ids: an array of whole numbers, a text with one on each line, or a column of a table
-    #[arg(long, value_name = "FILE", action = ArgAction::Append, requires = "data")]
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, requires = "data", conflicts_with = "id_column")]
     ids: Vec<String>,
 
+    #[command(flatten)]
+    columns: Columns,
+
     /// The id of the first row, from which the others count on, where no --ids are given
-    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "ids")]
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["ids", "id_column"])]
     first_id: u64,
 
     /// What is kept with each item: JSON, in a column of a Parquet or Arrow file
@@ -85,7 +89,16 @@ impl WaitFor {
 /// Bytes of vectors that are sent at a time, at most: services take 64 MB.
 const LARGEST: usize = 16 << 20;
 
-pub fn run(args: &Args, service: &Service, json: bool) -> Result<()> {
+pub fn run(args: &mut Args, service: &Service, json: bool) -> Result<()> {
+    let Args { data, labels, ids, columns, payloads, .. } = &mut *args;
+    ids.extend(columns.ids_of(data)?);
+    columns.name_in(data, labels)?;
+    let mut payload_files: Vec<String> = payloads.take().into_iter().collect();
+    let _kept = piped::keep(&mut [data, labels, ids, &mut payload_files], false)?;
+    *payloads = payload_files.pop();
+    let args = &*args;
+    let files = [&args.data, &args.labels, &args.ids].into_iter().flatten();
+    output::check_read_once(files.chain(&args.payloads))?;
     match &args.items {
         Some(file) => put_json(args, service, file, json),
         None => put_files(args, service, json),
@@ -116,7 +129,9 @@ fn told(done: &Value) -> String {
 }
 
 fn put_files(args: &Args, service: &Service, json: bool) -> Result<()> {
-    let mut reader = Reader::open_all(&args.data)?;
+    let roles =
+        [("label", &args.labels[..]), ("id", &args.ids), ("payload", args.payloads.as_slice())];
+    let mut reader = columns::open(&args.data, &roles)?;
     let total = input::count_rows(&args.data, &mut reader)?;
     let shape = (total, reader.dim());
     let mut names = LabelNames::new();
@@ -133,7 +148,7 @@ fn put_files(args: &Args, service: &Service, json: bool) -> Result<()> {
     if let (Some(ids), Some(total)) = (&ids, total) {
         ids::check_count(&args.ids, ids.len(), total)?;
     }
-    let columns = Columns {
+    let rest = Rows {
         args,
         ids,
         labels: texts.unwrap_or_default(),
@@ -145,7 +160,7 @@ fn put_files(args: &Args, service: &Service, json: bool) -> Result<()> {
     let bar = console::progress("putting", total);
     while let Some(rows) = reader.next(most)? {
         crate::interrupt::check()?;
-        let body = columns.encoded(rows, sent)?;
+        let body = rest.encoded(rows, sent)?;
         let clock = Instant::now();
         last = service.json("POST", "/items", stream::KIND, &body)?;
         sending += clock.elapsed();
@@ -186,14 +201,14 @@ fn wait(args: &Args, service: &Service, done: &Value) -> Result<()> {
 }
 
 /// What belongs to rows besides their vectors; labels and payloads may be none at all.
-struct Columns<'a> {
+struct Rows<'a> {
     args: &'a Args,
     ids: Option<Vec<ItemId>>,
     labels: Vec<Vec<String>>,
     payloads: Vec<Vec<u8>>,
 }
 
-impl Columns<'_> {
+impl Rows<'_> {
     /// Rows from `start` on.
     fn encoded(&self, rows: Features<'_>, start: usize) -> Result<Vec<u8>> {
         let end = start + rows.len();

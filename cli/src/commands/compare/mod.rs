@@ -7,14 +7,15 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::ArgAction;
-use hashbrook::dataset::Data;
+use hashbrook::dataset::{Data, without_columns};
 use hashbrook::{Center, Setup};
 
 use self::cell::Cell;
 pub use self::cell::{Contender, Found, fingerprint};
 pub use self::protocol::Protocol;
 pub use self::run::Run;
-use crate::{console, input, interrupt};
+use crate::columns::{self, Columns};
+use crate::{console, input, interrupt, output, piped};
 
 /// Runs several methods by the papers' protocol and prints one table
 ///
@@ -41,8 +42,11 @@ pub struct Args {
 
     /// Their labels: one per row, a 0/1 matrix of rows x labels, or text with the labels of a row
     /// separated by commas
-    #[arg(long, value_name = "FILE", required = true, action = ArgAction::Append)]
+    #[arg(long, value_name = "FILE", required_unless_present = "label", conflicts_with = "label", action = ArgAction::Append)]
     labels: Vec<String>,
+
+    #[command(flatten)]
+    columns: Columns,
 
     /// What is measured, and of which stream
     #[arg(long, value_name = "NAME", default_value = "paper")]
@@ -111,10 +115,19 @@ enum CenterOn {
     All,
 }
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &mut Args) -> Result<()> {
+    let Args { data, labels, columns, .. } = &mut *args;
+    columns.name_in(data, labels)?;
+    let _kept = piped::keep(&mut [data, labels], columns.id_column.is_some())?;
+    let args = &*args;
+    output::check_read_once(args.data.iter().chain(&args.labels))?;
     let contenders = Contender::parse_all(&args.methods, args.preset.as_deref(), args.protocol)?;
-    input::check_label_columns(&args.data, &args.labels)?;
-    let data = Data::load(&args.data, &args.labels)?;
+    let ids = args.columns.ids_of(&args.data)?;
+    if input::are_regular(&args.data) {
+        // Says what is taken from a table.
+        columns::open(&args.data, &[("label", &args.labels), ("id", &ids)])?;
+    }
+    let data = Data::load(&without_columns(&args.data, &ids)?, &args.labels)?;
     let center = match args.center {
         CenterOn::None => Center::None,
         CenterOn::First => Center::First,

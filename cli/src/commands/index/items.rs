@@ -2,10 +2,11 @@
 
 use anyhow::{Result, bail};
 use clap::ArgAction;
-use hashbrook::dataset::{file_of, read_codes, read_ids_for};
-use hashbrook::{Codes, Error, Features, Index, IndexBuilder, LabelList, LabelNames};
+use hashbrook::dataset::{Reader, read_codes, read_ids_for};
+use hashbrook::{Codes, Error, Features, HashFunction, Index, IndexBuilder, LabelList, LabelNames};
 
 use super::text_ids::TextIds;
+use crate::columns::Columns;
 use crate::console::plural;
 use crate::piped::{self, Kept};
 use crate::{input, interrupt, output};
@@ -17,21 +18,20 @@ pub struct Items {
     pub data: Vec<String>,
 
     /// Packed codes, as `encode` writes them: uint8, least significant bit first
-    #[arg(long, value_name = "FILE.npy", action = ArgAction::Append)]
+    #[arg(long, value_name = "FILE.npy", action = ArgAction::Append, conflicts_with = "features")]
     pub codes: Vec<String>,
 
-    /// Their ids: an array of whole numbers, a text with one on each line, or a column of a table
-    #[arg(long, value_name = "FILE", action = ArgAction::Append)]
+    /// Their ids: an array of integers, a text with one on each line, or a column of a table. Those
+    /// of --id-column may be strings, too, which are stored beside the index, in INDEX.ids
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, conflicts_with = "id_column")]
     pub ids: Vec<String>,
 
-    /// Their ids, as a column of the very files of vectors or codes: whole numbers as with
-    /// --ids FILE:COLUMN, or texts, which are kept beside the index, in INDEX.ids
-    #[arg(long, value_name = "COLUMN", conflicts_with = "ids")]
-    pub id_column: Option<String>,
-
     /// Their labels, to filter by: one per row, a 0/1 matrix, or text separated by commas
-    #[arg(long, value_name = "FILE", action = ArgAction::Append)]
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, conflicts_with = "label")]
     pub labels: Vec<String>,
+
+    #[command(flatten)]
+    pub columns: Columns,
 }
 
 impl Items {
@@ -40,23 +40,29 @@ impl Items {
         [&self.data, &self.codes, &self.ids, &self.labels].into_iter().flatten()
     }
 
-    /// Has pipes kept in files where they are read more than once, as for ids. What is given twice all the same is
-    /// refused.
-    pub fn keep_pipes(&mut self) -> Result<Option<Kept>> {
-        let Items { data, codes, ids, labels, .. } = self;
-        let kept = piped::keep(&mut [data, codes, ids, labels], self.id_column.is_some())?;
+    /// Names columns as the options say, and has pipes stored in files where they are read more than once, as for
+    /// ids. What is given twice all the same is refused.
+    pub fn prepare(&mut self) -> Result<Option<Kept>> {
+        let Items { data, codes, ids, labels, columns } = self;
+        columns.name_in(if data.is_empty() { codes } else { data }, labels)?;
+        let again = columns.id_column.is_some();
+        let kept = piped::keep(&mut [data, codes, ids, labels], again)?;
         output::check_read_once(self.files())?;
         Ok(kept)
     }
 
     /// The files of ids, and their columns.
     fn id_files(&self) -> Result<Vec<String>> {
-        let Some(column) = &self.id_column else { return Ok(self.ids.clone()) };
-        let with_column = |file: &String| {
-            let file = file_of(file)?;
-            Ok(format!("{}:{column}", file.display()))
-        };
-        self.data.iter().chain(&self.codes).map(with_column).collect()
+        match self.columns.id_column {
+            None => Ok(self.ids.clone()),
+            Some(_) => self.columns.ids_of(&[&self.data[..], &self.codes[..]].concat()),
+        }
+    }
+
+    /// Opens the vectors, without the columns of labels and ids.
+    fn open(&self, function: &HashFunction) -> Result<Reader> {
+        let roles = [("label", &self.labels[..]), ("id", &self.id_files()?)];
+        input::open_for(function, &self.data, &roles)
     }
 
     /// Puts the items into an index; how many.
@@ -68,7 +74,7 @@ impl Items {
         let (vectors, given) = if keeps_vectors {
             let Some(function) = index.function() else { return Err(Error::NoFunction.into()) };
             let (dim, mut values) = (function.dim(), Vec::new());
-            let mut reader = input::open_for(function, &self.data)?;
+            let mut reader = self.open(function)?;
             input::for_each_rows("reading", &mut reader, |rows| {
                 values.extend_from_slice(rows.values());
                 Ok(())
@@ -132,7 +138,7 @@ impl Items {
         texts: &mut TextIds,
     ) -> Result<IndexBuilder> {
         let Some(function) = like.function() else { return Err(Error::NoFunction.into()) };
-        let mut reader = input::open_for(function, &self.data)?;
+        let mut reader = self.open(function)?;
         let Some(rows) = input::count_rows(&self.data, &mut reader)? else {
             bail!(
                 "{} does not tell how many rows it has; --vectors needs files, and not a pipe",
@@ -187,7 +193,10 @@ impl Items {
     fn read(&self, index: &Index, codes: Option<Codes>, texts: &mut TextIds) -> Result<Given> {
         let codes = match codes {
             Some(codes) => codes,
-            None if self.codes.is_empty() => encode(index, &self.data)?,
+            None if self.codes.is_empty() => {
+                let Some(function) = index.function() else { bail!(NO_FUNCTION) };
+                input::encode_all("encoding", function, &mut self.open(function)?)?
+            }
             None => read_codes_all(&self.codes, Some(index.bits()))?,
         };
         let items = codes.len();
@@ -205,7 +214,7 @@ impl Items {
         let ids = match self.id_files()?.as_slice() {
             [] => None,
             files => {
-                let may_begin = self.id_column.is_some() && index.is_empty();
+                let may_begin = self.columns.id_column.is_some() && index.is_empty();
                 Some(texts.read(files, items, may_begin)?)
             }
         };
@@ -238,15 +247,6 @@ struct Given {
 /// What is wrong where vectors are given to an index of codes alone.
 pub const NO_FUNCTION: &str = "the index holds codes without the function that made them; give packed \
                                --codes, or to `search` the --model";
-
-/// The codes of vectors under the function of an index.
-pub fn encode(index: &Index, files: &[String]) -> Result<Codes> {
-    let Some(function) = index.function() else {
-        bail!(NO_FUNCTION);
-    };
-    let mut reader = input::open_for(function, files)?;
-    input::encode_all("encoding", function, &mut reader)
-}
 
 /// The ids in several files, which must be as many as the items.
 pub fn read_ids_all(files: &[String], items: usize) -> Result<Vec<u64>> {

@@ -70,7 +70,7 @@ enum Action {
 #[command(after_help = "\
 Examples:
   hashbrook index build --model digits.model --data x.npy --labels y.npy --out digits.index
-  hashbrook index build --model pets.model --data pets.csv:1-2 --ids pets.csv:0 --out pets.index
+  hashbrook index build --model pets.model --data pets.csv --id name --label kind --out pets.index
   hashbrook index build --codes codes.npy --ids ids.npy --out digits.index
   hashbrook index build --model pets.model --data pets.parquet:embedding --id-column id \\
                         --labels pets.parquet:kind --out pets.index
@@ -239,7 +239,7 @@ fn build(args: &mut Build) -> Result<()> {
     output::check_free([args.out.as_path()], args.force)?;
     output::check_json(&args.out, args.json)?;
     let target = Output::new(&args.out)?;
-    let _kept = args.items.keep_pipes()?;
+    let _kept = args.items.prepare()?;
     let args = &*args;
     let function = args.model.as_deref().map(input::load_function).transpose()?;
     let codes = match args.items.codes.as_slice() {
@@ -316,7 +316,7 @@ fn tidy(index: &mut Index) {
 fn add(args: &mut Add) -> Result<()> {
     let start = Instant::now();
     // Before the index is locked: nobody knows when a pipe ends.
-    let _kept = args.items.keep_pipes()?;
+    let _kept = args.items.prepare()?;
     let mut index = args.lock.edit(&args.index)?;
     let mut texts = TextIds::of(&index, &args.index)?;
     let added = args.items.put(&mut index, args.upsert, &mut texts)?;

@@ -10,8 +10,9 @@ use hashbrook::Features;
 use super::changed;
 use super::lock::Lock;
 use super::text_ids::TextIds;
+use crate::columns::{Columns, Role};
 use crate::console::plural;
-use crate::{input, interrupt};
+use crate::{input, interrupt, piped};
 
 /// Encodes all items anew, with a newer model
 ///
@@ -39,8 +40,11 @@ pub struct Renew {
     data: Vec<String>,
 
     /// The id of each row
-    #[arg(long, value_name = "FILE", action = ArgAction::Append, requires = "data")]
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, requires = "data", conflicts_with = "id_column")]
     ids: Vec<String>,
+
+    #[command(flatten)]
+    columns: Columns,
 
     #[command(flatten)]
     lock: Lock,
@@ -50,8 +54,14 @@ pub struct Renew {
     json: bool,
 }
 
-pub fn run(args: &Renew) -> Result<()> {
+pub fn run(args: &mut Renew) -> Result<()> {
     let start = Instant::now();
+    let Renew { data, ids, columns, .. } = &mut *args;
+    ids.extend(columns.ids_of(data)?);
+    columns.name_features(data)?;
+    // Before the index is locked: nobody knows when a pipe ends.
+    let _kept = piped::keep(&mut [data, ids], columns.label.is_some())?;
+    let args = &*args;
     let mut index = args.lock.edit(&args.index)?;
     let function = input::load_function(&args.model)?;
     if args.data.is_empty() {
@@ -61,7 +71,9 @@ pub fn run(args: &Renew) -> Result<()> {
         index.renew_kept(function)?;
         return changed(&index, "renewed", index.len(), start, args.json);
     }
-    let mut reader = input::open_for(&function, &args.data)?;
+    let labels = args.columns.labels_of(&args.data)?;
+    let roles: [Role<'_>; 2] = [("label", &labels), ("id", &args.ids)];
+    let mut reader = input::open_for(&function, &args.data, &roles)?;
     // Codes are all that is needed of vectors, unless the index keeps these.
     let (mut vectors, mut codes) = (Vec::new(), None);
     match index.vector_format() {

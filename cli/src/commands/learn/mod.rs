@@ -1,5 +1,6 @@
 mod notes;
 mod remarks;
+mod report;
 mod start;
 
 use std::path::PathBuf;
@@ -8,15 +9,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::ArgAction;
 use hashbrook::dataset::{NpyWriter, Reader};
-use hashbrook::{Batch, Features, LabelList, Model, Step, file};
-use serde_json::json;
+use hashbrook::{Batch, Features, LabelList, Model, file};
 
 use self::remarks::Columns;
 use crate::args::LabelledData;
-use crate::console::{self, count, plural};
+use crate::console::{self, count};
 use crate::interrupt::Interrupted;
 use crate::output::Output;
-use crate::{input, interrupt, output, piped};
+use crate::{columns, input, interrupt, output};
 
 /// Learns a hash function from a stream of vectors
 ///
@@ -27,6 +27,7 @@ use crate::{input, interrupt, output, piped};
 #[command(after_help = "\
 Examples:
   hashbrook learn --bits 64 --data x.npy --labels y.npy --out digits.model
+  hashbrook learn --bits 64 --data digits.parquet --label target --out digits.model
   hashbrook learn --method bsodh --set ridge=0.3 --set order=alternating --batch 500 \\
                   --data mnist.npz:images --labels mnist.npz:labels --out digits.model
   hashbrook learn --resume digits.model --data more.npy --labels more-labels.npy --out digits.model
@@ -141,10 +142,10 @@ pub struct Args {
 pub fn run(args: &mut Args) -> Result<()> {
     check(args)?;
     let out = Output::new(&args.out)?;
-    let _kept = piped::keep(&mut [&mut args.input.data, &mut args.input.labels], false)?;
+    let _kept = args.input.prepare()?;
     let args = &*args;
     output::check_read_once(inputs(args))?;
-    let mut reader = Reader::open_all(&args.input.data)?;
+    let mut reader = args.input.open()?;
     // Counted first where a file does not say: a wrong number of labels should show before the
     // work, and not after it.
     let total = input::count_rows(&args.input.data, &mut reader)?;
@@ -157,14 +158,7 @@ pub fn run(args: &mut Args) -> Result<()> {
         }
         (None, None) => start::new(args, reader.dim(), total)?,
     };
-    if model.dim() != reader.dim() {
-        bail!(
-            "{} has vectors of {}, the model takes {}",
-            args.input.data.join(", "),
-            plural(reader.dim() as u64, "dimension"),
-            model.dim()
-        );
-    }
+    columns::check_dim(&args.input.data, &reader, model.dim())?;
     let labels = read_labels(args, &mut model, (total, reader.dim()))?;
     let skipped = notes::skip_rows(args, &mut model, &mut reader, total)?;
     let left = total.map(|total| total - skipped);
@@ -237,7 +231,10 @@ fn read_labels(
     let (files, data) = (&args.input.labels, &args.input.data);
     if files.is_empty() {
         if model.method().is_supervised() {
-            bail!("{} learns from labels: give them with --labels", model.method().name());
+            bail!(
+                "{} learns from labels: give them with --labels or --label",
+                model.method().name()
+            );
         }
         return Ok(None);
     }
@@ -343,63 +340,6 @@ impl Run<'_> {
         model.end_warmup()?;
         self.learning += clock.elapsed();
         console::note(format_args!("warmed up with all {seen} rows, as there are no more"));
-        Ok(())
-    }
-
-    fn report(&mut self, model: &Model, rows: usize, step: Step, time: Duration) -> Result<()> {
-        if !self.args.json || self.unheard {
-            return Ok(());
-        }
-        let printed = console::line(json!({
-            "batch": model.batches(),
-            "rows": rows,
-            "seen": model.seen(),
-            "seconds": time.as_secs_f64(),
-            "iterations": step.changed_bits.len(),
-            "changed_bits": step.changed_bits.iter().sum::<u64>(),
-            "function_changed": step.function_changed,
-            "warm": model.is_warm(),
-        }));
-        match printed {
-            // Learning goes on, and is saved, though nobody listens.
-            Err(error) if console::is_broken_pipe(&error) => self.unheard = true,
-            other => other?,
-        }
-        Ok(())
-    }
-
-    fn summarize(&self, model: &Model, out: &Output) -> Result<()> {
-        let name = out.name();
-        if self.args.json {
-            return console::line(json!({
-                "done": !self.interrupted,
-                "rows": self.rows,
-                "seen": model.seen(),
-                "batches": model.batches(),
-                "seconds": self.learning.as_secs_f64(),
-                "warm": model.is_warm(),
-                "labels": model.label_names().len(),
-                "out": name,
-            }));
-        }
-        let rows = plural(self.rows as u64, "row");
-        let labels = match self.labels {
-            None => String::new(),
-            Some(labels) => {
-                let labels = labels.view();
-                let most = (0..labels.len()).map(|row| labels.row(row).len()).max().unwrap_or(0);
-                let several =
-                    if most > 1 { format!(", up to {most} a row") } else { String::new() };
-                format!(" of {}{several},", plural(model.label_names().len() as u64, "label"))
-            }
-        };
-        let bits = plural(model.bits() as u64, "bit");
-        let time = console::seconds(self.learning);
-        let method = model.method().name();
-        out.say(format_args!("{method} learned {rows}{labels} into {bits} in {time}: {name}"))?;
-        if self.interrupted {
-            console::note(format_args!("to go on, run it again with --resume {name}"));
-        }
         Ok(())
     }
 }

@@ -81,7 +81,7 @@ pub fn skip_rows(
 /// How many rows of this data the model has learned already; notes which data it is.
 fn recognise(args: &Args, model: &mut Model) -> Result<usize> {
     let checked = number(model, CHECKED_ROWS).unwrap_or(64).clamp(1, 64);
-    let mut reader = Reader::open_all(&args.input.data)?;
+    let mut reader = args.input.open()?;
     let Some(first) = reader.next(checked)? else { return Ok(0) };
     let mut sum = crc32fast::Hasher::new();
     first.values().iter().for_each(|value| sum.update(&value.to_le_bytes()));

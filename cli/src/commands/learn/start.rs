@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
-use hashbrook::dataset::Reader;
 use hashbrook::{Center, Mean, Method, Model, Scale, Setup};
 use serde_json::Value;
 
@@ -131,7 +130,7 @@ fn center(args: &Args, dim: usize) -> Result<Center> {
                 );
             }
             let mut mean = Mean::new(dim);
-            let mut reader = Reader::open_all(data)?;
+            let mut reader = args.input.open()?;
             input::for_each_rows("mean    ", &mut reader, |rows| Ok(mean.add(rows)?))?;
             Center::Given(mean.value())
         }

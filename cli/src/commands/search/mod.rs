@@ -14,10 +14,11 @@ use self::queries::Queries;
 use self::results::{FORMATS, Results};
 use super::index::items::{NO_FUNCTION, read_codes_all};
 use super::index::text_ids::TextIds;
+use crate::columns::{Columns, Role};
 use crate::console::{self, count, plural, seconds};
 use crate::dial::DialArgs;
 use crate::output::Output;
-use crate::{input, interrupt, output};
+use crate::{input, interrupt, output, piped};
 
 /// Finds the items of an index that are nearest to queries
 ///
@@ -31,6 +32,7 @@ use crate::{input, interrupt, output};
     after_help = "\
 Examples:
   hashbrook search --index digits.index --queries q.npy -k 10
+  hashbrook search --index digits.index --queries q.parquet --features px0..px63 -k 10
   hashbrook search --index digits.index --queries q.npy --radius 2 --where label=3 --json
   hashbrook search --index digits.index --queries q.npy -k 5 --where label!=3 --out results.csv
   hashbrook search --index digits.index --codes q-codes.npy -k 100 --out results.npz
@@ -57,6 +59,9 @@ pub struct Args {
     /// Vectors to search with
     #[arg(long, value_name = "FILE", action = ArgAction::Append)]
     queries: Vec<String>,
+
+    #[command(flatten)]
+    columns: Columns,
 
     /// The model or function that encodes the queries, where the index was made of codes alone
     #[arg(long, value_name = "MODEL", conflicts_with = "codes")]
@@ -121,8 +126,13 @@ pub struct Args {
     one_by_one: bool,
 }
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &mut Args) -> Result<()> {
     interrupt::nothing_to_save();
+    let Args { queries, columns, .. } = &mut *args;
+    columns.name_features(queries)?;
+    let again = columns.label.is_some() || columns.id_column.is_some();
+    let _kept = piped::keep(&mut [queries], again)?;
+    let args = &*args;
     let id_files = filter::files(&args.conditions);
     let inputs = || args.queries.iter().chain(&args.codes).chain(&id_files);
     let models = || [Some(args.index.as_path()), args.model.as_deref()].into_iter().flatten();
@@ -150,12 +160,15 @@ pub fn run(args: &Args) -> Result<()> {
         None => index.function().cloned(),
     };
     function.as_ref().map_or(Ok(()), |function| args.dial.check(function))?;
+    let labels = args.columns.labels_of(&args.queries)?;
+    let ids = args.columns.ids_of(&args.queries)?;
+    let roles: [Role<'_>; 2] = [("label", &labels), ("id", &ids)];
     let queries = match &function {
         _ if !args.codes.is_empty() => {
             Queries::of_codes(&index, dial, read_codes_all(&args.codes, Some(index.bits()))?)?
         }
-        _ if args.rerank.is_some() => Queries::read_vectors(&index, &args.queries)?,
-        Some(function) => Queries::encode(function, dial, &args.queries)?,
+        _ if args.rerank.is_some() => Queries::read_vectors(&index, &args.queries, &roles)?,
+        Some(function) => Queries::encode(function, dial, &args.queries, &roles)?,
         None => bail!(NO_FUNCTION),
     };
     let texts = TextIds::of(&index, &args.index)?;

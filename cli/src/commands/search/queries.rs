@@ -5,6 +5,7 @@ use std::ops::Range;
 use anyhow::{Result, bail};
 use hashbrook::{Codes, Dial, Features, HashFunction, Hits, Index, RankedHit, View, Weighed};
 
+use crate::columns::Role;
 use crate::input;
 
 /// Queries of one kind.
@@ -23,14 +24,14 @@ pub enum Found {
 
 impl Queries {
     /// The vectors of some files, for an index that keeps vectors.
-    pub fn read_vectors(index: &Index, files: &[String]) -> Result<Queries> {
+    pub fn read_vectors(index: &Index, files: &[String], roles: &[Role<'_>]) -> Result<Queries> {
         let (Some(function), Some(_)) = (index.function(), index.vector_format()) else {
             bail!(
                 "the index keeps no vectors to rank by; build it anew with `index build --vectors f16`"
             );
         };
         let mut values = Vec::new();
-        let mut reader = input::open_for(function, files)?;
+        let mut reader = input::open_for(function, files, roles)?;
         input::for_each_rows("reading", &mut reader, |rows| {
             values.extend_from_slice(rows.values());
             Ok(())
@@ -43,8 +44,9 @@ impl Queries {
         function: &HashFunction,
         dial: Option<Dial>,
         files: &[String],
+        roles: &[Role<'_>],
     ) -> Result<Queries> {
-        let mut reader = input::open_for(function, files)?;
+        let mut reader = input::open_for(function, files, roles)?;
         let Some(dial) = dial else {
             return Ok(Queries::Codes(input::encode_all("encoding", function, &mut reader)?));
         };

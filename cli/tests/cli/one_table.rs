@@ -1,0 +1,224 @@
+//! Features, labels and ids that are columns of one table: what is something else is no feature.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use arrow_array::builder::{FixedSizeListBuilder, Float32Builder};
+use arrow_array::{ArrayRef, Float32Array, Int64Array, RecordBatch, StringArray};
+use arrow_ipc::writer::FileWriter;
+use parquet::arrow::ArrowWriter;
+
+use crate::support::Folder;
+
+const ROWS: u8 = 40;
+
+/// Columns as people have them: an id, two features, and a label between them.
+fn columns() -> Vec<(&'static str, ArrayRef)> {
+    let numbers = |scale: f32| -> ArrayRef {
+        let number = |row: u8| scale * f32::from(row % 7) + f32::from(row % 2);
+        Arc::new(Float32Array::from_iter_values((0..ROWS).map(number)))
+    };
+    let ids = (0..ROWS).map(|row| format!("item {row}"));
+    let labels = (0..ROWS).map(|row| i64::from(row % 2));
+    vec![
+        ("name", Arc::new(StringArray::from_iter_values(ids))),
+        ("px0", numbers(1.0)),
+        ("target", Arc::new(Int64Array::from_iter_values(labels))),
+        ("px1", numbers(-2.0)),
+    ]
+}
+
+/// The same rows as one list a row.
+fn vectors() -> ArrayRef {
+    let mut lists = FixedSizeListBuilder::new(Float32Builder::new(), 2);
+    for row in 0..ROWS {
+        let (first, second) = (f32::from(row % 7), f32::from(row % 2));
+        lists.values().append_slice(&[first + second, second - 2.0 * first]);
+        lists.append(true);
+    }
+    Arc::new(lists.finish())
+}
+
+fn write_parquet(folder: &Folder, name: &str, columns: Vec<(&str, ArrayRef)>) {
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let file = File::create(folder.file(name)).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+/// A folder with one table in three formats: `t.csv`, as pandas writes it with its index, `t.parquet` and `t.arrow`.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    let (px, labels) = (|row: u8| f32::from(row % 7), |row: u8| row % 2);
+    let row = |row: u8| {
+        let label = f32::from(labels(row));
+        let (px0, px1) = (px(row) + label, label - 2.0 * px(row));
+        format!("{row},item {row},{px0},{label},{px1}\n")
+    };
+    let rows: String = (0..ROWS).map(row).collect();
+    folder.write("t.csv", format!(",name,px0,target,px1\n{rows}"));
+    write_parquet(&folder, "t.parquet", columns());
+    let batch = RecordBatch::try_from_iter(columns()).unwrap();
+    let file = File::create(folder.file("t.arrow")).unwrap();
+    let mut writer = FileWriter::try_new(file, &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    folder.run("learn --bits 8 --data t.csv:px0,px1 --labels t.csv:target --out m").ok();
+    folder
+}
+
+const TABLES: [&str; 3] = ["t.csv", "t.parquet", "t.arrow"];
+
+impl Folder {
+    fn same(&self, one: &str, other: &str) -> bool {
+        std::fs::read(self.file(one)).unwrap() == std::fs::read(self.file(other)).unwrap()
+    }
+}
+
+#[test]
+fn labels_and_ids_of_the_table_are_no_features() {
+    let folder = folder();
+    for table in TABLES {
+        for columns in [
+            format!("--data {table}:!name --labels {table}:target"),
+            format!("--data ./{table}:!name --labels {table}:target"),
+            format!("--data {table} --labels {table}:target --id-column name"),
+            format!("--data {table} --label target --id name"),
+            format!("--data {table} --label target --features px0,px1"),
+            format!("--data {table} --label target --features !target,!name"),
+        ] {
+            folder.run(&format!("learn --bits 8 --out other {columns}")).ok();
+            assert!(folder.same("m", "other"), "{columns}");
+        }
+        let learn = format!("learn --bits 8 --out other --data {table} --labels {table}:target");
+        let fix = format!("'{table}:!name' reads all others");
+        folder.run(&learn).fails_with(&["columns that are no numbers: name", &fix]);
+    }
+}
+
+#[test]
+fn one_line_says_what_was_taken_as_what() {
+    let folder = folder();
+    let learn = |columns: &str| folder.run(&format!("learn --bits 8 --out other {columns}")).ok();
+    for table in TABLES {
+        let said = learn(&format!("--data {table} --label target --id name")).err;
+        let line = format!("hashbrook: {table}: 2 features px0, px1, label target, id name");
+        assert_eq!(said.matches(&line).count(), 1, "{said}");
+        let omitted = said.contains("not read: column 0, which has no name");
+        assert!(omitted == (table == "t.csv") && !said.contains("header"), "{said}");
+        let said = learn(&format!("--data {table}:px0,px1 --labels {table}:target")).err;
+        assert!(!said.contains("features"), "all of it was named: {said}");
+    }
+    let wide: String = (0..40).map(|row| format!("{row},1,2,{},4,5\n", row % 3)).collect();
+    folder.write("wide.csv", format!("a,b,c,d,e,kind\n{wide}"));
+    let said = learn("--data wide.csv --labels wide.csv:5").err;
+    let line = "wide.csv: 5 features a … e, label 5; the first line was taken for a header";
+    assert!(said.contains(line) && said.matches("header").count() == 1, "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_table_may_come_through_a_pipe() {
+    let folder = folder();
+    for table in TABLES {
+        for columns in ["--data=-:!name --labels=-:target", "--data - --label target --id name"] {
+            let learn = format!("cat {table} | hashbrook learn --bits 8 --out piped {columns}");
+            let said = folder.shell(&learn.replace("=-:!name", "='-:!name'")).ok().err;
+            assert!(folder.same("m", "piped"), "{table} {columns}");
+            assert!(said.contains("standard input: 2 features px0, px1, label target"), "{said}");
+        }
+        let eval = "hashbrook eval --model m --data - --queries t.csv --label target --id name";
+        folder.shell(&format!("cat {table} | {eval}")).ok();
+        let split = "hashbrook split --data - --label target --id name --queries 3 --force --out s";
+        folder.shell(&format!("cat {table} | {split}")).ok();
+        assert_eq!(
+            folder.run("encode --model m --data s/db.npy --out c.npy --json").json()[0]["rows"],
+            34
+        );
+        let encode = "hashbrook encode --model m --data - --label target --out c.npy";
+        folder.shell(&format!("cat {table} | {encode}")).fails_with(&["name"]);
+    }
+    folder
+        .shell("cat t.csv | hashbrook learn --bits 8 --data - --labels - --out piped")
+        .fails_with(&["- is given twice"]);
+}
+
+#[test]
+fn every_command_excludes_them() {
+    let folder = folder();
+    folder.run("encode --model m --data t.csv:px0,px1 --out expected.npy").ok();
+    folder
+        .run("index build --model m --data t.csv:px0,px1 --label target --id name --out expected")
+        .ok();
+    let search = |index: &str, queries: &str| {
+        let found = folder.run(&format!("search --index {index} -k 3 --json --queries {queries}"));
+        let found = found.ok().json();
+        found.iter().take(ROWS.into()).map(|found| found["ids"].clone()).collect::<Vec<_>>()
+    };
+    let expected = search("expected", "t.csv:px0,px1");
+    for table in TABLES {
+        let named = format!("--data {table} --label target --id name");
+        folder.run(&format!("split {named} --queries 3 --force --out s")).ok();
+        folder.run(&format!("eval --model m {named} --queries {table} --json")).ok();
+        folder.run(&format!("compare {named} --methods lsh --bits 8 --queries-per-class 3")).ok();
+        folder.run(&format!("unlearn --model m {named} --out gone")).ok();
+        folder
+            .run(&format!(
+                "encode --model m --data {table} --features px0..px1,!target --out c.npy"
+            ))
+            .ok();
+        assert!(folder.same("c.npy", "expected.npy"), "{table}");
+        folder.run(&format!("index build --model m {named} --out i --force")).ok();
+        assert_eq!(search("i", &format!("{table} --features !name,!target")), expected, "{table}");
+        assert_eq!(search("i", &format!("{table} --label target --id name")), expected, "{table}");
+        folder.run(&format!("index add i {named} --upsert")).ok();
+        folder
+            .run(&format!("index renew i --model m --data {table} --id name --label target"))
+            .ok();
+        assert_eq!(search("i", "t.csv:px0,px1"), expected, "{table}");
+        if table != "t.csv" {
+            let kept = format!("encode --model m --data {table} --id name --keep target");
+            let said = folder.run(&format!("{kept} --out c.parquet")).ok().err;
+            assert!(said.contains("2 features px0, px1, id name, kept target"), "{said}");
+        }
+    }
+}
+
+/// One column of lists is the features, whatever else a table has.
+#[test]
+fn a_column_of_vectors_is_the_features() {
+    let folder = folder();
+    let mut all = columns();
+    all.push(("vector", vectors()));
+    write_parquet(&folder, "v.parquet", all);
+    let said = folder.run("learn --bits 8 --data v.parquet --label target --out other").ok().err;
+    assert!(said.contains("v.parquet: features vector, label target"), "{said}");
+    assert!(folder.same("m", "other"));
+    // An index that pandas writes is no feature, either.
+    let mut all = columns();
+    all.remove(0);
+    let index = Int64Array::from_iter_values((0..ROWS).map(i64::from).rev());
+    all.push(("__index_level_0__", Arc::new(index)));
+    write_parquet(&folder, "p.parquet", all);
+    let said = folder.run("learn --bits 8 --data p.parquet --label target --out other").ok().err;
+    assert!(said.contains("label target; not read: __index_level_0__"), "{said}");
+    assert!(folder.same("m", "other"));
+}
+
+#[test]
+fn columns_are_named_once() {
+    let folder = folder();
+    let learn = "learn --bits 8 --out other --data t.csv";
+    let outcome = folder.run(&format!("{learn} --labels t.csv:target --label target"));
+    assert!(
+        outcome.status == Some(2) && outcome.err.contains("cannot be used with"),
+        "{outcome:?}"
+    );
+    folder
+        .run(&format!("{learn}:px0,px1 --features px0 --label target"))
+        .fails_with(&["--features and t.csv:px0,px1 both name columns"]);
+    let outcome =
+        folder.run("index build --model m --data t.csv --ids t.csv:name --id name --out i");
+    assert_eq!(outcome.status, Some(2), "{outcome:?}");
+}
