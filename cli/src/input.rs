@@ -36,7 +36,11 @@ pub fn for_each_rows(
 pub fn load_function(path: &Path) -> Result<HashFunction> {
     Ok(match FileKind::of(path)? {
         FileKind::Function => HashFunction::load(path)?,
-        // An index is refused by name.
+        FileKind::Index => bail!(
+            "{}: is an index; expected a model, as `learn` writes it, or a function, as `export` writes it: \
+             give the one that the index was built with",
+            path.display()
+        ),
         _ => Model::load(path)?.try_hash_function()?,
     })
 }

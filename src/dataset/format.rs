@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::input::Input;
 use super::vecs::{self, VecsKind};
+use crate::tensors::INDEX_MAGIC;
 use crate::{Error, Result};
 
 const HDF5: &[u8] = b"\x89HDF\r\n\x1a\n";
@@ -46,6 +47,10 @@ impl Format {
         } else if head.starts_with(b"FEA1") {
             let problem = "is a Feather file of version 1, which is not read; save it as version 2";
             Err(Error::malformed(input.path(), problem))
+        } else if let Some(kind) = own_file(head) {
+            let problem =
+                format!("is {kind}; expected vectors, labels or ids: give the file of these");
+            Err(Error::malformed(input.path(), problem))
         } else if is_mat(head) {
             Ok(Format::Mat)
         } else if let Some(kind) = VecsKind::from_extension(&named) {
@@ -64,6 +69,17 @@ impl Format {
                            bvecs, ivecs, MATLAB, HDF5, Parquet, Arrow, each also gzipped";
             Err(Error::malformed(input.path(), problem))
         }
+    }
+}
+
+/// What a file is called that this library wrote and that has no data in it.
+fn own_file(head: &[u8]) -> Option<&'static str> {
+    let has = |text: &[u8]| head.windows(text.len()).any(|part| part == text);
+    match head {
+        _ if head.starts_with(INDEX_MAGIC) => Some("an index"),
+        [_, _, _, _, _, _, _, 0, b'{', ..] if has(b"hashbrook model") => Some("a model"),
+        [_, _, _, _, _, _, _, 0, b'{', ..] if has(b"hashbrook function") => Some("a hash function"),
+        _ => None,
     }
 }
 

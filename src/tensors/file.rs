@@ -62,16 +62,27 @@ impl FileKind {
         Head::read(&mut file, path, expected)?.kind(path)
     }
 
-    /// What such a file is called, and what to do with it where another was expected.
-    fn instead(self) -> &'static str {
+    /// What such a file is called.
+    fn name(self) -> &'static str {
         match self {
-            FileKind::Model => "is a model",
-            FileKind::Function => {
-                "is a hash function alone, which encodes and cannot learn; the model that it was \
-                 exported from can"
-            }
-            FileKind::Index => "is an index",
+            FileKind::Model => "a model",
+            FileKind::Function => "a hash function",
+            FileKind::Index => "an index",
         }
+    }
+
+    /// What is wrong with a file of this kind where another was expected, and what to do.
+    pub(crate) fn in_place_of(self, expected: FileKind) -> String {
+        let remedy = match (expected, self) {
+            (FileKind::Model, FileKind::Function) => {
+                "a function alone encodes and cannot learn; give the model that it was exported from"
+            }
+            (FileKind::Model, _) => "give the model that its codes were made with",
+            (FileKind::Function, FileKind::Model) => "export the function from this model",
+            (FileKind::Function, _) => "give the function that its codes were made with",
+            (FileKind::Index, _) => "build an index with it first",
+        };
+        format!("is {}; expected {}: {remedy}", self.name(), expected.name())
     }
 }
 
@@ -140,7 +151,7 @@ impl Head {
         let kind = self.kind(path)?;
         let description = match self.description {
             Some(description) if kind == format.kind => description,
-            _ => return Err(Error::malformed(path, kind.instead())),
+            _ => return Err(Error::malformed(path, kind.in_place_of(format.kind))),
         };
         // Looked at before all else, which may be different in a newer one.
         let found = description.outline["version"].as_u64().unwrap_or(0);

@@ -112,7 +112,10 @@ fn files_of_other_kinds_are_told_apart_by_their_heads() {
     assert_eq!(FileKind::of(&model).unwrap(), FileKind::Model);
     assert_eq!(FileKind::of(&index).unwrap(), FileKind::Index);
     let said = message(Model::load(&function));
-    assert!(said.contains("is a hash function alone") && said.contains("cannot learn"), "{said}");
+    assert!(
+        said.contains("is a hash function; expected a model") && said.contains("cannot learn"),
+        "{said}"
+    );
     assert!(message(HashFunction::load(&model)).contains("is a model"));
     assert!(message(HashFunction::load(&index)).contains("is an index"));
     assert!(message(Model::load(&index)).contains("is an index"));

@@ -238,8 +238,12 @@ fn what_does_not_fit_is_said() {
     for (arguments, status, expected) in [
         ("search --index none.index --codes codes.npy -k 1", 1, "none.index"),
         ("search --index broken.index --codes codes.npy -k 1", 1, "is not an index file"),
-        ("encode --model i.index --data db.npy --out o.index", 1, "i.index: is an index"),
-        ("index info m.model", 1, "it may be a model"),
+        (
+            "encode --model i.index --data db.npy --out o.index",
+            1,
+            "i.index: is an index; expected a model",
+        ),
+        ("index info m.model", 1, "m.model: is a model; expected an index: build an index with it"),
         ("search --index short.index --codes codes.npy -k 1", 1, "is cut short"),
         ("index verify flipped.index", 1, "is damaged"),
         ("search --index i.index --codes codes.npy", 2, "-k"),

@@ -7,6 +7,7 @@ mod compare;
 mod files;
 mod good;
 mod index;
+mod mistakes;
 mod models;
 mod one_table;
 mod package;

@@ -31,12 +31,12 @@ fn the_function_alone_does_what_the_model_does() {
     assert_eq!(map("m"), map("f"));
     // Whoever wants to learn is told what it is.
     folder.run(&format!("{LEARN} --resume f --out n")).fails_with(&[
-        "f: is a hash function alone",
+        "f: is a hash function; expected a model",
         "cannot learn",
         "the model",
     ]);
     folder.run("export --model m --out m").fails_with(&["is read or written by this very command"]);
-    folder.run("export --model m.index --out n").fails_with(&["m.index: is an index"]);
+    folder.run("export --model m.index --out n").fails_with(&["m.index: is an index; expected a model"]);
     folder
         .run("encode --model db.npy --data queries.npy --out n")
         .fails_with(&["is not a model file"]);

@@ -6,7 +6,7 @@ use crate::index::segment::Beside;
 use crate::index::segment::checksum_matches;
 use crate::index::structure::SearchStructure;
 use crate::kernel::VectorRows;
-use crate::tensors::INDEX_MAGIC as MAGIC;
+use crate::tensors::{FileKind, INDEX_MAGIC as MAGIC};
 use crate::{Error, Result, VectorFormat, VectorMetric};
 
 const VERSION: u32 = 4;
@@ -102,16 +102,9 @@ impl Header {
     pub(super) fn from_bytes(bytes: &[u8], path: &Path) -> Result<Header> {
         let wrong = |problem: &str| Error::damaged(path, problem);
         if !bytes.starts_with(MAGIC) {
-            // Models are safetensors: a length, and then JSON.
-            return Err(Error::malformed(
-                path,
-                match bytes.get(8) {
-                    Some(b'{') => {
-                        "is not an index file; it may be a model, from which one is built"
-                    }
-                    _ => "is not an index file",
-                },
-            ));
+            let problem = FileKind::of(path).map(|kind| kind.in_place_of(FileKind::Index));
+            let problem = problem.unwrap_or_else(|_| "is not an index file".to_owned());
+            return Err(Error::malformed(path, problem));
         }
         let found = number(bytes, 8) as u32;
         if found > VERSION {

@@ -1,0 +1,40 @@
+//! Mistakes with files and rows: messages say what was expected, what was found, and what to do.
+
+use crate::support::Folder;
+
+#[test]
+fn files_of_another_kind_are_called_by_their_names() {
+    let folder = Folder::new();
+    folder.write("x.csv", "1,2\n3,4\n5,6\n7,8\n");
+    folder.write("y.txt", "a\nb\na\nb\n");
+    folder.run("learn --bits 8 --data x.csv --labels y.txt --out m.model").ok();
+    folder.run("export --model m.model --out m.function").ok();
+    folder.run("index build --model m.model --data x.csv --out i.index").ok();
+    let eval = "--data x.csv --labels y.txt --queries x.csv --query-labels y.txt";
+    let built_with = "give the one that the index was built with";
+    for (command, parts) in [
+        (format!("eval --model i.index {eval}"), ["is an index; expected a model", built_with]),
+        (
+            "learn --resume i.index --data x.csv --labels y.txt --out n.model".to_owned(),
+            ["is an index; expected a model", "give the model that its codes were made with"],
+        ),
+        (
+            "unlearn --model m.function --data x.csv --labels y.txt --out n.model".to_owned(),
+            ["is a hash function; expected a model", "give the model that it was exported from"],
+        ),
+        (
+            "search --index m.model --queries x.csv -k 1".to_owned(),
+            ["m.model: is a model; expected an index", "build an index with it"],
+        ),
+        (
+            "encode --model m.model --data m.function --out c.npy".to_owned(),
+            ["m.function: is a hash function; expected vectors, labels or ids", "give the file"],
+        ),
+        (
+            "learn --data x.csv --labels i.index --out n.model".to_owned(),
+            ["i.index: is an index; expected vectors, labels or ids", "give the file"],
+        ),
+    ] {
+        folder.run(&command).fails_with(&parts);
+    }
+}
