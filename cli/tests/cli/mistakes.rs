@@ -38,3 +38,28 @@ fn files_of_another_kind_are_called_by_their_names() {
         folder.run(&command).fails_with(&parts);
     }
 }
+
+#[test]
+fn ids_that_are_strings_are_called_by_these() {
+    let folder = Folder::new();
+    folder.write("x.csv", "name,a,b\nsun,1,2\nmoon,3,4\nsun,5,6\n");
+    folder.run("learn --method lsh --bits 8 --data x.csv:a,b --out m").ok();
+    let build = "index build --model m --data x.csv:a,b --id name --out i";
+    folder.run(build).fails_with(&["id \"sun\" is given more than once, in rows 0 and 2"]);
+    assert_eq!(folder.names(), ["m", "x.csv"]);
+    folder.write("x.csv", "name,a,b\nsun,1,2\nmoon,3,4\n");
+    folder.run(build).ok();
+    folder
+        .run("index add i --data x.csv:a,b --id name")
+        .fails_with(&["the id \"sun\" is there already"]);
+    folder.write("x.csv", "name,a,b\nmars,1,2\nmars,3,4\n");
+    for add in [
+        "index add i --data x.csv:a,b --id name",
+        "index add i --data x.csv:a,b --id name --upsert",
+    ] {
+        folder.run(add).fails_with(&["id \"mars\" is given more than once, in rows 0 and 1"]);
+    }
+    folder
+        .run("index renew i --model m --data x.csv:a,b --id name")
+        .fails_with(&["id \"mars\" is given more than once"]);
+}

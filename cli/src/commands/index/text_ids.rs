@@ -1,5 +1,6 @@
 //! Ids that are texts, which are kept beside an index.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -70,6 +71,16 @@ impl TextIds {
         if texts.len() != items {
             let (ids, items) = (plural(texts.len() as u64, "id"), plural(items as u64, "item"));
             bail!("{} has {ids} for {items}; there must be one per item", files.join(", "));
+        }
+        let mut rows = HashMap::new();
+        for (row, text) in texts.iter().enumerate() {
+            if let Some(first) = rows.insert(text, row) {
+                bail!(
+                    "{}: id {text:?} is given more than once, in rows {first} and {row}, counted from 0; \
+                     nothing was changed",
+                    files.join(", ")
+                );
+            }
         }
         Ok(texts.iter().map(|text| self.names.number(text)).collect())
     }
