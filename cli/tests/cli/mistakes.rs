@@ -63,3 +63,24 @@ fn ids_that_are_strings_are_called_by_these() {
         .run("index renew i --model m --data x.csv:a,b --id name")
         .fails_with(&["id \"mars\" is given more than once"]);
 }
+
+#[test]
+fn rows_without_a_label_are_counted() {
+    let folder = Folder::new();
+    let rows = |label: fn(usize) -> &'static str| -> String {
+        (0..40).map(|row| format!("{},{},{}\n", row % 7, row % 5, label(row))).collect()
+    };
+    folder.write("all.csv", rows(|row| ["cat", "dog"][row % 2]));
+    folder.write("some.csv", rows(|row| ["cat", "dog", "", "", ""][row % 5]));
+    let learn = |options: &str| folder.run(&format!("learn --bits 8 --out m {options}")).ok();
+    let said = learn("--data some.csv --label 2").out;
+    assert!(said.contains("learned 40 rows of 2 labels, 24 rows without a label, into"), "{said}");
+    let unlabelled = |options: &str| {
+        learn(&format!("--json {options}")).json().pop().unwrap()["unlabelled_rows"].clone()
+    };
+    assert_eq!(unlabelled("--data some.csv --label 2"), 24);
+    assert_eq!(unlabelled("--data some.csv --label 2 --skip 3 --rows 10"), 6);
+    assert_eq!(unlabelled("--data all.csv --label 2"), 0);
+    assert_eq!(unlabelled("--data all.csv --features 0-1 --method lsh"), 40);
+    assert!(!learn("--data all.csv --label 2").out.contains("without"));
+}

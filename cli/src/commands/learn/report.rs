@@ -40,6 +40,13 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Number of rows learned without a label.
+    fn unlabelled(&self) -> usize {
+        let Some(labels) = self.labels else { return self.rows };
+        let learned = labels.view().slice(self.skipped..self.skipped + self.rows);
+        learned.iter().filter(|labels| labels.is_empty()).count()
+    }
+
     /// Prints what all batches did.
     pub(super) fn summarize(&self, model: &Model, out: &Output) -> Result<()> {
         let name = out.name();
@@ -52,6 +59,7 @@ impl Run<'_> {
                 "seconds": self.learning.as_secs_f64(),
                 "warm": model.is_warm(),
                 "labels": model.label_names().len(),
+                "unlabelled_rows": self.unlabelled(),
                 "out": name,
             }));
         }
@@ -63,8 +71,12 @@ impl Run<'_> {
                 let most = (0..labels.len()).map(|row| labels.row(row).len()).max().unwrap_or(0);
                 let several =
                     if most > 1 { format!(", up to {most} a row") } else { String::new() };
+                let without = match self.unlabelled() {
+                    0 => String::new(),
+                    rows => format!(" {} without a label,", plural(rows as u64, "row")),
+                };
                 let labels = plural(model.label_names().len() as u64, "label");
-                format!(" of {labels}{several},")
+                format!(" of {labels}{several},{without}")
             }
         };
         let bits = plural(model.bits() as u64, "bit");
