@@ -26,9 +26,9 @@ from ._collection import (
     payload_bytes,
 )
 from ._connection import Connections, Status, to_json
-from ._convert import features, ids
+from ._convert import ids
+from ._frame import items
 from ._function import HashFunction
-from ._labels import labels as given_labels
 from ._labels import new_labels
 from ._labels import rows as label_rows
 from ._model import Model
@@ -105,10 +105,11 @@ class Client(Collection):
 
         They go in one request, which is done whole or not at all, unless they are too many: then in several, and where
         one fails those before it stay. ``payloads`` has what JSON has, or bytes of JSON, or ``None``.
+        If ``X`` is a frame (pandas, polars, Arrow), ids and labels may be the names of its columns, which are no features.
         """
         if wait not in (True, False, "learned", "searchable"):
             raise ValueError(f'wait is True, False, "learned" or "searchable", not {wait!r}')
-        given, X, labels_ = ids(ids_), features(X), given_labels(y)
+        given, X, labels_ = items(ids_, X, y)
         check_finite(X)
         of_rows = None if labels_ is None else label_rows(labels_)
         kept = _json_payloads(payload_bytes(payloads))

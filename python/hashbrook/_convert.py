@@ -9,6 +9,7 @@ taken if no value is masked: hashbrook has no missing values.
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, Union
 
 import numpy as np
@@ -22,6 +23,58 @@ Path = Union[str, "os.PathLike[str]"]
 def library_of(value: Any) -> str:
     """The library that a value's type comes from."""
     return type(value).__module__.partition(".")[0]
+
+
+def is_frame(value: Any) -> bool:
+    """Whether a value has columns with names: a frame of pandas or polars, a table or a batch of Arrow."""
+    return library_of(value) in ("pandas", "polars", "pyarrow") and hasattr(value, "columns")
+
+
+def column_names(frame: Any) -> list[Any]:
+    """The names of the columns of a frame."""
+    return list(frame.schema.names if library_of(frame) == "pyarrow" else frame.columns)
+
+
+def column(frame: Any, name: Any) -> Any:
+    """A column of a frame."""
+    return frame.column(name) if library_of(frame) == "pyarrow" else frame[name]
+
+
+def _vectors_of(frame: Any, name: str) -> Any:
+    """The columns of a frame that are vectors: its one column of lists, or all columns, which must be numbers."""
+    names = column_names(frame)
+    if len(set(names)) < len(names):
+        return frame
+    kinds = {each: _kind(column(frame, each)) for each in names}
+    lists = [each for each, kind in kinds.items() if kind == "lists"]
+    if len(lists) == 1:
+        return column(frame, lists[0])
+    others = {each: kind for each, kind in kinds.items() if kind != "numbers"}
+    if others:
+        shown = ", ".join(f"{each} ({kind})" for each, kind in others.items())
+        raise TypeError(
+            f"{name} has columns that are no numbers: {shown}; name them as labels or ids, or drop them before"
+        )
+    return frame
+
+
+def _kind(column_: Any) -> str:
+    """"numbers", "lists" or what else a column of a frame has."""
+    kind = column_.type if library_of(column_) == "pyarrow" else column_.dtype
+    if getattr(kind, "kind", "") in tuple("fiub"):
+        return "numbers"
+    text = str(kind).lower()
+    if re.match(r"u?int\d|float|double|halffloat|bool|decimal", text):
+        return "numbers"
+    if re.match(r"(large_|fixed_size_)?list|array", text):
+        return "lists"
+    if text != "object":
+        return str(kind)
+    # Objects of Python may be anything: the first that is there decides.
+    first = next((one for one in column_ if one is not None), None)
+    if isinstance(first, (list, tuple, np.ndarray)):
+        return "lists"
+    return type(first).__name__ if isinstance(first, (str, bytes, dict)) else "numbers"
 
 
 def refuse_masked(value: Any, name: str) -> None:
@@ -78,6 +131,8 @@ def _from_arrow(value: Any) -> npt.NDArray[Any]:
 
 def features(value: Any, name: str = "X") -> Floats:
     """Vectors, one per row, as a C-contiguous array of float32."""
+    if is_frame(value):
+        value = _vectors_of(value, name)
     array = to_array(value, name)
     if array.dtype == object and array.ndim == 1 and len(array) and np.ndim(array[0]) == 1:
         # A column of lists, or of vectors.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Iterable, Iterator, Mapping, Optional, Sequence, Union
 
 from . import _hashbrook as native
-from ._convert import codes, features
+from ._convert import codes
+from ._frame import labelled
 from ._function import HashFunction
 from ._labels import labels
 from ._model import to_json
@@ -108,7 +109,7 @@ def compare(
     For each seed the data is split into queries and a database, the first ``rows`` of the database are
     streamed through each method, ``batch`` at a time (2,000, or a tenth if that is less), and search is
     measured at the end, and after each ``every`` batches. ``center`` is "all", "first" or "none". ``seeds``
-    is how many, or a list of them.
+    is how many, or a list of them. ``y`` may be the name of a column, as for :meth:`Model.learn`.
 
     >>> import hashbrook
     >>> X, y = hashbrook.datasets.digits()
@@ -117,7 +118,7 @@ def compare(
     >>> [row["method"] for row in sorted(found, key=lambda row: -row["mAP"])]
     ['brook', 'bsodh', 'lsh']
     """
-    data, given = features(X), labels(y)
+    data, given = labelled(X, y)
     if given is None:
         raise ValueError("a comparison needs labels")
     if center not in ("all", "first", "none"):

@@ -8,6 +8,7 @@ from typing import Any, Literal, Optional
 
 from . import _hashbrook as native
 from ._convert import Path, codes, features, ids, path
+from ._frame import items
 from ._function import HashFunction
 from ._labels import labels, new_labels
 from ._reader import Holder, Snapshot
@@ -136,8 +137,12 @@ class Index(Holder):
         return self._native.refresh()
 
     def add(self, ids_: Any, X: Any, y: Any = None) -> None:
-        """Adds items with new ids, and labels if you like: all of them, or none."""
-        self._native.put_vectors(ids(ids_), features(X), labels(y), False)
+        """Adds items with new ids, and labels if you like: all of them, or none.
+
+        If ``X`` is a frame (pandas, polars, Arrow), ids and labels may be the names of its columns, which are no
+        features: ``index.add("id", frame, "target")``.
+        """
+        self._native.put_vectors(*items(ids_, X, y), False)
 
     def add_codes(self, ids_: Any, packed: Any, y: Any = None) -> None:
         """Like :meth:`add`, of items that are encoded already."""
@@ -145,7 +150,7 @@ class Index(Holder):
 
     def upsert(self, ids_: Any, X: Any, y: Any = None) -> None:
         """Adds items, in the place of those with the same ids: all of them, or none."""
-        self._native.put_vectors(ids(ids_), features(X), labels(y), True)
+        self._native.put_vectors(*items(ids_, X, y), True)
 
     def upsert_codes(self, ids_: Any, packed: Any, y: Any = None) -> None:
         """Like :meth:`upsert`, of items that are encoded already."""

@@ -18,6 +18,10 @@ def labels(value: Any, name: str = "y") -> Optional[Labels]:
     """
     if value is None:
         return None
+    if isinstance(value, str):
+        raise TypeError(
+            f"{name} must be a list or an array, or the name of a column if the vectors are a frame, not {value!r}"
+        )
     refuse_masked(value, name)
     if _has_rows_of_lists(value):
         return _sets([_row(row) for row in value], name)

@@ -9,8 +9,8 @@ import numpy as np
 
 from . import _hashbrook as native
 from ._convert import Path, features, path, to_array
+from ._frame import labelled, relabelled
 from ._function import HashFunction
-from ._labels import labels
 from ._progress import bar
 
 
@@ -132,14 +132,16 @@ class Model:
 
         ``y`` has a label for each row, or several, or none: whole numbers, texts, lists of either, or a
         matrix of zeros and ones with a column for each label. Labels go by their texts: 7 and "7" are one.
-        A C-contiguous float32 array is read where it is; anything else is converted to one.
+        A C-contiguous float32 array is read where it is; anything else is converted to one. If ``X`` is a frame
+        (pandas, polars, Arrow), ``y`` may be the name of its column of labels, which is no feature:
+        ``model.learn(frame, "target")``.
 
         A batch that fails leaves the model as it was, and so does one that Ctrl-C stops; with ``batch``, those
         before it stay learned, and :attr:`seen` says how many rows that is. (Ctrl-C waits for the end of a
         batch with methods other than brook.) ``progress`` shows a
         bar (tqdm).
         """
-        X, given = features(X), labels(y)
+        X, given = labelled(X, y)
         with bar(progress, len(X), "learning") as told:
             self._native.learn(X, given, batch, told)
 
@@ -156,14 +158,14 @@ class Model:
         >>> model.hash_function() == before
         True
         """
-        self._native.unlearn(features(X), labels(y))
+        self._native.unlearn(*labelled(X, y))
 
     def relabel(self, X: Any, old: Any, new: Any) -> None:
         """Takes rows that were learned as if they had had other labels (brook)."""
-        before, after = labels(old, "old"), labels(new, "new")
+        X, before, after = relabelled(X, old, new)
         if before is None or after is None:
             raise ValueError("relabel needs the old labels and the new ones")
-        self._native.relabel(features(X), before, after)
+        self._native.relabel(X, before, after)
 
     def merge(self, other: Model) -> None:
         """Adds all that another model has learned, which must have begun as a :meth:`sibling` (brook)."""

@@ -18,9 +18,9 @@ from ._collection import (
     payload_bytes,
     payload_of,
 )
-from ._convert import Path, features, ids, path
+from ._convert import Path, ids, path
+from ._frame import items
 from ._function import HashFunction
-from ._labels import labels as given_labels
 from ._labels import new_labels
 from ._model import Model, to_json
 from ._reader import as_texts
@@ -173,10 +173,9 @@ class Store(Collection):
 
         They are on the disk and can be found when the call returns; those with labels are learned after that (:meth:`wait`). ``payloads`` has bytes for each item, or what JSON has, which is kept as its text, or
         ``None``. Bytes that are JSON come back from :meth:`get` as its value; :meth:`payload` gives them as they are.
+        If ``X`` is a frame (pandas, polars, Arrow), ids and labels may be the names of its columns, which are no features.
         """
-        return Acknowledged(
-            *self._native.put(ids(ids_), features(X), given_labels(y), payload_bytes(payloads))
-        )
+        return Acknowledged(*self._native.put(*items(ids_, X, y), payload_bytes(payloads)))
 
     def label(self, ids_: Any, y: Any) -> Acknowledged:
         """Gives items other labels, which are learned in the place of those they had. `KeyError`, and nothing

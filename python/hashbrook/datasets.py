@@ -31,7 +31,8 @@ def load(files: Files, labels: Optional[Files] = None) -> Any:
     """The vectors in files as float32, or vectors and labels if files of labels are given.
 
     Files are what the command reads: npy, npz, IDX, CSV, MATLAB (7.3, too), HDF5, Parquet, Arrow and more. Say
-    ``"FILE:NAME"`` for an array inside of a file, ``"FILE:COLUMNS"`` for columns of a table. Labels are an array of
+    ``"FILE:NAME"`` for an array inside of a file, ``"FILE:COLUMNS"`` for columns of a table: names, places, ranges
+    (``px0..px63``) or all but some (``!id,!kind``). A column of labels is no feature. Labels are an array of
     their texts, or a list of lists of texts where rows have several.
 
     >>> import os, tempfile
@@ -39,7 +40,7 @@ def load(files: Files, labels: Optional[Files] = None) -> Any:
     ...     file = os.path.join(folder, "pets.csv")
     ...     with open(file, "w") as out:
     ...         _ = out.write("size,weight,kind\\n1,2,cat\\n3,4,dog\\n")
-    ...     X, y = load(file + ":size,weight", labels=file + ":kind")
+    ...     X, y = load(file, labels=file + ":kind")
     >>> X.tolist(), y.tolist()
     ([[1.0, 2.0], [3.0, 4.0]], ['cat', 'dog'])
     """
