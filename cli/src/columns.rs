@@ -9,7 +9,7 @@ use crate::console::plural;
 use crate::{input, piped};
 
 /// Columns of the tables of vectors, in place of `FILE:COLUMNS`.
-#[derive(clap::Args, Default)]
+#[derive(clap::Args)]
 pub struct Columns {
     /// The columns of features in the tables of vectors: names, places from 0, ranges or exclusions, as
     /// in px0..px63, 0-63 or '!id,!target' [default: all that are not named for something else]

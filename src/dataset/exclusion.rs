@@ -1,6 +1,7 @@
 //! Columns that are no features because something else is read from them.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 #[cfg(feature = "arrow")]
 use super::arrow;
@@ -22,30 +23,41 @@ pub fn without_columns<S: AsRef<str>, T: AsRef<str>>(
     data: &[S],
     others: &[T],
 ) -> Result<Vec<String>> {
-    let others: Vec<Spec> =
-        others.iter().map(|spec| Spec::parse(spec.as_ref())).collect::<Result<_>>()?;
-    data.iter().map(|spec| without(spec.as_ref(), &others)).collect()
+    let mut by_file: HashMap<PathBuf, Vec<Option<String>>> = HashMap::new();
+    for other in others {
+        let Spec { path, name } = Spec::parse(other.as_ref())?;
+        by_file.entry(real_path(&path)).or_default().push(name);
+    }
+    let none = Vec::new();
+    let without = |spec: &S| {
+        let parsed = Spec::parse(spec.as_ref())?;
+        let others = by_file.get(&real_path(&parsed.path)).unwrap_or(&none);
+        without(spec.as_ref(), parsed, others)
+    };
+    data.iter().map(without).collect()
 }
 
-fn without(data: &str, others: &[Spec]) -> Result<String> {
-    let spec = Spec::parse(data)?;
+/// Returns data without the columns that are named of the same file; `None` is all of the file.
+fn without(data: &str, spec: Spec, others: &[Option<String>]) -> Result<String> {
     let picks = spec.name.as_deref().is_some_and(|name| Selection::parse(name).picks());
-    let same: Vec<&Spec> =
-        others.iter().filter(|other| is_same_file(&other.path, &spec.path)).collect();
     // A pipe can be read once: its columns cannot be looked up first.
-    if picks || same.is_empty() || !spec.path.is_file() {
+    if picks || others.is_empty() || !spec.path.is_file() {
         return Ok(data.to_owned());
     }
     let file = spec.path.to_string_lossy().into_owned();
     let titles = match open(&file, Purpose::Features)? {
         #[cfg(feature = "arrow")]
-        Content::Columns(table) => Titles::Typed(table),
-        Content::Text(input, _) => Titles::FirstLine(Table::open(input, None, Purpose::Labels)?),
+        Content::Columns(table) => Titles::typed(&table),
+        Content::Text(input, _) => {
+            let columns = Table::open(input, None, Purpose::Labels)?.first_line().len();
+            let last = columns.saturating_sub(1).to_string();
+            Titles { names: Vec::new(), last, has_vectors: false }
+        }
         Content::Array(_) | Content::Texts(_) => return Ok(data.to_owned()),
     };
     let mut parts: Vec<String> = spec.name.into_iter().collect();
-    for other in same {
-        match &other.name {
+    for name in others {
+        match name {
             Some(name) => {
                 for part in titles.excluded(name) {
                     if !parts.contains(&part) {
@@ -63,22 +75,29 @@ fn without(data: &str, others: &[Spec]) -> Result<String> {
 }
 
 /// Columns of a table.
-enum Titles {
-    #[cfg(feature = "arrow")]
-    Typed(Box<arrow::Table>),
-    FirstLine(Table),
+struct Titles {
+    /// Their names in a Parquet or Arrow file, where they may have commas in them; none for a CSV file.
+    names: Vec<String>,
+    /// What the last column is called.
+    last: String,
+    /// Whether the features are one column of lists, beside which other columns may be anything else.
+    has_vectors: bool,
 }
 
 impl Titles {
+    #[cfg(feature = "arrow")]
+    fn typed(table: &arrow::Table) -> Titles {
+        let names: Vec<String> = table.columns().into_iter().map(|(name, _)| name).collect();
+        let last = names.last().cloned().unwrap_or_default();
+        Titles { names, last, has_vectors: table.has_vectors() }
+    }
+
     /// Returns what excludes columns that were named after a colon.
     fn excluded(&self, name: &str) -> Vec<String> {
-        #[cfg(feature = "arrow")]
-        if let Titles::Typed(table) = self {
-            // A name may have a comma in it, which would separate names here.
-            let place = table.columns().iter().position(|(title, _)| title == name);
-            if let Some(place) = place.filter(|_| name.contains([',', '!'])) {
-                return vec![format!("!{place}")];
-            }
+        // A comma in a name would separate names here.
+        let place = self.names.iter().position(|title| title == name);
+        if let Some(place) = place.filter(|_| name.contains([',', '!'])) {
+            return vec![format!("!{place}")];
         }
         let parts = name.split(',').map(str::trim);
         match Selection::parse(name).picks() {
@@ -92,23 +111,20 @@ impl Titles {
 
     /// Fails if all columns would be features and something else as well.
     fn check_whole(&self, path: &Path) -> Result<()> {
-        let last = match self {
-            #[cfg(feature = "arrow")]
-            Titles::Typed(table) if table.has_vectors() => return Ok(()),
-            #[cfg(feature = "arrow")]
-            Titles::Typed(table) => table.columns().pop().map(|(name, _)| name).unwrap_or_default(),
-            Titles::FirstLine(table) => (table.first_line().len() - 1).to_string(),
-        };
+        if self.has_vectors {
+            return Ok(());
+        }
         let problem = format!(
             "is given for features and for something else; name the columns that are no features, as \
-             in {}:{last}: all others are features then",
-            path.display()
+             in {}:{}: all others are features then",
+            path.display(),
+            self.last
         );
         Err(Error::malformed(path, problem))
     }
 }
 
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
-    one == other || real(one).is_some_and(|one| Some(one) == real(other))
+/// Returns where a file is, however its path is written.
+fn real_path(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }

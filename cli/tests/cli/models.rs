@@ -36,7 +36,9 @@ fn the_function_alone_does_what_the_model_does() {
         "the model",
     ]);
     folder.run("export --model m --out m").fails_with(&["is read or written by this very command"]);
-    folder.run("export --model m.index --out n").fails_with(&["m.index: is an index; expected a model"]);
+    folder
+        .run("export --model m.index --out n")
+        .fails_with(&["m.index: is an index; expected a model"]);
     folder
         .run("encode --model db.npy --data queries.npy --out n")
         .fails_with(&["is not a model file"]);

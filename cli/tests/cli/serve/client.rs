@@ -94,6 +94,11 @@ fn items_may_have_ids_that_are_texts_and_payloads() {
     assert_eq!(client("get b/c").ok().json()[0]["vector"], json!([3.0, 4.0]));
     client("search --id 7").fails_with(&["texts", "422"]);
     client("search --id 7 --text-ids -k 1").ok();
+    // A table has all of it in its columns.
+    folder.write("t.csv", "name,a,kind,b\nx,5,cat,6\ny,7,dog,8\n");
+    client("put --data t.csv --id name --label kind").ok();
+    let item = client("get y").ok().json().remove(0);
+    assert_eq!((&item["vector"], &item["labels"]), (&json!([7.0, 8.0]), &json!(["dog"])));
     folder.write("short.txt", "a\n");
     client("put --data x.csv --ids short.txt").fails_with(&["1 id", "3 rows"]);
     let items = json!({"items": [{"id": "p", "vector": [1, 2], "payload": [1, {"x": null}]}]});
