@@ -3,7 +3,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use clap::ArgAction;
 use hashbrook::advice::{self, Advice, AdviceOptions};
-use hashbrook::dataset::Reader;
 use hashbrook::{Batch, Features, LabelNames};
 
 use super::{scale_named, set_parameters};
@@ -20,7 +19,7 @@ use crate::{input, interrupt};
 #[command(after_help = "\
 Examples:
   hashbrook advise --data x.npy --labels y.npy
-  hashbrook advise --data pets.parquet:embedding --labels pets.parquet:kind --bits 64,128,1024
+  hashbrook advise --data pets.parquet --label kind --bits 64,128,1024
 
 The recommendation is the shortest length whose precision@10 is within 0.02 of the best. Of a
 larger data set, a sample of 40,000 rows predicts precision@10 to about 0.02; mAP of the sample is
@@ -62,10 +61,12 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &mut Args) -> Result<()> {
     interrupt::nothing_to_save();
+    let _kept = args.input.prepare()?;
+    let args = &*args;
     if args.input.labels.is_empty() {
-        bail!("codes are judged by labels: give them with --labels");
+        bail!("codes are judged by labels: give them with --labels or --label");
     }
     let clock = Instant::now();
     let mut options = AdviceOptions::default();
@@ -105,7 +106,7 @@ struct Sample {
 impl Sample {
     fn read(args: &Args) -> Result<Sample> {
         let (data, label_files) = (&args.input.data, &args.input.labels);
-        let mut reader = Reader::open_all(data)?;
+        let mut reader = args.input.open()?;
         let Some(total) = input::count_rows(data, &mut reader)? else {
             bail!(
                 "a sample is drawn from data whose number of rows is known, and {} can be read only once; \
