@@ -1,6 +1,6 @@
 """Search among 1,000 classes: codes of several lengths compared with vectors, sign bits and a linear classifier.
 
-    bench/many-classes [--rows 100000] [--bits 64,128,256,512,1024]
+    bench/many-classes [--rows 100000] [--bits 64,128,256,512,1024] [--target target/release]
 
 The data is generated (`examples/thousand_classes.rs`): 768 dimensions, a long tail, 10 % of the labels wrong and 5 % missing. Every
 way searches all rows with the same 2,000 queries. Precision@10 is the share of the first ten that have the query's label."""
@@ -20,12 +20,10 @@ ROOT = Path(__file__).resolve().parent.parent
 UNLABELLED = -1
 
 
-def run(*command):
-    """Runs the command of a release build, and returns what it printed as JSON, with the seconds it took."""
+def run(program, *command):
+    """Runs the command, and returns what it printed as JSON, with the seconds it took."""
     started = time.perf_counter()
-    done = subprocess.run(
-        [ROOT / "target/release/hashbrook", *map(str, command)], check=True, capture_output=True, text=True
-    )
+    done = subprocess.run([program, *map(str, command)], check=True, capture_output=True, text=True)
     return json.loads(done.stdout.splitlines()[-1]), time.perf_counter() - started
 
 
@@ -82,10 +80,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--bits", default="64,128,256,512,1024")
+    parser.add_argument("--target", type=Path, default=ROOT / "target/release", help="where cargo has built the command")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         directory = Path(directory)
-        subprocess.run([ROOT / "target/release/examples/thousand_classes", directory, str(options.rows)], check=True)
+        subprocess.run([options.target / "examples/thousand_classes", directory, str(options.rows)], check=True)
+        program = options.target / "hashbrook"
         data = ["--data", directory / "features.npy", "--labels", directory / "labels.csv"]
         items, queries = (np.load(directory / f"{name}.npy") for name in ("features", "queries"))
         labels, query_labels = labels_of(directory / "labels.csv"), labels_of(directory / "query-labels.csv")
@@ -108,8 +108,8 @@ def main():
         for name, settings in (("itq", ["--method", "itq"]), ("brook, anchors=3000", ["--set", "anchors=3000"]), ("brook", [])):
             for bits in options.bits.split(","):
                 model = directory / "codes.model"
-                _, seconds = run("learn", "--bits", bits, *settings, *data, "--out", model, "--json")
-                measured, _ = run("eval", "--model", model, *data, *searched)
+                _, seconds = run(program, "learn", "--bits", bits, *settings, *data, "--out", model, "--json")
+                measured, _ = run(program, "eval", "--model", model, *data, *searched)
                 line(f"{name}, {bits} bits", measured["precision@10"], int(bits) // 8, seconds)
                 model.unlink()
 

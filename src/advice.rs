@@ -36,6 +36,15 @@ const TOLERANCE: f64 = 0.02;
 /// Rows that are learned at a time.
 const ROWS_AT_ONCE: usize = 2_000;
 
+/// Bits for each doubling of the number of labels, below which codes are short.
+const BITS_PER_DOUBLING: f64 = 9.0;
+
+/// Returns whether codes of this length are short for the number of labels, so that [`advise`] is likely to recommend longer
+/// ones: fewer than 9 bits for each doubling of the number of labels.
+pub fn is_short(bits: usize, labels: usize) -> bool {
+    labels > 1 && (bits as f64) < BITS_PER_DOUBLING * (labels as f64).log2()
+}
+
 /// What is measured, and how. Start with the default, and change what should be different.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -278,7 +278,7 @@ mod texts {
     struct Readme;
     #[doc = include_str!("../docs/install.md")]
     struct Install;
-    #[doc = include_str!("../docs/ranking-again.md")]
+    #[doc = include_str!("../docs/re-ranking.md")]
     struct RankingAgain;
     #[doc = include_str!("../docs/streaming.md")]
     struct Streaming;

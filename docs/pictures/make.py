@@ -71,7 +71,7 @@ def hits():
         by_code = index.search(X[query:query + 1], 8)
         ranked = index.search(X[query:query + 1], 8, rerank=100)
         rows = [("by code", by_code.ids[0], [f"{d} bits" for d in by_code.distances[0]]),
-                ("rerank", ranked.ids[0], [f"{c:.2f}" for c in ranked.cosines[0]])]
+                ("rerank", ranked.ids[0], [f"{c:.2f}" for c in ranked.scores[0]])]
         for which, (name, ids, texts) in enumerate(rows):
             above = top + which * 66
             parts.append(f'<text x="132" y="{above + 26}" text-anchor="end">{name}</text>')

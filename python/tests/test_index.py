@@ -162,13 +162,44 @@ def test_other_labels_for_items(function, digits, tmp_path):
     assert "q" not in texts.label_names
 
 
+@pytest.mark.parametrize("metric", ["cosine", "inner_product", "l2"])
+def test_reranking_by_a_metric_of_the_vectors_as_given(function, digits, metric):
+    X, y = digits
+    index = Index(function, vectors="f16", metric=metric)
+    index.add(range(500), X[:500], y[:500])
+    found = index.search(X[:20], 5, rerank=500)
+    if metric == "l2":
+        scores = np.linalg.norm(X[:20, None] - X[None, :500], axis=2)
+        expected = np.sort(scores, axis=1)[:, :5]
+    else:
+        products = X[:20] @ X[:500].T
+        lengths = np.linalg.norm(X[:20], axis=1)[:, None] * np.linalg.norm(X[:500], axis=1)
+        expected = -np.sort(-(products / lengths if metric == "cosine" else products), axis=1)[:, :5]
+    # In half precision a distance of 0 is off by the root of its square's error.
+    off = {"cosine": 1e-3, "inner_product": 3, "l2": 1.5}[metric]
+    assert np.allclose(found.scores, expected, atol=off)
+    with pytest.raises(ValueError, match="cosine, inner_product or l2"):
+        Index(function, vectors="f16", metric="angle")
+
+
+def test_the_search_structure_is_chosen(function, digits):
+    X, y = digits
+    index = made(function, digits)
+    expected = index.search(X[:5], 5).ids
+    for structure in ["none", "small", "full"]:
+        index.set_search_structure(structure)
+        assert (index.search(X[:5], 5).ids == expected).all()
+    with pytest.raises(ValueError, match="none, small or full"):
+        index.set_search_structure("some")
+
+
 def test_reranking_and_dials(digits):
     X, y = digits
     model = Model(dim=64, bits=64, warmup=500, anchors=200, detail=0.5)
     model.learn(X, y)
     function = model.hash_function()
     index = made(function, digits, vectors="f16")
-    vectors = function.prepared(X)
+    vectors = X / np.linalg.norm(X, axis=1, keepdims=True)
     ranked = index.search(X[:20], 5, rerank=1797)
     cosines = vectors[:20] @ vectors.T
     assert np.allclose(ranked.scores, -np.sort(-cosines, axis=1)[:, :5], atol=2e-3)

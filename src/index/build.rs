@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::file::{self, Locking, Run};
 use super::search::SearchSegment;
-use super::segment::{Beside, Columns, NewItems, place_bytes};
+use super::segment::{Beside, Columns, Kind, NewItems, place_bytes};
 use super::state::State;
 use super::structure::SearchStructure;
 use crate::codes::check_bits;
@@ -194,7 +194,7 @@ impl IndexBuilder {
         // Before they are added, so that they are not if that fails. Merging segments takes their
         // memory once more.
         let in_memory = self.state.segments[self.runs.len()..].iter();
-        let bytes = |columns: &Columns| columns.memory() + columns.vector_memory();
+        let bytes = |columns: &Columns| columns.memory() + columns.memory_of(Kind::Vectors);
         let held: usize = in_memory.map(|held| bytes(held.segment.columns())).sum();
         if held > 0 && 2 * (held + items.bytes()) > self.memory {
             self.put_aside(if self.runs.len() < RUNS { self.runs.len() } else { 0 })?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::duplicates;
 use super::file::{self, Locking, Opened};
 use super::search::{Filter, Hits};
-use super::segment::{BLOCK, Beside};
+use super::segment::{BLOCK, Beside, Kind};
 use super::state::State;
 use super::structure::SearchStructure;
 use super::view::{Reranked, View};
@@ -87,7 +87,13 @@ pub struct Statistics {
     pub segments: usize,
     /// Bytes of ids, codes, labels and vectors, in memory or mapped.
     pub item_bytes: usize,
-    /// Those of vectors among them, if they are kept.
+    /// Bytes of ids among them.
+    pub id_bytes: usize,
+    /// Bytes of codes among them.
+    pub code_bytes: usize,
+    /// Bytes of labels among them.
+    pub label_bytes: usize,
+    /// Bytes of vectors among them, if they are stored.
     pub vector_bytes: usize,
     /// Bytes of search structures, in memory or mapped.
     pub structure_bytes: usize,
@@ -138,15 +144,18 @@ impl Snapshot {
     pub fn statistics(&self) -> Statistics {
         let segments = &self.state.segments;
         let sum = |of: fn(&super::search::SearchSegment) -> usize| segments.iter().map(of).sum();
+        let bytes = |kind: Kind| {
+            segments.iter().map(|searched| searched.segment.columns().memory_of(kind)).sum()
+        };
         Statistics {
             items: self.len(),
             removed: sum(|searched| searched.segment.removed()),
             segments: segments.len(),
-            item_bytes: sum(|searched| {
-                let columns = searched.segment.columns();
-                columns.memory() + columns.vector_memory()
-            }),
-            vector_bytes: sum(|searched| searched.segment.columns().vector_memory()),
+            item_bytes: Kind::ALL.into_iter().map(bytes).sum(),
+            id_bytes: bytes(Kind::Ids),
+            code_bytes: bytes(Kind::Codes),
+            label_bytes: bytes(Kind::Labels),
+            vector_bytes: bytes(Kind::Vectors),
             structure_bytes: sum(|searched| searched.structure_bytes()),
             extra_bytes: sum(|searched| searched.extra_memory()),
             log_bytes: self.state.log_bytes,

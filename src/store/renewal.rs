@@ -12,8 +12,8 @@ use super::settings::Renewal;
 use super::shared::{Shared, lock};
 use super::tasks::Task;
 use super::writer::{Job, Jobs, ask};
-use crate::Result;
 use crate::background::Background;
+use crate::{Result, advice};
 
 /// How often it looks whether there is something to do.
 const LOOK: Duration = Duration::from_millis(200);
@@ -194,11 +194,14 @@ impl<'a> Keeper<'a> {
         if now.steps != self.steps.0 {
             self.steps = (now.steps, Instant::now());
         }
-        // Before the warm-up is complete the function knows nothing of the rows.
-        if now.steps <= now.renewed_steps || !now.learning.warm {
+        if now.steps <= now.renewed_steps {
             return Ok(Decision::Settled(now.learned));
         }
         let (new, idle) = (now.steps - now.renewed_steps, now.learned >= now.end);
+        // Before the warm-up is complete a function is solved from all of its rows each time.
+        if !now.learning.warm && !idle {
+            return Ok(Decision::Wait);
+        }
         let is_stale = idle && self.steps.1.elapsed() >= self.shared.settings.catch_up_after;
         let renew = match self.shared.settings.renewal {
             Renewal::Never => false,
@@ -295,6 +298,16 @@ impl<'a> Keeper<'a> {
         renewing.seconds = Some(seconds);
         drop(renewing);
         tracing::info!(target: "hashbrook::store", flipped = gain.flips, seconds, "re-encoded all items");
+        let (bits, labels) =
+            (self.shared.description.bits, self.shared.moment().index.label_names().len());
+        if advice::is_short(bits, labels) {
+            tracing::info!(
+                target: "hashbrook::store",
+                bits,
+                labels,
+                "codes are short for the number of labels; `hashbrook advise` measures what longer ones give"
+            );
+        }
         self.shared.progress(|progress| progress.renewed_steps = steps);
         self.settle(position);
         Ok(())

@@ -82,3 +82,10 @@ fn searches_after_wait_are_as_good_as_after_a_renewal() {
         }
     }
 }
+
+#[test]
+fn a_collection_smaller_than_the_warm_up_is_searchable_after_wait() {
+    for (classes, rows) in [(2, 60), (10, 800), (202, 2500)] {
+        check(&World::new(DIM, classes), rows);
+    }
+}

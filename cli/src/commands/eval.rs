@@ -58,9 +58,9 @@ pub struct Args {
     #[arg(long, value_name = "R,...", value_delimiter = ',', default_value = "100")]
     ndcg_at: Vec<usize>,
 
-    /// Also measure whether codes keep what is near by the vectors themselves, by their cosine as the
-    /// model prepares them: the share of the ten nearest that is among the first N by codes, and
-    /// precision@1 of these N ranked again by the vectors. Holds all vectors in memory
+    /// Also measure whether codes keep what is near by the cosine of the vectors: the share of the ten
+    /// nearest that is among the first N by codes, and precision@1 and precision@10 of these N,
+    /// re-ranked by the vectors. Holds all vectors in memory
     /// [without numbers: 10,100,1000]
     #[arg(long, value_name = "N,...", value_delimiter = ',', num_args = 0..=1, require_equals = true, default_missing_value = "10,100,1000")]
     neighbours: Option<Vec<usize>>,
@@ -123,7 +123,7 @@ pub fn run(args: &mut Args) -> Result<()> {
         input::for_each_rows(what, &mut reader, |rows| {
             codes.append(&function.encode(rows)?)?;
             if args.neighbours.is_some() {
-                vectors.extend(function.prepared(rows)?);
+                vectors.extend_from_slice(rows.values());
             }
             if dial.is_some() && what == QUERIES {
                 as_they_are.extend_from_slice(rows.values());
@@ -176,7 +176,9 @@ pub fn run(args: &mut Args) -> Result<()> {
         };
         results.extend(named("neighbours@", &kept.kept));
         results.extend(named("precision@1_reranked_", &kept.reranked));
+        results.extend(named("precision@10_reranked_", &kept.reranked_at_10));
         results.push(("precision@1_by_vectors".to_owned(), kept.by_vectors));
+        results.push(("precision@10_by_vectors".to_owned(), kept.by_vectors_at_10));
     }
     if args.json {
         let mut object = json!({});

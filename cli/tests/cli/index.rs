@@ -150,14 +150,14 @@ fn items_are_encoded_anew() {
 }
 
 #[test]
-fn hits_are_ranked_again_by_vectors_that_the_index_keeps() {
+fn hits_are_re_ranked_by_vectors_that_the_index_stores() {
     let folder = Folder::new().with_index();
     let build = "index build --model m.model --data db.npy --labels db-labels.npy";
     // Of other rows, a model has another centre.
     folder
         .run("learn --bits 32 --warmup 300 --data db.npy --labels db-labels.npy --out o.model")
         .ok();
-    for (format, bytes) in [("f16", 128), ("i8", 68)] {
+    for (format, bytes) in [("f16", 136), ("i8", 76)] {
         let index = format!("{format}.index");
         folder.run(&format!("{build} --vectors {format} --out {index}")).ok();
         let info = folder.run(&format!("index info {index} --json")).json()[0].clone();
@@ -167,7 +167,8 @@ fn hits_are_ranked_again_by_vectors_that_the_index_keeps() {
             (&format.into(), &(bytes * items).into())
         );
         let shown = folder.run(&format!("info {index}")).ok();
-        assert!(shown.out.contains(&format!("kept as {format}")), "{}", shown.out);
+        assert!(shown.out.contains(&format!("stored as {format}")), "{}", shown.out);
+        assert!(shown.out.contains(&format!("vector {bytes}.0")), "{}", shown.out);
 
         // Queries are items: each is its own nearest, which codes alone do not tell.
         let search = format!("search --index {index} --queries db.npy");
@@ -205,6 +206,74 @@ fn hits_are_ranked_again_by_vectors_that_the_index_keeps() {
     folder.run("index renew i.index --model m.model").fails_with(&["--data"]);
     let wrong = folder.run(&format!("{build} --vectors f64 --out x.index"));
     assert!(wrong.status == Some(2) && wrong.err.contains("f16 and i8"), "{wrong:?}");
+}
+
+/// Cosines, products and distances of the digits as they are, and not as the model centres them.
+#[test]
+fn re_ranking_is_by_the_metric_that_the_index_was_built_with() {
+    let folder = Folder::new().with_index();
+    let build = "index build --model m.model --data db.npy --vectors f16";
+    let mut scores = Vec::new();
+    for metric in ["cosine", "inner_product", "l2"] {
+        folder.run(&format!("{build} --metric {metric} --out {metric}.index")).ok();
+        let info = folder.run(&format!("index info {metric}.index --json")).json()[0].clone();
+        assert_eq!(info["metric"], metric);
+        let search =
+            format!("search --index {metric}.index --queries db.npy -k 2 --rerank 2000 --json");
+        let found = folder.run(&search).ok().json()[0].clone();
+        scores.push(
+            found["scores"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|s| s.as_f64().unwrap())
+                .collect::<Vec<_>>(),
+        );
+    }
+    let [cosines, products, distances] = &scores[..] else { unreachable!("of three metrics") };
+    // The first digit itself, whose squared length is its largest product with itself or others.
+    assert!((cosines[0] - 1.0).abs() < 1e-3 && distances[0] < 2.0, "{scores:?}");
+    assert!(products[0] > 2000.0 && products[0] >= products[1], "{scores:?}");
+    assert!(distances[0] < distances[1] && cosines[0] > cosines[1], "{scores:?}");
+    folder
+        .run(&format!("{build} --metric angle --out x.index"))
+        .is_refused_with(&["cosine, inner_product or l2", "angle"]);
+    folder
+        .run("index build --model m.model --data db.npy --metric l2 --out x.index")
+        .is_refused_with(&["--vectors"]);
+}
+
+#[test]
+fn the_search_structure_is_chosen_and_kept() {
+    let folder = Folder::new().with_index();
+    folder.run("encode --model m.model --data db.npy --out few.npy").ok();
+    let twelve = vec!["--codes few.npy"; 12].join(" ");
+    let structure = |index: &str| {
+        let info = folder.run(&format!("index info {index} --json")).ok().json()[0].clone();
+        info["structure_bytes"].as_u64().unwrap()
+    };
+    let mut bytes = Vec::new();
+    for kind in ["none", "small", "full"] {
+        folder
+            .run(&format!("index build {twelve} --bits 48 --structure {kind} --out {kind}.index"))
+            .ok();
+        let before = structure(&format!("{kind}.index"));
+        folder.run(&format!("index compact {kind}.index")).ok();
+        assert_eq!(structure(&format!("{kind}.index")), before, "{kind} stays");
+        folder.run(&format!("index verify {kind}.index")).ok();
+        bytes.push(before);
+    }
+    assert!(bytes[0] == 0 && 0 < bytes[1] && bytes[1] < bytes[2], "{bytes:?}");
+    folder.run("index compact full.index --structure small").ok();
+    assert_eq!(structure("full.index"), bytes[1]);
+    let found = |index: &str| {
+        folder.run(&format!("search --index {index} --codes few.npy -k 5 --json")).ok().json()[..20]
+            .to_vec()
+    };
+    assert_eq!(found("none.index"), found("small.index"));
+    folder
+        .run("index compact full.index --structure some")
+        .is_refused_with(&["none, small or full", "some"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The command as people run it, each test in a folder of its own.
 #![allow(missing_docs)]
 
+mod advise;
 mod beyond;
 mod columns;
 mod compare;

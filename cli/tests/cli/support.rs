@@ -112,6 +112,15 @@ impl Outcome {
         self
     }
 
+    /// Was refused as a wrong command line, with a message that has all of these in it.
+    pub fn is_refused_with(self, parts: &[&str]) -> Outcome {
+        assert_eq!(self.status, Some(2), "{self:#?}");
+        for part in parts {
+            assert!(self.err.contains(part), "{part:?} is not in it: {self:#?}");
+        }
+        self
+    }
+
     /// The JSON objects printed, one a line.
     pub fn json(&self) -> Vec<Value> {
         let object = |line: &str| serde_json::from_str(line);

@@ -204,9 +204,9 @@ impl Columns {
         all.map(|kind| self.bytes(kind).len()).sum()
     }
 
-    /// The bytes that vectors take.
-    pub(in crate::index) fn vector_memory(&self) -> usize {
-        self.bytes(Kind::Vectors).len()
+    /// Returns the bytes that a column takes.
+    pub(in crate::index) fn memory_of(&self, kind: Kind) -> usize {
+        self.bytes(kind).len()
     }
 
     /// Bytes that were allocated and are not used.

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use hashbrook::{FileKind, HashFunction, Index};
+use hashbrook::{FileKind, HashFunction, Index, Statistics};
 use serde_json::json;
 
 use super::{size, summary};
@@ -22,6 +22,9 @@ pub fn index(path: &Path, json: bool) -> Result<()> {
             "dim": dim,
             "vectors": index.vector_format(),
             "metric": index.vector_metric(),
+            "id_bytes": statistics.id_bytes,
+            "code_bytes": statistics.code_bytes,
+            "label_bytes": statistics.label_bytes,
             "vector_bytes": statistics.vector_bytes,
             "structure_bytes": statistics.structure_bytes,
             "labels": labels,
@@ -55,7 +58,27 @@ pub fn index(path: &Path, json: bool) -> Result<()> {
         ("codes", plural(index.bits() as u64, "bit")),
         ("vectors", vectors),
         ("search structure", structure),
+        ("bytes an item", bytes_an_item(&statistics)),
         ("labels", summary(&labels)),
         ("file", plural(bytes, "byte")),
     ])
+}
+
+/// Names the bytes that an item takes, part by part.
+fn bytes_an_item(statistics: &Statistics) -> String {
+    let items = (statistics.items + statistics.removed).max(1) as f64;
+    let parts = [
+        ("id", statistics.id_bytes),
+        ("code", statistics.code_bytes),
+        ("labels", statistics.label_bytes),
+        ("vector", statistics.vector_bytes),
+        ("search structure", statistics.structure_bytes),
+    ];
+    let all: usize = parts.iter().map(|(_, bytes)| bytes).sum();
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(_, bytes)| *bytes > 0)
+        .map(|(name, bytes)| format!("{name} {:.1}", *bytes as f64 / items))
+        .collect();
+    format!("{:.1}: {}", all as f64 / items, parts.join(", "))
 }

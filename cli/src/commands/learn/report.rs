@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use hashbrook::advice;
 use hashbrook::{Model, Step};
 use serde_json::json;
 
@@ -83,6 +84,14 @@ impl Run<'_> {
         let time = console::seconds(self.learning);
         let method = model.method().name();
         out.say(format_args!("{method} learned {rows}{labels} into {bits} in {time}: {name}"))?;
+        let (bits, labels) = (model.bits(), model.label_names().len());
+        if method == "brook" && advice::is_short(bits, labels) {
+            console::note(format_args!(
+                "{bits} bits are few for {}; `hashbrook advise` with the same --data and --labels measures what longer \
+                 codes give",
+                plural(labels as u64, "label")
+            ));
+        }
         if self.interrupted {
             console::note(format_args!("to go on, run it again with --resume {name}"));
         }

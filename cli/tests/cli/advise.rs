@@ -1,0 +1,51 @@
+//! Advice on the length of codes, and hints at it.
+
+use crate::support::Folder;
+
+#[test]
+fn advise_measures_lengths_and_recommends_one() {
+    let folder = Folder::new().with_digits();
+    let advise = "advise --data db.npy --labels db-labels.npy --bits 64,4 --rerank 50";
+    let said = folder.run(advise).ok().out;
+    for expected in [
+        "10 labels",
+        "P@10",
+        "re-ranked 50",
+        "by the cosine of the vectors",
+        "recommended: --bits 64",
+    ] {
+        assert!(said.contains(expected), "{said}");
+    }
+    let found = folder.run(&format!("{advise} --json --sample 1000")).ok().json()[0].clone();
+    assert_eq!((&found["sample"], &found["recommended"]), (&1000.into(), &64.into()));
+    assert!(found["rows"].as_u64() > Some(1000), "{found}");
+    let lengths = found["lengths"].as_array().unwrap();
+    assert_eq!(
+        lengths.iter().map(|length| length["bits"].as_u64().unwrap()).collect::<Vec<_>>(),
+        [4, 64]
+    );
+    let precision = |at: usize| lengths[at]["precision_at_10"].as_f64().unwrap();
+    assert!(precision(0) + 0.1 < precision(1) && precision(1) > 0.9, "{found}");
+    assert_eq!(lengths[1]["reranked"][0]["candidates"], 50);
+    for (wrong, problems) in [
+        ("--data db.npy", &["give them with --labels or --label"][..]),
+        ("--data db.npy --labels db-labels.npy --sample 40", &["50 or more", "40"]),
+        ("--data db.npy --labels db-labels.npy --bits 0", &["bits", "0"]),
+    ] {
+        folder.run(&format!("advise {wrong}")).fails_with(problems);
+    }
+}
+
+#[test]
+fn learn_hints_at_codes_that_are_short_for_the_number_of_labels() {
+    let folder = Folder::new().with_digits();
+    let learn = |bits: usize| {
+        folder
+            .run(&format!("learn --bits {bits} --data db.npy --labels db-labels.npy --out m{bits}"))
+            .ok()
+            .err
+    };
+    let hint = "bits are few for 10 labels; `hashbrook advise`";
+    assert!(learn(16).contains(&format!("16 {hint}")));
+    assert!(!learn(32).contains(hint));
+}
