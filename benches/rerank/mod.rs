@@ -183,14 +183,18 @@ fn quality_on(set: &str, values: &[f32], dim: usize, labels: &[u32]) {
         let (one, ten) = (precision(found, 1), precision(found, 10));
         println!("{set:>17} {by:>22} {one:>7.4} {ten:>7.4} {rest}");
     };
-    // The vectors' own cosine, over everything, and among the candidates.
-    let (prepared, prepared_queries) = (
-        function.prepared(features).expect("of its dimension"),
-        function.prepared(queries).expect("of its dimension"),
-    );
+    // The cosine of the vectors, over everything, and among the candidates.
+    let unit = |features: Features<'_>| -> Vec<f32> {
+        let row = |row: &[f32]| {
+            let length = row.iter().map(|value| value * value).sum::<f32>().sqrt().max(1e-12);
+            row.iter().map(|value| value / length).collect::<Vec<f32>>()
+        };
+        features.values().chunks_exact(dim).flat_map(row).collect()
+    };
+    let (items, queried) = (unit(features), unit(queries));
     let cosine = |query: usize, id: u64| -> f32 {
-        let row = &prepared[id as usize * dim..][..dim];
-        prepared_queries[query * dim..][..dim].iter().zip(row).map(|(a, b)| a * b).sum()
+        let row = &items[id as usize * dim..][..dim];
+        queried[query * dim..][..dim].iter().zip(row).map(|(a, b)| a * b).sum()
     };
     let ten_of = |query: usize, ids: &mut dyn Iterator<Item = u64>| -> Vec<u64> {
         let mut scored: Vec<(f32, u64)> = ids.map(|id| (-cosine(query, id), id)).collect();

@@ -35,7 +35,8 @@ class Index(Holder):
     array([[0]], dtype=uint64)
 
     ``Index(h)`` keeps codes in memory, ``Index(h, vectors="f16")`` the vectors as well ("i8": in half the
-    room), and :meth:`of_codes` takes codes of any origin. Ids are whole numbers or texts, whichever the first item
+    room), which ``rerank`` ranks by: by cosine, or by the inner product or the Euclidean distance with
+    ``metric="inner_product"`` or ``"l2"``; and :meth:`of_codes` takes codes of any origin. Ids are whole numbers or texts, whichever the first item
     has; texts are kept in a file of their own, which has ``.ids`` after the name of the index and moves along with
     it. :meth:`open` searches in a file, :meth:`edit` changes
     one, :meth:`load` copies one into memory.

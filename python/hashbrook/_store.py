@@ -86,6 +86,7 @@ class Store(Collection):
         learn: bool = True,
         compaction: float = 0.5,
         catch_up_after: float = 60,
+        structure: Literal["none", "small", "full"] = "full",
         batch: int = 1000,
         center: Optional[Literal["first"]] = "first",
         scale: Optional[str] = None,
@@ -97,9 +98,9 @@ class Store(Collection):
         """Makes a store in a folder that is not there yet, or empty.
 
         Fixed for good are the dimension, the method with its ``parameters`` and what :class:`Model` takes, whether ids are
-        ``"numbers"`` or ``"texts"``, whether vectors are kept as ``"f32"`` or in half the room as ``"f16"``, and
-        ``batch``, the rows that are learned at once. ``renewal``, ``catch_up_after``, ``renewal_share``, ``learn`` and
-        ``compaction`` are those of :meth:`open`.
+        ``"numbers"`` or ``"texts"``, whether vectors are kept as ``"f32"`` or in half the room as ``"f16"``, the ``metric``
+        that hits are re-ranked by, and ``batch``, the rows that are learned at once. ``renewal``, ``catch_up_after``,
+        ``renewal_share``, ``learn``, ``compaction`` and ``structure`` are those of :meth:`open`.
         """
         if center not in ("first", None):
             raise ValueError(f"center is \"first\" or None, not {center!r}")
@@ -115,7 +116,7 @@ class Store(Collection):
             bool(unit),
             warmup,
             batch,
-            (renewal, renewal_share, bool(learn), compaction, catch_up_after),
+            (renewal, renewal_share, bool(learn), compaction, catch_up_after, structure),
         )
         return cls._of(store, path(dir))
 
@@ -129,6 +130,7 @@ class Store(Collection):
         learn: bool = True,
         compaction: float = 0.5,
         catch_up_after: float = 60,
+        structure: Literal["none", "small", "full"] = "full",
     ) -> Store:
         """Opens a store, for this process alone.
 
@@ -137,9 +139,9 @@ class Store(Collection):
         but by :meth:`renew`. Unless it is ``"never"``, items are also re-encoded after ``catch_up_after`` seconds without
         anything new to learn. Re-encoding takes ``renewal_share`` of a processor core. Without ``learn`` labels are stored, and not learned. The journal is
         compacted in the background when more than the share ``compaction`` of it belongs to replaced and removed items;
-        1 turns compaction off.
+        1 turns compaction off. ``structure`` is the search structure of the index: see :meth:`Index.set_search_structure`.
         """
-        running = (renewal, renewal_share, bool(learn), compaction, catch_up_after)
+        running = (renewal, renewal_share, bool(learn), compaction, catch_up_after, structure)
         return cls._of(native.Store.open(path(dir), running), path(dir))
 
     @staticmethod

@@ -26,6 +26,6 @@ How = tuple[
 StoreHow = tuple[list[str], list[str], Optional[int], Optional[Weights]]
 #: When items are re-encoded, at what share of a core, whether labels are learned, above which share of dead bytes the
 #: journal is compacted, and after how many idle seconds items are re-encoded.
-Running = tuple[str, float, bool, float, float]
+Running = tuple[str, float, bool, float, float, str]
 #: What was put in: items, how many were replaced, whether that is unlearned, and the position.
 Put = tuple[int, int, bool, int]

@@ -166,6 +166,7 @@ pub(super) fn read(
             Ok(())
         },
     )?;
+    index.set_search_structure(settings.structure);
     index.report_structures(Some(tasks.for_structures()));
     let learner = load(&current, folder, current.model_steps)?;
     // Names that were drawn before a crash may be those of files that are still open elsewhere.

@@ -93,7 +93,8 @@ pub(super) fn write(
     if renewed {
         lock(&shared.renewing).progress = Some(0.0);
     }
-    let mut builder = IndexBuilder::with_places(path, function.clone())?;
+    let builder = IndexBuilder::with_places(path, function.clone())?;
+    let mut builder = builder.search_structure(shared.settings.structure);
     builder.set_label_names(moment.index.label_names().clone());
     let texts = shared.texts.read().unwrap_or_else(|held| held.into_inner()).clone();
     if !texts.is_empty() {

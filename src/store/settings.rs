@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use crate::{Error, Result, SearchStructure};
 
 /// When the codes of all items are made anew by what was learned meanwhile.
 ///
@@ -105,6 +105,9 @@ pub struct Settings {
     pub compaction: f64,
     /// Number of bytes that no item needs, below which none are reclaimed.
     pub compaction_bytes: u64,
+    /// Search structure of the index. A smaller one than before takes effect at once, a larger one with the next
+    /// re-encoding.
+    pub structure: SearchStructure,
 }
 
 impl Default for Settings {
@@ -116,6 +119,7 @@ impl Default for Settings {
             learn: true,
             compaction: 0.5,
             compaction_bytes: 16 << 20,
+            structure: SearchStructure::default(),
         }
     }
 }

@@ -164,7 +164,7 @@ fn make_files_of_this_version() {
 const MANY: usize = 1 << 15;
 
 fn structured() -> PathBuf {
-    folder(3).join("structure.index.gz")
+    folder(4).join("structure.index.gz")
 }
 
 /// Makes the index with a search structure and vectors.

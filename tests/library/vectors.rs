@@ -79,7 +79,9 @@ fn nearness(metric: VectorMetric, query: &[f32], item: &Kept) -> (f64, f64) {
         (product(query, &item.vector), [product(query, query).sqrt(), item.length]);
     let both = lengths[0] * lengths[1];
     match metric {
-        VectorMetric::Cosine => (if both > 0.0 { product / both } else { 0.0 }, CLOSE),
+        VectorMetric::Cosine => {
+            (if both > 0.0 { (product / both).clamp(-1.0, 1.0) } else { 0.0 }, CLOSE)
+        }
         VectorMetric::InnerProduct => (product, CLOSE * (1.0 + both)),
         _ => {
             let squared = lengths[0].powi(2) + lengths[1].powi(2) - 2.0 * product;

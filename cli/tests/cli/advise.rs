@@ -5,7 +5,7 @@ use crate::support::Folder;
 #[test]
 fn advise_measures_lengths_and_recommends_one() {
     let folder = Folder::new().with_digits();
-    let advise = "advise --data db.npy --labels db-labels.npy --bits 64,4 --rerank 50";
+    let advise = "advise --data db.npy --labels db-labels.npy --bits 64,2 --rerank 50";
     let said = folder.run(advise).ok().out;
     for expected in [
         "10 labels",
@@ -22,7 +22,7 @@ fn advise_measures_lengths_and_recommends_one() {
     let lengths = found["lengths"].as_array().unwrap();
     assert_eq!(
         lengths.iter().map(|length| length["bits"].as_u64().unwrap()).collect::<Vec<_>>(),
-        [4, 64]
+        [2, 64]
     );
     let precision = |at: usize| lengths[at]["precision_at_10"].as_f64().unwrap();
     assert!(precision(0) + 0.1 < precision(1) && precision(1) > 0.9, "{found}");

@@ -89,7 +89,7 @@ fn an_index_is_searched_with_a_dial() {
     }));
     assert_eq!(distances(&within).into_iter().max(), Some(farthest));
     let ranked = search(&format!("{of_vectors} --rerank 50 --float-query"));
-    assert!(ranked[0]["cosines"].is_array() && ranked[ranked.len() - 1]["dial"].is_object());
+    assert!(ranked[0]["scores"].is_array() && ranked[ranked.len() - 1]["dial"].is_object());
     let shown = folder.run(&format!("search {of_vectors} --float-query")).ok().out;
     assert!(shown.contains("; distances in 1/64 of a bit"), "{shown}");
 

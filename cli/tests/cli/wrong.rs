@@ -56,10 +56,13 @@ fn settings_that_make_no_sense() {
         ("--set ridge=0", vec!["ridge must be above 0, not 0"]),
         ("--set ridge=-3", vec!["ridge must be above 0, not -3"]),
         ("--set ridge=much", vec!["\"much\" is no value for ridge: expected a number or auto"]),
-        ("--set anchors=1.5", vec!["1.5 is no value for anchors: expected a whole number"]),
+        (
+            "--set anchors=1.5",
+            vec!["1.5 is no value for anchors: expected an integer of 0 or more or auto"],
+        ),
         (
             "--set anchors=-4",
-            vec!["-4 is no value for anchors: expected a whole number of 0 or more"],
+            vec!["-4 is no value for anchors: expected an integer of 0 or more or auto"],
         ),
         ("--set half_life=x", vec!["\"x\" is no value for half_life: expected a number"]),
         ("--set lift=7", vec!["7 is no value for lift: expected none or rbf"]),

@@ -39,7 +39,7 @@ pub struct Store {
 
 /// How it is run, as the Python part gives it: when items are re-encoded, at what share of a core, whether it learns, the
 /// share of dead bytes above which the journal is compacted, and the idle seconds after which items are re-encoded.
-type Running<'a> = (&'a str, f64, bool, f64, f64);
+type Running<'a> = (&'a str, f64, bool, f64, f64, &'a str);
 
 /// What was put in: items, how many were replaced, whether that is unlearned, and the position.
 type Acknowledged = (usize, usize, bool, u64);
@@ -52,13 +52,15 @@ fn closed() -> PyErr {
     PyValueError::new_err("the store is closed")
 }
 
-fn settings((renewal, share, learn, compaction, catch_up): Running<'_>) -> PyResult<Settings> {
+fn settings(running: Running<'_>) -> PyResult<Settings> {
+    let (renewal, share, learn, compaction, catch_up, structure) = running;
     if !(share > 0.0 && share <= 1.0) {
         let problem = format!("renewal_share must be above 0 and up to 1, not {share}");
         return Err(PyValueError::new_err(problem));
     }
     let mut settings = Settings::default();
     settings.renewal = renewal.parse().map_err(exception)?;
+    settings.structure = structure.parse().map_err(exception)?;
     (settings.renewal_share, settings.learn, settings.compaction) = (share, learn, compaction);
     settings.catch_up_after = Duration::try_from_secs_f64(catch_up).map_err(|_| {
         PyValueError::new_err(format!("catch_up_after must be 0 or more seconds, not {catch_up}"))

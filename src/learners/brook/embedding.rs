@@ -2,8 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::MAX_WIDTH;
-use super::params::{LiftBy, MOST_TIMES, Params, Precision};
+use super::params::{LiftBy, MAX_WIDTH, MOST_TIMES, Params, Precision};
 use super::whole_numbers::{BLOCK, WholeNumbers};
 use crate::hash::Lifter;
 use crate::kernel::{LARGEST, nearest, squared_norm};

@@ -113,7 +113,7 @@ use self::embedding::Embedding;
 use self::follow::{Anchored, extended};
 use self::keys::Keys;
 pub use self::params::{Choice, LiftBy, Params, Precision, StartFrom};
-use self::params::{FIRST_ROWS, numbers_to_solve};
+use self::params::{FIRST_ROWS, MAX_WIDTH, numbers_to_solve};
 use self::solution::Solution;
 use self::warm::{Limits, Warm, sums_of};
 use self::whole_numbers::BLOCK;
@@ -126,9 +126,6 @@ use crate::learner::{BuiltIn, Loaded, Start, WARMUP};
 use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Labels, Learner, Result, Step};
-
-/// The widest sum of products that is kept: 2 GB, and twice that again while it is solved.
-const MAX_WIDTH: usize = 16_384;
 
 /// brook at work.
 #[derive(Clone, Debug)]

@@ -4,10 +4,14 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::MAX_WIDTH;
-use super::solution::MOST_CLASSES;
 use crate::kernel::Gram;
 use crate::{Labels, Result};
+
+/// The widest sum of products that is kept: 2 GB, and twice that again while it is solved.
+pub(super) const MAX_WIDTH: usize = 16_384;
+
+/// Number of classes that take part in the search for codes: the most frequent.
+pub(super) const MOST_CLASSES: usize = 1024;
 
 /// How many times the anchors of the warm-up there may be in the end, where they follow the stream.
 pub(super) const MOST_TIMES: usize = 2;

@@ -6,7 +6,7 @@ use super::codes::{self, Codes, Problem};
 use super::detail;
 use super::embedding::Embedding;
 use super::keys::Keys;
-use super::params::{LiftBy, Params};
+use super::params::{LiftBy, MOST_CLASSES, Params};
 use super::presence::{Fitted, Targets, Wanted};
 use super::sums::{Class, Sums};
 use super::warm::Warm;
@@ -16,9 +16,6 @@ use crate::learners::weights::take_weights;
 use crate::linalg::{Positive, transposed_product};
 use crate::memory::NoRoom;
 use crate::tensors::Tensors;
-
-/// How many classes take part in the search for codes: the most frequent.
-pub(super) const MOST_CLASSES: usize = 1024;
 
 /// The weights and the offsets of a function, and the codes of the classes it comes from.
 #[derive(Clone, Debug)]

@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::MAX_WIDTH;
 use super::codes;
 use super::embedding::Embedding;
 use super::follow::{Anchored, extended};
-use super::params::{Choice, LiftBy, MOST_TIMES, Params};
+use super::params::{Choice, LiftBy, MAX_WIDTH, MOST_TIMES, Params};
 use super::sums::Sums;
 use super::whole_numbers::BLOCK;
 use crate::labels::LabelList;

@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args as _, FromArgMatches as _};
+use hashbrook::SearchStructure;
 use hashbrook::store::{Renewal, Settings};
 use tracing::warn;
 
@@ -100,6 +101,10 @@ pub struct Args {
     #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
     compaction: f64,
 
+    /// Search structure of the index: full; small, a third of its bytes; or none
+    #[arg(long, value_name = "none|small|full", default_value = "full")]
+    structure: SearchStructure,
+
     /// Do not learn from what is put in
     #[arg(long)]
     no_learn: bool,
@@ -153,6 +158,7 @@ fn run_with(
     })?;
     settings.renewal_share = args.renewal_share;
     settings.compaction = args.compaction;
+    settings.structure = args.structure;
     settings.learn = !args.no_learn;
     let collection = Collection::open(&args.dir, args.plan.clone(), settings)?;
     console::line(collection.described())?;
