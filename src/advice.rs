@@ -153,7 +153,7 @@ impl Advice {
 /// let Digits { features, labels } = digits();
 /// let sample = Batch::new(Features::new(&features, Digits::DIM)?, Labels::single(&labels))?;
 /// let mut options = AdviceOptions::default();
-/// options.lengths = vec![8, 64];
+/// options.lengths = vec![2, 64];
 /// let advice = advise(sample, &options, &mut |_| {})?;
 /// assert!(advice.lengths[1].precision_at_10 > advice.lengths[0].precision_at_10);
 /// assert_eq!(advice.recommended, 64);
