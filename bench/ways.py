@@ -3,7 +3,6 @@
 Options that the command does not have are told by name, and their rows are left out."""
 
 import json
-import re
 import statistics
 import subprocess
 
@@ -20,8 +19,6 @@ WAYS = [
     ("label bits weigh 4 times", ["--label-weight", "4"]),
     ("float queries", ["--float-query"]),
 ]
-# What `index build` may call the option that leaves the structure out.
-WITHOUT = re.compile(r"--(?:no|without)-[a-z-]*structures?\b")
 
 
 def help_of(*command):
@@ -67,12 +64,9 @@ def opening(options, part):
     count = 1_000_000 if options.quick else 10_000_000
     np.save(WORK / "codes.npy", codes_of("clustered", 64, count, 1))
     np.save(WORK / "asked.npy", codes_of("clustered", 64, 1, 2))
-    found = WITHOUT.search(help_of("index", "build"))
-    kinds = [("as `index build` makes it", [])]
-    if found:
-        kinds.append((f"with {found.group()}", [found.group()]))
-    part["opening"] = {"count": count, "rows": [], "missing": [] if found else ["index build without a structure"]}
-    for name, asked in kinds:
+    part["opening"] = {"count": count, "rows": [], "missing": []}
+    for structure in ("full", "small", "none"):
+        name, asked = f"with --structure {structure}", ["--structure", structure]
         index = WORK / "opening.index"
         built = statistics.median(build_index(WORK / "codes.npy", index, *asked) for _ in range(options.rounds))
         size = len(index.read_bytes())

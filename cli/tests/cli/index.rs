@@ -237,17 +237,17 @@ fn re_ranking_is_by_the_metric_that_the_index_was_built_with() {
     assert!(distances[0] < distances[1] && cosines[0] > cosines[1], "{scores:?}");
     folder
         .run(&format!("{build} --metric angle --out x.index"))
-        .is_refused_with(&["cosine, inner_product or l2", "angle"]);
+        .refused_with(&["cosine, inner_product or l2", "angle"]);
     folder
         .run("index build --model m.model --data db.npy --metric l2 --out x.index")
-        .is_refused_with(&["--vectors"]);
+        .refused_with(&["--vectors"]);
 }
 
 #[test]
 fn the_search_structure_is_chosen_and_kept() {
     let folder = Folder::new().with_index();
     folder.run("encode --model m.model --data db.npy --out few.npy").ok();
-    let twelve = vec!["--codes few.npy"; 12].join(" ");
+    let twelve = ["--codes few.npy"; 12].join(" ");
     let structure = |index: &str| {
         let info = folder.run(&format!("index info {index} --json")).ok().json()[0].clone();
         info["structure_bytes"].as_u64().unwrap()
@@ -273,7 +273,7 @@ fn the_search_structure_is_chosen_and_kept() {
     assert_eq!(found("none.index"), found("small.index"));
     folder
         .run("index compact full.index --structure some")
-        .is_refused_with(&["none, small or full", "some"]);
+        .refused_with(&["none, small or full", "some"]);
 }
 
 #[test]

@@ -113,7 +113,7 @@ impl Outcome {
     }
 
     /// Was refused as a wrong command line, with a message that has all of these in it.
-    pub fn is_refused_with(self, parts: &[&str]) -> Outcome {
+    pub fn refused_with(self, parts: &[&str]) -> Outcome {
         assert_eq!(self.status, Some(2), "{self:#?}");
         for part in parts {
             assert!(self.err.contains(part), "{part:?} is not in it: {self:#?}");
