@@ -32,7 +32,7 @@ fn main() -> Outcome<()> {
 }
 
 fn write(directory: &Path, [features, labels]: [&str; 2], rows: &Rows) -> Outcome<()> {
-    let mut writer = NpyWriter::<f32>::create(&directory.join(features), Some(rows.dim))?;
+    let mut writer = NpyWriter::<f32>::create(directory.join(features), Some(rows.dim))?;
     writer.write(&rows.values)?;
     writer.finish()?;
     let line =
