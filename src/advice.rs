@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
+use rand::seq::SliceRandom;
 use serde::Serialize;
 
 use crate::eval::{Items, Metric, evaluate, neighbours};
@@ -46,13 +47,13 @@ pub fn is_short(bits: usize, labels: usize) -> bool {
     labels > 1 && (bits as f64) < BITS_PER_DOUBLING * (labels as f64).log2()
 }
 
-/// What is measured, and how. Start with the default, and change what should be different.
+/// Options of [`advise`]. Start with the default, and change single fields.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AdviceOptions {
     /// Method to learn with: brook, with any parameters.
     pub method: Method,
-    /// How vectors are prepared.
+    /// Preparation of the vectors.
     pub setup: Setup,
     /// Seed of the model.
     pub seed: u64,
@@ -60,7 +61,8 @@ pub struct AdviceOptions {
     pub lengths: Vec<usize>,
     /// Number of candidates that are re-ranked by the cosine of their vectors.
     pub candidates: Vec<usize>,
-    /// Number of rows of the complete data, for the prediction of learning time. The sample's unless given.
+    /// Number of rows of the complete data, for which precision@10 and learning time are predicted. Those of the sample
+    /// unless given.
     pub rows: Option<u64>,
     /// Time after which no further length is measured.
     pub time_limit: Duration,
@@ -80,11 +82,11 @@ impl Default for AdviceOptions {
     }
 }
 
-/// What codes of several lengths give.
+/// Measurements of codes of several lengths.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Advice {
-    /// Number of sample rows that were searched, and held out as queries.
+    /// Number of sample rows that were searched.
     pub database: usize,
     /// Number of rows that were held out as queries.
     pub queries: usize,
@@ -100,7 +102,7 @@ pub struct Advice {
     pub by_vectors: f64,
 }
 
-/// What codes of one length give.
+/// Measurements of codes of one length.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct LengthAdvice {
@@ -186,7 +188,9 @@ pub fn advise(
     let half_model = is_part.then(|| model.clone());
     let rest = half..database.labels.len();
     learned_in += learn(&mut model, &database, rest, &mut |share| progress(share / steps))?;
+    let ending = Instant::now();
     model.end_warmup()?;
+    learned_in += ending.elapsed();
     let per_row = learned_in.as_secs_f64() / database.labels.len() as f64;
     let mut advice = Advice {
         database: database.labels.len(),
@@ -222,7 +226,8 @@ pub fn advise(
             length.precision_at_10 = (length.precision_at_10 + growth).clamp(0.0, 1.0);
         }
     }
-    let precisions = || advice.lengths.iter().map(|length| length.precision_at_10);
+    // Those of the sample, whose differences are not cut off at 1.
+    let precisions = || advice.lengths.iter().map(|length| length.sample_precision_at_10);
     let best = precisions().fold(0.0, f64::max);
     let enough = precisions().position(|precision| precision >= best - TOLERANCE);
     advice.recommended = advice.lengths[enough.unwrap_or(0)].bits;
@@ -281,8 +286,11 @@ fn split(features: Features<'_>, labels: Labels<'_>, seed: u64) -> Result<(Rows,
     }
     let empty = || Rows { values: Vec::new(), labels: LabelList::new(), dim: features.dim() };
     let (mut database, mut held_out) = (empty(), empty());
-    for (row, is_query) in is_query.into_iter().enumerate() {
-        let rows = if is_query { &mut held_out } else { &mut database };
+    // Half of the rows should have the classes of all, also where these are sorted.
+    let mut order: Vec<usize> = (0..labels.len()).collect();
+    order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    for row in order {
+        let rows = if is_query[row] { &mut held_out } else { &mut database };
         rows.values.extend_from_slice(features.row(row));
         rows.labels.push_set(labels.row(row));
     }

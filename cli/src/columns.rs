@@ -78,7 +78,7 @@ pub fn open(data: &[String], roles: &[Role<'_>]) -> Result<Reader> {
     Ok(reader)
 }
 
-/// As [`open`], for vectors of so many dimensions.
+/// As [`open`], for vectors of `dim` dimensions.
 pub fn open_of_dim(data: &[String], roles: &[Role<'_>], dim: usize) -> Result<Reader> {
     let reader = open_silently(data, roles)?;
     check_dim(data, &reader, dim)?;

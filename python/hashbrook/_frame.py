@@ -32,13 +32,14 @@ def _apart(X: Any, others: list[Any]) -> tuple[Any, list[Any]]:
     named = [other for other in others if isinstance(other, str)]
     if not named or not is_frame(X):
         return X, others
-    columns = column_names(X)
+    columns = list(column_names(X))
     for name in named:
+        if columns.count(name) > 1:
+            raise ValueError(f"X has {columns.count(name)} columns {name!r}; expected one")
         if name not in columns:
             raise ValueError(f"X has no column {name!r}; its columns are {', '.join(map(str, columns))}")
     others = [column(X, other) if isinstance(other, str) else other for other in others]
-    return _only(X, [name for name in columns if name not in named]), others
-
-
-def _only(X: Any, names: list[Any]) -> Any:
-    return X.select(names) if library_of(X) != "pandas" else X[names]
+    if library_of(X) == "pandas":
+        # By position: other columns may have one name.
+        return X.loc[:, [name not in named for name in columns]], others
+    return X.select([name for name in columns if name not in named]), others

@@ -190,7 +190,7 @@ pub fn compare<'py>(
             "first" => Center::First,
             _ => Center::None,
         };
-        setup.warmup = Some(method.warmup().min(stream));
+        setup.warmup = (stream < method.warmup()).then_some(stream);
         let mut model = method.start_with(dim, bits, seed, setup)?;
         let experiment = Experiment {
             stream: database.batch().slice(0..stream),

@@ -95,3 +95,12 @@ def test_files_are_read_without_the_column_of_labels(tmp_path):
         assert (hashbrook.datasets.load(file + ":px0..px63") == X).all()
         with pytest.raises(ValueError, match="columns that are no numbers: name"):
             hashbrook.datasets.load(file, labels=file + ":target")
+
+
+def test_columns_that_share_a_name_are_all_features():
+    frame = pd.DataFrame(np.arange(12.0).reshape(4, 3), columns=["f", "f", "y"])
+    model = Model("lsh", dim=2, bits=8)
+    model.learn(frame, "y")
+    assert model.seen == 4
+    with pytest.raises(ValueError, match="X has 2 columns 'f'; expected one"):
+        model.learn(frame, "f")

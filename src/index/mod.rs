@@ -136,7 +136,7 @@ impl Index {
     }
 
     /// Chooses the score that hits are re-ranked by, if the index keeps vectors: cosine unless told otherwise. It holds for
-    /// the index in memory, and for files that it is [saved](Index::save) to.
+    /// the index in memory, and for the files that it is [saved](Snapshot::save) to.
     #[must_use]
     pub fn ranked_by(mut self, metric: VectorMetric) -> Self {
         Arc::make_mut(&mut self.now.state).metric = metric;

@@ -38,7 +38,7 @@ impl Model {
     ) -> Result<Option<Step>> {
         let rows = batch.len();
         let held_back = match &self.warm_up {
-            Some(warm_up) => warm_up.rows() + rows < self.description.warmup,
+            Some(warm_up) => warm_up.rows() + rows < self.warmup_with(batch)?,
             None => false,
         };
         // Rows that are only held back keep the batches they came in.

@@ -38,7 +38,8 @@ fn many_classes_get_more_anchors() {
         assert!(model.is_warm());
     }
     // The number that is given holds, and the memory that is allowed bounds the automatic one.
-    assert_eq!(anchors(&learned(&[("anchors", "50")], 900, 3100, 8)), 50);
+    let given = learned(&[("anchors", "50")], 900, 3100, 8);
+    assert_eq!((given.warmup(), anchors(&given)), (50, 50));
     let memory = 3 * 8 * 1100 * 1100;
     let bounded = anchors(&learned(&[("memory", &memory.to_string())], 20, 3100, 8));
     assert!((900..1100).contains(&bounded), "{bounded}");
@@ -119,6 +120,15 @@ fn advice_is_what_the_digits_give() {
     assert!(
         advice.at(advice.recommended).unwrap().precision_at_10 >= sixty_four.precision_at_10 - 0.02
     );
+    // Rows that are sorted by label change little.
+    let mut order: Vec<usize> = (0..labels.len()).collect();
+    order.sort_by_key(|&row| labels[row]);
+    let values: Vec<f32> =
+        order.iter().flat_map(|&row| &features[row * 64..][..64]).copied().collect();
+    let sorted: Vec<u32> = order.iter().map(|&row| labels[row]).collect();
+    let sorted = Batch::new(Features::new(&values, 64).unwrap(), Labels::single(&sorted)).unwrap();
+    let of_sorted = advise(sorted, &options, &mut |_| {}).unwrap();
+    assert!((of_sorted.at(2).unwrap().precision_at_10 - two.precision_at_10).abs() < 0.15);
     options.time_limit = std::time::Duration::ZERO;
     let advice = advise(sample, &options, &mut |_| {}).unwrap();
     assert_eq!((advice.lengths.len(), advice.omitted), (1, vec![16, 64]));

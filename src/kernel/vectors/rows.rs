@@ -120,8 +120,12 @@ pub(crate) struct VectorQuery {
     scaled_length: f64,
     /// `q . c`.
     offset: f64,
+    /// Length of `q`.
     length: f64,
     metric: VectorMetric,
+    /// Query and rows are compared as they lie around the centre: a distance is the same there, and loses fewer digits
+    /// where vectors are far from the origin.
+    is_centred: bool,
 }
 
 impl VectorQuery {
@@ -132,6 +136,11 @@ impl VectorQuery {
         center: Option<&[f32]>,
         scale: Option<&[f32]>,
     ) -> Self {
+        if let (VectorMetric::L2, Some(center), None) = (metric, center, scale) {
+            let centred: Vec<f32> = vector.iter().zip(center).map(|(q, c)| q - c).collect();
+            let query = VectorQuery::new(metric, &centred, None, None);
+            return VectorQuery { is_centred: true, ..query };
+        }
         // A column with a scale of 0 is omitted from the rows.
         let unscaled =
             |(value, scale): (&f32, &f32)| if *scale == 0.0 { 0.0 } else { value / scale };
@@ -149,6 +158,7 @@ impl VectorQuery {
             offset: products.map(|(c, q)| f64::from(*c) * f64::from(*q)).sum(),
             length: squared_norm(vector).sqrt(),
             metric,
+            is_centred: false,
         }
     }
 
@@ -156,7 +166,8 @@ impl VectorQuery {
     pub(super) fn score(&self, product: f32, lengths: Lengths) -> f32 {
         let prepared = f64::from(lengths.prepared);
         let product = self.offset + self.scaled_length * prepared * f64::from(product);
-        self.metric.score(product, [self.length, f64::from(lengths.given)])
+        let length = if self.is_centred { prepared } else { f64::from(lengths.given) };
+        self.metric.score(product, [self.length, length])
     }
 }
 

@@ -96,6 +96,26 @@ fn scores_are_those_of_the_vectors_as_given_by_every_instruction_set() {
 }
 
 #[test]
+fn distances_far_from_the_origin_keep_their_digits() {
+    let dim = 32;
+    let center = vec![1000.0; dim];
+    let given: Vec<f32> = vectors(dim, 20, 1.0).iter().map(|value| value + 1000.0).collect();
+    for rows in all_rows(dim).filter(|rows| rows.format == VectorFormat::F16) {
+        let (ready, lengths) = prepared(&given, rows.unit, (&center, &vec![1.0; dim]));
+        let mut bytes = Vec::new();
+        rows.encode(&ready, &lengths, &mut bytes);
+        let query = VectorQuery::new(VectorMetric::L2, &given[..dim], Some(&center), None);
+        let places: Vec<u32> = (0..20).collect();
+        let mut found = vec![9.0; 20];
+        rows.scores_by(Instructions::Portable, &query, &bytes, &places, &mut found);
+        for (vector, found) in given.chunks_exact(dim).zip(found) {
+            let exact = naive(VectorMetric::L2, &given[..dim], vector);
+            assert!((f64::from(found) - exact).abs() < 0.15, "{rows:?} {found} for {exact}");
+        }
+    }
+}
+
+#[test]
 fn rows_stand_for_the_vectors_that_they_were_made_of() {
     for rows in all_rows(50) {
         let mut given = vectors(50, 3, if rows.unit { 0.2 } else { 40.0 });

@@ -297,7 +297,10 @@ impl BuiltIn for Brook {
     fn warmup_after(params: &Params, first: Labels<'_>, bits: usize) -> usize {
         match params.lift {
             LiftBy::None => WARMUP,
-            LiftBy::Rbf => params.anchors_for(Some(first), bits).max(FIRST_ROWS),
+            LiftBy::Rbf => match params.anchors {
+                Choice::Fixed(anchors) => anchors.max(1),
+                Choice::Auto => params.anchors_for(Some(first), bits).max(FIRST_ROWS),
+            },
         }
     }
 
@@ -355,8 +358,11 @@ impl BuiltIn for Brook {
         let no_room = |no_room| self.out_of_memory(no_room);
         // Better now than when all is learned: what the function will take is asked for, too.
         let bits = self.start.bits;
-        let warmup = self.start.warmup.max(first.len());
-        let anchors = self.params.anchors_for(first.labels(), bits).min(warmup);
+        let anchors = self.params.anchors_for(first.labels(), bits);
+        // A warm-up that was not given has grown to an automatic number of anchors.
+        let is_grown = self.params.anchors == Choice::Auto && self.start.warmup >= FIRST_ROWS;
+        let anchors = if is_grown { anchors } else { anchors.min(self.start.warmup) };
+        let anchors = anchors.clamp(1, MAX_WIDTH);
         let width = match self.params.lift {
             LiftBy::None => first.features().dim(),
             LiftBy::Rbf => anchors.min(first.len()),
@@ -533,7 +539,8 @@ impl BuiltIn for Brook {
     fn load(params: &Params, start: Start, state: &mut Tensors) -> Loaded<Self> {
         let shape = (start.dim, start.bits);
         let mut brook = Brook::start(params, start);
-        let Some(warm) = Warm::load(params, shape, brook.block(), state)? else {
+        let warmup = brook.start.warmup;
+        let Some(warm) = Warm::load(params, shape, (brook.block(), warmup), state)? else {
             return Ok(brook);
         };
         brook.keys = Keys::load(state)?;

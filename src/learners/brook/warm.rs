@@ -203,7 +203,7 @@ impl Warm {
     pub(super) fn load(
         params: &Params,
         (dim, bits): (usize, usize),
-        block: usize,
+        (block, warmup): (usize, usize),
         state: &mut Tensors,
     ) -> Loaded<Option<Self>> {
         if !state.contains("brook.gram") {
@@ -216,7 +216,7 @@ impl Warm {
         let learned = state.take_rows::<u64>("brook.learned", 1, 1)?[0];
         let anchors_wanted = match state.contains("brook.anchors_wanted") {
             true => state.take_rows::<u64>("brook.anchors_wanted", 1, 1)?[0],
-            false => params.anchors.or(|| embedding.width()) as u64,
+            false => params.anchors.or(|| embedding.width()).min(warmup).max(1) as u64,
         };
         if !(1..=MAX_WIDTH as u64).contains(&anchors_wanted) {
             return Err(format!("{anchors_wanted} anchors wanted, where 1 to {MAX_WIDTH} may be"));

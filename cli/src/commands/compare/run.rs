@@ -71,7 +71,7 @@ impl<'a> Run<'a> {
         let method = &self.contender.method;
         let mut setup = Setup::default();
         setup.center = self.center.clone();
-        setup.warmup = Some(method.warmup().min(rows));
+        setup.warmup = (rows < method.warmup()).then_some(rows);
         let dim = self.database.features().dim();
         Ok(method.start_with(dim, self.bits, self.seed, setup)?)
     }

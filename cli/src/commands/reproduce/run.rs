@@ -112,6 +112,7 @@ impl Loaded {
         let rows = dataset.rows.min(database.len());
         let mut setup = Setup::default();
         setup.center = Center::Given(self.center.clone());
+        // Given, so that brook has the anchors of its published tables whatever the number of classes.
         setup.warmup = Some(method.warmup().min(rows));
         // The whole curve where curves are drawn.
         let first = if cell.every.is_some() { 1..=100 } else { 100..=100 };

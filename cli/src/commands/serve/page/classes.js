@@ -16,7 +16,7 @@ const CHUNK = 100;
 const CALM = 150;
 
 let filter = "";
-/** Grows when what was fetched is out of date; rows of before are shown until new ones arrive. */
+/** Grows when what was fetched is out of date; the old rows are shown until new ones arrive. */
 let generation = 0;
 let known = { version: null, items: null };
 let chunks = new Map();

@@ -106,7 +106,7 @@ function showState({ kind, text }) {
   place.textContent = text;
 }
 
-/** Times of renewals; none if there were so many that their lines would hide the chart. The first items make version 1. */
+/** Times of renewals; none if their lines would hide the chart. The first items make version 1. */
 function renewals() {
   const times = samples.filter(({ version }, at) => at > 0 && version !== samples[at - 1].version && version > 1).map(({ time }) => time);
   return times.length > MARKS ? [] : times;
