@@ -144,7 +144,7 @@ test("one sentence says what goes on and why", () => {
   assert.equal(told("renewal", { problem: "disk full" }), "Re-encoding failed and is tried again; searches use the codes of before");
   assert.equal(told("renewal", { lag_rows: 0 }), "All codes are up to date");
   assert.equal(told("learning", { behind_rows: 3000 }), "Learning: about 3,000 rows behind");
-  assert.equal(told("learning", { rows: 1200, warm: false }), "Warming up: 1,200 of the 3,000 rows that learning starts with; codes follow after that, or when you renew them");
+  assert.equal(told("learning", { rows: 1200, warm: false }), "Warming up: 1,200 of the 3,000 rows that learning starts with; codes follow when no more rows arrive, or when you renew them");
   const cold = stateOf({ items: 9, learning: { ...learning, rows: 9, warm: false }, renewal: { ...renewal, lag_rows: 0 } });
   assert.equal(cold.text, "Warming up: 9 of the 3,000 rows that learning starts with; all codes are up to date");
   assert.equal(told("learning", { rows: 0, warm: false }), "Nothing is learned yet: the service learns from items with labels");

@@ -14,7 +14,7 @@ export function stateOf({ items, learning, renewal }) {
   if (learning.behind_rows > 0) return state("learning", `Learning: about ${rows(learning.behind_rows)} behind`);
   if (learning.rows === 0) return state("unlabelled", "Nothing is learned yet: the service learns from items with labels");
   if (!learning.warm) {
-    const codes = renewal.lag_rows === 0 ? "all codes are up to date" : "codes follow after that, or when you renew them";
+    const codes = renewal.lag_rows === 0 ? "all codes are up to date" : "codes follow when no more rows arrive, or when you renew them";
     return state("warm-up", `Warming up: ${count(learning.rows)} of the ${rows(learning.warmup_rows)} that learning starts with; ${codes}`);
   }
   if (renewal.lag_rows === 0) return state("current", "All codes are up to date");
