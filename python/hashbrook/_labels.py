@@ -98,7 +98,7 @@ def _has_rows_of_lists(value: Any) -> bool:
 
 def _row(row: Any) -> list[Any]:
     """The labels of a row."""
-    if row is None or (isinstance(row, float) and row != row):
+    if row is None or _is_nan(row):
         return []
     if hasattr(row, "as_py"):
         return _row(row.as_py())
@@ -119,16 +119,20 @@ def _text(label: Any, name: str) -> str:
         return str(int(label))
     if isinstance(label, (int, np.integer)):
         return str(int(label))
-    if isinstance(label, (float, np.floating)) and label == int(label):
+    if isinstance(label, (float, np.floating)) and float(label).is_integer():
         return str(int(label))
     raise TypeError(f"{name} must be texts or whole numbers, not {label!r}")
+
+
+def _is_nan(label: Any) -> bool:
+    return isinstance(label, (float, np.floating)) and label != label
 
 
 def _sets(rows: Iterable[Iterable[Any]], name: str) -> Labels:
     flat: list[str] = []
     ends: list[int] = []
     for row in rows:
-        flat.extend(_text(label, name) for label in row)
+        flat.extend(_text(label, name) for label in row if not _is_nan(label))
         ends.append(len(flat))
     return flat, np.array(ends, dtype=np.uint64)
 

@@ -140,6 +140,10 @@ def test_sets_of_labels(given):
         np.array([1, np.nan, 0]),
         pd.Series([1, None, 0]),
         pd.Series([1, None, 0], dtype="Int64"),
+        pd.Series([1.0, None, 0.0], dtype=object),
+        pd.Series([1.0, None, 0.0], dtype="Float32"),
+        pd.Series([1.0, None, 0.0], dtype="category"),
+        [["1"], [float("nan")], [0.0]],
         pd.Series(["1", None, "0"]),
         pl.Series([1, None, 0]),
         pl.Series(["1", None, "0"]),
@@ -156,6 +160,7 @@ def test_rows_without_labels(given):
     [
         ([1.5, 2.0], ValueError, "1.5 is not a whole number"),
         ([[0.5, 1.0]], TypeError, "texts or whole numbers, not 0.5"),
+        ([[float("inf")]], TypeError, "texts or whole numbers, not inf"),
         (np.array([[0, 2]]), ValueError, "zeros and ones"),
         (np.zeros((1, 2, 3)), ValueError, "one dimension or two"),
         ([object()], TypeError, "texts or whole numbers"),

@@ -104,3 +104,20 @@ def test_columns_that_share_a_name_are_all_features():
     assert model.seen == 4
     with pytest.raises(ValueError, match="X has 2 columns 'f'; expected one"):
         model.learn(frame, "f")
+
+
+def test_integer_labels_with_gaps_are_the_same_in_frames_and_files(tmp_path):
+    frame = pd.DataFrame({"a": X[:4, 20], "b": X[:4, 21], "target": [3, None, 3, 12]})
+    assert frame["target"].dtype == np.float64
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert "3.0" in (tmp_path / "t.csv").read_text()
+    frame.to_parquet(tmp_path / "t.parquet")
+    np.save(tmp_path / "y.npy", frame["target"].to_numpy())
+    model = Model("brook", dim=2, bits=2, warmup=100)
+    model.learn(frame, "target")
+    assert model.label_names == ["3", "12"]
+    model.learn(frame.astype({"target": "Int64"}), "target")
+    assert model.label_names == ["3", "12"]
+    for labels in [f"{tmp_path}/t.csv:target", f"{tmp_path}/t.parquet:target", f"{tmp_path}/y.npy"]:
+        _, found = hashbrook.datasets.load(f"{tmp_path}/t.csv:a,b", labels)
+        assert [list(map(str, row)) for row in found] == [["3"], [], ["3"], ["12"]], labels

@@ -113,6 +113,21 @@ impl LabelList {
         ends.push(self.values.len());
     }
 
+    /// Replaces each label by that at its place in `numbers`, and drops it where that is `None`.
+    pub(crate) fn renumbered(&self, numbers: &[Option<u32>]) -> LabelList {
+        let number = |&label: &u32| numbers[label as usize];
+        if self.ends.is_none()
+            && let Some(values) = self.values.iter().map(number).collect()
+        {
+            return LabelList::single(values);
+        }
+        let mut list = LabelList::new();
+        for labels in self.view().iter() {
+            list.push_set(&labels.iter().filter_map(number).collect::<Vec<_>>());
+        }
+        list
+    }
+
     /// One label per row after all, if every set has exactly one.
     pub(crate) fn simplified(self) -> LabelList {
         let single = self.ends.as_ref().is_some_and(|ends| ends.iter().copied().eq(1..=ends.len()));

@@ -19,7 +19,8 @@ fn text_with_one_label_per_line() {
 #[test]
 fn text_is_text() {
     let files = Files::new();
-    let texts = ["1e2", "100", "7E1", "70", "7", "007", "-1", "7.0", "7.000e+00", "+7", "-0", "0"];
+    let texts =
+        ["1e2", "100", "7E1", "70", "7", "007", "-1", "+7", "-0", "0", "12345678901234567890"];
     let spec = files.write("a.txt", texts.join("\n"));
     assert_eq!(single_labels(&spec), texts);
     let mut names = LabelNames::new();
@@ -27,6 +28,43 @@ fn text_is_text() {
     assert_eq!(names.len(), texts.len(), "each is a label of its own");
     let column = files.write("a.csv", format!("x,y\n1,{}\n", texts.join("\n1,"))) + ":y";
     assert_eq!(single_labels(&column), texts);
+}
+
+#[test]
+fn floats_without_a_fraction_are_integers_in_text() {
+    let files = Files::new();
+    for (given, expected) in [
+        (&["3.0", "", "7.000e+00", "-1.0", "-0.0", "4"][..], ["3", "", "7", "-1", "0", "4"]),
+        (&["3.0", "NaN", "nan", "3", "007", "1e2"], ["3", "", "", "3", "007", "100"]),
+    ] {
+        let expected = expected.map(|label| if label == "100" { "1e2" } else { label });
+        let text = files.write("a.txt", given.join("\n"));
+        let column = files.write("a.csv", format!("x,y\n1,{}\n", given.join("\n1,"))) + ":y";
+        for spec in [text, column] {
+            let (_, rows) = labels(&spec).unwrap();
+            let rows: Vec<String> = rows.into_iter().map(|row| row.concat()).collect();
+            assert_eq!(rows, expected, "{spec}");
+        }
+    }
+    // Strings, as soon as one label of the column is no integer.
+    for given in
+        [["3.0", "3.5", "3", "nan"], ["3.0", "cat", "3", "nan"], ["1e30", "3.0", "3", "nan"]]
+    {
+        let spec = files.write("b.csv", format!("x,y\n1,{}\n", given.join("\n1,"))) + ":y";
+        assert_eq!(single_labels(&spec), given);
+    }
+    assert_eq!(
+        single_labels(&(files.write("b.csv", "x,y\n1,nan\n2,nan\n") + ":y")),
+        ["nan", "nan"]
+    );
+    // Each column of a table decides for itself, and all files that are read together decide as one.
+    let first = files.write("c.csv", "kind,age,size\ncat,3.0,1.0\ndog,,2.0\n") + ":kind,age,size";
+    assert_eq!(labels(&first).unwrap().1, [vec!["cat", "3", "1"], vec!["dog", "2"]]);
+    let second = files.write("d.csv", "kind,age,size\ncow,4,1.5\n") + ":kind,age,size";
+    let mut names = LabelNames::new();
+    read_labels_all(&[first, second], &mut names).unwrap();
+    let expected = ["cat", "3", "1.0", "dog", "2.0", "cow", "4", "1.5"];
+    assert_eq!(names.iter().collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -112,12 +150,32 @@ fn the_same_number_is_the_same_label_everywhere() {
         files.write("b.npy", npy("<f2", true, "(3, 1)", &halves)),
         files.write("a.mat", mat.file(&[mat.variable("y", DOUBLE, &[1, 3], AS_DOUBLE, &doubles)])),
         files.write("a.csv", "x,y\n1,7\n2,-1\n3,0\n") + ":y",
+        files.write("b.csv", "x,y\n1,7.0\n2,-1.0\n3,0.0\n") + ":y",
     ];
     let mut names = LabelNames::new();
     let list = read_labels_all(&specs, &mut names).unwrap();
     assert_eq!(names.iter().collect::<Vec<_>>(), ["7", "-1", "0"]);
     assert!(!list.has_sets());
-    assert_eq!((0..15).map(|row| list.view().row(row)[0]).collect::<Vec<_>>(), [0, 1, 2].repeat(5));
+    assert_eq!((0..18).map(|row| list.view().row(row)[0]).collect::<Vec<_>>(), [0, 1, 2].repeat(6));
+}
+
+#[test]
+fn nan_in_an_array_is_no_label() {
+    let files = Files::new();
+    let doubles: Vec<u8> =
+        [f64::NAN, 3.0, f64::NAN, 4.0].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let mat = Mat { big_endian: false, compressed: true };
+    let specs = [
+        files.write("a.npy", npy("<f8", false, "(4,)", &doubles)),
+        files.write("a.mat", mat.file(&[mat.variable("y", DOUBLE, &[4, 1], AS_DOUBLE, &doubles)])),
+    ];
+    for spec in specs {
+        let (sets, rows) = labels(&spec).unwrap();
+        assert!(sets && rows == [vec![], vec!["3"], vec![], vec!["4"]], "{spec}: {rows:?}");
+    }
+    let infinite = f64::INFINITY.to_le_bytes();
+    let error = labels_error(&files.write("b.npy", npy("<f8", false, "(1,)", &infinite)));
+    assert!(error.contains("row 0 is inf; labels must be integers"), "{error}");
 }
 
 #[test]
@@ -168,7 +226,7 @@ fn what_labels_cannot_be() {
     let files = Files::new();
     let halves = [1.0f32, 1.5].map(f32::to_le_bytes).concat();
     let error = labels_error(&files.write("a.npy", npy("<f4", false, "(2,)", &halves)));
-    assert!(error.contains("row 1 is 1.5; labels must be whole numbers"), "{error}");
+    assert!(error.contains("row 1 is 1.5; labels must be integers"), "{error}");
     let error = labels_error(&files.write("a.npy", npy("<f4", false, "(1, 2)", &halves)));
     assert!(error.contains("row 0, column 1 is 1.5"), "{error}");
     let error = labels_error(&files.write("a.npy", npy("|u1", false, "(2, 2)", &[0, 1, 2, 0])));

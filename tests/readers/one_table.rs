@@ -3,8 +3,12 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float32Array, Int64Array, RecordBatch, StringArray};
-use hashbrook::dataset::{Data, Reader, without_columns};
+use arrow_array::types::{Float64Type, Int8Type};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Float32Array, Float64Array, Int64Array, RecordBatch,
+    StringArray,
+};
+use hashbrook::dataset::{Data, LabelNames, Reader, read_labels, without_columns};
 use parquet::arrow::ArrowWriter;
 
 use crate::support::{Files, features, features_error, fixture, single_labels};
@@ -108,4 +112,53 @@ fn a_reader_says_which_columns_it_reads() {
     assert_eq!(reader.columns()[0].to_string(), "5 features a … e");
     assert_eq!(reader.columns()[0].omitted.as_deref(), Some("column 0, which has no name"));
     assert_eq!(reader.columns()[0].header_remark.as_ref(), reader.remarks().first());
+}
+
+#[test]
+fn integer_labels_with_gaps_are_the_same_in_csv_and_parquet() {
+    let files = Files::new();
+    // What `DataFrame.to_csv` and `to_parquet` write of a column of integers with a missing value.
+    let csv = files.write("t.csv", "px0,target\n1,3.0\n2,\n3,3.0\n4,12.0\n") + ":target";
+    let given = [Some(3.0), None, Some(3.0), Some(12.0)];
+    let nan = given.map(|label| label.unwrap_or(f64::NAN));
+    let keys = arrow_array::PrimitiveArray::<Int8Type>::from(vec![0, 1, 0, 2]);
+    let values = Float64Array::from(vec![3.0, f64::NAN, 12.0]);
+    let columns: [ArrayRef; 5] = [
+        Arc::new(Float64Array::from(given.to_vec())),
+        Arc::new(Float64Array::from(nan.to_vec())),
+        Arc::new(Float32Array::from(nan.map(|label| label as f32).to_vec())),
+        Arc::new(Int64Array::from(given.map(|label| label.map(|label| label as i64)).to_vec())),
+        Arc::new(DictionaryArray::new(keys, Arc::new(values))),
+    ];
+    let mut names = LabelNames::new();
+    let expected = read_labels(&csv, &mut names).unwrap();
+    assert_eq!(names.iter().collect::<Vec<_>>(), ["3", "12"]);
+    for column in columns {
+        let kind = column.data_type().clone();
+        let batch = RecordBatch::try_from_iter([("target", column)]).unwrap();
+        let parquet = files.write("t.parquet", "");
+        let file = File::create(&parquet).unwrap();
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let found = read_labels(&format!("{parquet}:target"), &mut names).unwrap();
+        assert_eq!(found, expected, "{kind}");
+        assert_eq!(names.len(), 2, "{kind}");
+    }
+}
+
+#[test]
+fn lists_of_labels_skip_nan() {
+    let files = Files::new();
+    let rows = [Some(vec![Some(3.0), Some(f64::NAN)]), None, Some(vec![Some(f64::NAN)])];
+    let column: ArrayRef =
+        Arc::new(arrow_array::ListArray::from_iter_primitive::<Float64Type, _, _>(rows));
+    let batch = RecordBatch::try_from_iter([("tags", column)]).unwrap();
+    let parquet = files.write("t.parquet", "");
+    let mut writer =
+        ArrowWriter::try_new(File::create(&parquet).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let (_, rows) = crate::support::labels(&format!("{parquet}:tags")).unwrap();
+    assert_eq!(rows, [vec!["3"], vec![], vec![]]);
 }

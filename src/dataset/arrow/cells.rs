@@ -20,7 +20,7 @@ use crate::Result;
 type Cell<'a> = std::result::Result<Option<Cow<'a, str>>, String>;
 
 impl Table {
-    /// Calls `each` with the labels of every row, one row after the other. What is null is no label;
+    /// Calls `each` with the labels of every row, one row after the other. Null and NaN are no labels;
     /// lists of whole numbers or texts are sets of labels, and lists of a fixed length are of zeros and
     /// ones, of which the places of the ones are the labels.
     pub(in crate::dataset) fn for_each_labels(
@@ -109,6 +109,15 @@ impl Cells {
         }
     }
 
+    /// The label of a row, whose cell is no list.
+    fn label(&self, row: usize) -> Cell<'_> {
+        let at = self.keys.as_ref().map_or(Some(row), |keys| keys[row]);
+        match at {
+            Some(at) if is_nan(&self.values, at) => Ok(None),
+            _ => self.text(row),
+        }
+    }
+
     /// Appends the labels of a row.
     fn labels<'a>(
         &'a self,
@@ -131,11 +140,11 @@ impl Cells {
             _ => None,
         };
         match items {
-            None => texts.extend(self.text(row)?),
+            None => texts.extend(self.label(row)?),
             Some(items) => {
                 let items = Cells::new(items.unwrap_or_else(|| values.slice(0, 0)));
                 for at in 0..items.len() {
-                    let text = items.text(at)?.map(|text| Cow::Owned(text.into_owned()));
+                    let text = items.label(at)?.map(|text| Cow::Owned(text.into_owned()));
                     texts.extend(text);
                 }
             }
@@ -169,6 +178,16 @@ fn indicated(items: &ArrayRef, texts: &mut Vec<Cow<'_, str>>) -> std::result::Re
         }
     }
     Ok(())
+}
+
+/// Whether a float of a plain column is NaN.
+fn is_nan(column: &ArrayRef, at: usize) -> bool {
+    match column.data_type() {
+        DataType::Float16 => column.as_primitive::<Float16Type>().value(at).is_nan(),
+        DataType::Float32 => column.as_primitive::<Float32Type>().value(at).is_nan(),
+        DataType::Float64 => column.as_primitive::<Float64Type>().value(at).is_nan(),
+        _ => false,
+    }
 }
 
 /// The text at a place of a plain column: a whole number in decimal, as labels of other files are.

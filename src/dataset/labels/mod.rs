@@ -1,5 +1,6 @@
 //! Labels: their names, lists of them, and the files they are read from and written to.
 
+mod drafts;
 mod read;
 mod write;
 

@@ -12,8 +12,9 @@ use super::super::open::open;
 use super::super::purpose::Purpose;
 use super::super::source::Source;
 use super::super::text::{Lines, Table};
+use super::drafts::Drafts;
 use crate::labels::{LabelList, LabelNames};
-use crate::{Error, Result};
+use crate::{Error, Labels, Result};
 
 /// Labels that were read for a number of rows; see [`read_labels_for`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,12 +29,16 @@ pub struct LabelsRead {
 /// Reads the labels in a file: `FILE`, or `FILE:NAME` for an array inside of an npz or MATLAB file,
 /// or `FILE:COLUMNS` for columns of a CSV file.
 ///
-/// Names that did not come up before are added to `names`. Whole numbers of arrays go by their
-/// decimal text, so that 7 in an npy file, 7.0 in a MATLAB file and `7` in a text are the same label.
-/// A text is taken as it is: `7.0`, `007` and `7e0` are labels of their own.
+/// Names that did not come up before are added to `names`. Integers go by their decimal string, so that 7 in an npy
+/// file, 7.0 in a MATLAB or Parquet file and `7` or `7.0` in a CSV file are the same label. (pandas writes a column of
+/// integers with gaps as floats.) NaN is no label.
 ///
-/// * An array of one column is one label per row: whole numbers or texts. A row with an empty text
-///   has no label.
+/// In text and CSV files, this holds for a column whose labels are all integers or floats without a fraction, of all
+/// files read together. In any other column every string is a label of its own, as `7.0` and `7` in a column that also
+/// has `7.5` or `cat`. Only floats with a decimal point are rewritten: `007` and `7e0` stay as they are.
+///
+/// * An array of one column is one label per row: integers, floats without a fraction, or strings. A row with an empty
+///   string or NaN has no label.
 /// * An array of several columns is a set of labels per row. It must be of zeros and ones, and the
 ///   labels are the numbers of the columns, `0` and so on.
 /// * A text file has a line per row, with its labels separated by commas. An empty line is a row
@@ -88,9 +93,12 @@ pub(in crate::dataset) fn labels_of(
     let limit = Limit::for_rows(rows);
     let mut remarks = Vec::new();
     let mut parts = Vec::new();
+    let mut drafts = Drafts::default();
     for content in contents {
-        parts.push(Part::read(content?, names, limit, &mut remarks)?);
+        parts.push(Part::read(content?, &mut drafts, limit, &mut remarks)?);
     }
+    let numbers = drafts.number(names);
+    parts.iter_mut().for_each(|part| part.list = part.list.renumbered(&numbers).simplified());
     let blank: usize = parts.iter().map(|part| part.blank_end).sum();
     let total = blank + parts.iter().map(|part| part.list.len()).sum::<usize>();
     let excess = rows.map_or(0, |rows| total.saturating_sub(rows));
@@ -150,7 +158,7 @@ struct Part {
 impl Part {
     fn read(
         content: Content,
-        names: &mut LabelNames,
+        drafts: &mut Drafts,
         limit: Limit,
         remarks: &mut Vec<String>,
     ) -> Result<Part> {
@@ -160,8 +168,8 @@ impl Part {
             Content::Array(array) => {
                 limit.check(&path, array.rows().unwrap_or(0))?;
                 match array.sizes() {
-                    [_] | [_, 1] => rows.list = read_column(array, names, limit)?,
-                    [_, _] => read_indicators(array, names, &mut rows)?,
+                    [_] | [_, 1] => rows.list = read_column(array, drafts, limit)?,
+                    [_, _] => read_indicators(array, drafts, &mut rows)?,
                     sizes => {
                         let problem = format!(
                             "holds {} numbers; labels have a column, or a column each for zeros \
@@ -176,7 +184,7 @@ impl Part {
             }
             Content::Texts(mut texts) => {
                 limit.check(&path, texts.rows())?;
-                texts.for_each(&mut |text| rows.push_names(names, [text]))?;
+                texts.for_each(&mut |text| rows.push(&drafts.names([text])))?;
                 rows.keep_blank_end()?;
                 0
             }
@@ -184,13 +192,13 @@ impl Part {
             Content::Columns(table) => {
                 limit.check(&path, table.rows().unwrap_or(0))?;
                 table.for_each_labels(|texts| {
-                    rows.push_names(names, texts.iter().map(|text| text.as_ref()))
+                    rows.push(&drafts.names(texts.iter().map(|text| text.as_ref())))
                 })?;
                 rows.keep_blank_end()?;
                 0
             }
             Content::Text(input, None) => {
-                remarks.extend(read_lines(input, names, &mut rows)?);
+                remarks.extend(read_lines(input, drafts, &mut rows)?);
                 rows.blank
             }
             Content::Text(input, Some(columns)) => {
@@ -198,13 +206,14 @@ impl Part {
                 remarks.extend(table.header_remark());
                 while table.advance()? {
                     let texts = table.texts().collect::<Result<Vec<_>>>()?;
-                    rows.push_names(names, texts)?;
+                    let fields = texts.into_iter().enumerate();
+                    rows.push(&drafts.fields(fields))?;
                 }
                 rows.keep_blank_end()?;
                 0
             }
         };
-        Ok(Part { list: rows.list.simplified(), blank_end, path })
+        Ok(Part { list: rows.list, blank_end, path })
     }
 }
 
@@ -235,49 +244,45 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// Adds a row with those of the texts that are not empty.
-    fn push_names<'t>(
-        &mut self,
-        names: &mut LabelNames,
-        texts: impl IntoIterator<Item = &'t str>,
-    ) -> Result<()> {
-        let texts = texts.into_iter().filter(|text| !text.is_empty());
-        self.push(&texts.map(|text| names.id(text)).collect::<Vec<_>>())
-    }
-
     /// How many rows have come.
     fn count(&self) -> usize {
         self.list.len() + self.blank
     }
 }
 
-/// One whole number per row.
-fn read_column(mut array: Array, names: &mut LabelNames, limit: Limit) -> Result<LabelList> {
+/// One integer per row, or NaN.
+fn read_column(mut array: Array, drafts: &mut Drafts, limit: Limit) -> Result<LabelList> {
     let (path, element) = (array.path().to_path_buf(), array.element());
-    let mut labels = Vec::new();
+    let mut labels = LabelList::default();
     let mut ids = HashMap::new();
     while let Some(bytes) = array.next_raw()? {
         for bytes in bytes.chunks_exact(element.width()) {
-            let label = element.whole(bytes).map_err(|found| {
-                let row = labels.len();
-                let problem = format!("row {row} is {found}; labels must be whole numbers");
-                Error::malformed(&path, problem + " (rows count from 0)")
-            })?;
-            labels.push(*ids.entry(label).or_insert_with(|| names.id(&label.to_string())));
+            match element.whole(bytes) {
+                Ok(label) => {
+                    let id = ids.entry(label).or_insert_with(|| drafts.name(&label.to_string()));
+                    labels.extend(Labels::single(&[*id]));
+                }
+                Err(found) if found.is_nan() => labels.push_set(&[]),
+                Err(found) => {
+                    let row = labels.len();
+                    let problem = format!("row {row} is {found}; labels must be integers");
+                    return Err(Error::malformed(&path, problem + " (rows count from 0)"));
+                }
+            }
         }
         limit.check(&path, labels.len())?;
     }
-    Ok(LabelList::single(labels))
+    Ok(labels)
 }
 
 /// A column of zeros and ones per label.
-fn read_indicators(mut array: Array, names: &mut LabelNames, rows: &mut Rows<'_>) -> Result<()> {
+fn read_indicators(mut array: Array, drafts: &mut Drafts, rows: &mut Rows<'_>) -> Result<()> {
     let (path, element, dim) = (array.path().to_path_buf(), array.element(), array.dim());
     let mut ids = Vec::new();
     let mut set = Vec::new();
     while let Some(bytes) = array.next_raw()? {
         // Now that a row is there, its header's word for the number of columns can be taken.
-        ids.extend((ids.len()..dim).map(|column| names.id(&column.to_string())));
+        ids.extend((ids.len()..dim).map(|column| drafts.name(&column.to_string())));
         for row in bytes.chunks_exact(dim * element.width()) {
             set.clear();
             for (column, bytes) in row.chunks_exact(element.width()).enumerate() {
@@ -303,7 +308,7 @@ fn not_indicator(path: &Path, row: usize, column: usize, found: impl std::fmt::D
 }
 
 /// A line of text per row; gives what should be remarked on.
-fn read_lines(input: Input, names: &mut LabelNames, rows: &mut Rows<'_>) -> Result<Option<String>> {
+fn read_lines(input: Input, drafts: &mut Drafts, rows: &mut Rows<'_>) -> Result<Option<String>> {
     let path = input.path().to_path_buf();
     let mut lines = Lines::new(input)?;
     let mut line = Vec::new();
@@ -315,7 +320,8 @@ fn read_lines(input: Input, names: &mut LabelNames, rows: &mut Rows<'_>) -> Resu
         })?;
         let fields = split_labels(text);
         look.at(&fields);
-        rows.push_names(names, fields.iter().map(|field| field.as_ref()))?;
+        // All labels of a line are of one column.
+        rows.push(&drafts.fields(fields.iter().map(|field| (0, field.as_ref()))))?;
     }
     look.judge(&path)
 }
