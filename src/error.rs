@@ -438,6 +438,17 @@ pub enum Error {
         problem: String,
     },
 
+    /// Columns of a table are to be read as features and hold strings.
+    #[error("{}: {problem}", path.display())]
+    TextColumns {
+        /// The file.
+        path: PathBuf,
+        /// The names of these columns.
+        columns: Vec<String>,
+        /// What was expected and what was found.
+        problem: String,
+    },
+
     /// A file of this library is not as it was written: damaged, or cut short.
     #[error("{}: {problem}", path.display())]
     Damaged {
@@ -555,6 +566,7 @@ impl Error {
             | Error::NotRenewed { .. }
             | Error::ReadOnly(_)
             | Error::ClassTooSmall { .. }
+            | Error::TextColumns { .. }
             | Error::Malformed { .. } => ErrorKind::BadInput,
             Error::NoItem(_) => ErrorKind::NotFound,
             Error::InUse(_) | Error::NotAsOpened { .. } => ErrorKind::Busy,

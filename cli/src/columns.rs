@@ -88,7 +88,27 @@ pub fn open_of_dim(data: &[String], roles: &[Role<'_>], dim: usize) -> Result<Re
 
 fn open_silently(data: &[String], roles: &[Role<'_>]) -> Result<Reader> {
     let others: Vec<&String> = roles.iter().flat_map(|(_, files)| files.iter()).collect();
-    Ok(Reader::open_all(&without_columns(data, &others)?)?)
+    let opened = Reader::open_all(&without_columns(data, &others)?);
+    opened.map_err(|error| with_options(error, roles))
+}
+
+/// Adds to the error about columns of strings which options name these as ids or labels.
+fn with_options(error: hashbrook::Error, roles: &[Role<'_>]) -> anyhow::Error {
+    let hashbrook::Error::TextColumns { columns, .. } = &error else { return error.into() };
+    let is_read = |role: &str| roles.iter().any(|(name, files)| *name == role && !files.is_empty());
+    let column = match &columns[..] {
+        [one] => one.as_str(),
+        _ => "COLUMN",
+    };
+    let options: Vec<String> = [("id", "--id"), ("label", "--label")]
+        .into_iter()
+        .filter(|(role, _)| !is_read(role))
+        .map(|(role, option)| format!("{option} {column} reads {role}s from it"))
+        .collect();
+    match options.is_empty() {
+        true => error.into(),
+        false => anyhow::anyhow!("{error}; {}", options.join(", ")),
+    }
 }
 
 /// Fails unless vectors have the dimensions that a model takes.

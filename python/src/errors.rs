@@ -26,6 +26,7 @@ pyo3::create_exception!(
 pub fn exception(error: Error) -> PyErr {
     match &error {
         Error::Malformed { .. }
+        | Error::TextColumns { .. }
         | Error::Damaged { .. }
         | Error::NewerVersion { .. }
         | Error::NewerChange { .. } => FormatError::new_err(error.to_string()),

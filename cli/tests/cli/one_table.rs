@@ -93,7 +93,17 @@ fn labels_and_ids_of_the_table_are_no_features() {
         }
         let learn = format!("learn --bits 8 --out other --data {table} --labels {table}:target");
         let fix = format!("'{table}:!name' reads all others");
-        folder.run(&learn).fails_with(&["columns that are no numbers: name", &fix]);
+        let outcome = folder.run(&learn).fails_with(&[
+            "columns that are no numbers: name",
+            &fix,
+            "--id name",
+        ]);
+        assert!(!outcome.err.contains("--label name"), "labels are given: {outcome:?}");
+        // What the message suggests works.
+        folder.run(&format!("{learn} --id name")).ok();
+        let learn = format!("learn --method itq --bits 2 --out other --data {table}");
+        folder.run(&learn).fails_with(&[&fix, "--id name reads ids", "--label name reads labels"]);
+        folder.run(&format!("{learn} --id name --features !target")).ok();
     }
 }
 

@@ -192,7 +192,7 @@ pub(in crate::dataset) fn not_numbers(
         path.display(),
         enumerated(&exclusions, ","),
     );
-    Error::malformed(path, problem)
+    Error::TextColumns { path: path.to_path_buf(), columns: names.to_vec(), problem }
 }
 
 /// Lists columns as messages show them, at most the first twenty.

@@ -123,7 +123,9 @@ impl BodyFile {
 /// What is wrong with a body, without the name of the file that it was for a moment.
 fn of_body(error: Error) -> Problem {
     match error {
-        Error::Malformed { problem, .. } => Problem::unprocessable(format!("the body {problem}")),
+        Error::Malformed { problem, .. } | Error::TextColumns { problem, .. } => {
+            Problem::unprocessable(format!("the body {problem}"))
+        }
         other => other.into(),
     }
 }
