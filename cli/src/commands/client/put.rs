@@ -115,8 +115,8 @@ fn put_json(args: &Args, service: &Service, file: &str, json: bool) -> Result<()
         file => std::fs::read(file).with_context(|| format!("{file} cannot be read"))?,
     };
     let done = service.json("POST", "/items", http::JSON, &body)?;
-    wait(args, service, &done)?;
-    http::print(json, &done, || told(&done))
+    let waited = wait(args, service, &done)?;
+    http::print(json, &done, || told(&done) + &told_wait(args, waited))
 }
 
 fn told(done: &Value) -> String {
@@ -173,31 +173,46 @@ fn put_files(args: &Args, service: &Service, json: bool) -> Result<()> {
     if let Some(labels) = &labels {
         input::check_labels_of_all(&args.labels, labels, &args.data, (sent, reader.dim()))?;
     }
-    wait(args, service, &last)?;
+    let waited = wait(args, service, &last)?;
     let unlearned = last["unlearned"].as_bool().unwrap_or(false);
-    let done = json!({"items": sent, "replaced": replaced, "unlearned": unlearned, "position": last["position"], "seconds": sending.as_secs_f64()});
+    let mut done = json!({"items": sent, "replaced": replaced, "unlearned": unlearned, "position": last["position"], "seconds": sending.as_secs_f64()});
+    if let Some(waited) = waited {
+        done["wait_seconds"] = json!(waited.as_secs_f64());
+    }
     http::print(json, &done, || {
         let rate = sent as f64 / sending.as_secs_f64().max(1e-9);
         format!(
-            "{}, in {}, {} a second",
+            "{}, sent in {}, {} a second{}",
             told(&done),
             console::seconds(sending),
-            console::count(rate as u64)
+            console::count(rate as u64),
+            told_wait(args, waited)
         )
     })
 }
 
-/// Waits for what was put in, if that is wanted.
-fn wait(args: &Args, service: &Service, done: &Value) -> Result<()> {
+/// Returns how long the service took until what was put in was learned or searchable.
+fn told_wait(args: &Args, waited: Option<Duration>) -> String {
+    match (args.wait, waited) {
+        (Some(wait), Some(waited)) => {
+            format!("; {} {} later", wait.name(), console::seconds(waited))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Waits for what was put in, if that is wanted, and returns how long that took.
+fn wait(args: &Args, service: &Service, done: &Value) -> Result<Option<Duration>> {
     let (Some(wait), Some(position)) = (args.wait, done["position"].as_u64()) else {
-        return Ok(());
+        return Ok(None);
     };
+    let clock = Instant::now();
     // Each request takes a second at most, so that an interruption is noticed.
     let path = format!("/wait?position={position}&for={}&seconds=1", wait.name());
     while service.get(&path)?["done"] != true {
         crate::interrupt::check()?;
     }
-    Ok(())
+    Ok(Some(clock.elapsed()))
 }
 
 /// What belongs to rows besides their vectors; labels and payloads may be none at all.

@@ -108,31 +108,46 @@ impl Asked {
         let mut request = self.options()?;
         request.insert(reach.0.to_owned(), reach.1);
         let mut count = 0;
+        // Programs get the same lines whether or not there are items.
+        let mut holds_items = json;
         let mut ask = |queries: Vec<Value>| {
             crate::interrupt::check()?;
             request.insert("queries".to_owned(), Value::Array(queries));
             let answer = service.post(path, &Value::Object(request.clone()))?;
             let results = answer["results"].as_array().context("an answer without results")?;
             for found in results {
+                let has_hits = found.as_array().is_some_and(|hits| !hits.is_empty());
+                holds_items = holds_items || has_hits || !is_empty(service)?;
+                if !holds_items {
+                    return Ok(false);
+                }
                 show(count, &answer["version"], found, json)?;
                 count += 1;
             }
-            Ok::<_, anyhow::Error>(())
+            Ok::<_, anyhow::Error>(true)
         };
         let queries = &self.queries;
-        if !queries.data.is_empty() {
+        let has_items = if !queries.data.is_empty() {
             let mut reader = Reader::open_all(&queries.data)?;
-            while let Some(rows) = reader.next(AT_ONCE)? {
-                ask((0..rows.len()).map(|row| json!({"vector": rows.row(row)})).collect())?;
+            let mut has_items = true;
+            while has_items && let Some(rows) = reader.next(AT_ONCE)? {
+                let queries = (0..rows.len()).map(|row| json!({"vector": rows.row(row)}));
+                has_items = ask(queries.collect())?;
             }
-            return Ok(());
+            has_items
+        } else if !queries.vector.is_empty() {
+            ask(vec![json!({"vector": queries.vector})])?
+        } else {
+            let codes = queries.code.iter().map(|code| json!({"code": code}));
+            let items = queries.id.iter().map(|id| json!({"id": ids::value(&self.kind.id(id))}));
+            ask(codes.chain(items).collect())?
+        };
+        if !has_items {
+            console::line(
+                "the collection holds no items yet; `hashbrook client URL put --data FILE` puts some in",
+            )?;
         }
-        if !queries.vector.is_empty() {
-            return ask(vec![json!({"vector": queries.vector})]);
-        }
-        let codes = queries.code.iter().map(|code| json!({"code": code}));
-        let items = queries.id.iter().map(|id| json!({"id": ids::value(&self.kind.id(id))}));
-        ask(codes.chain(items).collect())
+        Ok(())
     }
 
     /// How queries are searched for.
@@ -161,6 +176,11 @@ impl Asked {
         }
         Ok(request)
     }
+}
+
+/// Whether the collection holds no items.
+fn is_empty(service: &Service) -> Result<bool> {
+    Ok(service.get("/stats")?["items"] == 0)
 }
 
 /// Prints what a query found.

@@ -8,12 +8,22 @@ use crate::support::Folder;
 #[test]
 fn the_client_makes_every_call() {
     let folder = Folder::new().with_digits();
-    let server =
-        Server::start(&folder, "--bits 48 --warmup 500 --snapshots copies --max-batch 700");
+    let server = Server::start(
+        &folder,
+        "--bits 48 --warmup 500 --snapshots copies --max-batch 700",
+    );
     let client = |call: &str| folder.run(&format!("client {} {call}", server.url()));
     let put =
         client("put --data db.npy --labels db-labels.npy --batch 600 --first-id 10 --wait").ok();
     assert!(put.out.contains("1,597 items put in, of which 0"), "{put:?}");
+    assert!(put.out.contains(", sent in ") && put.out.contains("; searchable "), "{put:?}");
+    let put = "put --data db.npy --labels db-labels.npy --batch 600 --first-id 10";
+    let waited = &client(&format!("{put} --wait=learned --json")).ok().json()[0];
+    assert!(waited["seconds"].is_f64() && waited["wait_seconds"].is_f64(), "{waited}");
+    assert!(client(&format!("{put} --wait=learned")).ok().out.contains("; learned "));
+    let sent = &client(&format!("{put} --json")).ok().json()[0];
+    assert!(sent["seconds"].is_f64() && sent["wait_seconds"].is_null(), "{sent}");
+    server.wait_learned();
     let stats = &client("stats --json").ok().json()[0];
     assert_eq!((&stats["items"], &stats["learning"]["rows"]), (&json!(1597), &json!(1597)));
     assert!(client("stats").ok().out.contains("learning.rows"));
@@ -57,6 +67,29 @@ fn the_client_makes_every_call() {
     assert!(folder.run("info d.function").ok().out.contains("48 bits"));
     assert_eq!(folder.run("info d.model --json").ok().json()[0]["seen"], 1595);
     assert_eq!(server.get("/stats").ok()["items"], 1595);
+}
+
+#[test]
+fn a_search_of_an_empty_collection_says_that_it_is_empty() {
+    let folder = Folder::new().with_digits();
+    let server = Server::start(&folder, "--bits 48 --warmup 500");
+    let client = |call: &str| folder.run(&format!("client {} {call}", server.url()));
+    client("put --data db.npy --first-id 0").ok();
+    folder.write("all.txt", (0..1597).map(|id| format!("{id}\n")).collect::<String>());
+    let searches = ["search --data queries.npy", "within --data queries.npy --radius 3"];
+    // Queries that find nothing in a collection with items have their headings.
+    let none = client("search --data queries.npy --label nothing").ok();
+    assert_eq!(none.out.lines().count(), 200, "{none:?}");
+    client("remove --ids all.txt").ok();
+    let stats = client("stats --json").ok().json()[0]["items"].clone();
+    assert_eq!(stats, 0);
+    for search in searches {
+        let said = client(search).ok().out;
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains("holds no items yet") && said.contains("put --data"), "{said}");
+        let found = client(&format!("{search} --json")).ok().json();
+        assert_eq!((found.len(), &found[0]["results"]), (200, &json!([])), "{search}");
+    }
 }
 
 #[test]
