@@ -140,6 +140,12 @@ impl Snapshot {
         &self.state.names
     }
 
+    /// Search structure that was chosen ([`Index::set_search_structure`](crate::Index::set_search_structure)). An index of
+    /// few codes has none all the same ([`SearchStructure::least_codes`]).
+    pub fn search_structure(&self) -> SearchStructure {
+        self.state.structures
+    }
+
     /// What it holds, in numbers.
     pub fn statistics(&self) -> Statistics {
         let segments = &self.state.segments;

@@ -1,7 +1,7 @@
 //! [`Structure`]: the search structure of a segment.
 
 use super::answer::Asked;
-use super::buckets::{self, Buckets};
+use super::buckets::{self, Buckets, LEAST_WORDS};
 use super::segment::Columns;
 use super::tables::{self, Tables};
 use crate::Result;
@@ -44,6 +44,12 @@ impl SearchStructure {
             SearchStructure::Small => "small",
             SearchStructure::Full => "full",
         }
+    }
+
+    /// Returns the number of codes of this length from which on an index has a search structure: 16,384 codes of up to 64
+    /// bits, or the same number of bytes in longer codes. Comparing a query with fewer codes is as fast.
+    pub fn least_codes(bits: usize) -> usize {
+        LEAST_WORDS.div_ceil(bits.div_ceil(64).max(1))
     }
 }
 

@@ -244,6 +244,24 @@ fn re_ranking_is_by_the_metric_that_the_index_was_built_with() {
 }
 
 #[test]
+fn an_index_of_few_codes_says_why_it_has_no_search_structure() {
+    let folder = Folder::new().with_index();
+    for (options, chosen) in [("", "full"), ("--structure small", "small")] {
+        let build = "index build --model m.model --data db.npy --out few.index --force";
+        folder.run(&format!("{build} {options}")).ok();
+        let said = folder.run("info few.index").ok().out;
+        let expected = format!("none (built from 16,384 codes on; {chosen} was chosen)");
+        assert!(said.contains(&expected), "{said}");
+        let info = folder.run("info few.index --json").ok().json()[0].clone();
+        assert_eq!(info["structure"], chosen, "{info}");
+        assert_eq!(
+            (&info["structure_bytes"], &info["structure_least_codes"]),
+            (&0.into(), &16384.into())
+        );
+    }
+}
+
+#[test]
 fn the_search_structure_is_chosen_and_kept() {
     let folder = Folder::new().with_index();
     folder.run("encode --model m.model --data db.npy --out few.npy").ok();
@@ -264,6 +282,9 @@ fn the_search_structure_is_chosen_and_kept() {
         bytes.push(before);
     }
     assert!(bytes[0] == 0 && 0 < bytes[1] && bytes[1] < bytes[2], "{bytes:?}");
+    let said = |index: &str| folder.run(&format!("info {index}")).ok().out;
+    assert!(said("none.index").contains("none, as chosen"), "{}", said("none.index"));
+    assert!(said("full.index").contains("full, "), "{}", said("full.index"));
     folder.run("index compact full.index --structure small").ok();
     assert_eq!(structure("full.index"), bytes[1]);
     let found = |index: &str| {

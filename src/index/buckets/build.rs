@@ -27,8 +27,8 @@ const TOGETHER_PART: usize = 16;
 /// Items in a part, roughly, of which several are worked on side by side.
 const PART: usize = if cfg!(test) { 256 } else { 1 << 18 };
 
-/// Codes of fewer words are scanned in no time.
-const LEAST_WORDS: usize = if cfg!(fuzzing) { 8 } else { 1 << 14 };
+/// Number of words of codes from which on buckets pay. Scanning fewer takes no time.
+pub(in crate::index) const LEAST_WORDS: usize = if cfg!(fuzzing) { 8 } else { 1 << 14 };
 
 /// Whether codes are enough for buckets to pay, and not more than they can number.
 pub(in crate::index) fn are_worth_it(columns: &Columns) -> bool {

@@ -21,5 +21,5 @@ mod split;
 mod tests;
 
 pub(super) use self::branches::Buckets;
-pub(super) use self::build::{are_worth_it, build, build_to};
+pub(super) use self::build::{LEAST_WORDS, are_worth_it, build, build_to};
 pub(super) use self::query::Scratch;

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use hashbrook::{FileKind, HashFunction, Index, Statistics};
+use hashbrook::{FileKind, HashFunction, Index, SearchStructure, Statistics};
 use serde_json::json;
 
 use super::{size, summary};
@@ -26,7 +26,9 @@ pub fn index(path: &Path, json: bool) -> Result<()> {
             "code_bytes": statistics.code_bytes,
             "label_bytes": statistics.label_bytes,
             "vector_bytes": statistics.vector_bytes,
+            "structure": index.search_structure(),
             "structure_bytes": statistics.structure_bytes,
+            "structure_least_codes": SearchStructure::least_codes(index.bits()),
             "labels": labels,
             "bytes": bytes,
             "segments": statistics.segments,
@@ -47,21 +49,37 @@ pub fn index(path: &Path, json: bool) -> Result<()> {
             format!("{}, {kept}", plural(dim as u64, "dimension"))
         }
     };
-    let structure = match statistics.structure_bytes {
-        0 => "none: searches look at every code".to_owned(),
-        bytes => plural(bytes as u64, "byte"),
-    };
     console::pairs(&[
         ("kind", "an index, which finds items by their codes".to_owned()),
         ("items", count(statistics.items as u64)),
         ("removed, not yet compacted", count(statistics.removed as u64)),
         ("codes", plural(index.bits() as u64, "bit")),
         ("vectors", vectors),
-        ("search structure", structure),
+        ("search structure", structure(&index, &statistics)),
         ("bytes an item", bytes_an_item(&statistics)),
         ("labels", summary(&labels)),
         ("file", plural(bytes, "byte")),
     ])
+}
+
+/// Describes the search structure: which was chosen, its bytes, and why there is none.
+fn structure(index: &Index, statistics: &Statistics) -> String {
+    let chosen = index.search_structure();
+    let least = SearchStructure::least_codes(index.bits());
+    match (chosen, statistics.structure_bytes) {
+        (SearchStructure::None, _) => "none, as chosen: searches compare every code".to_owned(),
+        (_, 0) if statistics.items + statistics.removed < least => {
+            format!(
+                "none (built from {} codes on; {} was chosen)",
+                count(least as u64),
+                chosen.name()
+            )
+        }
+        (_, 0) => {
+            format!("none (built by `index compact` or by searches; {} was chosen)", chosen.name())
+        }
+        (_, bytes) => format!("{}, {}", chosen.name(), plural(bytes as u64, "byte")),
+    }
 }
 
 /// Names the bytes that an item takes, part by part.
