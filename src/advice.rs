@@ -13,7 +13,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
-use crate::eval::{Items, Metric, evaluate, neighbours};
+use crate::eval::{Items, Metric, evaluate, evaluate_each, neighbours};
 use crate::labels::LabelList;
 use crate::{
     Batch, Codes, Error, Features, HashFunction, Index, Labels, Method, Model, Result, Setup,
@@ -34,6 +34,9 @@ const FEWEST: usize = 50;
 
 /// A length is recommended if no other has a precision@10 that is larger by more.
 const TOLERANCE: f64 = 0.02;
+
+/// Standard errors of a difference between two lengths, up to which the difference is within noise.
+const STANDARD_ERRORS: f64 = 2.0;
 
 /// Rows that are learned at a time.
 const ROWS_AT_ONCE: usize = 2_000;
@@ -96,8 +99,11 @@ pub struct Advice {
     pub lengths: Vec<LengthAdvice>,
     /// Lengths that were not measured within the time limit.
     pub omitted: Vec<usize>,
-    /// Shortest length whose precision@10 is within 0.02 of the best.
+    /// Shortest length whose precision@10 is within 0.02 of the best, or within noise of it.
     pub recommended: usize,
+    /// Difference between the precision@10 of a length and that of the best length, up to which it is within noise: two
+    /// standard errors over the queries, of the length for which they are largest. Few queries make it large.
+    pub noise: f64,
     /// Precision@10 of an exact search by the cosine of the vectors.
     pub by_vectors: f64,
 }
@@ -112,6 +118,8 @@ pub struct LengthAdvice {
     pub precision_at_10: f64,
     /// The same, measured on the sample.
     pub sample_precision_at_10: f64,
+    /// Standard error of `sample_precision_at_10`, as the mean over the queries.
+    pub standard_error: f64,
     /// Mean average precision over the sample.
     pub map: f64,
     /// Share of the ten nearest by cosine that are among the first 10 by codes.
@@ -139,6 +147,11 @@ pub struct Reranked {
 }
 
 impl Advice {
+    /// Returns whether differences between lengths that would count are within noise, since there are few queries.
+    pub fn is_noisy(&self) -> bool {
+        self.noise > TOLERANCE
+    }
+
     /// Returns what was measured for a length.
     pub fn at(&self, bits: usize) -> Option<&LengthAdvice> {
         self.lengths.iter().find(|length| length.bits == bits)
@@ -199,8 +212,10 @@ pub fn advise(
         lengths: Vec::new(),
         omitted: Vec::new(),
         recommended: 0,
+        noise: 0.0,
         by_vectors: 0.0,
     };
+    let mut precisions: Vec<Vec<f64>> = Vec::new();
     for (at, &bits) in lengths.iter().enumerate() {
         if at > 0 && clock.elapsed() > options.time_limit {
             advice.omitted.push(bits);
@@ -209,10 +224,10 @@ pub fn advise(
         let solving = Instant::now();
         let function = model.with_bits(bits)?.try_hash_function()?;
         let seconds = per_row * rows as f64 + solving.elapsed().as_secs_f64();
-        let (length, by_vectors) =
-            measure(&function, &database, &queries, &options.candidates, seconds)?;
-        advice.by_vectors = by_vectors;
-        advice.lengths.push(length);
+        let measured = measure(&function, &database, &queries, &options.candidates, seconds)?;
+        advice.by_vectors = measured.by_vectors;
+        advice.lengths.push(measured.length);
+        precisions.push(measured.precisions);
         progress((at + 2) as f64 / steps);
     }
     if let Some(mut half_model) = half_model {
@@ -226,12 +241,41 @@ pub fn advise(
             length.precision_at_10 = (length.precision_at_10 + growth).clamp(0.0, 1.0);
         }
     }
-    // Those of the sample, whose differences are not cut off at 1.
-    let precisions = || advice.lengths.iter().map(|length| length.sample_precision_at_10);
-    let best = precisions().fold(0.0, f64::max);
-    let enough = precisions().position(|precision| precision >= best - TOLERANCE);
-    advice.recommended = advice.lengths[enough.unwrap_or(0)].bits;
+    let recommended;
+    (recommended, advice.noise) = recommend(&precisions);
+    advice.recommended = advice.lengths[recommended].bits;
     Ok(advice)
+}
+
+/// Returns which length to recommend by the precision@10 of each query with each length, and the noise of the differences.
+fn recommend(precisions: &[Vec<f64>]) -> (usize, f64) {
+    // Those of the sample, whose differences are not cut off at 1.
+    let means: Vec<f64> = precisions.iter().map(|of_queries| mean(of_queries)).collect();
+    let best = (0..means.len()).max_by(|&a, &b| means[a].total_cmp(&means[b])).unwrap_or(0);
+    // All lengths answer the same queries, so differences vary less than the precisions do.
+    let noises: Vec<f64> = precisions
+        .iter()
+        .map(|of_queries| {
+            let pairs = of_queries.iter().zip(&precisions[best]);
+            let differences: Vec<f64> = pairs.map(|(one, best)| best - one).collect();
+            STANDARD_ERRORS * standard_error(&differences)
+        })
+        .collect();
+    let is_enough = |&at: &usize| means[best] - means[at] <= TOLERANCE.max(noises[at]);
+    let enough = (0..means.len()).find(is_enough).unwrap_or(0);
+    (enough, noises.into_iter().fold(0.0, f64::max))
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Returns the standard error of the mean.
+fn standard_error(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let count = values.len() as f64;
+    (squares / (count - 1.0).max(1.0) / count.max(1.0)).sqrt()
 }
 
 /// Returns by which factor the growth from half of a sample to all of it continues to the complete data, of which the sample
@@ -331,19 +375,28 @@ fn precision(function: &HashFunction, database: &Rows, queries: &Rows) -> Result
     Ok(found.values[0].1)
 }
 
-/// Measures one length. Returns precision@10 by the vectors as well.
+/// Measurements of one length.
+struct Measured {
+    length: LengthAdvice,
+    /// Precision@10 of each query.
+    precisions: Vec<f64>,
+    by_vectors: f64,
+}
+
+/// Measures one length.
 fn measure(
     function: &HashFunction,
     database: &Rows,
     queries: &Rows,
     candidates: &[usize],
     learning_seconds: f64,
-) -> Result<(LengthAdvice, f64)> {
+) -> Result<Measured> {
     let codes = function.encode(database.features()?)?;
     let query_codes = function.encode(queries.features()?)?;
     let (labels, query_labels) = (database.labels.view(), queries.labels.view());
     let metrics = [Metric::PrecisionAt(10), Metric::Map];
-    let found = evaluate(&query_codes, query_labels, &codes, labels, &metrics)?;
+    let (found, each) = evaluate_each(&query_codes, query_labels, &codes, labels, &metrics)?;
+    let precisions: Vec<f64> = each.iter().map(|values| values[0].unwrap_or(0.0)).collect();
     let of = |metric: Metric| {
         found.values.iter().find(|(other, _)| *other == metric).map_or(0.0, |(_, value)| *value)
     };
@@ -372,6 +425,7 @@ fn measure(
         bits: function.bits(),
         precision_at_10: of(Metric::PrecisionAt(10)),
         sample_precision_at_10: of(Metric::PrecisionAt(10)),
+        standard_error: standard_error(&precisions),
         map: of(Metric::Map),
         neighbours: near.kept[0].1,
         reranked: reranked.collect(),
@@ -379,7 +433,7 @@ fn measure(
         structure_bytes,
         learning_seconds,
     };
-    Ok((length, near.by_vectors_at_10))
+    Ok(Measured { length, precisions, by_vectors: near.by_vectors_at_10 })
 }
 
 /// Returns the bytes that an index takes for an item, without its search structure and of that.
@@ -391,4 +445,27 @@ fn bytes(codes: &Codes, labels: Labels<'_>) -> Result<(f64, f64)> {
     let statistics = index.statistics();
     let per_item = |bytes: usize| bytes as f64 / statistics.items as f64;
     Ok((per_item(statistics.item_bytes), per_item(statistics.structure_bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_within_noise_recommends_no_longer_code() {
+        // One query of ten finds all with the longer code, and nothing with the shorter.
+        let short: Vec<f64> = (0..10).map(|query| if query == 0 { 0.0 } else { 0.5 }).collect();
+        let long: Vec<f64> = (0..10).map(|query| if query == 0 { 1.0 } else { 0.5 }).collect();
+        let (recommended, noise) = recommend(&[short.clone(), long.clone()]);
+        assert_eq!(recommended, 0);
+        assert!((noise - 0.2).abs() < 1e-9, "{noise}");
+        // The same share of 1,000 queries is no noise.
+        let (recommended, noise) = recommend(&[short.repeat(100), long.repeat(100)]);
+        assert!(recommended == 1 && noise < TOLERANCE, "{noise}");
+        // Nor is a difference that all queries agree in.
+        let short = vec![0.4; 10];
+        assert_eq!(recommend(&[short.clone(), vec![0.5; 10]]), (1, 0.0));
+        assert_eq!(recommend(&[short.clone(), vec![0.41; 10]]), (0, 0.0));
+        assert_eq!(recommend(&[vec![1.0]]), (0, 0.0));
+    }
 }

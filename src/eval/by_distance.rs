@@ -21,6 +21,18 @@ pub fn evaluate(
     database_labels: Labels<'_>,
     metrics: &[Metric],
 ) -> Result<Evaluation> {
+    let (evaluation, _) = evaluate_each(queries, query_labels, database, database_labels, metrics)?;
+    Ok(evaluation)
+}
+
+/// As [`evaluate`], with the values of each query in the order of the metrics. `None` where a query is left out of a mean.
+pub(crate) fn evaluate_each(
+    queries: &Codes,
+    query_labels: Labels<'_>,
+    database: &Codes,
+    database_labels: Labels<'_>,
+    metrics: &[Metric],
+) -> Result<(Evaluation, Vec<Vec<Option<f64>>>)> {
     database.expect_bits(queries.bits())?;
     check((queries.len(), query_labels), (database.len(), database_labels))?;
     let scoring = Scoring::new(metrics, database.len())?;
@@ -37,5 +49,6 @@ pub fn evaluate(
         )
         .collect();
 
-    Ok(Evaluation::of(&scores, database.len(), &scoring))
+    let evaluation = Evaluation::of(&scores, database.len(), &scoring);
+    Ok((evaluation, scores.into_iter().map(|scores| scores.by_metric).collect()))
 }

@@ -53,6 +53,7 @@ mod ranking;
 mod scored;
 
 pub use self::by_distance::evaluate;
+pub(crate) use self::by_distance::evaluate_each;
 pub use self::cosine::Cosine;
 pub use self::dial::Dialled;
 pub use self::evaluation::Evaluation;

@@ -21,7 +21,8 @@ Examples:
   hashbrook advise --data x.npy --labels y.npy
   hashbrook advise --data pets.parquet --label kind --bits 64,128,1024
 
-The recommendation is the shortest length whose precision@10 is within 0.02 of the best. Of data
+The recommendation is the shortest length whose precision@10 is within 0.02 of the best, or within
+two standard errors of the difference over the queries. A warning says so if these are larger. Of data
 with more rows than the sample, the growth of precision@10 from half of the sample to all of it is
 extrapolated to all rows.")]
 pub struct Args {
@@ -89,6 +90,7 @@ pub fn run(args: &mut Args) -> Result<()> {
         object["rows"] = sample.total.into();
         object["sample"] = sample.labels.len().into();
         object["seconds"] = clock.elapsed().as_secs_f64().into();
+        object["warning"] = warning(&advice).into();
         return console::line(object);
     }
     print(&advice, &sample, clock.elapsed())
@@ -129,6 +131,21 @@ impl Sample {
         })?;
         Ok(Sample { values, labels: labels.select(&rows), dim, total })
     }
+}
+
+/// Warns of differences within noise.
+fn warning(advice: &Advice) -> Option<String> {
+    advice.is_noisy().then(|| {
+        format!(
+            "differences of P@10 up to {:.3} are within noise with {}; the recommendation ignores them, and more \
+             labelled rows tell lengths apart",
+            advice.noise,
+            match advice.queries {
+                1 => "1 query".to_owned(),
+                queries => format!("{} queries", count(queries as u64)),
+            }
+        )
+    })
 }
 
 fn print(advice: &Advice, sample: &Sample, took: Duration) -> Result<()> {
@@ -185,6 +202,9 @@ fn print(advice: &Advice, sample: &Sample, took: Duration) -> Result<()> {
             "{} bits were not measured within the time limit; --time-limit, --sample or --bits changes that",
             omitted.join(", ")
         ));
+    }
+    if let Some(warning) = warning(advice) {
+        console::note(warning);
     }
     console::line(format_args!(
         "\nrecommended: --bits {} (measured in {})",

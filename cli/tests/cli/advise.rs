@@ -37,6 +37,23 @@ fn advise_measures_lengths_and_recommends_one() {
 }
 
 #[test]
+fn advise_warns_of_noise_where_queries_are_few() {
+    let folder = Folder::new().with_digits();
+    let advise = "advise --data db.npy --labels db-labels.npy --bits 4,256";
+    // Five queries of fifty rows.
+    let few = folder.run(&format!("{advise} --sample 50")).ok();
+    assert!(few.err.contains("within noise with 5 queries"), "{few:?}");
+    let found = folder.run(&format!("{advise} --sample 50 --json")).ok().json()[0].clone();
+    assert!(found["noise"].as_f64() > Some(0.02), "{found}");
+    assert!(found["warning"].as_str().unwrap().contains("within noise"), "{found}");
+    assert!(found["lengths"][0]["standard_error"].as_f64() > Some(0.02), "{found}");
+    let many = folder.run("advise --data db.npy --labels db-labels.npy --bits 32,64").ok();
+    assert!(!many.err.contains("noise"), "{many:?}");
+    let found = folder.run("advise --data db.npy --labels db-labels.npy --bits 32,64 --json").ok();
+    assert!(found.json()[0]["warning"].is_null());
+}
+
+#[test]
 fn learn_hints_at_codes_that_are_short_for_the_number_of_labels() {
     let folder = Folder::new().with_digits();
     let learn = |bits: usize| {
