@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::held_out::HeldOut;
 use crate::{Center, Error, Method, Model, Result, Scale, Setup, VectorMetric};
 
 /// How the vectors of a store are kept.
@@ -65,6 +66,10 @@ pub struct Description {
     pub metric: VectorMetric,
     /// What its ids are.
     pub ids: IdKind,
+    /// One of this number of items is never learned, so that [precision](super::Quality) is measured on items like those
+    /// that are not stored yet. Which items these are follows from a hash of their ids. With 0 all items are learned.
+    #[serde(default)]
+    pub held_out: u32,
 }
 
 impl Description {
@@ -83,6 +88,7 @@ impl Description {
             precision: VectorPrecision::default(),
             metric: VectorMetric::default(),
             ids: IdKind::default(),
+            held_out: HeldOut::ONE_IN,
         }
     }
 
@@ -94,6 +100,7 @@ impl Description {
         if self.batch == 0 {
             return Err(Error::parameter("batch", "1 or more", 0));
         }
+        HeldOut::check(self.held_out)?;
         let center = if self.center { Center::First } else { Center::None };
         let Description { scale, unit, warmup, .. } = *self;
         let setup = Setup { center, scale, unit, warmup, init: None };

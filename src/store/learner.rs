@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::answer::Learning;
 use super::description::Description;
-use super::journal::{Change, Cursor, Files, PutChange, Record};
+use super::held_out::HeldOut;
+use super::journal::{Change, Cursor, Files, PutChange, Record, Row};
 use crate::labels::LabelList;
 use crate::{Batch, Error, ErrorKind, Features, Method, Model, Result};
 
@@ -124,9 +125,10 @@ impl Learner {
         self.waiting.len() > 0
     }
 
-    /// Whether it learns items without labels.
-    fn learns_all(&self) -> bool {
-        !self.model.method().is_supervised()
+    /// Returns whether it learns a row: one with labels, unless the method needs none, and not held out.
+    fn takes(&self, row: &Row, description: &Description) -> bool {
+        let has_enough = !row.labels.is_empty() || !self.model.method().is_supervised();
+        has_enough && !HeldOut::new(description.held_out).contains(row.id, &row.text)
     }
 
     /// Learns some records, one after the other. The first must be the one that follows those learned before.
@@ -134,8 +136,6 @@ impl Learner {
         let Source { files, description, .. } = from;
         let mut forward = Rows::default();
         let mut back = Rows::default();
-        let learns_all = self.learns_all();
-        let takes = |labels: &[u32]| learns_all || !labels.is_empty();
         let can_unlearn = can_unlearn(self.model.method());
         for record in records {
             if record.from != self.next {
@@ -152,10 +152,10 @@ impl Learner {
             // Those of a record that was learned in part are unlearned already.
             for place in record.change.takes_out().filter(|_| skipped == 0) {
                 let row = files.row(place)?;
-                if takes(&row.labels) && can_unlearn {
-                    gone.push(&row.vector, &row.labels);
-                } else if takes(&row.labels) {
-                    self.not_unlearned += 1;
+                match self.takes(&row, description) {
+                    true if can_unlearn => gone.push(&row.vector, &row.labels),
+                    true => self.not_unlearned += 1,
+                    false => {}
                 }
             }
             if gone.len() > 0 {
@@ -172,7 +172,7 @@ impl Learner {
             }
             if let Change::Put(put) = &record.change {
                 for (number, (_, row)) in put.rows.iter().enumerate() {
-                    if number < skipped || !takes(&row.labels) {
+                    if number < skipped || !self.takes(row, description) {
                         continue;
                     }
                     self.take_back(&mut back, description)?;
@@ -282,11 +282,10 @@ impl Learner {
             }
         }
         let names = self.model.label_names().clone();
-        let learns_all = self.learns_all();
         self.model = from.description.start()?;
         *self.model.label_names_mut() = names;
         let mut left = Rows::default();
-        for row in rows.values().filter(|row| learns_all || !row.labels.is_empty()) {
+        for row in rows.values().filter(|row| self.takes(row, from.description)) {
             left.push(&row.vector, &row.labels);
         }
         let steps = self.steps;

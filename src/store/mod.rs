@@ -13,6 +13,7 @@ mod description;
 #[cfg(test)]
 mod faults;
 mod gain;
+mod held_out;
 mod inline;
 mod item;
 mod journal;
@@ -39,8 +40,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub use self::answer::{
-    Acknowledged, Answer, Found, Learning, Loss, Quality, Queries, Removed, Renewing, Repaired,
-    Search, Stats, TaskStatus, Wait,
+    Acknowledged, Answer, Found, Learning, Loss, Quality, Queries, Removed, Renewing,
+    Repaired, Search, Stats, TaskStatus, Wait,
 };
 pub use self::description::{Description, IdKind, VectorPrecision};
 pub use self::item::{ItemId, Put, StoredItem};

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::held_out::HeldOut;
 use super::inline::Inline;
 use super::journal::START;
 use super::learner::Learner;
@@ -153,6 +154,8 @@ impl Run {
         };
         description.warmup = Some(4 + self.chance.below(4));
         description.ids = if self.texts { IdKind::Texts } else { IdKind::Numbers };
+        // Many items of few: some of each run.
+        description.held_out = [0, 2, 3, 50][self.chance.below(4)];
         description.precision =
             if self.chance.one_in(4) { VectorPrecision::F16 } else { VectorPrecision::F32 };
         description
@@ -473,7 +476,15 @@ impl Run {
         let shared = &store.shared;
         let learner = shared.learner().unwrap();
         if matches!(shared.description.method, Method::Brook(_)) {
-            let labelled = found.values().filter(|item| !item.labels.is_empty()).count() as u64;
+            let held_out = HeldOut::new(shared.description.held_out);
+            let is_learned = |(id, item): &(&ItemId, &Item)| {
+                let is_held_out = match id {
+                    ItemId::Number(number) => held_out.contains(*number, ""),
+                    ItemId::Text(text) => held_out.contains(0, text),
+                };
+                !item.labels.is_empty() && !is_held_out
+            };
+            let labelled = found.iter().filter(is_learned).count() as u64;
             if learner.model.seen() != labelled {
                 self.fail(&format!("{} rows are learned of {labelled}", learner.model.seen()));
             }
