@@ -193,7 +193,8 @@ impl Loss {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Learning {
-    /// Rows that were learned, less those that were taken back.
+    /// Rows that were learned, less those that were taken back. Held-out items are not learned
+    /// ([`Description::held_out`](super::Description::held_out)).
     pub rows: u64,
     /// Whether the store learns at all ([`Settings::learn`](super::Settings::learn)).
     pub enabled: bool,
@@ -244,11 +245,19 @@ pub struct Renewing {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Quality {
-    /// Share of the ten nearest items that have a label of the query's. The queries are a sample of the labelled items of
-    /// the store, each searched for among all others. Most of them were learned: new items may find fewer of their label.
+    /// Share of the labelled ones among the ten nearest items that have a label of the query's, as the mean over the
+    /// queries. These are labelled items of the store, each searched for among all others. Those that find no labelled item
+    /// do not count.
     pub precision_at_10: Option<f64>,
+    /// The same as the mean over the classes, each of which has the mean over its queries: a rare class counts as much as a
+    /// frequent one.
+    pub precision_at_10_per_class: Option<f64>,
     /// Number of queries that the precision is the mean of.
     pub queries: usize,
+    /// Whether the queries are held-out items or learned ones.
+    pub measured_on: Option<MeasuredOn>,
+    /// About how many items are held out.
+    pub held_out_items: usize,
     /// When the precision was measured, in seconds since 1970.
     pub measured_at: Option<f64>,
     /// Why there is no precision, if there is none.
@@ -256,6 +265,28 @@ pub struct Quality {
     /// The share of a sample of items that have the most frequent code, measured at the same time. Close to 1 the codes
     /// have collapsed: search cannot distinguish items.
     pub same_code: Option<f64>,
+}
+
+/// Items that the precision is measured on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum MeasuredOn {
+    /// Held-out items, which the store never learns: new items find about as many of their label.
+    HeldOut,
+    /// A sample of all labelled items, where fewer than 30 of them are held out. Most of them were learned: new items find
+    /// fewer of their label.
+    Learned,
+}
+
+impl MeasuredOn {
+    /// Returns the name: `held_out` or `learned`.
+    pub fn name(self) -> &'static str {
+        match self {
+            MeasuredOn::HeldOut => "held_out",
+            MeasuredOn::Learned => "learned",
+        }
+    }
 }
 
 impl Quality {
@@ -269,7 +300,10 @@ impl Default for Quality {
     fn default() -> Quality {
         Quality {
             precision_at_10: None,
+            precision_at_10_per_class: None,
             queries: 0,
+            measured_on: None,
+            held_out_items: 0,
             measured_at: None,
             unmeasured: Some(Quality::NOT_YET),
             same_code: None,

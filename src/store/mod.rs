@@ -40,7 +40,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub use self::answer::{
-    Acknowledged, Answer, Found, Learning, Loss, Quality, Queries, Removed, Renewing,
+    Acknowledged, Answer, Found, Learning, Loss, MeasuredOn, Quality, Queries, Removed, Renewing,
     Repaired, Search, Stats, TaskStatus, Wait,
 };
 pub use self::description::{Description, IdKind, VectorPrecision};

@@ -1,9 +1,10 @@
-//! Quality of search: a sample of the stored items is searched for by its own codes, in the background.
+//! Quality of search, measured in the background: labelled items are searched for by their own codes. Those that the store
+//! never learned ([`HeldOut`](super::held_out::HeldOut)) stand for new ones.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::answer::Quality;
+use super::answer::{MeasuredOn, Quality};
 use crate::{Codes, Result, Snapshot};
 
 /// Neighbours that are compared with the query.
@@ -12,8 +13,14 @@ const NEAREST: usize = 10;
 /// Items whose labels are read, to find labelled ones.
 const POOL: usize = 20_000;
 
+/// Items whose ids are read, to find those that are held out.
+const HELD_OUT_POOL: usize = 100_000;
+
 /// Labelled items that are searched for.
 const QUERIES: usize = 500;
+
+/// Least number of held-out labelled items that the precision is measured on.
+const HELD_OUT_AT_LEAST: usize = 30;
 
 /// Queries that are searched for together. The store can be closed between two of these searches.
 const AT_ONCE: usize = 100;
@@ -60,16 +67,27 @@ impl Measurement {
 pub(super) fn measure(
     index: &Snapshot,
     (version, position): (u64, u64),
+    held_out: impl Fn(&[u64]) -> Vec<u64>,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Option<Measurement>> {
     let begun = Instant::now();
     let pool = index.sample(POOL)?;
-    let Some(precisions) = precisions(index, &pool, is_stopped)? else { return Ok(None) };
-    let queries = precisions.len();
+    let ids = index.sample(HELD_OUT_POOL)?;
+    let held_out = held_out(&ids);
+    let mut queries = labelled(index, &held_out)?;
+    let mut measured_on = MeasuredOn::HeldOut;
+    if queries.len() < HELD_OUT_AT_LEAST {
+        (queries, measured_on) = (labelled(index, &pool)?, MeasuredOn::Learned);
+    }
+    let Some(precision) = precision(index, &queries, is_stopped)? else { return Ok(None) };
+    let queries = precision.queries;
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let quality = Quality {
-        precision_at_10: (queries > 0).then(|| precisions.iter().sum::<f64>() / queries as f64),
+        precision_at_10: (queries > 0).then(|| precision.sum / queries as f64),
+        precision_at_10_per_class: precision.per_class(),
         queries,
+        measured_on: (queries > 0).then_some(measured_on),
+        held_out_items: (held_out.len() * index.len()).div_ceil(ids.len().max(1)),
         measured_at: (queries > 0).then_some(since_1970.as_secs_f64()),
         unmeasured: (queries == 0).then_some(Quality::NO_LABELS),
         same_code: same_code(index, &pool)?,
@@ -78,34 +96,76 @@ pub(super) fn measure(
     Ok(Some(Measurement { quality, last: Some(last) }))
 }
 
-/// Returns the precision of each of the labelled items that are searched for: the share of its nearest neighbours that
-/// share a label with it. `None` if it was stopped.
-fn precisions(
-    index: &Snapshot,
-    pool: &[u64],
-    is_stopped: impl Fn() -> bool,
-) -> Result<Option<Vec<f64>>> {
-    let labels = index.labels_of(pool)?;
-    let labelled: Vec<usize> = (0..pool.len()).filter(|&row| !labels[row].is_empty()).collect();
+/// Returns the labelled ones of some items; every few of them, if they are more than are searched for.
+fn labelled(index: &Snapshot, ids: &[u64]) -> Result<Vec<u64>> {
+    let labels = index.labels_of(ids)?;
+    let labelled = ids.iter().zip(labels).filter(|(_, labels)| !labels.is_empty());
+    let labelled: Vec<u64> = labelled.map(|(&id, _)| id).collect();
     let step = labelled.len().div_ceil(QUERIES).max(1);
-    let rows: Vec<usize> = labelled.into_iter().step_by(step).collect();
-    let mut precisions = Vec::with_capacity(rows.len());
-    for rows in rows.chunks(AT_ONCE) {
+    Ok(labelled.into_iter().step_by(step).collect())
+}
+
+/// Precision over some queries.
+#[derive(Default)]
+struct Precision {
+    /// Sum over the queries.
+    sum: f64,
+    queries: usize,
+    /// Sum over the queries of each label, and their number.
+    of_label: HashMap<u32, (f64, usize)>,
+}
+
+impl Precision {
+    fn add(&mut self, labels: &[u32], precision: f64) {
+        self.sum += precision;
+        self.queries += 1;
+        for &label in labels {
+            let (sum, queries) = self.of_label.entry(label).or_default();
+            *sum += precision;
+            *queries += 1;
+        }
+    }
+
+    /// Returns the mean over the classes.
+    fn per_class(&self) -> Option<f64> {
+        let mut means: Vec<f64> =
+            self.of_label.values().map(|(sum, queries)| sum / *queries as f64).collect();
+        // The same queries have the same mean, to the last digit.
+        means.sort_unstable_by(f64::total_cmp);
+        (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
+    }
+}
+
+/// Returns the precision of labelled items that are searched for: the share of the labelled ones among their nearest
+/// neighbours that share a label with them. `None` if it was stopped.
+fn precision(
+    index: &Snapshot,
+    queries: &[u64],
+    is_stopped: impl Fn() -> bool,
+) -> Result<Option<Precision>> {
+    let mut precision = Precision::default();
+    for queries in queries.chunks(AT_ONCE) {
         if is_stopped() {
             return Ok(None);
         }
-        let ids: Vec<u64> = rows.iter().map(|&row| pool[row]).collect();
         // One more than needed, since an item finds itself.
-        let hits = index.search_codes(&codes_of(index, &ids)?, NEAREST + 1)?;
-        for (&row, hits) in rows.iter().zip(hits.iter()) {
-            let others = hits.iter().map(|hit| hit.id).filter(|&id| id != pool[row]);
+        let hits = index.search_codes(&codes_of(index, queries)?, NEAREST + 1)?;
+        for ((query, labels), hits) in
+            queries.iter().zip(index.labels_of(queries)?).zip(hits.iter())
+        {
+            let others = hits.iter().map(|hit| hit.id).filter(|id| id != query);
             let others: Vec<u64> = others.take(NEAREST).collect();
-            let shares = |with: &&[u32]| with.iter().any(|label| labels[row].contains(label));
-            let right = index.labels_of(&others)?.iter().filter(|with| shares(with)).count();
-            precisions.push(right as f64 / others.len().max(1) as f64);
+            // Whether an item without labels is of the query's class is unknown.
+            let mut of_others = index.labels_of(&others)?;
+            of_others.retain(|labels| !labels.is_empty());
+            if !of_others.is_empty() {
+                let shares = |with: &&&[u32]| with.iter().any(|label| labels.contains(label));
+                let right = of_others.iter().filter(shares).count();
+                precision.add(labels, right as f64 / of_others.len() as f64);
+            }
         }
     }
-    Ok(Some(precisions))
+    Ok(Some(precision))
 }
 
 /// Returns the share of the items that have the most frequent code; `None` of few items.

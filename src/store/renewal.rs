@@ -275,7 +275,9 @@ impl<'a> Keeper<'a> {
             let (shared, moment) = (self.shared, self.shared.moment());
             let is_stopped = || lock(&shared.progress).stop;
             let at = (moment.version, moment.position);
-            let measured = self.background.run(|| quality::measure(&moment.index, at, is_stopped));
+            let held_out = |ids: &[u64]| shared.held_out(ids);
+            let measured =
+                self.background.run(|| quality::measure(&moment.index, at, held_out, is_stopped));
             let noted = measured.map(|measured| {
                 let Some(measured) = measured else { return false };
                 *lock(&shared.quality) = measured;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use super::answer::{Learning, Renewing};
 use super::current::{Current, LOCK};
 use super::description::Description;
+use super::held_out::HeldOut;
 use super::journal::{Files, OpenFiles};
 use super::on_demand::{InHand, OnDemand, load};
 use super::quality::Measurement;
@@ -114,6 +115,14 @@ impl Shared {
         let dead = moment.rows.saturating_sub(moment.index.len() as u64);
         let bytes = self.files.bytes_up_to(moment.position) as f64;
         (bytes * dead as f64 / moment.rows.max(1) as f64) as u64
+    }
+
+    /// Returns those of the ids whose items are held out.
+    pub(super) fn held_out(&self, ids: &[u64]) -> Vec<u64> {
+        let held_out = HeldOut::new(self.description.held_out);
+        let texts = self.texts.read().unwrap_or_else(PoisonError::into_inner);
+        let is_held_out = |id: &u64| held_out.contains(*id, texts.name(*id).unwrap_or_default());
+        ids.iter().copied().filter(is_held_out).collect()
     }
 
     /// The learner, read from its file if it is not in memory.

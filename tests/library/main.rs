@@ -39,6 +39,7 @@ mod scores;
 mod snapshots;
 mod store;
 mod store_converges;
+mod store_held_out;
 mod store_killed;
 mod store_quality;
 mod store_versions;

@@ -1,8 +1,11 @@
 //! Stats of a store report the quality of the codes in use.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use hashbrook::store::{Description, ItemId, Put, Quality, Queries, Renewal, Search, Settings};
+use hashbrook::store::{
+    Description, ItemId, MeasuredOn, Put, Quality, Queries, Renewal, Search, Settings,
+};
 use hashbrook::{Features, Method, Store};
 
 use crate::worlds::World;
@@ -15,17 +18,21 @@ fn put(store: &Store, ids: std::ops::Range<u64>, values: &[f32], labels: &[Vec<S
     store.put(put.labels(labels).unwrap()).unwrap().position
 }
 
-/// Share of the ten nearest other items that have the label of an item, over all labelled items.
+/// Share of the labelled ones among the ten nearest other items that have the label of an item, over all labelled items.
 fn precision_at_10(store: &Store, labelled: std::ops::Range<u64>) -> f64 {
     let ids: Vec<ItemId> = labelled.map(ItemId::Number).collect();
     let found = store.search(Queries::Items(&ids), 11, &Search::default()).unwrap();
-    let mut right = 0;
+    let mut precisions = Vec::new();
     for (id, hits) in ids.iter().zip(&found.results) {
         let labels = store.get(id).unwrap().unwrap().labels;
         let others = hits.iter().filter(|hit| hit.id != *id).take(10);
-        right += others.filter(|hit| hit.labels == labels).count();
+        let labelled: Vec<_> = others.filter(|hit| !hit.labels.is_empty()).collect();
+        let right = labelled.iter().filter(|hit| hit.labels == labels).count();
+        if !labelled.is_empty() {
+            precisions.push(right as f64 / labelled.len() as f64);
+        }
     }
-    right as f64 / (10 * ids.len()) as f64
+    precisions.iter().sum::<f64>() / precisions.len() as f64
 }
 
 /// Waits until the quality is as expected.
@@ -76,6 +83,71 @@ fn precision_is_measured_while_items_arrive_and_after_each_renewal() {
     assert!(measurement.done >= 2 && measurement.problem.is_none(), "{measurement:?}");
 }
 
+/// Hits without labels are neither right nor wrong, and a rare class counts as much as a frequent one.
+#[test]
+fn precision_counts_labelled_hits_and_classes() {
+    let folder = tempfile::tempdir().unwrap();
+    let description = Description::new(Method::named("lsh").unwrap(), DIM, 16);
+    let mut settings = Settings::default();
+    settings.renewal = Renewal::Never;
+    let store = Store::create(folder.path().join("store"), &description, settings).unwrap();
+    // Three places with items of the same vector each: 8 of one class with 2 that have no label, 4 of one class and as many
+    // of another, and one alone with 10 that have no label.
+    let places = [[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0]];
+    let mut items: Vec<(usize, &str)> = Vec::new();
+    items.extend([(0, "frequent"); 8]);
+    items.extend([(0, ""); 2]);
+    items.extend([(1, "rare"); 4]);
+    items.extend([(1, "frequent"); 4]);
+    items.extend([(1, ""); 3]);
+    items.push((2, "alone"));
+    items.extend([(2, ""); 10]);
+    let values: Vec<f32> = items
+        .iter()
+        .flat_map(|(place, _)| (0..DIM).map(|at| places[*place][at % 2]).collect::<Vec<f32>>())
+        .collect();
+    let name = |(_, label): &(usize, &str)| match *label {
+        "" => vec![],
+        label => vec![label.to_owned()],
+    };
+    let labels: Vec<Vec<String>> = items.iter().map(name).collect();
+    put(&store, 0..items.len() as u64, &values, &labels);
+    store.renew().unwrap();
+    let quality = store.stats().quality;
+    // The one that is alone finds no labelled item, and does not count.
+    assert_eq!(quality.queries, 16);
+    assert_eq!(quality.measured_on, Some(MeasuredOn::Learned), "few items are held out");
+    // In the first place all labelled hits are right, and one query finds an eleventh item elsewhere at most.
+    let expected = precision_at_10_of(&store, &items);
+    assert!(
+        (quality.precision_at_10.unwrap() - expected.0).abs() < 1e-9,
+        "{quality:?} {expected:?}"
+    );
+    let per_class = quality.precision_at_10_per_class.unwrap();
+    assert!((per_class - expected.1).abs() < 1e-9, "{quality:?} {expected:?}");
+    assert!(expected.1 < expected.0 - 0.05, "the rare class is worse: {expected:?}");
+    assert!(expected.0 > 0.6, "{expected:?}");
+}
+
+/// Mean over the queries, and mean over the classes, of the share of labelled hits that are right.
+fn precision_at_10_of(store: &Store, items: &[(usize, &str)]) -> (f64, f64) {
+    let mut of_class: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (at, (_, label)) in items.iter().enumerate().filter(|(_, (_, label))| !label.is_empty()) {
+        let id = ItemId::Number(at as u64);
+        let ids = [id.clone()];
+        let found = store.search(Queries::Items(&ids), 11, &Search::default()).unwrap();
+        let others = found.results[0].iter().filter(|hit| hit.id != id).take(10);
+        let labelled: Vec<_> = others.filter(|hit| !hit.labels.is_empty()).collect();
+        let right = labelled.iter().filter(|hit| hit.labels[0] == *label).count();
+        if !labelled.is_empty() {
+            of_class.entry(label).or_default().push(right as f64 / labelled.len() as f64);
+        }
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let classes: Vec<f64> = of_class.values().map(|values| mean(values)).collect();
+    (mean(&of_class.into_values().flatten().collect::<Vec<_>>()), mean(&classes))
+}
+
 #[test]
 fn stats_report_how_far_learning_and_codes_are_behind_and_when_they_follow() {
     let folder = tempfile::tempdir().unwrap();
@@ -83,6 +155,7 @@ fn stats_report_how_far_learning_and_codes_are_behind_and_when_they_follow() {
     description.warmup = Some(100);
     let mut settings = Settings::default();
     (settings.renewal, settings.learn) = (Renewal::Every(700), false);
+    description.held_out = 0;
     settings.catch_up_after = Duration::from_secs(90);
     let dir = folder.path().join("store");
     let store = Store::create(&dir, &description, settings.clone()).unwrap();
