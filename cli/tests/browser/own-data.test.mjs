@@ -35,7 +35,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const serve = (name, ...options) => start("serve", "--dir", join(folder, name), "--listen", "127.0.0.1:0", ...options);
+const serve = (name, ...options) => start("serve", "--dir", join(folder, name), "--listen", "127.0.0.1:0", "--held-out", "0", ...options);
 const stats = async (address) => (await fetch(`${address}/stats`, { headers: WRITE })).json();
 
 async function putItems(address, items, headers = {}) {
@@ -139,7 +139,7 @@ test("hits and items show id, label and payload", async () => {
 test("a renewal takes a token that may write, and the precision after it is that of the new codes", async () => {
   const { page } = await open(guarded.address, { token: "may-read-1" });
   assert.equal(await text(page, "#state"), `${OF_CLASS * CLASSES} rows learned since the last renewal; codes follow when you renew them`);
-  const precision = /^\.\d{3}, measured \d+ s ago on (\d+) items$/;
+  const precision = /^\.\d{3} \(\.\d{3} as the mean over the classes\), measured \d+ s ago on (\d+) learned items$/;
   await eventually("precision", async () => precision.test(await text(page, "#precision")) || (await text(page, "#precision")));
   const renew = page.getByRole("button", { name: "Renew codes" });
   const title = page.getByRole("heading", { name: "A token that may write is needed" });
@@ -164,7 +164,7 @@ test("a renewal takes a token that may write, and the precision after it is that
   assert.ok(quality.precision_at_10 > old + 0.02, `${old} before, ${quality.precision_at_10} after`);
   assert.ok(quality.measured_at <= time);
   const shown = quality.precision_at_10.toFixed(3).replace(/^0/, "");
-  await eventually("the new precision", async () => (await text(page, "#precision")).startsWith(`${shown}, `) || (await text(page, "#precision")));
+  await eventually("the new precision", async () => (await text(page, "#precision")).startsWith(`${shown} (`) || (await text(page, "#precision")));
   assert.match(await text(page, "#renewals"), /^1 renewal since the server started\. The last one changed [\d.]+ % of the bits in [\d.]+ m?s\.$/);
   // The tab has the other token now.
   await renew.click();

@@ -153,11 +153,12 @@ test("one sentence says what goes on and why", () => {
 });
 
 test("the precision has its age, or the reason why it is not known", () => {
-  const quality = { precision_at_10: 0.5861, queries: 500, measured_at: 1000, unmeasured: null };
-  assert.equal(precisionOf({ quality, time: 1012.2 }), ".586, measured 12 s ago on 500 items");
-  assert.equal(precisionOf({ quality, time: 999 }), ".586, measured 0 s ago on 500 items");
-  assert.equal(precisionOf({ quality: { ...quality, precision_at_10: 1, queries: 1 }, time: 1300 }), "1.000, measured 5 min ago on 1 item");
-  const none = { precision_at_10: null, queries: 0, measured_at: null, unmeasured: "it needs labelled items" };
+  const quality = { precision_at_10: 0.5861, precision_at_10_per_class: 0.4, queries: 500, measured_on: "held_out", measured_at: 1000, unmeasured: null };
+  assert.equal(precisionOf({ quality, time: 1012.2 }), ".586 (.400 as the mean over the classes), measured 12 s ago on 500 held-out items");
+  const few = { ...quality, measured_on: "learned", precision_at_10_per_class: null };
+  assert.equal(precisionOf({ quality: few, time: 999 }), ".586, measured 0 s ago on 500 learned items");
+  assert.equal(precisionOf({ quality: { ...few, precision_at_10: 1, queries: 1 }, time: 1300 }), "1.000, measured 5 min ago on 1 learned item");
+  const none = { precision_at_10: null, precision_at_10_per_class: null, queries: 0, measured_on: null, measured_at: null, unmeasured: "it needs labelled items" };
   assert.equal(precisionOf({ quality: none, time: 1000 }), "is not known: it needs labelled items");
   assert.equal(renewalsOf({ done: 0, flipped: null, seconds: null }), "No renewal since the server started.");
   assert.equal(renewalsOf({ done: 2, flipped: 0.5, seconds: 0.25 }), "2 renewals since the server started. The last one changed 50 % of the bits in 250 ms.");

@@ -54,6 +54,11 @@ pub struct Plan {
     /// How many of the first rows fix what is fixed before learning [default: as the method asks for]
     #[arg(long, value_name = "N")]
     warmup: Option<usize>,
+
+    /// Hold out one of this number of items: it is stored and found, and never learned, so that the precision of
+    /// the codes is measured on items like new ones; 0 learns all [default: 50]
+    #[arg(long, value_name = "N")]
+    held_out: Option<u32>,
 }
 
 impl Plan {
@@ -69,6 +74,7 @@ impl Plan {
         made.metric = self.metric.unwrap_or(made.metric);
         made.scale = self.scale.as_deref().map_or(made.scale, scale_named);
         made.warmup = self.warmup.or(made.warmup);
+        made.held_out = self.held_out.unwrap_or(made.held_out);
         Ok(made)
     }
 
@@ -114,6 +120,7 @@ impl Plan {
         same("metric", self.metric, has.metric)?;
         same("scale", self.scale.as_deref().map(scale_named), has.scale)?;
         same("warmup", self.warmup.map(Some), has.warmup)?;
+        same("held-out", self.held_out, has.held_out)?;
         let mut method = has.method.clone();
         set_parameters(&mut method, &self.set)?;
         if method != has.method {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use hashbrook::store::MeasuredOn;
 use serde::Serialize;
 
 use super::app::App;
@@ -22,6 +23,8 @@ pub struct Sample {
     pub learned_rows: u64,
     pub lag_rows: u64,
     pub precision_at_10: Option<f64>,
+    pub precision_at_10_per_class: Option<f64>,
+    pub measured_on: Option<MeasuredOn>,
     pub would_flip: Option<f64>,
     pub renewal_progress: Option<f64>,
     /// Requests since the start.
@@ -94,6 +97,8 @@ fn sample(app: &Arc<App>) {
         learned_rows: stats.learning.rows,
         lag_rows: stats.renewal.lag_rows,
         precision_at_10: stats.quality.precision_at_10,
+        precision_at_10_per_class: stats.quality.precision_at_10_per_class,
+        measured_on: stats.quality.measured_on,
         would_flip: stats.renewal.would_flip,
         renewal_progress: stats.renewal.progress,
         requests: app.metrics.requests(),

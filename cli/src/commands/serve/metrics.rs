@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use hashbrook::store::{Stats, TaskStatus};
+use hashbrook::store::{Quality, Stats, TaskStatus};
 
 use super::routes::Route;
 
@@ -64,6 +64,7 @@ impl Metrics {
         self.write_times(&mut text);
         let learning = &stats.learning;
         let renewal = &stats.renewal;
+        let held_out = stats.quality.held_out_items as f64;
         let gauges: [(&str, &str, Option<f64>); 16] = [
             ("uptime_seconds", "Seconds since the start", Some(uptime.as_secs_f64())),
             ("items", "Items in the collection", Some(stats.items as f64)),
@@ -99,11 +100,7 @@ impl Metrics {
             ("renewal_progress", "Share of the items that has new codes", renewal.progress),
             ("renewal_would_flip", "Share of the bits that would change", renewal.would_flip),
             ("renewal_flipped", "Share of the bits that the last renewal changed", renewal.flipped),
-            (
-                "precision_at_10",
-                "Share of the ten nearest with a label of the query's",
-                stats.quality.precision_at_10,
-            ),
+            ("held_out_items", "About how many items are held out", Some(held_out)),
             (
                 "same_code",
                 "Share of a sample of items with the most frequent code",
@@ -111,6 +108,7 @@ impl Metrics {
             ),
         ];
         write_tasks(&mut text, stats);
+        write_precision(&mut text, &stats.quality);
         for (name, help, value) in gauges {
             let Some(value) = value else { continue };
             text.push_str(&format!(
@@ -157,6 +155,33 @@ impl Metrics {
     }
 }
 
+/// Writes the precision of the codes in use. Precisions of held-out and of learned items are different time series.
+fn write_precision(text: &mut String, quality: &Quality) {
+    let Some(measured_on) = quality.measured_on else { return };
+    let metrics = [
+        (
+            "precision_at_10",
+            "Share of the labelled ones among the ten nearest with a label of the query's, mean over the queries: \
+             held-out items, or learned ones where few are held out",
+            quality.precision_at_10,
+        ),
+        (
+            "precision_at_10_per_class",
+            "The same, mean over the classes",
+            quality.precision_at_10_per_class,
+        ),
+        ("precision_queries", "Number of these queries", Some(quality.queries as f64)),
+    ];
+    for (name, help, value) in metrics {
+        let Some(value) = value else { continue };
+        text.push_str(&format!(
+            "# HELP hashbrook_{name} {help}\n# TYPE hashbrook_{name} gauge\n\
+             hashbrook_{name}{{measured_on=\"{}\"}} {value}\n",
+            measured_on.name()
+        ));
+    }
+}
+
 /// Writes what each task of the store did and whether it fails.
 fn write_tasks(text: &mut String, stats: &Stats) {
     type Value = fn(&TaskStatus) -> u64;
@@ -178,6 +203,8 @@ fn write_tasks(text: &mut String, stats: &Stats) {
 
 #[cfg(test)]
 mod tests {
+    use hashbrook::store::MeasuredOn;
+
     use super::*;
 
     #[test]
@@ -194,6 +221,16 @@ mod tests {
             "{text}"
         );
         assert!(has("status=\"200\"} 4") && has("status=\"404\"} 1") && has("hashbrook_items 0"));
-        assert!(!text.contains("precision_at_10"), "what is not known is not said");
+        assert!(!text.contains("precision"), "what is not known is not said");
+        let mut stats = Stats::default();
+        stats.quality.measured_on = Some(MeasuredOn::HeldOut);
+        (stats.quality.precision_at_10, stats.quality.queries) = (Some(0.5), 40);
+        let text = metrics.text(&stats, Duration::from_secs(2));
+        assert!(
+            text.contains("\nhashbrook_precision_at_10{measured_on=\"held_out\"} 0.5\n"),
+            "{text}"
+        );
+        assert!(text.contains("\nhashbrook_precision_queries{measured_on=\"held_out\"} 40\n"));
+        assert!(!text.contains("per_class"), "{text}");
     }
 }

@@ -10,7 +10,7 @@ fn the_client_makes_every_call() {
     let folder = Folder::new().with_digits();
     let server = Server::start(
         &folder,
-        "--bits 48 --warmup 500 --snapshots copies --max-batch 700",
+        "--bits 48 --warmup 500 --snapshots copies --max-batch 700 --held-out 0",
     );
     let client = |call: &str| folder.run(&format!("client {} {call}", server.url()));
     let put =

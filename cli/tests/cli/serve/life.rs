@@ -105,6 +105,8 @@ fn options_that_no_collection_could_have_are_refused_at_once() {
         "--set nosuch=1",
         "--set ridge",
         "--renewal sometimes",
+        "--held-out 1",
+        "--held-out x",
     ] {
         let failed = folder.run(&format!("serve --dir data --listen 127.0.0.1:0 {option}"));
         assert!(matches!(failed.status, Some(1 | 2)), "{failed:?}");

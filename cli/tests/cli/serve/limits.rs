@@ -138,7 +138,7 @@ fn too_many_requests_at_once_are_told_to_come_again() {
 #[test]
 fn what_takes_too_long_is_told_to_go_on() {
     let folder = Folder::new();
-    let server = Server::start(&folder, "--timeout 0.1");
+    let server = Server::start(&folder, "--timeout 0.1 --held-out 0");
     let answer = server.post("/items?wait=learned", slow());
     answer.fails(503, &["0.1 seconds", "goes on"]);
     assert_eq!(answer.header("retry-after"), Some("5"));

@@ -29,9 +29,9 @@ pub struct Answer {
 }
 
 impl Server {
-    /// Small codes and a short warm-up, so that little is needed to learn.
+    /// Small codes and a short warm-up, so that little is needed to learn, and all of it is learned.
     pub fn small(folder: &Folder) -> Server {
-        Server::start(folder, "--bits 32 --set lift=none --warmup 20 --renewal never")
+        Server::start(folder, "--bits 32 --set lift=none --warmup 20 --renewal never --held-out 0")
     }
 
     pub fn start(folder: &Folder, options: &str) -> Server {

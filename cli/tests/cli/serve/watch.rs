@@ -33,6 +33,47 @@ fn before_the_first_item_there_is_nothing() {
 }
 
 #[test]
+fn precision_is_measured_on_held_out_items() {
+    let folder = Folder::new().with_digits();
+    let options = "--bits 32 --warmup 500 --renewal never --held-out 20";
+    let server = Server::start(&folder, options);
+    let put = "put --data db.npy --labels db-labels.npy --wait=learned";
+    folder.run(&format!("client {} {put}", server.url())).ok();
+    server.post("/renew", json!({})).ok();
+    let stats = server.get("/stats").ok();
+    assert_eq!(stats["description"]["held_out"], 20);
+    let quality = &stats["quality"];
+    assert_eq!(
+        (&quality["measured_on"], &quality["unmeasured"]),
+        (&json!("held_out"), &Value::Null)
+    );
+    let held_out = quality["held_out_items"].as_u64().unwrap();
+    assert!((50..120).contains(&held_out), "{quality}");
+    assert_eq!(quality["queries"].as_u64(), Some(held_out));
+    assert_eq!(stats["learning"]["rows"].as_u64(), Some(1597 - held_out));
+    for name in ["precision_at_10", "precision_at_10_per_class"] {
+        let precision = quality[name].as_f64().unwrap();
+        assert!(precision > 0.7 && precision <= 1.0, "{quality}");
+        let line = format!("\nhashbrook_{name}{{measured_on=\"held_out\"}} {precision}\n");
+        let text = server.get("/metrics").text();
+        assert!(text.contains(&line), "{text}");
+    }
+    let shown = server.get("/metrics").text();
+    assert!(shown.contains(&format!("\nhashbrook_held_out_items {held_out}\n")), "{shown}");
+    std::thread::sleep(Duration::from_millis(1500));
+    let samples = server.get("/history").ok()["samples"].clone();
+    assert_eq!(samples.as_array().unwrap().last().unwrap()["measured_on"], "held_out");
+    server.stop();
+    // The share is fixed.
+    let other = Server::command(&folder, "--held-out 50").output().unwrap();
+    let said = String::from_utf8(other.stderr).unwrap();
+    assert!(
+        !other.status.success() && said.contains("--held-out is 50, but the collection has 20"),
+        "{said}"
+    );
+}
+
+#[test]
 fn numbers_tell_what_goes_on() {
     let folder = Folder::new();
     let server = Server::small(&folder).with_items(120);
@@ -55,6 +96,10 @@ fn numbers_tell_what_goes_on() {
     let stats = server.get("/stats").ok();
     let quality = &stats["quality"];
     assert_eq!((&quality["queries"], &quality["unmeasured"]), (&json!(80), &Value::Null));
+    assert_eq!(
+        (&quality["measured_on"], &quality["held_out_items"]),
+        (&json!("learned"), &json!(0))
+    );
     assert!(quality["precision_at_10"].as_f64().unwrap() > 0.5, "{quality}");
     let age = stats["time"].as_f64().unwrap() - quality["measured_at"].as_f64().unwrap();
     assert!((0.0..30.0).contains(&age), "{stats}");

@@ -33,10 +33,12 @@ function codesFollow({ policy, catch_up_seconds: idle }) {
 
 /** The precision with its age, or why there is none. `time` is that of the server. */
 export function precisionOf({ quality, time }) {
-  const { precision_at_10: precision, queries, measured_at: measured, unmeasured } = quality;
+  const { precision_at_10: precision, precision_at_10_per_class: perClass, queries, measured_on, measured_at: measured, unmeasured } = quality;
   if (precision === null) return `is not known: ${unmeasured ?? "it was not measured"}`;
-  const shown = precision.toFixed(3).replace(/^0/, "");
-  return `${shown}, measured ${ago(Math.max(0, time - measured))} on ${count(queries)} ${queries === 1 ? "item" : "items"}`;
+  const shown = (share) => share.toFixed(3).replace(/^0/, "");
+  const items = `${measured_on === "held_out" ? "held-out" : "learned"} ${queries === 1 ? "item" : "items"}`;
+  const classes = perClass === null ? "" : ` (${shown(perClass)} as the mean over the classes)`;
+  return `${shown(precision)}${classes}, measured ${ago(Math.max(0, time - measured))} on ${count(queries)} ${items}`;
 }
 
 /** The renewals since the start of the server, and what the last one did. */
