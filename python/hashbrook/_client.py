@@ -213,7 +213,9 @@ class Client(Collection):
         return made is not None and made["ids"] == "texts"
 
     def stats(self) -> dict[str, Any]:
-        """What the collection holds and does, in numbers, and its ``description``: `None` before the first items."""
+        """What the collection holds and does, in numbers, and its ``description``: `None` before the first items.
+
+        :meth:`Store.stats` says what ``quality`` has."""
         return dict(self._ask("GET", "/stats"))
 
     @property

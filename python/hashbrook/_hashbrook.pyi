@@ -229,6 +229,7 @@ class Store:
         unit: bool,
         warmup: Optional[int],
         batch: int,
+        held_out: int,
         running: Running,
     ) -> Store: ...
     @staticmethod

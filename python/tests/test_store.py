@@ -82,7 +82,7 @@ def test_it_is_there_again_when_it_is_opened_again(tmp_path, digits):
     X, y = digits
     path = tmp_path / "s"
     assert not Store.exists(path)
-    store = made(path)
+    store = made(path, held_out=0)
     done = store.put(np.arange(1000), X[:1000], y[:1000])
     assert done == (1000, 0, False, done.position)
     store.wait_learned(done.position)
@@ -261,6 +261,7 @@ def test_what_cannot_be(tmp_path, filled, digits):
         (lambda: made(tmp_path / "n", compaction=1.5), "compaction"),
         (lambda: made(tmp_path / "n", center="mean"), "center is"),
         (lambda: made(tmp_path / "n", batch=0), "batch"),
+        (lambda: made(tmp_path / "n", held_out=1), "held_out must be 0, or 2 or more"),
         (lambda: made(tmp_path / "n", bits=0), "bits"),
     ]:
         with pytest.raises(ValueError, match=problem):
@@ -274,6 +275,21 @@ def test_what_cannot_be(tmp_path, filled, digits):
     with pytest.raises(TypeError, match="Store.create"):
         Store()
     assert not Store.exists(tmp_path / "n") and len(filled) == 1500
+
+
+def test_precision_is_measured_on_held_out_items(tmp_path, digits):
+    X, y = digits
+    with made(tmp_path / "all", held_out=0) as store, made(tmp_path / "tenth", held_out=10) as tenth:
+        for one in [store, tenth]:
+            one.wait_learned(one.put(range(1500), X[:1500], y[:1500]).position)
+            one.renew()
+        assert (store.description["held_out"], tenth.description["held_out"]) == (0, 10)
+        stats, quality = store.stats(), store.stats()["quality"]
+        assert (stats["learning"]["rows"], quality["held_out_items"], quality["measured_on"]) == (1500, 0, "learned")
+        stats, quality = tenth.stats(), tenth.stats()["quality"]
+        assert stats["learning"]["rows"] == 1500 - quality["held_out_items"]
+        assert quality["measured_on"] == "held_out" and 100 < quality["queries"] == quality["held_out_items"] < 200
+        assert 0.5 < quality["precision_at_10"] <= 1 and 0.5 < quality["precision_at_10_per_class"] <= 1
 
 
 def test_a_store_that_does_not_learn(tmp_path, digits):

@@ -168,6 +168,7 @@ impl Store {
         unit: bool,
         warmup: Option<usize>,
         batch: usize,
+        held_out: u32,
         running: Running<'_>,
     ) -> PyResult<Store> {
         fork::check()?;
@@ -182,6 +183,7 @@ impl Store {
         made.metric = metric.parse().map_err(exception)?;
         made.scale = scale_named(scale)?;
         (made.center, made.unit, made.warmup, made.batch) = (center, unit, warmup, batch);
+        made.held_out = held_out;
         let settings = settings(running)?;
         let store = py.detach(|| hashbrook::Store::create(path, &made, settings));
         store.map(Store::of).map_err(exception)
