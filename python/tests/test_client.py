@@ -18,7 +18,7 @@ class Service:
 
     def __init__(self, binary, folder, *options):
         self.arguments = [binary, "serve", "--dir", folder / "served", "--bits", "32", "--warmup", "200",
-                          "--renewal", "never", "--snapshots", folder / "copies", *options]
+                          "--renewal", "never", "--held-out", "0", "--snapshots", folder / "copies", *options]
         self.start("127.0.0.1:0")
 
     def start(self, listen):
@@ -50,7 +50,7 @@ def client(service):
 
 @pytest.fixture
 def store(tmp_path):
-    with Store.create(tmp_path / "here", dim=64, bits=32, warmup=200, renewal="never") as store:
+    with Store.create(tmp_path / "here", dim=64, bits=32, warmup=200, renewal="never", held_out=0) as store:
         yield store
 
 
