@@ -5,6 +5,8 @@
 
 #![allow(dead_code, reason = "not every user takes all of it")]
 
+pub mod suite;
+
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -23,8 +25,9 @@ pub struct World {
     pub sorted: bool,
     /// Scatter within a class relative to that of the class means.
     pub noise: f32,
-    /// Scatter in the directions that say nothing of the class.
+    /// Scatter in the directions that say nothing of the class, and the share of it that leaks into the others.
     pub nuisance: f32,
+    pub leak: f32,
     /// Share of rows with the label of another class, and with none.
     pub wrong: f64,
     pub missing: f64,
@@ -49,6 +52,7 @@ impl World {
             sorted: false,
             noise: 0.6,
             nuisance: 1.5,
+            leak: 0.1,
             wrong: 0.0,
             missing: 0.0,
             seed: 1,
@@ -69,16 +73,21 @@ impl World {
 
     /// Draws rows to learn from, and queries with the labels they should find.
     pub fn draw(&self, rows: usize, queries: usize) -> (Rows, Rows) {
+        let order: Vec<u32> = (0..rows).map(|row| self.class_of(row, rows)).collect();
+        let queried: Vec<u32> = (0..queries).map(|row| self.class_of(row, queries)).collect();
+        self.draw_classes(order, &queried)
+    }
+
+    /// Draws a row of each of these classes to learn from, in this order if the world is sorted, and queries.
+    pub fn draw_classes(&self, mut order: Vec<u32>, queried: &[u32]) -> (Rows, Rows) {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         let subspace = (self.dim / 2).min(48);
         let mut normal = |scale: f32| scale * random.sample::<f32, _>(StandardNormal);
         let means: Vec<f32> = (0..self.classes * subspace).map(|_| normal(1.0)).collect();
-        let leak: Vec<f32> = (0..self.dim * subspace).map(|_| normal(0.1)).collect();
-        let mut order: Vec<u32> = (0..rows).map(|row| self.class_of(row, rows)).collect();
+        let leak: Vec<f32> = (0..self.dim * subspace).map(|_| normal(self.leak)).collect();
         if !self.sorted {
             order.shuffle(&mut random);
         }
-        let queried: Vec<u32> = (0..queries).map(|row| self.class_of(row, queries)).collect();
         let mut vectors = |classes: &[u32]| {
             let mut values = Vec::with_capacity(classes.len() * self.dim);
             for &class in classes {
@@ -95,10 +104,10 @@ impl World {
             }
             values
         };
-        let (values, asked) = (vectors(&order), vectors(&queried));
+        let (values, queried_values) = (vectors(&order), vectors(queried));
         let labels = |classes: &[u32]| classes.iter().map(|&class| self.labels(class)).collect();
         let mut stream = Rows { values, labels: labels(&order), dim: self.dim };
-        let queries = Rows { values: asked, labels: labels(&queried), dim: self.dim };
+        let queries = Rows { values: queried_values, labels: labels(queried), dim: self.dim };
         for labels in &mut stream.labels {
             if random.random_bool(self.wrong) {
                 *labels = self.labels(random.random_range(0..self.classes as u32));

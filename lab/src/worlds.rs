@@ -1,0 +1,152 @@
+//! Methods on generated worlds: will it work on data of this kind?
+
+#[path = "../../examples/worlds/mod.rs"]
+mod generated;
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use hashbrook::eval::{Cosine, Evaluation, Metric, evaluate, evaluate_scores};
+use hashbrook::{Batch, Codes, Features, LabelList, Method};
+
+use self::generated::suite::{Drawn, Goal, Named, SUITE};
+
+/// Prints the quality of methods on generated worlds, as a Markdown table
+///
+/// Precision@10, recall@10 for identities and nDCG@10 for tags, of queries that were never learned, among the rows of the
+/// stream. The mean over the seeds.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hashbrook-lab worlds
+  hashbrook-lab worlds --worlds rare,tags --methods brook,itq,cosine --bits 128 --seeds 1")]
+pub struct Args {
+    /// Worlds, by name; all of them without this option
+    #[arg(long, value_delimiter = ',')]
+    worlds: Vec<String>,
+
+    /// Methods, each with parameters if need be (brook:targets=classes), or `cosine`, the vectors themselves
+    #[arg(long, value_delimiter = ',', default_value = "brook,itq,lsh,cosine")]
+    methods: Vec<String>,
+
+    /// Lengths of the codes
+    #[arg(long, value_delimiter = ',', default_value = "64,128")]
+    bits: Vec<usize>,
+
+    /// Number of seeds
+    #[arg(long, default_value_t = 3)]
+    seeds: u64,
+
+    /// Share of the full number of rows and classes
+    #[arg(long, default_value_t = 1.0)]
+    scale: f64,
+
+    /// Print the time of learning and solving of each cell to standard error
+    #[arg(long)]
+    times: bool,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let is_wanted = |world: &&Named| {
+        args.worlds.is_empty() || args.worlds.iter().any(|name| name == world.name)
+    };
+    if let Some(unknown) =
+        args.worlds.iter().find(|name| SUITE.iter().all(|world| world.name != **name))
+    {
+        let names: Vec<&str> = SUITE.iter().map(|world| world.name).collect();
+        anyhow::bail!("unknown world {unknown}; expected one of {}", names.join(", "));
+    }
+    println!("| world | bits | {} |", args.methods.join(" | "));
+    println!("|---|---|{}", "---|".repeat(args.methods.len()));
+    for world in SUITE.iter().filter(is_wanted) {
+        let drawn: Vec<Drawn> =
+            (1..=args.seeds).map(|seed| (world.draw)(args.scale, seed)).collect();
+        for &bits in &args.bits {
+            let mut cells = Vec::new();
+            for method in &args.methods {
+                let mut sum = 0.0;
+                for (seed, drawn) in (1..).zip(&drawn) {
+                    let started = Instant::now();
+                    sum += measure(drawn, method, bits, seed)
+                        .with_context(|| format!("{method} on the world {}", world.name))?;
+                    if args.times {
+                        let seconds = started.elapsed().as_secs_f64();
+                        eprintln!("{} {bits} {method} {seed}: {seconds:.1} s", world.name);
+                    }
+                }
+                cells.push(format!("{:.3}", sum / args.seeds as f64));
+            }
+            println!("| {} | {bits} | {} |", world.name, cells.join(" | "));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the goal's measure of a method, or of the vectors' cosine.
+fn measure(drawn: &Drawn, method: &str, bits: usize, seed: u64) -> Result<f64> {
+    let Drawn { stream, truth, queries, .. } = drawn;
+    let rows = Features::new(&stream.values, stream.dim)?;
+    let vectors = Features::new(&queries.values, stream.dim)?;
+    let judged = label_list(truth.iter());
+    let metrics = [Metric::PrecisionAt(10), Metric::NdcgAt(10)];
+    let wanted = |rows: &[usize]| label_list(rows.iter().map(|&row| &queries.labels[row]));
+    if method == "cosine" {
+        return by_goal(drawn, |some| {
+            let row = |&row: &usize| &queries.values[row * stream.dim..(row + 1) * stream.dim];
+            let values: Vec<f32> = some.iter().flat_map(row).copied().collect();
+            let cosine = Cosine::new(Features::new(&values, stream.dim)?, rows)?;
+            Ok(evaluate_scores(&cosine, wanted(some).view(), judged.view(), &metrics)?)
+        });
+    }
+    let mut words = method.split(':');
+    let mut method = Method::named(words.next().unwrap_or_default())?;
+    for word in words {
+        let (name, value) = word.split_once('=').context("parameters are NAME=VALUE")?;
+        method.set(name, value)?;
+    }
+    let labels = label_list(stream.labels.iter());
+    let mut model = method.start(stream.dim, bits, seed)?;
+    for first in (0..rows.len()).step_by(2000) {
+        let range = first..(first + 2000).min(rows.len());
+        model.learn(Batch::new(rows.slice(range.clone()), labels.view().slice(range))?)?;
+    }
+    model.end_warmup()?;
+    let function = model.try_hash_function()?;
+    let (database, codes) = (function.encode(rows)?, function.encode(vectors)?);
+    by_goal(drawn, |some| {
+        let mut part = Codes::new(bits)?;
+        some.iter().try_for_each(|&row| part.push(codes.code(row)))?;
+        Ok(evaluate(&part, wanted(some).view(), &database, judged.view(), &metrics)?)
+    })
+}
+
+/// Returns the goal's measure, from evaluations of some of the queries.
+fn by_goal(drawn: &Drawn, of: impl Fn(&[usize]) -> Result<Evaluation>) -> Result<f64> {
+    let queries = &drawn.queries.labels;
+    let all: Vec<usize> = (0..queries.len()).collect();
+    match drawn.goal {
+        Goal::Precision => Ok(of(&all)?.get(Metric::PrecisionAt(10))),
+        Goal::Ndcg => Ok(of(&all)?.get(Metric::NdcgAt(10))),
+        Goal::Recall => {
+            let mut sizes: HashMap<u32, usize> = HashMap::new();
+            drawn.truth.iter().for_each(|labels| *sizes.entry(labels[0]).or_default() += 1);
+            let mut by_size: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+            for row in all {
+                by_size.entry(sizes[&queries[row][0]]).or_default().push(row);
+            }
+            let mut sum = 0.0;
+            for (size, rows) in by_size {
+                let found = 10.0 * of(&rows)?.get(Metric::PrecisionAt(10));
+                sum += rows.len() as f64 * found / size.min(10) as f64;
+            }
+            Ok(sum / queries.len() as f64)
+        }
+    }
+}
+
+fn label_list<'a>(labels: impl Iterator<Item = &'a Vec<u32>>) -> LabelList {
+    let mut list = LabelList::new();
+    labels.for_each(|labels| list.push_set(labels));
+    list
+}
