@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use crate::labels::LabelNames;
+use crate::learners::brook::MeasuredTargets;
 use crate::tensors::Tensors;
 use crate::{Batch, Codes, Error, Features, HashFunction, HashParts, Labels, Result};
 
@@ -135,6 +136,12 @@ pub(crate) trait BuiltIn: Learner + Sized {
 
     /// The codes that learning gave to items, where a method gives them any.
     fn training_codes(&self) -> Option<TrainingCodes> {
+        None
+    }
+
+    /// Returns what the bits of the last function are made of, for methods that choose that. `None` before a function was
+    /// made.
+    fn measured_targets(&self) -> Option<MeasuredTargets> {
         None
     }
 

@@ -175,6 +175,12 @@ macro_rules! methods {
                 }
             }
 
+            pub(crate) fn measured_targets(&self) -> Option<brook::MeasuredTargets> {
+                match self {
+                    $(AnyLearner::$variant(learner) => learner.measured_targets(),)*
+                }
+            }
+
             pub(crate) fn training_codes(&self) -> Option<TrainingCodes> {
                 match self {
                     $(AnyLearner::$variant(learner) => learner.training_codes(),)*

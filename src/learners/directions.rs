@@ -67,6 +67,16 @@ impl Directions {
         Ok(Directions { mean, axes, along })
     }
 
+    /// Directions with these axes, row-major, dimensions x directions, of rows as they lie along them.
+    pub(super) fn along_axes(mean: Vec<f32>, axes: Vec<f64>, rows: &[f32]) -> Self {
+        let count = axes.len() / mean.len();
+        let centred: Vec<f64> =
+            rows.iter().zip(mean.iter().cycle()).map(|(x, m)| f64::from(x - m)).collect();
+        let single = |values: Vec<f64>| values.into_iter().map(|value| value as f32).collect();
+        let along = single(product(&centred, mean.len(), &axes, count));
+        Directions { axes: single(axes), along, mean }
+    }
+
     pub(super) fn dim(&self) -> usize {
         self.mean.len()
     }

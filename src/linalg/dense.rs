@@ -7,6 +7,9 @@ use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_s
 use faer::linalg::cholesky::llt::solve::solve_in_place;
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{BlockStructure, matmul as triangular_matmul};
+use faer::linalg::triangular_solve::{
+    solve_lower_triangular_in_place, solve_upper_triangular_in_place,
+};
 use faer::traits::RealField;
 use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 use rayon::prelude::*;
@@ -43,6 +46,24 @@ impl Positive {
         let mut solution = zeros(right.nrows(), columns)?;
         solution.copy_from(right);
         self.solve_in_place(solution.as_mut());
+        Ok(row_major(solution.as_ref()).collect())
+    }
+
+    /// Solves `L Z = B` for the factor `L` of `A = L L^T`, and `B` of rows of `columns` numbers.
+    pub(crate) fn solve_lower(&self, right: &[f64], columns: usize) -> Result<Vec<f64>, NoRoom> {
+        let right = MatRef::from_row_major_slice(right, right.len() / columns, columns);
+        let mut solution = zeros(right.nrows(), columns)?;
+        solution.copy_from(right);
+        solve_lower_triangular_in_place(self.0.as_ref(), solution.as_mut(), Par::Seq);
+        Ok(row_major(solution.as_ref()).collect())
+    }
+
+    /// Solves `L^T Z = B`.
+    pub(crate) fn solve_upper(&self, right: &[f64], columns: usize) -> Result<Vec<f64>, NoRoom> {
+        let right = MatRef::from_row_major_slice(right, right.len() / columns, columns);
+        let mut solution = zeros(right.nrows(), columns)?;
+        solution.copy_from(right);
+        solve_upper_triangular_in_place(self.0.transpose(), solution.as_mut(), Par::Seq);
         Ok(row_major(solution.as_ref()).collect())
     }
 }

@@ -18,6 +18,7 @@ pub use self::setup::Setup;
 use self::warm_up::{WarmUp, first_rows};
 use crate::labels::{LabelList, LabelNames};
 use crate::learner::TrainingCodes;
+use crate::learners::brook::MeasuredTargets;
 use crate::method::AnyLearner;
 use crate::{Batch, Error, HashFunction, HashParts, Learner, Method, Result, Step};
 
@@ -144,6 +145,12 @@ impl Model {
     /// for others, and before the first batch.
     pub fn training_codes(&self) -> Option<TrainingCodes> {
         self.learner.training_codes()
+    }
+
+    /// Returns what the bits of the last function that was made are made of, and the candidates it was chosen from. `None` of
+    /// methods without such a choice, and before a function was made.
+    pub fn measured_targets(&self) -> Option<MeasuredTargets> {
+        self.learner.measured_targets()
     }
 
     /// The names of the labels it was given, for labels that come from outside. It is the

@@ -247,6 +247,10 @@ impl<'a> Keeper<'a> {
         self.background.run(|| {
             let learner = self.shared.learner()?;
             let function = learner.model.try_hash_function()?;
+            if let Some(measured) = learner.model.measured_targets() {
+                let (made_of, candidates) = (measured.made_of, measured.candidates);
+                tracing::info!(target: "hashbrook::store", ?made_of, ?candidates, "made a function");
+            }
             Ok(Candidate { function, steps: learner.steps, position: learner.next })
         })
     }

@@ -376,7 +376,9 @@ fn ten_million_rows_come_and_go_without_a_trace() {
     let values: Vec<f32> = (0..rows * 3).map(|_| rng.random_range(-1.0..1.0)).collect();
     let labels: Vec<u32> = (0..rows as u32).map(|row| row % 3).collect();
     let batch = Batch::new(Features::new(&values, 3).unwrap(), Labels::single(&labels)).unwrap();
-    let mut model = brook(&[("lift", "none")]).start(3, 8, 1).unwrap();
+    // Without the sample, in which other rows have taken the place of some.
+    let parameters = [("lift", "none"), ("targets", "classes")];
+    let mut model = brook(&parameters).start(3, 8, 1).unwrap();
     model.learn(batch.slice(0..5000)).unwrap();
     let before = model.to_bytes();
     for _ in 0..100 {
@@ -476,7 +478,9 @@ fn what_is_kept_grows_with_the_labels_and_not_with_their_sets() {
     let different: HashSet<&[u32]> = (0..6000).map(|row| sets.view().row(row)).collect();
     assert!(different.len() > 5500, "nearly every row has a set of its own");
     let batch = Batch::new(rows.as_batch().features(), sets.view()).unwrap();
-    let mut model = brook(&[("lift", "none")]).start(16, 64, 1).unwrap();
+    // The sample of an automatic choice grows until it is full.
+    let parameters = [("lift", "none"), ("targets", "classes")];
+    let mut model = brook(&parameters).start(16, 64, 1).unwrap();
     model.learn(batch.slice(0..3000)).unwrap();
     let size = model.to_bytes().len();
     model.learn(batch.slice(3000..6000)).unwrap();

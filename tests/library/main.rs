@@ -15,6 +15,7 @@ mod brook;
 mod brook_detail;
 mod brook_labels;
 mod brook_streams;
+mod brook_targets;
 mod bsodh;
 mod codes;
 mod defaults;

@@ -40,8 +40,7 @@ impl Embedding {
         first: Features<'_>,
     ) -> Self {
         if params.lift == LiftBy::None {
-            let lifter = ready(Lift::Identity, first.dim());
-            return Embedding { lifter, center: Vec::new(), steps: linear_steps(unit, first) };
+            return Embedding::linear(unit, first);
         }
         let anchors = first.slice(0..anchors.min(first.len()));
         let gamma = params.gamma.or(|| 1.0 / mean_squared_distance(anchors)) as f32;
@@ -60,6 +59,17 @@ impl Embedding {
         let anchors = anchors.values().to_vec();
         let lifter = ready(Lift::Rbf { anchors, gamma }, first.dim());
         Embedding { center: mean(&lifter, first), lifter, steps }
+    }
+
+    /// Returns the embedding that leaves vectors as they are.
+    pub(super) fn linear(unit: bool, first: Features<'_>) -> Self {
+        let lifter = ready(Lift::Identity, first.dim());
+        Embedding { lifter, center: Vec::new(), steps: linear_steps(unit, first) }
+    }
+
+    /// Whether vectors are lifted.
+    pub(super) fn is_lifted(&self) -> bool {
+        !matches!(self.lift(), Lift::Identity)
     }
 
     /// The lift by whole numbers, which gives the very numbers that are added up.
@@ -169,26 +179,31 @@ impl Embedding {
         WholeNumbers { width, rows, large, roots: None }
     }
 
-    pub(super) fn save(&self, state: &mut Tensors) {
-        state.put("brook.steps", self.width(), &self.steps);
-        self.lifter.save("brook", state);
+    /// Puts the arrays under names that begin with `prefix`.
+    pub(super) fn save(&self, prefix: &str, state: &mut Tensors) {
+        state.put(&format!("{prefix}.steps"), self.width(), &self.steps);
+        self.lifter.save(prefix, state);
         if !self.center.is_empty() {
-            state.put("brook.center", self.width(), &self.center);
+            state.put(&format!("{prefix}.center"), self.width(), &self.center);
         }
     }
 
+    /// Reads an embedding that leaves vectors as they are.
+    pub(super) fn load_linear(prefix: &str, dim: usize, state: &mut Tensors) -> Loaded<Self> {
+        let steps = load_steps(prefix, dim, state)?;
+        Ok(Embedding { lifter: ready(Lift::Identity, dim), center: Vec::new(), steps })
+    }
+
     pub(super) fn load(params: &Params, dim: usize, state: &mut Tensors) -> Loaded<Self> {
-        let lifter = match params.lift {
-            LiftBy::None => ready(Lift::Identity, dim),
-            LiftBy::Rbf => {
-                let lifter = Lifter::load("brook", dim, state)?;
-                lifter.ok_or_else(|| "holds no array \"brook.anchors\"".to_owned())?
-            }
-        };
+        if params.lift == LiftBy::None {
+            return Embedding::load_linear("brook", dim, state);
+        }
+        let lifter = Lifter::load("brook", dim, state)?;
+        let lifter = lifter.ok_or_else(|| "holds no array \"brook.anchors\"".to_owned())?;
         let width = lifter.width();
         let mut center: Vec<f32> = Vec::new();
         let most = MOST_TIMES * params.anchors.or(|| MAX_WIDTH / MOST_TIMES);
-        if params.lift == LiftBy::Rbf && !(1..=most).contains(&width) {
+        if !(1..=most).contains(&width) {
             return Err(format!("{width} anchors, where 1 to {most} may be"));
         }
         if let Lift::Rbf { .. } = lifter.lift() {
@@ -197,11 +212,16 @@ impl Embedding {
                 return Err("array \"brook.center\" holds numbers that are not finite".to_owned());
             }
         }
-        let steps: Vec<f32> = state.take_rows("brook.steps", 1, width)?;
-        if let Some(step) = steps.iter().find(|step| !(step.is_normal() && **step > 0.0)) {
-            return Err(format!("steps should be above 0, one is {step}"));
-        }
+        let steps = load_steps("brook", width, state)?;
         Ok(Embedding { lifter, center, steps })
+    }
+}
+
+fn load_steps(prefix: &str, width: usize, state: &mut Tensors) -> Loaded<Vec<f32>> {
+    let steps: Vec<f32> = state.take_rows(&format!("{prefix}.steps"), 1, width)?;
+    match steps.iter().find(|step| !(step.is_normal() && **step > 0.0)) {
+        Some(step) => Err(format!("steps should be above 0, one is {step}")),
+        None => Ok(steps),
     }
 }
 

@@ -49,6 +49,22 @@
 //! [`HashFunction::label_bits`] tells where they begin, so that a search can weigh the two kinds.
 //! `detail = 0`, `precision = full` and `follow = false` together are brook without any of this, bit for bit.
 //!
+//! # What bits are made of
+//!
+//! Codes of classes are best where classes are few and have many rows. Thousands of labels with a few rows each need
+//! directions in which labels differ ([`Targets::Discriminant`]), a rare label needs thresholds that rank its rows
+//! ([`Targets::Presence`]), and where labels tell nothing the directions of the vectors are better than chance. Which of them
+//! is best is measured whenever a function is made: a bounded sample of the rows learned, chosen by hash, is searched by each
+//! candidate (`targets = auto`). [`Model::measured_targets`](crate::Model::measured_targets) returns the scores.
+//!
+//! Discriminant bits come from sums of the vectors as they are, which are stored next to those of the lifted ones (not for
+//! vectors of more than 2,048 dimensions). These sums merge and unlearn exactly. So does the sample, but for rows that
+//! had no place in it: they do not come back when others are unlearned.
+//!
+//! The lifted sums of a label take 24 KB and more. When those of all labels exceed a quarter of [`Params::memory`], they are
+//! given up, once and for good: bits are then made of discriminant directions or of the vectors, and a label takes 8 bytes a
+//! dimension. Labels that would exceed the memory all the same are refused before they are learned.
+//!
 //! # Streams that are not mixed
 //!
 //! Anchors come from the warm-up, too. Where it has but the first of many classes, later ones would be told
@@ -94,14 +110,18 @@
 //! [`Model::merge`]: crate::Model::merge
 //! [`Model::unlearn`]: crate::Model::unlearn
 
+mod choice;
 mod codes;
 mod detail;
+mod discriminant;
 mod embedding;
 mod extension;
 mod follow;
 mod keys;
+mod learned;
 mod params;
 mod presence;
+mod sample;
 mod solution;
 mod sums;
 mod warm;
@@ -109,12 +129,14 @@ mod whole_numbers;
 
 use std::sync::OnceLock;
 
+pub use self::choice::{Candidate, MadeOf, MeasuredTargets};
 use self::embedding::Embedding;
-use self::follow::{Anchored, extended};
+use self::follow::Anchored;
 use self::keys::Keys;
-pub use self::params::{Choice, LiftBy, Params, Precision, StartFrom};
+use self::learned::Plain;
+pub use self::params::{Choice, LiftBy, Params, Precision, StartFrom, Targets};
 use self::params::{FIRST_ROWS, MAX_WIDTH, numbers_to_solve};
-use self::solution::Solution;
+use self::solution::{Solution, Task};
 use self::warm::{Limits, Warm, sums_of};
 use self::whole_numbers::BLOCK;
 use super::checks::{check_not_negative, check_positive, check_share};
@@ -150,12 +172,12 @@ fn check_most(name: &'static str, value: f64, most: f64) -> Result<()> {
 impl Brook {
     /// `None` when nothing was learned.
     fn solve(&self, warm: &Warm) -> std::result::Result<Option<Solution>, NoRoom> {
-        let classes = warm.sums.classes().len();
+        let classes = warm.sums.any().label_count();
         expect_room(numbers_to_solve(warm.embedding.width(), classes, self.start.bits))?;
-        let sums = warm.complete(self.params.half_life)?;
+        let sums = warm.complete(&self.keys, self.params.half_life)?;
         let Start { bits, seed, .. } = self.start;
         let (params, keys) = (&self.params, &self.keys);
-        Solution::find(params, warm, &sums, bits, seed, keys)
+        Task { params, warm, learned: &sums, bits, seed, keys }.solve()
     }
 
     fn solved(&self) -> Result<Option<&Solution>> {
@@ -227,9 +249,10 @@ impl Learner for Brook {
         let labels = batch.require_labels(Brook::NAME)?;
         let (half_life, block) = (self.params.half_life, self.block());
         let warm = self.warm()?;
+        warm.sums.expect_memory(labels, &self.params)?;
         if self.params.start == StartFrom::Steady {
             // Codes may come up for renewal on the way, where it would be too late to fail.
-            let (width, classes) = (warm.embedding.width(), warm.sums.classes().len());
+            let (width, classes) = (warm.embedding.width(), warm.sums.any().label_count());
             expect_room(numbers_to_solve(width, classes, self.start.bits))
                 .map_err(|no_room| self.out_of_memory(no_room))?;
         }
@@ -249,8 +272,11 @@ impl Learner for Brook {
             let ends = half_life == 0.0 && learned.is_multiple_of(block as u64);
             if ends || warm.pending.labels.len() == block {
                 let limits = Limits::of(&self.params, warm, self.start.bits);
-                warm.follow(block, limits, half_life);
-                warm.flush(half_life);
+                warm.follow(block, limits, &self.keys, half_life);
+                warm.flush(&self.keys, half_life);
+                if self.params.targets == Targets::Auto {
+                    warm.sums.give_up_lifted(self.params.memory);
+                }
             }
             if self.renewal_due(before, learned) {
                 self.renew();
@@ -348,10 +374,7 @@ impl BuiltIn for Brook {
         let (Some(warm), Some(solution)) = (&self.warm, self.solved()?) else {
             return Ok(HashParts::linear(dim, bits, start_projection(&self.start)));
         };
-        let Solution { weights, offset, label_bits, detail, .. } = solution;
-        let shape = (dim, bits, *label_bits);
-        let lift = warm.embedding.lift().clone();
-        Ok(detail::parts(shape, lift, (weights, offset), detail.as_ref()))
+        Ok(solution.parts(&warm.embedding, (dim, bits)))
     }
 
     fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {
@@ -372,7 +395,17 @@ impl BuiltIn for Brook {
             Embedding::from_first(&self.params, anchors, self.start.unit, first.features());
         let directions = detail::directions(&self.params, bits, first.features());
         let directions = directions.map_err(no_room)?;
-        let mut warm = Warm::new(embedding, directions, anchors).map_err(no_room)?;
+        let needs_plain = matches!(self.params.targets, Targets::Auto | Targets::Discriminant);
+        let plain = needs_plain.then(|| Plain::from_first(self.start.unit, first.features()));
+        let plain = plain.flatten();
+        if plain.is_none() && self.params.targets == Targets::Discriminant {
+            let expected = "auto or classes, for vectors of so many dimensions";
+            return Err(Error::parameter("targets", expected, self.params.targets));
+        }
+        let mut warm = Warm::new(embedding, plain, directions, anchors).map_err(no_room)?;
+        if self.params.targets == Targets::Discriminant {
+            warm.sums = warm.sums.without_lifted();
+        }
         if self.params.follow && self.params.lift == LiftBy::Rbf {
             warm.anchored = Anchored::of_first(first);
         }
@@ -396,8 +429,9 @@ impl BuiltIn for Brook {
                 let Some(embedding) = warm.common_embedding(others).cloned() else {
                     return different("anchors or steps");
                 };
-                let complete = others.complete(half_life).map_err(no_room)?;
-                let mut ours = warm.to_complete(half_life).map_err(no_room)?;
+                let keys = &self.keys;
+                let complete = others.complete(&other.keys, half_life).map_err(no_room)?;
+                let mut ours = warm.to_complete(keys, half_life).map_err(no_room)?;
                 if !ours.fit(&complete) {
                     return Err(Error::NotMergeable {
                         problem: "one is from a file of an earlier version, where a row with \
@@ -407,16 +441,19 @@ impl BuiltIn for Brook {
                     });
                 }
                 if embedding == warm.embedding && embedding == others.embedding {
-                    ours.merge(&complete, translate);
+                    ours.merge(&complete, translate, keys);
                 } else {
-                    let extended_ours = extended(ours, &embedding).map_err(no_room)?;
-                    let theirs = extended(complete.into_owned(), &embedding).map_err(no_room)?;
+                    let extended_ours = ours.extended(&embedding).map_err(no_room)?;
+                    let theirs = complete.into_owned().extended(&embedding).map_err(no_room)?;
                     let (Some(extended_ours), Some(theirs)) = (extended_ours, theirs) else {
                         return different("anchors");
                     };
                     ours = extended_ours;
-                    ours.merge(&theirs, translate);
+                    ours.merge(&theirs, translate, keys);
                     warm.embedding = embedding;
+                }
+                if self.params.targets == Targets::Auto {
+                    ours.give_up_lifted(self.params.memory);
                 }
                 warm.replace(ours);
                 if let (Some(ours), Some(theirs)) = (&mut warm.anchored, &others.anchored) {
@@ -443,12 +480,13 @@ impl BuiltIn for Brook {
         let labels = batch.require_labels(Brook::NAME)?;
         let no_room = |no_room| self.out_of_memory(no_room);
         let warm = self.warm()?;
-        let gone = sums_of(warm, batch.features(), labels).map_err(no_room)?;
+        let gone = sums_of(warm, &self.keys, batch.features(), labels).map_err(no_room)?;
         let wrong = |problem: String| Error::NotLearned { what: "unlearned", problem };
-        let sums = warm.to_complete(0.0).map_err(no_room)?;
+        let sums = warm.to_complete(&self.keys, 0.0).map_err(no_room)?;
         let rest = sums.without(&gone, name).map_err(wrong)?;
-        if rest.rows() > 0.0
-            && !solution::is_sound(&self.params, &warm.embedding, &rest).map_err(no_room)?
+        let embedded = rest.embedded().filter(|sums| sums.rows() > 0.0);
+        if let Some(sums) = embedded
+            && !solution::is_sound(&self.params, &warm.embedding, sums).map_err(no_room)?
         {
             return Err(wrong("what would be left is no sum of any rows".to_owned()));
         }
@@ -473,11 +511,11 @@ impl BuiltIn for Brook {
         }
         let no_room = |no_room| self.out_of_memory(no_room);
         let warm = self.warm()?;
-        let mut sums = warm.to_complete(0.0).map_err(no_room)?;
-        let added = sums_of(warm, features, new).map_err(no_room)?;
-        sums.merge(&added, &|label| label);
+        let mut sums = warm.to_complete(&self.keys, 0.0).map_err(no_room)?;
+        let added = sums_of(warm, &self.keys, features, new).map_err(no_room)?;
+        sums.merge(&added, &|label| label, &self.keys);
         drop(added);
-        let gone = sums_of(warm, features, old).map_err(no_room)?;
+        let gone = sums_of(warm, &self.keys, features, old).map_err(no_room)?;
         let rest = sums
             .without(&gone, name)
             .map_err(|problem| Error::NotLearned { what: "relabelled", problem })?;
@@ -490,7 +528,9 @@ impl BuiltIn for Brook {
         let warm = self.warm()?;
         let no_room = |no_room| self.out_of_memory(no_room);
         let (embedding, directions) = (warm.embedding.clone(), warm.directions.clone());
-        let mut sibling = Warm::new(embedding, directions, warm.anchors_wanted).map_err(no_room)?;
+        let plain = warm.plain.clone();
+        let sibling = Warm::new(embedding, plain, directions, warm.anchors_wanted);
+        let mut sibling = sibling.map_err(no_room)?;
         sibling.sums = warm.sums.empty().map_err(no_room)?;
         sibling.in_use = warm.in_use.clone();
         let (params, start, keys) = (self.params.clone(), self.start.clone(), self.keys.clone());
@@ -512,6 +552,15 @@ impl BuiltIn for Brook {
         self.warm.is_some()
     }
 
+    fn measured_targets(&self) -> Option<MeasuredTargets> {
+        let (warm, solution) = (self.warm.as_ref()?, self.solved.get()?);
+        Some(MeasuredTargets {
+            made_of: solution.made_of,
+            candidates: solution.candidates.clone(),
+            gave_up_lifted: warm.sums.embedded().is_none(),
+        })
+    }
+
     fn name_labels(&mut self, names: &LabelNames) {
         if self.keys.update(names) {
             self.solved = OnceLock::new();
@@ -520,7 +569,8 @@ impl BuiltIn for Brook {
 
     fn save(&self, state: &mut Tensors) {
         if let Some(warm) = &self.warm {
-            warm.save(self.params.half_life, self.start.dim, self.start.bits, state);
+            let shape = (self.params.half_life, self.start.dim, self.start.bits);
+            warm.save(&self.keys, shape, state);
             self.keys.save(state);
         }
         // Saving does not solve: a function that nobody asked for is solved for when somebody does.
@@ -532,7 +582,7 @@ impl BuiltIn for Brook {
     fn save_learned(&self, state: &mut Tensors) {
         let Some(warm) = &self.warm else { return };
         let (half_life, dim, bits) = (self.params.half_life, self.start.dim, self.start.bits);
-        warm.save_learned((half_life, dim, bits), &warm.pending, None, state);
+        warm.save_learned(&self.keys, (half_life, dim, bits), &warm.pending, None, state);
         self.keys.save(state);
     }
 
@@ -540,10 +590,14 @@ impl BuiltIn for Brook {
         let shape = (start.dim, start.bits);
         let mut brook = Brook::start(params, start);
         let warmup = brook.start.warmup;
-        let Some(warm) = Warm::load(params, shape, (brook.block(), warmup), state)? else {
+        if !state.contains("brook.keys") {
+            return Ok(brook);
+        }
+        brook.keys = Keys::load(state)?;
+        let limits = (brook.block(), warmup);
+        let Some(warm) = Warm::load(params, &brook.keys, shape, limits, state)? else {
             return Ok(brook);
         };
-        brook.keys = Keys::load(state)?;
         if state.contains("brook.weights") {
             let solution = Solution::load(state, (shape.0, warm.embedding.width()), shape.1)?;
             brook.solved = OnceLock::from(solution);

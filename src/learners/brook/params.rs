@@ -1,6 +1,7 @@
 //! The parameters, each a number or a rule that finds it.
 
 use std::collections::HashSet;
+use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -50,6 +51,8 @@ pub struct Params {
     /// bits of a code. By itself: a third of the bits beyond `5 sqrt(C)`, for `C` classes, with rare
     /// ones counting less and those of rows with several labels more; from 1/32 to 1/4 of all.
     pub detail: Choice,
+    /// What bits are made of.
+    pub targets: Targets,
     /// What the search for codes starts from.
     pub start: StartFrom,
     /// With `start = steady`: after how many rows the codes in use are renewed. 0: whenever the
@@ -84,6 +87,34 @@ pub enum Precision {
     /// [`Lift::Compact`](crate::Lift::Compact). Several times as fast, and as good. (Vectors whose
     /// squared length is beyond single precision are lifted in full.)
     Compact,
+}
+
+/// What bits are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Targets {
+    /// Whatever finds most items that share a label, on a sample of the rows learned.
+    #[default]
+    Auto,
+    /// Codes of classes; of rows with several labels, their presence or mixtures of them.
+    Classes,
+    /// Directions of the vectors along which labels differ most, compared with the rows of a label. For many labels with few
+    /// rows each, and for labels that are not known yet. Linear, whatever the lift.
+    Discriminant,
+    /// Of one label each whether a row has it, by thresholds between rows with the label and rows without it. For rare labels.
+    Presence,
+}
+
+impl fmt::Display for Targets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Targets::Auto => "auto",
+            Targets::Classes => "classes",
+            Targets::Discriminant => "discriminant",
+            Targets::Presence => "presence",
+        })
+    }
 }
 
 /// What the search for codes starts from.
@@ -225,6 +256,7 @@ impl Default for Params {
             fit_weight: Choice::Auto,
             repulsion: 6.0,
             detail: Choice::Auto,
+            targets: Targets::Auto,
             start: StartFrom::Seeded,
             renew_every: 0,
             half_life: 0.0,

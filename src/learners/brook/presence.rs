@@ -1,4 +1,4 @@
-//! Targets for rows with several labels, from what the vectors tell of each label.
+//! TargetWeights for rows with several labels, from what the vectors tell of each label.
 //!
 //! The regression of "has label `l`" on the vectors, `f_l(x)`, is linear in `x`, so that any bit
 //! `[sum over l of w_l f_l(x) > threshold]` is one of a hash function. The sum of the codes of a row's
@@ -10,7 +10,7 @@ use crate::memory::NoRoom;
 
 /// How many labels a row must have on average before labels have bits of their own: one row in twenty
 /// has one more. Codes of classes leave such rows to chance, and are little better for others.
-const PRESENCE_FROM: f64 = 1.05;
+pub(super) const PRESENCE_FROM: f64 = 1.05;
 
 /// The same where labels share bits. There codes of classes are better as long as most rows have one
 /// label.
@@ -19,6 +19,9 @@ const ROTATION_FROM: f64 = 1.5;
 /// Where the thresholds of a label's bits lie between the mean of `f` over rows without it, 0, and
 /// over those with it, 1.
 const THRESHOLDS: (f64, f64) = (0.2, 0.7);
+
+/// The last threshold where labels are rare: it ranks the rows with a label, too.
+const LAST_OF_RARE: f64 = 1.2;
 
 /// When to stop turning what does not settle; most settle in 10 to 30 turns.
 const MOST_TURNS: usize = 50;
@@ -45,18 +48,18 @@ impl Wanted {
 }
 
 /// A bit is set where the weighted sum of what a row has of each label exceeds its threshold.
-pub(super) struct Targets {
+pub(super) struct TargetWeights {
     /// Labels x bits.
     pub(super) weights: Vec<f64>,
     /// One per bit.
     pub(super) thresholds: Vec<f64>,
 }
 
-impl Targets {
+impl TargetWeights {
     /// Of classes with codes: the bits of the code itself.
     pub(super) fn of_codes(codes: &Codes, bits: usize) -> Self {
         let weights = codes.iter().flat_map(|(_, code)| code).map(|&bit| f64::from(bit)).collect();
-        Targets { weights, thresholds: vec![0.0; bits] }
+        TargetWeights { weights, thresholds: vec![0.0; bits] }
     }
 }
 
@@ -75,10 +78,15 @@ impl Fitted<'_> {
     /// have one threshold each, so that they also tell how sure it is.
     ///
     /// `chosen` are the places of the labels in `codes`, which become those of rows with one label.
-    pub(super) fn presence(&self, chosen: &[usize], codes: &mut Codes) -> Targets {
+    pub(super) fn presence(
+        &self,
+        chosen: &[usize],
+        codes: &mut Codes,
+        is_rare: bool,
+    ) -> TargetWeights {
         let (bits, labels) = (self.bits, chosen.len());
         let mut targets =
-            Targets { weights: vec![0.0; codes.len() * bits], thresholds: vec![0.0; bits] };
+            TargetWeights { weights: vec![0.0; codes.len() * bits], thresholds: vec![0.0; bits] };
         // What all rows have, or none, or what vectors do not tell, needs no bit.
         let spread =
             |l: usize| self.fit[l * labels + l] / (self.shares[l] * (1.0 - self.shares[l]));
@@ -94,6 +102,7 @@ impl Fitted<'_> {
             let without = self.shares[label] * (1.0 - rise);
             for place in 0..own {
                 let (low, high) = THRESHOLDS;
+                let high = if is_rare { LAST_OF_RARE } else { high };
                 let part = low + (high - low) * (place as f64 + 0.5) / own as f64;
                 // About -1 where the label is not and 1 where it is.
                 let scale = 2.0 / rise;
@@ -113,7 +122,11 @@ impl Fitted<'_> {
     /// so have classes and their superclass: what they share is not told twice.
     ///
     /// The turning starts from `codes`, which become `B`.
-    pub(super) fn rotation(&self, chosen: &[usize], codes: &mut Codes) -> Result<Targets, NoRoom> {
+    pub(super) fn rotation(
+        &self,
+        chosen: &[usize],
+        codes: &mut Codes,
+    ) -> Result<TargetWeights, NoRoom> {
         let (bits, labels) = (self.bits, chosen.len());
         let rows = self.fit.chunks_exact(labels).zip(self.shares);
         let means: Vec<f64> =
@@ -157,7 +170,7 @@ impl Fitted<'_> {
             let weights = &all[class * bits..(class + 1) * bits];
             thresholds.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += share * weight);
         }
-        Ok(Targets { weights: all, thresholds })
+        Ok(TargetWeights { weights: all, thresholds })
     }
 }
 
@@ -256,7 +269,7 @@ mod tests {
         let fitted = Fitted { bits, shares: &shares, fit: &fit };
         let chosen: Vec<usize> = (0..labels).collect();
         let mut codes: Codes = chosen.iter().map(|&l| (l as u32, vec![1; bits])).collect();
-        let Targets { weights, thresholds } = fitted.presence(&chosen, &mut codes);
+        let TargetWeights { weights, thresholds } = fitted.presence(&chosen, &mut codes, false);
         let mut bits_of = vec![0; labels];
         for bit in 0..bits {
             let own: Vec<usize> = (0..labels).filter(|&l| weights[l * bits + bit] != 0.0).collect();
@@ -283,14 +296,14 @@ mod tests {
         let (shares, fit) = ([1.0, 0.5, 0.3], [0.0, 0.0, 0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 0.0]);
         let fitted = Fitted { bits, shares: &shares, fit: &fit };
         let codes = || (0..3).map(|label| (label, vec![1; bits])).collect::<Codes>();
-        let targets = fitted.presence(&[0, 1, 2], &mut codes());
+        let targets = fitted.presence(&[0, 1, 2], &mut codes(), false);
         for label in 0..3 {
             let all = targets.weights[label * bits..][..bits].iter().all(|&w| w != 0.0);
             assert_eq!(all, label == 1, "of the label that vectors tell");
         }
         let nothing = Fitted { bits, shares: &shares, fit: &[0.0; 9] };
         let found = [
-            nothing.presence(&[0, 1, 2], &mut codes()),
+            nothing.presence(&[0, 1, 2], &mut codes(), false),
             nothing.rotation(&[0, 1, 2], &mut codes()).unwrap(),
         ];
         for targets in found {
@@ -339,7 +352,8 @@ mod tests {
                     (l as u32, (0..bits).map(|_| if rng.random() { 1 } else { -1 }).collect())
                 })
                 .collect();
-            let Targets { weights, thresholds } = fitted.rotation(&chosen, &mut codes).unwrap();
+            let TargetWeights { weights, thresholds } =
+                fitted.rotation(&chosen, &mut codes).unwrap();
             let mut wrong = 0;
             for (l, (_, code)) in codes.iter().enumerate() {
                 for bit in 0..bits {

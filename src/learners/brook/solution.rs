@@ -2,31 +2,56 @@
 
 use std::collections::HashSet;
 
+use rand::RngExt;
+
+use super::choice::{Candidate, MadeOf};
 use super::codes::{self, Codes, Problem};
-use super::detail;
 use super::embedding::Embedding;
 use super::keys::Keys;
-use super::params::{LiftBy, MOST_CLASSES, Params};
-use super::presence::{Fitted, Targets, Wanted};
+use super::learned::Learned;
+use super::params::{Choice, LiftBy, MOST_CLASSES, Params, Targets};
+use super::presence::{Fitted, PRESENCE_FROM, TargetWeights, Wanted};
 use super::sums::{Class, Sums};
 use super::warm::Warm;
+use super::{choice, detail, discriminant};
 use crate::learner::Loaded;
-use crate::learners::directions::Projection;
+use crate::learners::directions::{Directions, Projection};
+use crate::learners::random::{Purpose, random};
 use crate::learners::weights::take_weights;
-use crate::linalg::{Positive, transposed_product};
+use crate::linalg::{Positive, dot, transposed_product};
 use crate::memory::NoRoom;
 use crate::tensors::Tensors;
+use crate::{Features, HashParts, Lift};
 
 /// The weights and the offsets of a function, and the codes of the classes it comes from.
 #[derive(Clone, Debug)]
 pub(super) struct Solution {
+    pub(super) made_of: MadeOf,
+    /// The scores of the candidates that it was chosen from.
+    pub(super) candidates: Vec<Candidate>,
+    /// Of the label bits: of lifted vectors, or of vectors as they are.
     pub(super) weights: Vec<f32>,
     pub(super) offset: Vec<f32>,
+    /// Codes of the classes; none of discriminant bits.
     pub(super) codes: Codes,
     /// How many bits the codes have, which the weights and the offsets are of.
     pub(super) label_bits: usize,
     /// That of the detail bits, if there are any.
     pub(super) detail: Option<Projection>,
+}
+
+/// How many times signs and rotation are improved in turn.
+pub(super) const ITERATIONS: usize = 50;
+
+/// What a function is solved from.
+#[derive(Clone, Copy)]
+pub(super) struct Task<'a> {
+    pub(super) params: &'a Params,
+    pub(super) warm: &'a Warm,
+    pub(super) learned: &'a Learned,
+    pub(super) bits: usize,
+    pub(super) seed: u64,
+    pub(super) keys: &'a Keys,
 }
 
 /// The centred sums in their own units, and the factor of `A + ridge I`.
@@ -35,6 +60,7 @@ struct System<'a> {
     width: usize,
     steps: Vec<f64>,
     total: &'a [f64],
+    ridge: f64,
     factor: Positive,
 }
 
@@ -65,7 +91,7 @@ impl<'a> System<'a> {
         }
         let factor =
             Positive::factor(width, |i, j| entry(i, j) + if i == j { ridge } else { 0.0 })?;
-        Ok(factor.map(|factor| System { rows, width, steps, total, factor }))
+        Ok(factor.map(|factor| System { rows, width, steps, total, ridge, factor }))
     }
 
     /// The centred sum of a class.
@@ -85,26 +111,136 @@ pub(super) fn is_sound(
     Ok(System::new(params, embedding, sums)?.is_some())
 }
 
-impl Solution {
-    /// `None` when nothing was learned.
-    pub(super) fn find(
-        params: &Params,
-        warm: &Warm,
-        sums: &Sums,
-        all_bits: usize,
-        seed: u64,
-        keys: &Keys,
-    ) -> Result<Option<Solution>, NoRoom> {
-        let Warm { embedding, in_use, .. } = warm;
-        let rows = sums.rows();
+impl<'a> Task<'a> {
+    /// Returns the function of what was learned; `None` when nothing was.
+    pub(super) fn solve(&self) -> Result<Option<Solution>, NoRoom> {
+        let embedded = self.learned.embedded();
+        let classes = embedded.map(|sums| self.classes(sums));
+        if self.learned.any().rows() <= 0.0 {
+            return Ok(None);
+        }
+        let regression = match (embedded, &classes, self.params.targets) {
+            (_, _, Targets::Discriminant) | (None, ..) | (_, None, _) => None,
+            (Some(sums), Some(classes), _) => Regression::new(*self, sums, classes)?,
+        };
+        match self.params.targets {
+            Targets::Auto => choice::choose(self, regression.as_ref()),
+            Targets::Discriminant => self.discriminant(None, ITERATIONS),
+            Targets::Classes | Targets::Presence => {
+                let wanted = (self.params.targets == Targets::Presence).then_some(Wanted::Presence);
+                let solved = regression.map(|regression| regression.solve(wanted)).transpose()?;
+                Ok(solved.flatten().map(|(solution, _)| solution))
+            }
+        }
+    }
+
+    /// Returns the labels with rows, in an order that depends neither on their numbers nor on that of the rows.
+    pub(super) fn classes<'s>(&self, sums: &'s Sums) -> Vec<Class<'s>> {
         // With a half-life, what is long gone never quite reaches zero.
-        let present = |class: &Class<'_>| class.rows > 1e-12 * rows;
+        let present = |class: &Class<'_>| class.rows > 1e-12 * sums.rows();
         let mut classes: Vec<Class<'_>> = sums.classes().into_iter().filter(present).collect();
+        classes.sort_by_key(|class| (self.keys.of(class.label), class.label));
+        classes
+    }
+
+    /// Returns a function with discriminant bits, from the sums of what was learned or from others. `None` where labels do not
+    /// differ beyond chance.
+    pub(super) fn discriminant(
+        &self,
+        sums: Option<&Sums>,
+        iterations: usize,
+    ) -> Result<Option<Solution>, NoRoom> {
+        let Some(plain) = &self.warm.plain else { return Ok(None) };
+        let is_lifted = self.warm.embedding.is_lifted();
+        let Some(sums) = sums.or(self.learned.plain(is_lifted)) else { return Ok(None) };
+        let detail_bits = match self.params.detail {
+            Choice::Auto => 0,
+            Choice::Fixed(_) => self.bits - detail::label_bits(self.params, self.bits, 1.0),
+        };
+        let label_bits = self.bits - detail_bits;
+        let directions = discriminant::directions(sums, &self.classes(sums), plain, label_bits)?;
+        let Some(directions) = directions else { return Ok(None) };
+        let Projection { weights, offset } =
+            directions.rotated(label_bits, 0.0, iterations, self.seed);
+        let detail = self.warm.directions.as_ref().filter(|_| detail_bits > 0);
+        let detail = detail.map(|all| detail::projection(self.params, all, detail_bits, self.seed));
+        let label_bits = if detail.is_some() { label_bits } else { self.bits };
+        let made_of = MadeOf::Discriminant;
+        let (codes, candidates) = (Codes::new(), Vec::new());
+        let solution = Solution { made_of, candidates, weights, offset, codes, label_bits, detail };
+        Ok(solution.finite())
+    }
+
+    /// Returns a function of the directions of the warm-up rows, without labels.
+    pub(super) fn vectors(&self, iterations: usize) -> Result<Option<Solution>, NoRoom> {
+        let Some(plain) = &self.warm.plain else { return Ok(None) };
+        let Ok(first) = Features::new(&plain.first, plain.embedding.dim()) else { return Ok(None) };
+        let mut directions = Directions::of(first, self.bits)?;
+        if directions.drop_noise(first) == 0 {
+            return Ok(None);
+        }
+        let Projection { weights, offset } =
+            directions.rotated(self.bits, 0.0, iterations, self.seed);
+        let (made_of, codes, label_bits) = (MadeOf::Vectors, Codes::new(), self.bits);
+        let (candidates, detail) = (Vec::new(), None);
+        let solution = Solution { made_of, candidates, weights, offset, codes, label_bits, detail };
+        Ok(solution.finite())
+    }
+}
+
+/// Regression of targets on embedded vectors, from sums.
+pub(super) struct Regression<'a> {
+    task: Task<'a>,
+    sums: &'a Sums,
+    classes: &'a [Class<'a>],
+    system: System<'a>,
+}
+
+impl<'a> Regression<'a> {
+    /// `None` where sums are beyond all bounds.
+    fn new(
+        task: Task<'a>,
+        sums: &'a Sums,
+        classes: &'a [Class<'a>],
+    ) -> Result<Option<Self>, NoRoom> {
         if classes.is_empty() {
             return Ok(None);
         }
-        classes.sort_by_key(|class| (keys.of(class.label), class.label));
-        let Some(system) = System::new(params, embedding, sums)? else { return Ok(None) };
+        let system = System::new(task.params, &task.warm.embedding, sums)?;
+        Ok(system.map(|system| Regression { task, sums, classes, system }))
+    }
+
+    /// Whether rows have one label, or nearly all do.
+    pub(super) fn has_single_labels(&self) -> bool {
+        self.sums.labels_per_row() < PRESENCE_FROM
+    }
+
+    pub(super) fn classes(&self) -> &[Class<'a>] {
+        self.classes
+    }
+
+    /// Returns how much of a row's own target its projection remembers, on average: the mean diagonal element of
+    /// `Z (A + ridge I)^-1 Z^T`. Estimated by random signs (M. F. Hutchinson, 1989).
+    pub(super) fn leverage(&self) -> Result<f64, NoRoom> {
+        const SIGNS: usize = 8;
+        let System { width, rows, ridge, ref factor, .. } = self.system;
+        let mut rng = random(0, Purpose::Signs, width as u64);
+        let signs: Vec<f64> =
+            (0..width * SIGNS).map(|_| if rng.random() { 1.0 } else { -1.0 }).collect();
+        let solved = factor.solve(&signs, SIGNS)?;
+        let trace = dot(&signs, &solved) / SIGNS as f64;
+        Ok(((width as f64 - ridge * trace) / rows).clamp(0.0, 0.95))
+    }
+
+    /// Returns the function for targets that are wanted, or that follow from the labels, and these targets.
+    pub(super) fn solve(
+        &self,
+        wanted: Option<Wanted>,
+    ) -> Result<Option<(Solution, TargetWeights)>, NoRoom> {
+        let Regression { task, sums, classes, system } = self;
+        let Task { params, warm, bits: all_bits, seed, keys, .. } = *task;
+        let Warm { embedding, in_use, .. } = warm;
+        let rows = sums.rows();
         let concentration: f64 = classes.iter().map(|class| (class.rows / rows).powi(2)).sum();
         // Where rows have several labels, shares add up to more than one, and each row has more to tell.
         let classes_told = sums.labels_per_row().powi(3) / concentration;
@@ -116,8 +252,11 @@ impl Solution {
         };
         let labels = classes.iter().map(|class| (class.label, keys.of(class.label)));
         let mut codes = codes::start(labels, bits, seed, in_use);
-        let wanted = Wanted::of(sums.labels_per_row(), classes.len(), bits);
-        let targets = system.find_targets(params, &classes, &mut codes, in_use, (bits, wanted))?;
+        let is_rare = wanted.is_some();
+        let wanted =
+            wanted.unwrap_or_else(|| Wanted::of(sums.labels_per_row(), classes.len(), bits));
+        let targets =
+            system.find_targets(params, classes, &mut codes, in_use, (bits, wanted, is_rare))?;
 
         let width = system.width;
         let mut right = vec![0.0; width * bits];
@@ -143,15 +282,45 @@ impl Solution {
         let (weights, offset) = (single(&weights), single(&offset));
         let directions = warm.directions.as_ref().filter(|_| bits < all_bits);
         let detail = directions.map(|all| detail::projection(params, all, all_bits - bits, seed));
-        let others = detail.iter().flat_map(|detail| detail.weights.iter().chain(&detail.offset));
-        let finite = weights.iter().chain(&offset).chain(others).all(|value| value.is_finite());
-        Ok(finite.then_some(Solution { weights, offset, codes, label_bits: bits, detail }))
+        let made_of = match wanted {
+            Wanted::Presence => MadeOf::Presence,
+            Wanted::Codes | Wanted::Rotation => MadeOf::Classes,
+        };
+        let (label_bits, candidates) = (bits, Vec::new());
+        let solution = Solution { made_of, candidates, weights, offset, codes, label_bits, detail };
+        Ok(solution.finite().map(|solution| (solution, targets)))
+    }
+}
+
+impl Solution {
+    /// Returns this if all of its numbers are finite.
+    fn finite(self) -> Option<Self> {
+        let detail =
+            self.detail.iter().flat_map(|detail| detail.weights.iter().chain(&detail.offset));
+        let mut values = self.weights.iter().chain(&self.offset).chain(detail);
+        values.all(|value| value.is_finite()).then_some(self)
+    }
+
+    /// Returns the function of vectors of `dim` dimensions.
+    pub(super) fn parts(&self, embedding: &Embedding, (dim, bits): (usize, usize)) -> HashParts {
+        let lift = match self.made_of {
+            MadeOf::Classes | MadeOf::Presence => embedding.lift().clone(),
+            MadeOf::Discriminant | MadeOf::Vectors => Lift::Identity,
+        };
+        let shape = (dim, bits, self.label_bits);
+        detail::parts(shape, lift, (&self.weights, &self.offset), self.detail.as_ref())
     }
 
     pub(super) fn save(&self, state: &mut Tensors, bits: usize) {
         state.put("brook.weights", self.label_bits, &self.weights);
         state.put("brook.offset", self.label_bits, &self.offset);
         codes::save(state, "brook.codes", self.label_bits, &self.codes);
+        let candidates = self.candidates.iter();
+        let (numbers, scores): (Vec<u32>, Vec<f64>) =
+            candidates.map(|candidate| (candidate.made_of as u32, candidate.score)).unzip();
+        state.put("brook.made_of", 1, &[self.made_of as u32]);
+        state.put("brook.candidates", 1, &numbers);
+        state.put("brook.candidates.scores", 1, &scores);
         if let Some(detail) = &self.detail {
             state.put("brook.detail.weights", bits - self.label_bits, &detail.weights);
             state.put("brook.detail.offset", bits - self.label_bits, &detail.offset);
@@ -179,7 +348,26 @@ impl Solution {
                 offset: take_weights(state, "brook.detail.offset", 1, bits)?,
             }),
         };
+        let known = |number: u32| {
+            let found = MadeOf::ALL.into_iter().find(|&made_of| made_of as u32 == number);
+            found.ok_or_else(|| format!("its bits are made of something unknown ({number})"))
+        };
+        let (mut made_of, mut candidates) = (MadeOf::Classes, Vec::new());
+        if state.contains("brook.made_of") {
+            made_of = known(state.take_rows::<u32>("brook.made_of", 1, 1)?[0])?;
+            let numbers: Vec<u32> = state.take("brook.candidates", 1)?;
+            let scores: Vec<f64> = state.take_rows("brook.candidates.scores", numbers.len(), 1)?;
+            for (number, score) in numbers.into_iter().zip(scores) {
+                candidates.push(Candidate { made_of: known(number)?, score });
+            }
+        }
+        let width = match made_of {
+            MadeOf::Classes | MadeOf::Presence => width,
+            MadeOf::Discriminant | MadeOf::Vectors => dim,
+        };
         Ok(Solution {
+            made_of,
+            candidates,
             weights: take_weights(state, "brook.weights", width, label_bits)?,
             offset: take_weights(state, "brook.offset", 1, label_bits)?,
             codes,
@@ -197,8 +385,8 @@ impl System<'_> {
         classes: &[Class<'_>],
         codes: &mut Codes,
         in_use: &[(u32, Vec<i8>)],
-        (bits, wanted): (usize, Wanted),
-    ) -> Result<Targets, NoRoom> {
+        (bits, wanted, is_rare): (usize, Wanted, bool),
+    ) -> Result<TargetWeights, NoRoom> {
         let mut chosen: Vec<usize> = (0..classes.len()).collect();
         chosen.sort_by(|&a, &b| classes[b].rows.total_cmp(&classes[a].rows).then(a.cmp(&b)));
         chosen.truncate(MOST_CLASSES);
@@ -216,7 +404,7 @@ impl System<'_> {
             fit.iter_mut().for_each(|value| *value /= self.rows);
             let fitted = Fitted { bits, shares: &shares, fit: &fit };
             return match wanted {
-                Wanted::Presence => Ok(fitted.presence(&chosen, codes)),
+                Wanted::Presence => Ok(fitted.presence(&chosen, codes, is_rare)),
                 _ => fitted.rotation(&chosen, codes),
             };
         }
@@ -234,7 +422,7 @@ impl System<'_> {
         let steady: Vec<bool> = moving.iter().map(|(label, _)| in_use.contains(label)).collect();
         problem.descend(&mut moving, &steady);
         chosen.into_iter().zip(moving).for_each(|(class, code)| codes[class] = code);
-        Ok(Targets::of_codes(codes, bits))
+        Ok(TargetWeights::of_codes(codes, bits))
     }
 }
 
@@ -275,10 +463,12 @@ mod tests {
             let (ridge, detail) = (Choice::Fixed(0.7), Choice::Fixed(0.0));
             let params = Params { lift, ridge, detail, ..Params::default() };
             let embedding = Embedding::from_first(&params, 9, false, features);
-            let mut sums = Sums::new(embedding.width()).unwrap();
-            sums.add(&embedding.whole_numbers(&values), Labels::single(&labels));
-            let warm = Warm::new(embedding.clone(), None, 9).unwrap();
-            let solution = Solution::find(&params, &warm, &sums, bits, 1, &Keys::default());
+            let warm = Warm::new(embedding.clone(), None, None, 9).unwrap();
+            let mut learned = Learned::new(&embedding, None).unwrap();
+            let keys = Keys::default();
+            learned.add(&values, Labels::single(&labels), warm.adding(&keys, 0.0));
+            let (params, warm, learned, keys) = (&params, &warm, &learned, &keys);
+            let solution = Task { params, warm, learned, bits, seed: 1, keys }.solve();
             let solution = solution.unwrap().unwrap();
             let code = |label: u32| &solution.codes.iter().find(|(l, _)| *l == label).unwrap().1;
 
@@ -336,13 +526,14 @@ mod tests {
         let detail = Choice::Fixed(0.0);
         let params = Params { lift: LiftBy::None, detail, ..Params::default() };
         let embedding = Embedding::from_first(&params, 0, false, features);
-        let mut sums = Sums::new(embedding.width()).unwrap();
-        for (rows, labels) in values.chunks(dim).zip(labels.chunks(1)) {
-            sums.add(&embedding.whole_numbers(rows), Labels::single(labels));
-        }
         let keys = Keys::default();
-        let warm = Warm::new(embedding, None, 0).unwrap();
-        let solution = Solution::find(&params, &warm, &sums, bits, 1, &keys);
+        let mut learned = Learned::new(&embedding, None).unwrap();
+        let warm = Warm::new(embedding, None, None, 0).unwrap();
+        for (rows, labels) in values.chunks(dim).zip(labels.chunks(1)) {
+            learned.add(rows, Labels::single(labels), warm.adding(&keys, 0.0));
+        }
+        let (params, warm, learned, keys) = (&params, &warm, &learned, &keys);
+        let solution = Task { params, warm, learned, bits, seed: 1, keys }.solve();
         let found = solution.unwrap().unwrap().codes;
         let started =
             codes::start((0..classes).map(|class| (class, u64::from(class))), bits, 1, &[]);

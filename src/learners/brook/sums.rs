@@ -139,6 +139,21 @@ impl Sums {
         Ok(Sums { counting, estimated: rows > 0.0, rows, gram, total, labels })
     }
 
+    /// Number of labels with rows.
+    pub(super) fn label_count(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether rows with this label were added.
+    pub(super) fn contains(&self, label: u32) -> bool {
+        self.labels.contains_key(&label)
+    }
+
+    /// Length of the vectors that were added.
+    pub(super) fn width(&self) -> usize {
+        self.total.len()
+    }
+
     pub(super) fn gram(&self) -> &Gram {
         &self.gram
     }
@@ -314,41 +329,45 @@ impl Sums {
         Ok(rest)
     }
 
-    pub(super) fn save(&self, state: &mut Tensors) {
+    /// Puts the arrays under names that begin with `prefix`.
+    pub(super) fn save(&self, prefix: &str, state: &mut Tensors) {
         let width = self.total.len();
+        let name = |of: &str| format!("{prefix}.{of}");
         let triangle: Vec<f64> = (0..width).flat_map(|i| self.gram.row(i)).copied().collect();
-        state.put("brook.gram", 1, &triangle);
-        state.put("brook.total", width, &self.total);
-        state.put("brook.rows", 1, &[self.rows]);
+        state.put(&name("gram"), 1, &triangle);
+        state.put(&name("total"), width, &self.total);
+        state.put(&name("rows"), 1, &[self.rows]);
         let labels: Vec<u32> = self.labels.keys().copied().collect();
         let weights: Vec<f64> = self.labels.values().map(|of| of.weight).collect();
         let sums: Vec<f64> = self.labels.values().flat_map(|of| &of.sum).copied().collect();
-        state.put("brook.labels", 1, &labels);
-        state.put(name_of_weights(self.counting), 1, &weights);
-        state.put("brook.sums", width, &sums);
+        state.put(&name("labels"), 1, &labels);
+        state.put(&name(name_of_weights(self.counting)), 1, &weights);
+        state.put(&name("sums"), width, &sums);
         if self.estimated {
-            state.put("brook.estimated", 1, &[1u32]);
+            state.put(&name("estimated"), 1, &[1u32]);
         }
     }
 
-    pub(super) fn load(width: usize, state: &mut Tensors) -> Loaded<Self> {
+    pub(super) fn load(prefix: &str, width: usize, state: &mut Tensors) -> Loaded<Self> {
+        let name = |of: &str| format!("{prefix}.{of}");
         let mut sums = Sums::new(width).map_err(|NoRoom { bytes }| {
             format!("its sums take {bytes} bytes, which cannot be had")
         })?;
-        let triangle: Vec<f64> = state.take_rows("brook.gram", width * (width + 1) / 2, 1)?;
+        let triangle: Vec<f64> = state.take_rows(&name("gram"), width * (width + 1) / 2, 1)?;
         let mut rest = &triangle[..];
         for i in 0..width {
             let (row, below) = rest.split_at(i + 1);
             sums.gram.row_mut(i).copy_from_slice(row);
             rest = below;
         }
-        sums.total = state.take_rows("brook.total", 1, width)?;
-        sums.rows = state.take_rows("brook.rows", 1, 1)?[0];
-        let labels: Vec<u32> = state.take("brook.labels", 1)?;
-        let full = state.contains(name_of_weights(Counting::Full));
+        sums.total = state.take_rows(&name("total"), 1, width)?;
+        sums.rows = state.take_rows(&name("rows"), 1, 1)?[0];
+        let labels: Vec<u32> = state.take(&name("labels"), 1)?;
+        let full = state.contains(&name(name_of_weights(Counting::Full)));
         sums.counting = if full { Counting::Full } else { Counting::Parts };
-        let weights: Vec<f64> = state.take_rows(name_of_weights(sums.counting), labels.len(), 1)?;
-        let values: Vec<f64> = state.take_rows("brook.sums", labels.len(), width)?;
+        let weights: Vec<f64> =
+            state.take_rows(&name(name_of_weights(sums.counting)), labels.len(), 1)?;
+        let values: Vec<f64> = state.take_rows(&name("sums"), labels.len(), width)?;
         let numbers = [&triangle, &sums.total, &weights, &values];
         if !numbers.iter().all(|numbers| numbers.iter().all(|number| number.is_finite())) {
             return Err("its sums hold numbers that are not finite".to_owned());
@@ -360,7 +379,7 @@ impl Sums {
         // With a half-life, sums fade to where numbers have few digits left, and then none. So much is
         // let through there.
         let root = |i: usize| (diagonal(i) + f64::MIN_POSITIVE).sqrt();
-        let estimated = state.contains("brook.estimated");
+        let estimated = state.contains(&name("estimated"));
         let possible = |i: usize| {
             // What was learned after an estimate and unlearned with what came before leaves more.
             if estimated {
@@ -392,8 +411,8 @@ impl Sums {
 /// not take the one for the other.
 fn name_of_weights(counting: Counting) -> &'static str {
     match counting {
-        Counting::Full => "brook.counts_of_labels",
-        Counting::Parts => "brook.weights_of_labels",
+        Counting::Full => "counts_of_labels",
+        Counting::Parts => "weights_of_labels",
     }
 }
 
@@ -433,8 +452,8 @@ mod tests {
                 sums.scale(f64::from(-half_lives).exp2());
                 sums.add(&new, Labels::single(&[2]));
                 let mut state = Tensors::default();
-                sums.save(&mut state);
-                let loaded = Sums::load(4, &mut state).map(|loaded| loaded.total);
+                sums.save("brook", &mut state);
+                let loaded = Sums::load("brook", 4, &mut state).map(|loaded| loaded.total);
                 assert_eq!(loaded, Ok(sums.total.clone()), "after {half_lives} at a time");
             }
         }

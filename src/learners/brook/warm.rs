@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use super::codes;
 use super::embedding::Embedding;
-use super::follow::{Anchored, extended};
+use super::follow::Anchored;
+use super::keys::Keys;
+use super::learned::{Adding, Learned, Plain};
 use super::params::{Choice, LiftBy, MAX_WIDTH, MOST_TIMES, Params};
-use super::sums::Sums;
-use super::whole_numbers::BLOCK;
 use crate::labels::LabelList;
 use crate::learner::Loaded;
 use crate::learners::directions::Directions;
@@ -20,7 +20,9 @@ pub(super) struct Warm {
     pub(super) embedding: Embedding,
     /// What detail bits are made of.
     pub(super) directions: Option<Directions>,
-    pub(super) sums: Sums,
+    /// How rows are added up as they are; none of vectors with too many dimensions.
+    pub(super) plain: Option<Plain>,
+    pub(super) sums: Learned,
     pub(super) pending: Pending,
     /// How many rows were learned in all, those unlearned again included.
     pub(super) learned: u64,
@@ -46,7 +48,7 @@ impl Limits {
         match params.anchors {
             Choice::Fixed(_) => Limits { anchors, most },
             Choice::Auto => {
-                let most = most.min(params.most_anchors(warm.sums.classes().len(), bits));
+                let most = most.min(params.most_anchors(warm.sums.any().label_count(), bits));
                 Limits { anchors, most }
             }
         }
@@ -63,15 +65,17 @@ pub(super) struct Pending {
 impl Warm {
     pub(super) fn new(
         embedding: Embedding,
+        plain: Option<Plain>,
         directions: Option<Directions>,
         anchors_wanted: usize,
     ) -> Result<Self, NoRoom> {
-        let sums = Sums::new(embedding.width())?;
+        let sums = Learned::new(&embedding, plain.as_ref())?;
         let pending = Pending { rows: Vec::new(), labels: LabelList::new() };
         let (anchored, in_use) = (None, Vec::new());
         Ok(Warm {
             embedding,
             directions,
+            plain,
             sums,
             pending,
             learned: 0,
@@ -89,13 +93,21 @@ impl Warm {
             true => Some(theirs),
             false => theirs.begins(ours).then_some(ours),
         };
-        common.filter(|_| self.directions == other.directions)
+        common.filter(|_| (&self.directions, &self.plain) == (&other.directions, &other.plain))
+    }
+
+    /// How rows are added up.
+    pub(super) fn adding<'a>(&'a self, keys: &'a Keys, half_life: f64) -> Adding<'a> {
+        Adding { embedding: &self.embedding, plain: self.plain.as_ref(), keys, half_life }
     }
 
     /// Takes some of the rows that wait for further anchors, where many of them have labels that no anchor
     /// had. At the end of a block of so many rows.
-    pub(super) fn follow(&mut self, block: usize, limits: Limits, half_life: f64) {
+    pub(super) fn follow(&mut self, block: usize, limits: Limits, keys: &Keys, half_life: f64) {
         let Some(anchored) = &self.anchored else { return };
+        if self.sums.embedded().is_none() {
+            return;
+        }
         let dim = self.embedding.dim();
         let room = limits.most.saturating_sub(self.embedding.width());
         let (newcomers, others) = self.pending.split(dim, anchored);
@@ -109,9 +121,9 @@ impl Warm {
         let Ok(mut sums) = self.sums.try_clone() else { return };
         // In a file, those with known labels may have been added up already. With a half-life none are.
         if half_life == 0.0 {
-            others.add_to(&mut sums, &self.embedding, half_life);
+            others.add_to(&mut sums, self.adding(keys, half_life));
         }
-        let Ok(Some(sums)) = extended(sums, &embedding) else { return };
+        let Ok(Some(sums)) = sums.extended(&embedding) else { return };
         let mut anchored = anchored.clone();
         anchored.add(newcomers.labels.view(), &chosen);
         (self.embedding, self.sums, self.anchored) = (embedding, sums, Some(anchored));
@@ -121,31 +133,36 @@ impl Warm {
     }
 
     /// The sums, of what is pending too.
-    pub(super) fn complete(&self, half_life: f64) -> Result<Cow<'_, Sums>, NoRoom> {
-        self.with(&self.pending, half_life)
+    pub(super) fn complete(&self, keys: &Keys, half_life: f64) -> Result<Cow<'_, Learned>, NoRoom> {
+        self.with(&self.pending, keys, half_life)
     }
 
     /// [`complete`](Self::complete), to be changed.
-    pub(super) fn to_complete(&self, half_life: f64) -> Result<Sums, NoRoom> {
-        match self.complete(half_life)? {
+    pub(super) fn to_complete(&self, keys: &Keys, half_life: f64) -> Result<Learned, NoRoom> {
+        match self.complete(keys, half_life)? {
             Cow::Borrowed(sums) => sums.try_clone(),
             Cow::Owned(sums) => Ok(sums),
         }
     }
 
     /// Puts sums in the place of all there was, and of what waited.
-    pub(super) fn replace(&mut self, sums: Sums) {
+    pub(super) fn replace(&mut self, sums: Learned) {
         self.sums = sums;
         self.pending = Pending { rows: Vec::new(), labels: LabelList::new() };
     }
 
     /// The sums, of some more rows too.
-    fn with(&self, more: &Pending, half_life: f64) -> Result<Cow<'_, Sums>, NoRoom> {
+    fn with(
+        &self,
+        more: &Pending,
+        keys: &Keys,
+        half_life: f64,
+    ) -> Result<Cow<'_, Learned>, NoRoom> {
         if more.labels.is_empty() {
             return Ok(Cow::Borrowed(&self.sums));
         }
         let mut sums = self.sums.try_clone()?;
-        more.add_to(&mut sums, &self.embedding, half_life);
+        more.add_to(&mut sums, self.adding(keys, half_life));
         Ok(Cow::Owned(sums))
     }
 
@@ -154,14 +171,20 @@ impl Warm {
         self.in_use.first().map(|(_, code)| code.len())
     }
 
-    pub(super) fn flush(&mut self, half_life: f64) {
+    pub(super) fn flush(&mut self, keys: &Keys, half_life: f64) {
         let pending = std::mem::take(&mut self.pending);
-        pending.add_to(&mut self.sums, &self.embedding, half_life);
+        let (embedding, plain) = (&self.embedding, self.plain.as_ref());
+        pending.add_to(&mut self.sums, Adding { embedding, plain, keys, half_life });
         self.pending.labels = LabelList::new();
     }
 
     /// Rows have `dim` numbers, and codes so many bits.
-    pub(super) fn save(&self, half_life: f64, dim: usize, bits: usize, state: &mut Tensors) {
+    pub(super) fn save(
+        &self,
+        keys: &Keys,
+        (half_life, dim, bits): (f64, usize, usize),
+        state: &mut Tensors,
+    ) {
         // Whole sums are the same wherever they are cut: no row itself needs to be kept, unless it may
         // yet become an anchor.
         let (kept, added) = match &self.anchored {
@@ -171,23 +194,27 @@ impl Warm {
         if let Some(anchored) = &self.anchored {
             anchored.save(state);
         }
-        self.save_learned((half_life, dim, bits), &added, Some(&kept), state);
+        self.save_learned(keys, (half_life, dim, bits), &added, Some(&kept), state);
     }
 
     /// What was learned, with some of the rows that wait added up and others kept.
     pub(super) fn save_learned(
         &self,
+        keys: &Keys,
         (half_life, dim, bits): (f64, usize, usize),
         added: &Pending,
         kept: Option<&Pending>,
         state: &mut Tensors,
     ) {
-        self.embedding.save(state);
+        self.embedding.save("brook", state);
+        if let Some(plain) = &self.plain {
+            plain.save(state);
+        }
         if let Some(directions) = &self.directions {
             directions.save("brook.directions", state);
         }
         // Where there is no room to add them up, they are kept as they are.
-        let complete = if half_life == 0.0 { self.with(added, 0.0).ok() } else { None };
+        let complete = if half_life == 0.0 { self.with(added, keys, 0.0).ok() } else { None };
         let (sums, pending) = match complete {
             Some(complete) => (complete, kept.unwrap_or(&Pending::default()).clone()),
             None => (Cow::Borrowed(&self.sums), self.pending.clone()),
@@ -202,16 +229,18 @@ impl Warm {
     /// `None` of a learner that was still warming up.
     pub(super) fn load(
         params: &Params,
+        keys: &Keys,
         (dim, bits): (usize, usize),
         (block, warmup): (usize, usize),
         state: &mut Tensors,
     ) -> Loaded<Option<Self>> {
-        if !state.contains("brook.gram") {
+        if !state.contains("brook.steps") {
             return Ok(None);
         }
         let embedding = Embedding::load(params, dim, state)?;
         let directions = Directions::load("brook.directions", dim, state)?;
-        let sums = Sums::load(embedding.width(), state)?;
+        let plain = Plain::load(dim, state)?;
+        let sums = Learned::load(&embedding, keys, state)?;
         let pending = Pending::load(dim, block, state)?;
         let learned = state.take_rows::<u64>("brook.learned", 1, 1)?[0];
         let anchors_wanted = match state.contains("brook.anchors_wanted") {
@@ -228,6 +257,7 @@ impl Warm {
         Ok(Some(Warm {
             embedding,
             directions,
+            plain,
             sums,
             pending,
             learned,
@@ -252,17 +282,12 @@ impl Pending {
         parts
     }
 
-    fn add_to(&self, sums: &mut Sums, embedding: &Embedding, half_life: f64) {
-        if self.labels.is_empty() {
-            return;
+    fn add_to(&self, sums: &mut Learned, by: Adding<'_>) {
+        if !self.labels.is_empty() {
+            sums.add(&self.rows, self.labels.view(), by);
         }
-        let mut numbers = embedding.whole_numbers(&self.rows);
-        if half_life > 0.0 {
-            sums.scale((-(self.labels.len() as f64) / half_life).exp2());
-            numbers = numbers.aged(half_life);
-        }
-        sums.add(&numbers, self.labels.view());
     }
+
     fn save(&self, dim: usize, state: &mut Tensors) {
         let (ends, labels) = self.labels.to_lists();
         state.put("brook.pending", dim, &self.rows);
@@ -292,23 +317,22 @@ impl Pending {
     }
 }
 
-/// Rows as sums, apart from what was learned before.
+/// Returns rows as sums, apart from what was learned before.
 pub(super) fn sums_of(
     warm: &Warm,
+    keys: &Keys,
     features: Features<'_>,
     labels: Labels<'_>,
-) -> Result<Sums, NoRoom> {
+) -> Result<Learned, NoRoom> {
     let mut sums = warm.sums.empty()?;
-    for start in (0..labels.len()).step_by(BLOCK) {
-        let rows = start..labels.len().min(start + BLOCK);
-        let numbers = warm.embedding.whole_numbers(features.slice(rows.clone()).values());
-        sums.add(&numbers, labels.slice(rows));
-    }
+    sums.add_all(features, labels, warm.adding(keys, 0.0));
     Ok(sums)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::sums::Sums;
+    use super::super::whole_numbers::BLOCK;
     use super::super::{Brook, LiftBy};
     use super::*;
     use crate::Learner;
@@ -347,9 +371,10 @@ mod tests {
             let mut before = Sums::new(DIM).unwrap();
             let mut changes = 0;
             learned(half_life, 2 * BLOCK + 100, |warm| {
-                if warm.sums != before {
+                let sums = warm.sums.embedded().unwrap();
+                if *sums != before {
                     changes += 1;
-                    before = warm.sums.clone();
+                    before = sums.clone();
                 }
             });
             assert_eq!(changes, 2, "with a half-life of {half_life}");
@@ -378,8 +403,8 @@ mod tests {
         full.learn(all).unwrap();
         old.learn(all).unwrap();
         let rows_of = |brook: &Brook| -> Vec<f64> {
-            let sums = brook.warm().unwrap().complete(0.0).unwrap();
-            sums.classes().iter().map(|class| class.rows).collect()
+            let sums = brook.warm().unwrap().complete(&Keys::default(), 0.0).unwrap();
+            sums.any().classes().iter().map(|class| class.rows).collect()
         };
         let third = 1.0 / 3.0;
         assert_eq!(rows_of(&full), [5.0, 5.0, 4.0]);
@@ -418,7 +443,8 @@ mod tests {
         for half_life in [3.0, 60.0, 1500.0] {
             let brook = learned(half_life, count, |_| ());
             let warm = brook.warm().unwrap();
-            let sums = warm.complete(half_life).unwrap();
+            let complete = warm.complete(&Keys::default(), half_life).unwrap();
+            let sums = complete.any();
             let weight = |row: usize| (-((count - 1 - row) as f64) / half_life).exp2();
             let rows: f64 = (0..count).map(weight).sum();
             assert!((sums.rows() - rows).abs() < 1e-9 * rows, "{} for {rows}", sums.rows());

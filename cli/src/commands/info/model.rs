@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use hashbrook::learners::brook::{MadeOf, MeasuredTargets};
 use hashbrook::{FileKind, Model};
 use serde_json::{Value, json};
 
@@ -27,6 +28,7 @@ pub fn model(path: &Path, json: bool) -> Result<()> {
             "dim": model.dim(),
             "bits": model.bits(),
             "label_bits": parts.label_bits,
+            "measured_targets": model.measured_targets(),
             "seed": model.seed(),
             "seen": model.seen(),
             "batches": model.batches(),
@@ -50,6 +52,9 @@ pub fn model(path: &Path, json: bool) -> Result<()> {
         ("state", state(&model)),
     ];
     rows.extend(stages(parts));
+    if let Some(measured) = model.measured_targets() {
+        rows.push(("bits from", made_of(&measured)));
+    }
     rows.push(("seed", model.seed().to_string()));
     rows.push(("labels", summary(&labels)));
     rows.push(("file", plural(bytes, "byte")));
@@ -70,6 +75,23 @@ pub fn model(path: &Path, json: bool) -> Result<()> {
         (format!("  {name}"), value)
     }));
     console::pairs(&rows)
+}
+
+/// Says what bits are made of, and the scores of all candidates.
+fn made_of(measured: &MeasuredTargets) -> String {
+    let name = |made_of: MadeOf| format!("{made_of:?}").to_lowercase();
+    let scores = measured.candidates.iter();
+    let scores: Vec<String> = scores
+        .map(|candidate| format!("{} {:.3}", name(candidate.made_of), candidate.score))
+        .collect();
+    let mut text = name(measured.made_of);
+    if !scores.is_empty() {
+        text += &format!(" (nDCG@10 on a sample: {})", scores.join(", "));
+    }
+    if measured.gave_up_lifted {
+        text += "; the sums of lifted vectors were given up, as there are many labels";
+    }
+    text
 }
 
 fn parameters(model: &Model) -> Vec<(String, Value)> {

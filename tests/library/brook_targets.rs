@@ -1,0 +1,137 @@
+//! What brook's bits are made of: the measured choice, discriminant bits, rare labels, many labels.
+
+use hashbrook::eval::{Metric, evaluate};
+use hashbrook::learners::brook::MadeOf;
+use hashbrook::{Batch, Features, LabelList, Labels, Lift, Model};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+use crate::brook::{AsBatch, Rows, brook};
+
+/// Identities with a few rows each, in `dim` dimensions of which the second half varies more and tells nothing.
+fn identities(count: usize, rows_of_each: usize, dim: usize) -> Rows {
+    let mut rng = ChaCha8Rng::seed_from_u64(17);
+    let mut rows = Rows { dim, features: Vec::new(), labels: LabelList::new() };
+    let means: Vec<f32> = (0..count * dim).map(|_| rng.random_range(-1.0..1.0)).collect();
+    for row in 0..count * rows_of_each {
+        let label = row % count;
+        for at in 0..dim {
+            let noise: f32 = rng.random_range(-1.0..1.0);
+            let mean = means[label * dim + at];
+            rows.features.push(if at < dim / 2 { mean + 0.2 * noise } else { 4.0 * noise });
+        }
+        rows.labels.push_set(&[label as u32]);
+    }
+    rows
+}
+
+/// Learns rows but every fourth, and returns the model with the precision of the others' first hits among those learned.
+fn precision_of_others(parameters: &[(&str, &str)], rows: &Rows, bits: usize) -> (Model, f64) {
+    let (all, dim) = (rows.as_batch(), rows.dim);
+    let is_query = |row: usize| (row / 300).is_multiple_of(4);
+    let (queries, stored): (Vec<usize>, Vec<usize>) =
+        (0..all.len()).partition(|&row| is_query(row));
+    let part = |chosen: &[usize]| -> (Vec<f32>, LabelList) {
+        let values = chosen.iter().flat_map(|&row| all.features().row(row)).copied().collect();
+        (values, rows.labels.select(chosen))
+    };
+    let ((values, labels), (searched, wanted)) = (part(&stored), part(&queries));
+    let features = Features::new(&values, dim).unwrap();
+    let mut model = brook(parameters).start(dim, bits, 1).unwrap();
+    model.learn(Batch::new(features, labels.view()).unwrap()).unwrap();
+    model.end_warmup().unwrap();
+    let function = model.hash_function();
+    let searched = function.encode(Features::new(&searched, dim).unwrap()).unwrap();
+    let database = function.encode(features).unwrap();
+    let metrics = [Metric::PrecisionAt(1)];
+    let evaluation =
+        evaluate(&searched, wanted.view(), &database, labels.view(), &metrics).unwrap();
+    (model, evaluation.get(Metric::PrecisionAt(1)))
+}
+
+#[test]
+fn discriminant_bits_are_chosen_for_identities() {
+    let rows = identities(300, 8, 32);
+    let (model, chosen) = precision_of_others(&[], &rows, 64);
+    let (_, vectors) = precision_of_others(&[("targets", "classes")], &rows, 64);
+    let measured = model.measured_targets().unwrap();
+    assert_eq!(measured.made_of, MadeOf::Discriminant, "{measured:?}");
+    assert!(measured.candidates.len() >= 3 && !measured.gave_up_lifted, "{measured:?}");
+    assert!(chosen > 0.9 && chosen > vectors, "{chosen} for {vectors}");
+    // The choice and the scores are saved with the function.
+    let loaded = Model::from_bytes(&model.to_bytes(), "memory").unwrap();
+    assert_eq!(loaded.measured_targets(), Some(measured));
+    assert_eq!(loaded.hash_function().parts(), model.hash_function().parts());
+}
+
+#[test]
+fn discriminant_bits_merge_and_unlearn() {
+    let rows = identities(200, 10, 16);
+    let all = rows.as_batch();
+    let method = brook(&[("targets", "discriminant")]);
+    let mut first = method.start(16, 32, 1).unwrap();
+    first.learn(all.slice(0..500)).unwrap();
+    first.end_warmup().unwrap();
+    let learned = |ranges: &[std::ops::Range<usize>]| {
+        let mut model = first.sibling().unwrap();
+        ranges.iter().for_each(|rows| drop(model.learn(all.slice(rows.clone())).unwrap()));
+        model
+    };
+    let whole = learned(&[0..2000]);
+    let mut merged = learned(&[1200..2000, 0..300]);
+    merged.merge(&learned(&[300..1200])).unwrap();
+    assert_eq!(merged.hash_function().parts(), whole.hash_function().parts());
+    merged.learn(all.slice(0..150)).unwrap();
+    merged.unlearn(all.slice(0..150)).unwrap();
+    assert_eq!(merged.hash_function().parts(), whole.hash_function().parts());
+    assert!(matches!(whole.hash_function().parts().lift, Lift::Identity));
+}
+
+#[test]
+fn a_rare_label_is_found() {
+    // One row in fifty is a positive, within the spread of the others.
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let mut rows = Rows { dim: 12, features: Vec::new(), labels: LabelList::new() };
+    for row in 0..9000u32 {
+        let is_positive = row % 50 == 0;
+        for at in 0..12 {
+            let value: f32 = rng.random_range(-1.0..1.0);
+            let center = if is_positive && at < 4 { 0.8 } else { 0.0 };
+            rows.features.push(center + if is_positive { 0.3 * value } else { value });
+        }
+        rows.labels.push_set(&[u32::from(is_positive)]);
+    }
+    let (model, _) = precision_of_others(&[], &rows, 64);
+    let (_, with) = precision_of_others(&[("targets", "presence")], &rows, 64);
+    let function = model.hash_function();
+    let positive = |row: &usize| row % 50 == 0;
+    let codes = function.encode(rows.as_batch().features()).unwrap();
+    let set = |bit: usize, only: bool| {
+        let chosen = (0..9000).filter(|row| positive(row) == only);
+        chosen.clone().filter(|&row| codes.bit(row, bit)).count() as f64 / chosen.count() as f64
+    };
+    let apart = (0..64).map(|bit| (set(bit, true) - set(bit, false)).abs()).fold(0.0, f64::max);
+    assert!(apart > 0.5, "some bit distinguishes the rare label: {apart}");
+    assert!(with > 0.9, "{with}");
+}
+
+#[test]
+fn sums_of_lifted_rows_are_given_up_for_many_labels_and_too_many_labels_are_refused() {
+    let rows = identities(400, 3, 8);
+    let all = rows.as_batch();
+    let mut model = brook(&[("memory", "1000000")]).start(8, 32, 1).unwrap();
+    model.learn(all).unwrap();
+    model.end_warmup().unwrap();
+    model.hash_function();
+    let measured = model.measured_targets().unwrap();
+    assert!(measured.gave_up_lifted && measured.made_of != MadeOf::Classes, "{measured:?}");
+    let loaded = Model::from_bytes(&model.to_bytes(), "memory").unwrap();
+    assert_eq!(loaded.hash_function().parts(), model.hash_function().parts());
+    let many: Vec<u32> = (0..20_000).collect();
+    let values = vec![0.5; 8 * many.len()];
+    let batch = Batch::new(Features::new(&values, 8).unwrap(), Labels::single(&many)).unwrap();
+    let before = model.to_bytes();
+    let refused = model.learn(batch).unwrap_err().to_string();
+    assert!(refused.contains("memory") && refused.contains("20000 labels"), "{refused}");
+    assert_eq!(model.to_bytes(), before);
+}
