@@ -116,6 +116,10 @@ fn meaning(array: &str) -> Option<&'static str> {
     Some(match array {
         "brook.gram" => "sums of products, of every two inputs",
         "brook.sums" => "sums of the rows of each label",
+        "brook.plain.gram" => "sums of products of the vectors as they are",
+        "brook.plain.sums" => "sums of the vectors of each label as they are",
+        "brook.plain.first" => "rows by which directions are rotated",
+        "brook.sample" => "a sample of the rows, by which bits are chosen",
         "brook.pending" => "rows that wait to be added up",
         "brook.anchors" | "okh.anchors" => "rows that vectors are compared with",
         "held.features" => "rows held back until the warm-up ends",
