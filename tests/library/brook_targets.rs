@@ -72,14 +72,16 @@ fn discriminant_bits_merge_and_unlearn() {
     let mut first = method.start(16, 32, 1).unwrap();
     first.learn(all.slice(0..500)).unwrap();
     first.end_warmup().unwrap();
-    let learned = |ranges: &[std::ops::Range<usize>]| {
+    let learned = |ranges: &[(usize, usize)]| {
         let mut model = first.sibling().unwrap();
-        ranges.iter().for_each(|rows| drop(model.learn(all.slice(rows.clone())).unwrap()));
+        for &(start, end) in ranges {
+            model.learn(all.slice(start..end)).unwrap();
+        }
         model
     };
-    let whole = learned(&[0..2000]);
-    let mut merged = learned(&[1200..2000, 0..300]);
-    merged.merge(&learned(&[300..1200])).unwrap();
+    let whole = learned(&[(0, 2000)]);
+    let mut merged = learned(&[(1200, 2000), (0, 300)]);
+    merged.merge(&learned(&[(300, 1200)])).unwrap();
     assert_eq!(merged.hash_function().parts(), whole.hash_function().parts());
     merged.learn(all.slice(0..150)).unwrap();
     merged.unlearn(all.slice(0..150)).unwrap();
@@ -104,7 +106,7 @@ fn a_rare_label_is_found() {
     let (model, _) = precision_of_others(&[], &rows, 64);
     let (_, with) = precision_of_others(&[("targets", "presence")], &rows, 64);
     let function = model.hash_function();
-    let positive = |row: &usize| row % 50 == 0;
+    let positive = |row: &usize| row.is_multiple_of(50);
     let codes = function.encode(rows.as_batch().features()).unwrap();
     let set = |bit: usize, only: bool| {
         let chosen = (0..9000).filter(|row| positive(row) == only);

@@ -76,12 +76,13 @@ pub(super) fn choose(
     regression: Option<&Regression<'_>>,
 ) -> Result<Option<Solution>, NoRoom> {
     let of_classes = regression.map(|regression| regression.solve(None)).transpose()?.flatten();
+    let gave_up_lifted = regression.is_none() && task.warm.embedding.is_lifted();
     let Some(sample) = Judged::of(task) else {
-        let of_classes = of_classes.map(|(solution, _)| solution);
-        return match of_classes {
-            Some(solution) => Ok(Some(solution)),
-            None => complete(task, MadeOf::Discriminant),
+        let solution = match of_classes {
+            Some((solution, _)) => Some(solution),
+            None => complete(task, MadeOf::Discriminant)?,
         };
+        return Ok(solution.map(|solution| Solution { gave_up_lifted, ..solution }));
     };
     let mut candidates = Vec::new();
     let mut solutions = Vec::new();
@@ -120,7 +121,7 @@ pub(super) fn choose(
         Some(solution) => Some(solution),
         None => complete(task, best.made_of)?,
     };
-    Ok(solution.map(|solution| Solution { candidates, ..solution }))
+    Ok(solution.map(|solution| Solution { candidates, gave_up_lifted, ..solution }))
 }
 
 /// Returns a linear function of all that was learned; without labels where these do not differ.

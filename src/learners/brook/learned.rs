@@ -153,12 +153,17 @@ impl Learned {
         }
     }
 
-    /// Gives up the lifted sums where those of the labels take too much of the memory, once and for good. Codes of
+    /// Whether the lifted sums of the labels take so much of the memory that they are given up, once and for good. Codes of
     /// thousands of classes are not better than discriminant bits.
+    pub(super) fn has_too_many_labels(&self, memory: u64) -> bool {
+        let (Some(sums), Some(plain)) = (&self.embedded, &self.plain) else { return false };
+        let bytes = (size_of::<f64>() * plain.label_count() * sums.width()) as u64;
+        bytes > memory / MEMORY_OF_LABELS
+    }
+
+    /// Gives up the lifted sums where there are too many labels.
     pub(super) fn give_up_lifted(&mut self, memory: u64) {
-        let (Some(sums), Some(plain)) = (&self.embedded, &self.plain) else { return };
-        let bytes = 8 * (plain.label_count() * sums.width()) as u64;
-        if bytes > memory / MEMORY_OF_LABELS {
+        if self.has_too_many_labels(memory) {
             self.embedded = None;
         }
     }

@@ -174,7 +174,10 @@ impl Brook {
     fn solve(&self, warm: &Warm) -> std::result::Result<Option<Solution>, NoRoom> {
         let classes = warm.sums.any().label_count();
         expect_room(numbers_to_solve(warm.embedding.width(), classes, self.start.bits))?;
-        let sums = warm.complete(&self.keys, self.params.half_life)?;
+        let mut sums = warm.complete(&self.keys, self.params.half_life)?;
+        if self.params.targets == Targets::Auto && sums.has_too_many_labels(self.params.memory) {
+            sums.to_mut().give_up_lifted(self.params.memory);
+        }
         let Start { bits, seed, .. } = self.start;
         let (params, keys) = (&self.params, &self.keys);
         Task { params, warm, learned: &sums, bits, seed, keys }.solve()
@@ -553,11 +556,11 @@ impl BuiltIn for Brook {
     }
 
     fn measured_targets(&self) -> Option<MeasuredTargets> {
-        let (warm, solution) = (self.warm.as_ref()?, self.solved.get()?);
+        let solution = self.solved.get()?;
         Some(MeasuredTargets {
             made_of: solution.made_of,
             candidates: solution.candidates.clone(),
-            gave_up_lifted: warm.sums.embedded().is_none(),
+            gave_up_lifted: solution.gave_up_lifted,
         })
     }
 

@@ -29,6 +29,8 @@ pub(super) struct Solution {
     pub(super) made_of: MadeOf,
     /// The scores of the candidates that it was chosen from.
     pub(super) candidates: Vec<Candidate>,
+    /// Whether codes of classes were out of the question, for many labels.
+    pub(super) gave_up_lifted: bool,
     /// Of the label bits: of lifted vectors, or of vectors as they are.
     pub(super) weights: Vec<f32>,
     pub(super) offset: Vec<f32>,
@@ -166,8 +168,17 @@ impl<'a> Task<'a> {
         let detail = detail.map(|all| detail::projection(self.params, all, detail_bits, self.seed));
         let label_bits = if detail.is_some() { label_bits } else { self.bits };
         let made_of = MadeOf::Discriminant;
-        let (codes, candidates) = (Codes::new(), Vec::new());
-        let solution = Solution { made_of, candidates, weights, offset, codes, label_bits, detail };
+        let (codes, candidates, gave_up_lifted) = (Codes::new(), Vec::new(), false);
+        let solution = Solution {
+            made_of,
+            candidates,
+            gave_up_lifted,
+            weights,
+            offset,
+            codes,
+            label_bits,
+            detail,
+        };
         Ok(solution.finite())
     }
 
@@ -182,8 +193,17 @@ impl<'a> Task<'a> {
         let Projection { weights, offset } =
             directions.rotated(self.bits, 0.0, iterations, self.seed);
         let (made_of, codes, label_bits) = (MadeOf::Vectors, Codes::new(), self.bits);
-        let (candidates, detail) = (Vec::new(), None);
-        let solution = Solution { made_of, candidates, weights, offset, codes, label_bits, detail };
+        let (candidates, gave_up_lifted, detail) = (Vec::new(), false, None);
+        let solution = Solution {
+            made_of,
+            candidates,
+            gave_up_lifted,
+            weights,
+            offset,
+            codes,
+            label_bits,
+            detail,
+        };
         Ok(solution.finite())
     }
 }
@@ -286,8 +306,17 @@ impl<'a> Regression<'a> {
             Wanted::Presence => MadeOf::Presence,
             Wanted::Codes | Wanted::Rotation => MadeOf::Classes,
         };
-        let (label_bits, candidates) = (bits, Vec::new());
-        let solution = Solution { made_of, candidates, weights, offset, codes, label_bits, detail };
+        let (label_bits, candidates, gave_up_lifted) = (bits, Vec::new(), false);
+        let solution = Solution {
+            made_of,
+            candidates,
+            gave_up_lifted,
+            weights,
+            offset,
+            codes,
+            label_bits,
+            detail,
+        };
         Ok(solution.finite().map(|solution| (solution, targets)))
     }
 }
@@ -318,7 +347,7 @@ impl Solution {
         let candidates = self.candidates.iter();
         let (numbers, scores): (Vec<u32>, Vec<f64>) =
             candidates.map(|candidate| (candidate.made_of as u32, candidate.score)).unzip();
-        state.put("brook.made_of", 1, &[self.made_of as u32]);
+        state.put("brook.made_of", 2, &[self.made_of as u32, self.gave_up_lifted.into()]);
         state.put("brook.candidates", 1, &numbers);
         state.put("brook.candidates.scores", 1, &scores);
         if let Some(detail) = &self.detail {
@@ -352,9 +381,11 @@ impl Solution {
             let found = MadeOf::ALL.into_iter().find(|&made_of| made_of as u32 == number);
             found.ok_or_else(|| format!("its bits are made of something unknown ({number})"))
         };
-        let (mut made_of, mut candidates) = (MadeOf::Classes, Vec::new());
+        let (mut made_of, mut candidates, mut gave_up_lifted) =
+            (MadeOf::Classes, Vec::new(), false);
         if state.contains("brook.made_of") {
-            made_of = known(state.take_rows::<u32>("brook.made_of", 1, 1)?[0])?;
+            let numbers: Vec<u32> = state.take_rows("brook.made_of", 1, 2)?;
+            (made_of, gave_up_lifted) = (known(numbers[0])?, numbers[1] != 0);
             let numbers: Vec<u32> = state.take("brook.candidates", 1)?;
             let scores: Vec<f64> = state.take_rows("brook.candidates.scores", numbers.len(), 1)?;
             for (number, score) in numbers.into_iter().zip(scores) {
@@ -368,6 +399,7 @@ impl Solution {
         Ok(Solution {
             made_of,
             candidates,
+            gave_up_lifted,
             weights: take_weights(state, "brook.weights", width, label_bits)?,
             offset: take_weights(state, "brook.offset", 1, label_bits)?,
             codes,
