@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::labels::LabelNames;
-use crate::learner::{BuiltIn, Loaded, Start, TrainingCodes};
+use crate::learner::{BuiltIn, Loaded, MeasuredTargets, Start, TrainingCodes};
 use crate::learners::{
     adapthash, brook, bsodh, frosh, hcoh, hmoh, itq, lsh, mihash, okh, osh, sketchhash,
 };
@@ -175,7 +175,7 @@ macro_rules! methods {
                 }
             }
 
-            pub(crate) fn measured_targets(&self) -> Option<brook::MeasuredTargets> {
+            pub(crate) fn measured_targets(&self) -> Option<MeasuredTargets> {
                 match self {
                     $(AnyLearner::$variant(learner) => learner.measured_targets(),)*
                 }

@@ -17,8 +17,7 @@ pub use self::preparation::{Center, Scale};
 pub use self::setup::Setup;
 use self::warm_up::{WarmUp, first_rows};
 use crate::labels::{LabelList, LabelNames};
-use crate::learner::TrainingCodes;
-use crate::learners::brook::MeasuredTargets;
+use crate::learner::{MeasuredTargets, TrainingCodes};
 use crate::method::AnyLearner;
 use crate::{Batch, Error, HashFunction, HashParts, Learner, Method, Result, Step};
 

@@ -12,6 +12,8 @@ fn learned(parameters: &[(&str, &str)], classes: usize, rows: usize, bits: usize
     let (stream, _) = World::new(16, classes).draw(rows, 1);
     let labels: Vec<u32> = stream.labels.iter().map(|labels| labels[0]).collect();
     let mut method = Method::named("brook").unwrap();
+    // A lifted function shows how many anchors there are.
+    method.set("targets", "classes").unwrap();
     parameters.iter().for_each(|(name, value)| method.set(name, value).unwrap());
     let mut model = method.start(16, bits, 1).unwrap();
     let all = Features::new(&stream.values, 16).unwrap();

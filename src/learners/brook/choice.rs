@@ -7,12 +7,11 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
-
 use super::presence::{TargetWeights, Wanted};
 use super::sample::Sampled;
 use super::solution::{self, Regression, Solution, Task};
 use super::sums::Sums;
+use crate::learner::{Candidate, MadeOf};
 use crate::memory::NoRoom;
 use crate::{Codes, Features, HashFunction, Labels, hamming};
 
@@ -27,48 +26,6 @@ const ITERATIONS: usize = 10;
 
 /// Least difference for which another candidate is chosen instead of codes of classes.
 const MARGIN: f64 = 0.02;
-
-/// What the label bits of a function are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum MadeOf {
-    /// Codes of classes; for rows with several labels, mixtures of labels or their presence.
-    Classes,
-    /// Presence of single labels, by thresholds that rank rare ones.
-    Presence,
-    /// Directions in which labels differ.
-    Discriminant,
-    /// Directions in which the vectors differ, without labels.
-    Vectors,
-}
-
-impl MadeOf {
-    pub(super) const ALL: [MadeOf; 4] =
-        [MadeOf::Classes, MadeOf::Presence, MadeOf::Discriminant, MadeOf::Vectors];
-}
-
-/// What the label bits of a function may have been made of, and how well that would find rows that share a label.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Candidate {
-    /// What its label bits are made of.
-    pub made_of: MadeOf,
-    /// nDCG of the first ten hits on a sample of the rows learned, as the mean over labels.
-    pub score: f64,
-}
-
-/// What the label bits of a function are made of, and why.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct MeasuredTargets {
-    /// What they are made of.
-    pub made_of: MadeOf,
-    /// The candidates that were compared; none if there was no choice, or the sample was too small.
-    pub candidates: Vec<Candidate>,
-    /// Whether the sums of lifted vectors were given up, as labels became many. Then codes of classes are out of the question.
-    pub gave_up_lifted: bool,
-}
 
 /// Returns the function of the candidate that is best on the sample.
 pub(super) fn choose(

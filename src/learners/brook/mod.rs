@@ -129,7 +129,6 @@ mod whole_numbers;
 
 use std::sync::OnceLock;
 
-pub use self::choice::{Candidate, MadeOf, MeasuredTargets};
 use self::embedding::Embedding;
 use self::follow::Anchored;
 use self::keys::Keys;
@@ -145,6 +144,7 @@ use super::weights::{function_of, try_function_of};
 use crate::kernel::Gram;
 use crate::labels::LabelNames;
 use crate::learner::{BuiltIn, Loaded, Start, WARMUP};
+pub use crate::learner::{Candidate, MadeOf, MeasuredTargets};
 use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Labels, Learner, Result, Step};

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use rand::RngExt;
 
-use super::choice::{Candidate, MadeOf};
 use super::codes::{self, Codes, Problem};
 use super::embedding::Embedding;
 use super::keys::Keys;
@@ -14,7 +13,7 @@ use super::presence::{Fitted, PRESENCE_FROM, TargetWeights, Wanted};
 use super::sums::{Class, Sums};
 use super::warm::Warm;
 use super::{choice, detail, discriminant};
-use crate::learner::Loaded;
+use crate::learner::{Candidate, Loaded, MadeOf};
 use crate::learners::directions::{Directions, Projection};
 use crate::learners::random::{Purpose, random};
 use crate::learners::weights::take_weights;
