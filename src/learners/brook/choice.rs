@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use super::params::Targets;
 use super::presence::{TargetWeights, Wanted};
 use super::sample::Sampled;
 use super::solution::{self, Regression, Solution, Task};
@@ -27,8 +28,31 @@ const ITERATIONS: usize = 10;
 /// Least difference for which another candidate is chosen instead of codes of classes.
 const MARGIN: f64 = 0.02;
 
+/// Returns the function of what was learned; `None` when nothing was.
+pub(super) fn solve(task: &Task<'_>) -> Result<Option<Solution>, NoRoom> {
+    if task.learned.any().rows() <= 0.0 {
+        return Ok(None);
+    }
+    let targets = task.params.targets;
+    let embedded = task.learned.embedded().filter(|_| targets != Targets::Discriminant);
+    let classes = embedded.map(|sums| task.classes(sums));
+    let regression = match embedded.zip(classes.as_ref()) {
+        Some((sums, classes)) => Regression::new(*task, sums, classes)?,
+        None => None,
+    };
+    match targets {
+        Targets::Auto => choose(task, regression.as_ref()),
+        Targets::Discriminant => task.discriminant(None, solution::ITERATIONS),
+        Targets::Classes | Targets::Presence => {
+            let wanted = (targets == Targets::Presence).then_some(Wanted::Presence);
+            let solved = regression.map(|regression| regression.solve(wanted)).transpose()?;
+            Ok(solved.flatten().map(|(solution, _)| solution))
+        }
+    }
+}
+
 /// Returns the function of the candidate that is best on the sample.
-pub(super) fn choose(
+fn choose(
     task: &Task<'_>,
     regression: Option<&Regression<'_>>,
 ) -> Result<Option<Solution>, NoRoom> {

@@ -180,7 +180,7 @@ impl Brook {
         }
         let Start { bits, seed, .. } = self.start;
         let (params, keys) = (&self.params, &self.keys);
-        Task { params, warm, learned: &sums, bits, seed, keys }.solve()
+        choice::solve(&Task { params, warm, learned: &sums, bits, seed, keys })
     }
 
     fn solved(&self) -> Result<Option<&Solution>> {

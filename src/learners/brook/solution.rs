@@ -8,11 +8,11 @@ use super::codes::{self, Codes, Problem};
 use super::embedding::Embedding;
 use super::keys::Keys;
 use super::learned::Learned;
-use super::params::{Choice, LiftBy, MOST_CLASSES, Params, Targets};
+use super::params::{Choice, LiftBy, MOST_CLASSES, Params};
 use super::presence::{Fitted, PRESENCE_FROM, TargetWeights, Wanted};
 use super::sums::{Class, Sums};
 use super::warm::Warm;
-use super::{choice, detail, discriminant};
+use super::{detail, discriminant};
 use crate::learner::{Candidate, Loaded, MadeOf};
 use crate::learners::directions::{Directions, Projection};
 use crate::learners::random::{Purpose, random};
@@ -113,28 +113,6 @@ pub(super) fn is_sound(
 }
 
 impl<'a> Task<'a> {
-    /// Returns the function of what was learned; `None` when nothing was.
-    pub(super) fn solve(&self) -> Result<Option<Solution>, NoRoom> {
-        let embedded = self.learned.embedded();
-        let classes = embedded.map(|sums| self.classes(sums));
-        if self.learned.any().rows() <= 0.0 {
-            return Ok(None);
-        }
-        let regression = match (embedded, &classes, self.params.targets) {
-            (_, _, Targets::Discriminant) | (None, ..) | (_, None, _) => None,
-            (Some(sums), Some(classes), _) => Regression::new(*self, sums, classes)?,
-        };
-        match self.params.targets {
-            Targets::Auto => choice::choose(self, regression.as_ref()),
-            Targets::Discriminant => self.discriminant(None, ITERATIONS),
-            Targets::Classes | Targets::Presence => {
-                let wanted = (self.params.targets == Targets::Presence).then_some(Wanted::Presence);
-                let solved = regression.map(|regression| regression.solve(wanted)).transpose()?;
-                Ok(solved.flatten().map(|(solution, _)| solution))
-            }
-        }
-    }
-
     /// Returns the labels with rows, in an order that depends neither on their numbers nor on that of the rows.
     pub(super) fn classes<'s>(&self, sums: &'s Sums) -> Vec<Class<'s>> {
         // With a half-life, what is long gone never quite reaches zero.
@@ -217,7 +195,7 @@ pub(super) struct Regression<'a> {
 
 impl<'a> Regression<'a> {
     /// `None` where sums are beyond all bounds.
-    fn new(
+    pub(super) fn new(
         task: Task<'a>,
         sums: &'a Sums,
         classes: &'a [Class<'a>],
@@ -460,7 +438,7 @@ impl System<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::learners::brook::Choice;
+    use crate::learners::brook::{Choice, choice};
     use crate::learners::random::{Purpose, random};
     use crate::{Features, HashFunction, HashParts, Labels};
     use rand::RngExt;
@@ -499,7 +477,7 @@ mod tests {
             let keys = Keys::default();
             learned.add(&values, Labels::single(&labels), warm.adding(&keys, 0.0));
             let (params, warm, learned, keys) = (&params, &warm, &learned, &keys);
-            let solution = Task { params, warm, learned, bits, seed: 1, keys }.solve();
+            let solution = choice::solve(&Task { params, warm, learned, bits, seed: 1, keys });
             let solution = solution.unwrap().unwrap();
             let code = |label: u32| &solution.codes.iter().find(|(l, _)| *l == label).unwrap().1;
 
@@ -564,7 +542,7 @@ mod tests {
             learned.add(rows, Labels::single(labels), warm.adding(&keys, 0.0));
         }
         let (params, warm, learned, keys) = (&params, &warm, &learned, &keys);
-        let solution = Task { params, warm, learned, bits, seed: 1, keys }.solve();
+        let solution = choice::solve(&Task { params, warm, learned, bits, seed: 1, keys });
         let found = solution.unwrap().unwrap().codes;
         let started =
             codes::start((0..classes).map(|class| (class, u64::from(class))), bits, 1, &[]);
