@@ -69,9 +69,8 @@ fn choose(
     let mut solutions = Vec::new();
     if let Some(regression) = regression {
         let leverage = regression.leverage()?;
-        let is_for_few =
-            regression.has_single_labels() && 2 * regression.classes().len() <= task.bits;
-        let rare = is_for_few.then(|| regression.solve(Some(Wanted::Presence))).transpose()?;
+        let can_rank = regression.has_rare_labels() && 2 * regression.classes().len() <= task.bits;
+        let rare = can_rank.then(|| regression.solve(Some(Wanted::Presence))).transpose()?;
         for (solution, targets) in of_classes.into_iter().chain(rare.flatten()) {
             let score = sample.score(task, &solution, Some((&targets, leverage)));
             candidates.push(Candidate { made_of: solution.made_of, score });

@@ -55,7 +55,7 @@
 //! directions in which labels differ ([`Targets::Discriminant`]), a rare label needs thresholds that rank its rows
 //! ([`Targets::Presence`]), and where labels tell nothing the directions of the vectors are better than chance. Which of them
 //! is best is measured whenever a function is made: a bounded sample of the rows learned, chosen by hash, is searched by each
-//! candidate (`targets = auto`). [`Model::measured_targets`](crate::Model::measured_targets) returns the scores.
+//! candidate (`targets = auto`, without a half-life). [`Model::measured_targets`](crate::Model::measured_targets) returns the scores.
 //!
 //! Discriminant bits come from sums of the vectors as they are, which are stored next to those of the lifted ones (not for
 //! vectors of more than 2,048 dimensions). These sums merge and unlearn exactly. So does the sample, but for rows that
@@ -398,7 +398,12 @@ impl BuiltIn for Brook {
             Embedding::from_first(&self.params, anchors, self.start.unit, first.features());
         let directions = detail::directions(&self.params, bits, first.features());
         let directions = directions.map_err(no_room)?;
-        let needs_plain = matches!(self.params.targets, Targets::Auto | Targets::Discriminant);
+        let needs_plain = match self.params.targets {
+            // The sample does not age: with a half-life it would vote for what is long gone.
+            Targets::Auto => self.params.half_life == 0.0,
+            Targets::Discriminant => true,
+            Targets::Classes | Targets::Presence => false,
+        };
         let plain = needs_plain.then(|| Plain::from_first(self.start.unit, first.features()));
         let plain = plain.flatten();
         if plain.is_none() && self.params.targets == Targets::Discriminant {

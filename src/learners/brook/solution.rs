@@ -41,6 +41,9 @@ pub(super) struct Solution {
     pub(super) detail: Option<Projection>,
 }
 
+/// A label is rare if it has less than this share of the mean number of rows.
+const RARE: f64 = 0.25;
+
 /// How many times signs and rotation are improved in turn.
 pub(super) const ITERATIONS: usize = 50;
 
@@ -207,9 +210,11 @@ impl<'a> Regression<'a> {
         Ok(system.map(|system| Regression { task, sums, classes, system }))
     }
 
-    /// Whether rows have one label, or nearly all do.
-    pub(super) fn has_single_labels(&self) -> bool {
-        self.sums.labels_per_row() < PRESENCE_FROM
+    /// Whether rows have one label, or nearly all do, and some labels are much rarer than the mean.
+    pub(super) fn has_rare_labels(&self) -> bool {
+        let least = self.classes.iter().map(|class| class.rows).fold(f64::INFINITY, f64::min);
+        let mean = self.sums.rows() / self.classes.len() as f64;
+        self.sums.labels_per_row() < PRESENCE_FROM && least < RARE * mean
     }
 
     pub(super) fn classes(&self) -> &[Class<'a>] {
