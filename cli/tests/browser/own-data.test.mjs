@@ -26,7 +26,8 @@ before(async () => {
   await putItems(guarded.address, classItems(), WRITE);
   await eventually("all are learned", async () => {
     const { learning } = await stats(guarded.address);
-    return (learning.rows === OF_CLASS * CLASSES && learning.behind_rows === 0) || learning;
+    // About one item in fifty is held out.
+    return (learning.rows > 0.9 * OF_CLASS * CLASSES && learning.behind_rows === 0) || learning;
   });
 });
 after(async () => {
