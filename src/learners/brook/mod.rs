@@ -407,7 +407,7 @@ impl BuiltIn for Brook {
         let plain = needs_plain.then(|| Plain::from_first(self.start.unit, first.features()));
         let plain = plain.flatten();
         if plain.is_none() && self.params.targets == Targets::Discriminant {
-            let expected = "auto or classes, for vectors of so many dimensions";
+            let expected = "auto or classes, for vectors of more than 2,048 dimensions";
             return Err(Error::parameter("targets", expected, self.params.targets));
         }
         let mut warm = Warm::new(embedding, plain, directions, anchors).map_err(no_room)?;
