@@ -1,6 +1,8 @@
 //! [`Learner`], the trait behind every method, and what the library's own learners keep to besides it:
 //! how they are started, warmed up, merged and saved ([`BuiltIn`]).
 
+use std::fmt;
+
 use serde::Serialize;
 
 use crate::labels::LabelNames;
@@ -191,6 +193,17 @@ pub enum MadeOf {
 impl MadeOf {
     pub(crate) const ALL: [MadeOf; 4] =
         [MadeOf::Classes, MadeOf::Presence, MadeOf::Discriminant, MadeOf::Vectors];
+}
+
+impl fmt::Display for MadeOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MadeOf::Classes => "classes",
+            MadeOf::Presence => "presence",
+            MadeOf::Discriminant => "discriminant",
+            MadeOf::Vectors => "vectors",
+        })
+    }
 }
 
 /// What the label bits of a function may have been made of, and how well that would find rows that share a label.

@@ -1,16 +1,13 @@
 //! Methods on generated worlds: will it work on data of this kind?
 
-#[path = "../../examples/worlds/mod.rs"]
-mod generated;
-
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use hashbrook::eval::{Cosine, Evaluation, Metric, evaluate, evaluate_scores};
-use hashbrook::{Batch, Codes, Features, LabelList, Method};
+use hashbrook::{Batch, Codes, Features, LabelList};
 
-use self::generated::suite::{Drawn, Goal, Named, SUITE};
+use crate::generated::suite::{Drawn, Goal, Named, SUITE};
 
 /// Prints the quality of methods on generated worlds, as a Markdown table
 ///
@@ -99,14 +96,8 @@ fn measure(drawn: &Drawn, method: &str, bits: usize, seed: u64) -> Result<f64> {
             Ok(evaluate_scores(&cosine, wanted(some).view(), judged.view(), &metrics)?)
         });
     }
-    let mut words = method.split(':');
-    let mut method = Method::named(words.next().unwrap_or_default())?;
-    for word in words {
-        let (name, value) = word.split_once('=').context("parameters are NAME=VALUE")?;
-        method.set(name, value)?;
-    }
     let labels = label_list(stream.labels.iter());
-    let mut model = method.start(stream.dim, bits, seed)?;
+    let mut model = crate::method(method)?.start(stream.dim, bits, seed)?;
     for first in (0..rows.len()).step_by(2000) {
         let range = first..(first + 2000).min(rows.len());
         model.learn(Batch::new(rows.slice(range.clone()), labels.view().slice(range))?)?;

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use hashbrook::learners::brook::{MadeOf, MeasuredTargets};
+use hashbrook::learners::brook::MeasuredTargets;
 use hashbrook::{FileKind, Model};
 use serde_json::{Value, json};
 
@@ -79,12 +79,10 @@ pub fn model(path: &Path, json: bool) -> Result<()> {
 
 /// Says what bits are made of, and the scores of all candidates.
 fn made_of(measured: &MeasuredTargets) -> String {
-    let name = |made_of: MadeOf| format!("{made_of:?}").to_lowercase();
     let scores = measured.candidates.iter();
-    let scores: Vec<String> = scores
-        .map(|candidate| format!("{} {:.3}", name(candidate.made_of), candidate.score))
-        .collect();
-    let mut text = name(measured.made_of);
+    let scores: Vec<String> =
+        scores.map(|candidate| format!("{} {:.3}", candidate.made_of, candidate.score)).collect();
+    let mut text = measured.made_of.to_string();
     if !scores.is_empty() {
         text += &format!(" (nDCG@10 on a sample: {})", scores.join(", "));
     }
