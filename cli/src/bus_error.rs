@@ -1,8 +1,7 @@
 //! Bus errors: what becomes of reading a mapped index whose file was cut short, or whose disk fails.
 //!
 //! The operating system would end the program without a word. Before each search the library looks
-//! at the file, but what happens in the midst of one shows in no other way. This is the only `unsafe`
-//! of the command: a signal handler cannot be set without.
+//! at the file, but what happens in the midst of one shows in no other way. A signal handler cannot be set without `unsafe`.
 
 /// Ends the program at a bus error with one line that says why, and status 1; and lets a file that
 /// grows too large be an error, too.

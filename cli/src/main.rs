@@ -11,6 +11,7 @@ mod console;
 mod dial;
 mod input;
 mod interrupt;
+mod memory;
 mod output;
 mod pattern;
 mod piped;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> anyhow::Result<()> {
+    memory::share_arenas();
     interrupt::listen()?;
     bus_error::listen();
     if let Some(threads) = args.threads {

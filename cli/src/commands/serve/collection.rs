@@ -15,6 +15,9 @@ use crate::console::{count, plural};
 /// Length of the codes without --bits.
 const DEFAULT_BITS: usize = 64;
 
+/// The part of the memory that the process may take which learning may take: the index, requests and answers need the rest.
+const PART_OF_MEMORY: u64 = 4;
+
 /// What a new collection is made of. Options that are given must fit a collection that is there.
 #[derive(Clone, clap::Args)]
 #[command(next_help_heading = "A new collection")]
@@ -65,6 +68,9 @@ impl Plan {
     /// A collection for vectors of a dimension and ids of a kind.
     fn description(&self, dim: usize, ids: IdKind) -> Result<Description> {
         let mut method = Method::named(self.method.as_deref().unwrap_or("brook"))?;
+        if let (Method::Brook(params), Some(limit)) = (&mut method, crate::memory::limit()) {
+            params.memory = params.memory.min(limit / PART_OF_MEMORY);
+        }
         set_parameters(&mut method, &self.set)?;
         let mut made =
             Description::new(method, self.dim.unwrap_or(dim), self.bits.unwrap_or(DEFAULT_BITS));
