@@ -74,7 +74,12 @@ pub const SUITE: &[Named] = &[
     Named {
         name: "hierarchy",
         about: "a fine label and a coarse one, judged by the fine one",
-        draw: hierarchy,
+        draw: |scale, seed| hierarchy(scale, seed, true),
+    },
+    Named {
+        name: "fine-alone",
+        about: "the rows of `hierarchy` with the fine label alone",
+        draw: |scale, seed| hierarchy(scale, seed, false),
     },
     Named {
         name: "tags",
@@ -155,8 +160,8 @@ fn rare(scale: f64, seed: u64, noise: f32) -> Drawn {
     drawn((stream, queries), Goal::Precision)
 }
 
-fn hierarchy(scale: f64, seed: u64) -> Drawn {
-    let world = World { several_labels: true, seed, ..World::new(128, 200) };
+fn hierarchy(scale: f64, seed: u64, several_labels: bool) -> Drawn {
+    let world = World { several_labels, seed, ..World::new(128, 200) };
     let mut drawn = drawn(world.draw(scaled(40_000, scale), QUERIES), Goal::Precision);
     drawn.truth.iter_mut().chain(&mut drawn.queries.labels).for_each(|labels| labels.truncate(1));
     drawn

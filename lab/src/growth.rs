@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use hashbrook::{Batch, Features, LabelList};
+use hashbrook::eval::{Metric, evaluate};
+use hashbrook::{Batch, Codes, Features, LabelList, Labels, Model};
 
 use crate::generated::World;
 
@@ -30,8 +31,10 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    println!("| stream | learning, s | slowest batch, s | function, s | unlearning, ms a row |");
-    println!("|---|---|---|---|---|");
+    println!(
+        "| stream | learning, s | slowest batch, s | function, s | rows unlearned | ms a row | precision@1 before | after |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
     for (name, sorted) in [("mixed", false), ("class after class", true)] {
         let world = World { sorted, ..World::new(128, 20) };
         let (stream, _) = world.draw(args.rows, 1);
@@ -54,12 +57,34 @@ pub fn run(args: &Args) -> Result<()> {
         let started = Instant::now();
         model.try_hash_function()?;
         let solved = started.elapsed().as_secs_f64();
-        let started = Instant::now();
-        for range in batches(args.unlearned.min(rows.len())) {
-            model.unlearn(Batch::new(rows.slice(range.clone()), list.view().slice(range))?)?;
+        let precision = |model: &Model, from: usize| -> Result<f64> {
+            let function = model.try_hash_function()?;
+            let codes = function.encode(rows.slice(from..rows.len()))?;
+            let labels = list.view().slice(from..rows.len());
+            let some: Vec<usize> = (0..codes.len()).step_by(codes.len() / 500).collect();
+            let mut queries = Codes::new(codes.bits())?;
+            some.iter().try_for_each(|&row| queries.push(codes.code(row)))?;
+            let wanted: Vec<u32> = some.iter().map(|&row| labels.row(row)[0]).collect();
+            let metrics = [Metric::PrecisionAt(10)];
+            let found = evaluate(&queries, Labels::single(&wanted), &codes, labels, &metrics)?;
+            Ok(found.get(Metric::PrecisionAt(10)))
+        };
+        let count = args.unlearned.min(rows.len());
+        for (which, from) in [("the first", 0), ("the last", rows.len() - count)] {
+            let kept = if from == 0 { count } else { 0 };
+            let before = precision(&model, kept)?;
+            let mut model = model.clone();
+            let started = Instant::now();
+            for range in batches(count) {
+                let range = from + range.start..from + range.end;
+                model.unlearn(Batch::new(rows.slice(range.clone()), list.view().slice(range))?)?;
+            }
+            let unlearned = 1000.0 * started.elapsed().as_secs_f64() / count as f64;
+            let after = precision(&model, kept)?;
+            println!(
+                "| {name} | {learned:.2} | {slowest:.2} | {solved:.2} | {which} {count} | {unlearned:.3} | {before:.3} | {after:.3} |"
+            );
         }
-        let unlearned = 1000.0 * started.elapsed().as_secs_f64() / args.unlearned as f64;
-        println!("| {name} | {learned:.2} | {slowest:.2} | {solved:.2} | {unlearned:.3} |");
     }
     Ok(())
 }
