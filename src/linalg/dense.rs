@@ -121,10 +121,21 @@ pub(crate) fn symmetric_eigen(a: &[f64], columns: usize) -> Result<Option<Eigen>
     let a = MatRef::from_row_major_slice(a, a.len() / columns, columns);
     // The matrix, its vectors, these in order, and what is needed to find them.
     expect_room(a.nrows().saturating_mul(a.nrows()).saturating_mul(4))?;
-    let Ok(eigen) = shifted_gram(a, 0.0)?.self_adjoint_eigen(Side::Lower) else { return Ok(None) };
+    Ok(eigen(shifted_gram(a, 0.0)?.as_ref()))
+}
+
+/// Returns the eigenvalues of a symmetric matrix, of which the lower triangle is read, as [`symmetric_eigen`] does.
+pub(crate) fn eigen_of_symmetric(matrix: &[f64]) -> Result<Option<Eigen>, NoRoom> {
+    let size = matrix.len().isqrt();
+    expect_room(matrix.len().saturating_mul(3))?;
+    Ok(eigen(MatRef::from_row_major_slice(matrix, size, size)))
+}
+
+fn eigen(matrix: MatRef<'_, f64>) -> Option<Eigen> {
+    let eigen = matrix.self_adjoint_eigen(Side::Lower).ok()?;
     let mut values: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
     values.reverse();
-    Ok(Some((values, eigen.U().reverse_cols().to_owned())))
+    Some((values, eigen.U().reverse_cols().to_owned()))
 }
 
 /// A square matrix with orthonormal columns from one of independent Gaussian numbers: every

@@ -11,8 +11,8 @@ mod ridge;
 mod targets;
 
 pub(crate) use self::dense::{
-    Eigen, Positive, dot, nearest_rotation, orthonormal_columns, principal_axes, product,
-    symmetric_eigen, transposed_product,
+    Eigen, Positive, dot, eigen_of_symmetric, nearest_rotation, orthonormal_columns,
+    principal_axes, product, symmetric_eigen, transposed_product,
 };
 pub use self::ridge::Regression;
 pub(crate) use self::ridge::Ridge;

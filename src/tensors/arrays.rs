@@ -46,9 +46,20 @@ pub(crate) struct Tensors(BTreeMap<String, Tensor>);
 impl Tensors {
     /// Adds an array whose rows have `width` numbers.
     pub(crate) fn put<N: Number>(&mut self, name: &str, width: usize, values: &[N]) {
-        let mut bytes = Vec::with_capacity(values.len() * N::SIZE);
-        values.iter().for_each(|value| value.put(&mut bytes));
-        let shape = vec![values.len().checked_div(width).unwrap_or(0), width];
+        self.put_numbers(name, width, values.len(), values.iter().copied());
+    }
+
+    /// Adds an array of `count` numbers, which need not be in memory side by side.
+    pub(crate) fn put_numbers<N: Number>(
+        &mut self,
+        name: &str,
+        width: usize,
+        count: usize,
+        values: impl Iterator<Item = N>,
+    ) {
+        let mut bytes = Vec::with_capacity(count * N::SIZE);
+        values.for_each(|value| value.put(&mut bytes));
+        let shape = vec![count.checked_div(width).unwrap_or(0), width];
         self.0.insert(name.to_owned(), Tensor { dtype: N::DTYPE, shape, bytes });
     }
 

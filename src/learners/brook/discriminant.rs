@@ -5,17 +5,18 @@
 //! 1936; C. R. Rao, 1948). Each counts as much as it tells of labels beyond chance, and a rotation as that of
 //! [`itq`](crate::learners::itq) makes bits of them. Means of labels with few rows scatter by chance: that is subtracted.
 
-use super::learned::Plain;
+use super::learned::{MAX_PLAIN, Plain};
 use super::sums::{Class, Sums};
 use crate::learners::directions::Directions;
-use crate::linalg::{Positive, product, symmetric_eigen, transposed_product};
+use crate::linalg::{Positive, eigen_of_symmetric, product, symmetric_eigen, transposed_product};
 use crate::memory::{NoRoom, expect_room};
 
 /// What is added to each variance within labels, as a share of their mean.
 const SHRINKAGE: f64 = 0.05;
 
-/// Most numbers of the means of labels: of more labels the most frequent take part.
-const MOST_NUMBERS: usize = 1 << 25;
+/// Number of labels whose means are in memory at once. Not less than the largest number of dimensions.
+const AT_ONCE: usize = 2048;
+const _: () = assert!(AT_ONCE >= MAX_PLAIN);
 
 /// Returns at most `most` directions; `None` if labels do not differ beyond chance.
 pub(super) fn directions(
@@ -26,23 +27,23 @@ pub(super) fn directions(
 ) -> Result<Option<Directions>, NoRoom> {
     let (rows, dim, total) = (sums.rows(), sums.width(), sums.total());
     let steps: Vec<f64> = plain.embedding.steps().iter().map(|&step| f64::from(step)).collect();
-    let mut chosen: Vec<&Class<'_>> = classes.iter().collect();
-    if chosen.len() * dim > MOST_NUMBERS {
-        chosen.sort_by(|a, b| b.rows.total_cmp(&a.rows));
-        chosen.truncate(MOST_NUMBERS / dim);
-    }
     // A row with several labels counts a part for each.
     let labels_per_row = sums.labels_per_row();
-    let labels = chosen.len();
-    expect_room(3 * labels * dim + 4 * dim * dim)?;
-    let mut means = Vec::with_capacity(labels * dim);
-    for class in &chosen {
-        let root = (class.rows / labels_per_row).sqrt() / class.rows;
-        let share = class.rows / rows;
-        let centred = class.sum().zip(total).zip(&steps);
-        means.extend(centred.map(|((sum, total), step)| root * step * (sum - share * total)));
+    let labels = classes.len();
+    expect_room(3 * labels.min(AT_ONCE) * dim + 4 * dim * dim)?;
+    let mut means = Vec::new();
+    let mut between = vec![0.0; dim * dim];
+    for classes in classes.chunks(AT_ONCE) {
+        means.clear();
+        for class in classes {
+            let root = (class.rows / labels_per_row).sqrt() / class.rows;
+            let share = class.rows / rows;
+            let centred = class.sum().zip(total).zip(&steps);
+            means.extend(centred.map(|((sum, total), step)| root * step * (sum - share * total)));
+        }
+        let part = transposed_product(&means, dim, &means, dim);
+        between.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
     }
-    let between = transposed_product(&means, dim, &means, dim);
     let free = rows - labels as f64 / labels_per_row;
     if free < 1.0 {
         return Ok(None);
@@ -58,11 +59,9 @@ pub(super) fn directions(
     let shrunk =
         |i: usize, j: usize| within(i, j) + if i == j { SHRINKAGE * mean_variance } else { 0.0 };
     let Some(factor) = Positive::factor(dim, shrunk)? else { return Ok(None) };
-    let means = transposed(&means, dim);
-    let whitened = factor.solve_lower(&means, labels)?;
-    drop(means);
-    // Eigenvectors of whitened B: directly, or from those of the smaller matrix of labels.
+    // Eigenvectors of whitened B: from those of the smaller matrix of labels, or directly.
     let (values, vectors) = if labels < dim {
+        let whitened = factor.solve_lower(&transposed(&means, dim), labels)?;
         let Some((values, vectors)) = symmetric_eigen(&transposed(&whitened, labels), dim)? else {
             return Ok(None);
         };
@@ -72,7 +71,9 @@ pub(super) fn directions(
             .collect();
         (values, product(&whitened, labels, &scaled, labels))
     } else {
-        let Some((values, vectors)) = symmetric_eigen(&whitened, labels)? else { return Ok(None) };
+        let half = factor.solve_lower(&between, dim)?;
+        let whitened = factor.solve_lower(&transposed(&half, dim), dim)?;
+        let Some((values, vectors)) = eigen_of_symmetric(&whitened)? else { return Ok(None) };
         let places = (0..dim).flat_map(|i| (0..dim).map(move |j| (i, j)));
         (values, places.map(|at| vectors[at]).collect())
     };
