@@ -80,8 +80,12 @@ pub(crate) trait BuiltIn: Learner + Sized {
     }
 
     /// Returns how many rows it warms up with in all, if the user does not say, once the first
-    /// [`warmup`](BuiltIn::warmup) rows have these labels.
-    fn warmup_after(params: &Self::Params, _first: Labels<'_>, _bits: usize) -> usize {
+    /// [`warmup`](BuiltIn::warmup) rows, of `dim` numbers each, have these labels.
+    fn warmup_after(
+        params: &Self::Params,
+        _first: Labels<'_>,
+        (_dim, _bits): (usize, usize),
+    ) -> usize {
         Self::warmup(params)
     }
 

@@ -71,10 +71,10 @@ macro_rules! methods {
             }
 
             /// Returns how many rows it warms up with in all, unless told otherwise, once the first
-            /// [`warmup`](Method::warmup) rows have these labels.
-            pub(crate) fn warmup_after(&self, first: Labels<'_>, bits: usize) -> usize {
+            /// [`warmup`](Method::warmup) rows have these labels, and `shape` is their dimension and the number of bits.
+            pub(crate) fn warmup_after(&self, first: Labels<'_>, shape: (usize, usize)) -> usize {
                 match self {
-                    $(Method::$variant(params) => $module::$learner::warmup_after(params, first, bits),)*
+                    $(Method::$variant(params) => $module::$learner::warmup_after(params, first, shape),)*
                 }
             }
 

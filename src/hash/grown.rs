@@ -63,26 +63,28 @@ impl Lift {
         }
     }
 
-    /// The similarity of each anchor to each, row-major, before anything is taken off; none without
-    /// anchors.
-    pub(crate) fn between_anchors(&self, dim: usize) -> Vec<f64> {
+    /// Returns the similarity of each of these anchors to each other one, row-major, before anything is subtracted; nothing
+    /// without anchors.
+    pub(crate) fn between_anchors(&self, dim: usize, chosen: &[usize]) -> Vec<f64> {
         let (rows, squared_norms, gamma): (Vec<f64>, Vec<f64>, f32) = match self {
             Lift::Identity => return Vec::new(),
             Lift::Rbf { anchors, gamma } => {
-                let rows: Vec<f64> = anchors.iter().map(|&value| f64::from(value)).collect();
+                let row = |&at: &usize| &anchors[at * dim..(at + 1) * dim];
+                let rows: Vec<f64> = chosen.iter().flat_map(row).map(|&v| f64::from(v)).collect();
                 let norm = |anchor: &[f64]| anchor.iter().map(|v| v * v).sum();
                 let norms = rows.chunks_exact(dim).map(norm).collect();
                 (rows, norms, *gamma)
             }
             Lift::Compact(compact) => {
                 let depth = compact.anchors.len() / compact.steps.len();
-                let row = |(anchor, &step): (&[i8], &f32)| -> Vec<f64> {
-                    anchor.iter().map(|&v| f64::from(v) * f64::from(step)).collect()
+                let row = |&at: &usize| {
+                    let anchor = compact.anchors[at * depth..(at + 1) * depth].iter();
+                    let step = f64::from(compact.steps[at]);
+                    anchor.map(move |&value| f64::from(value) * step)
                 };
-                let anchors = compact.anchors.chunks_exact(depth);
-                let rows = anchors.zip(&compact.steps).flat_map(row).collect();
-                let norms = compact.squared_norms.iter().map(|&norm| f64::from(norm));
-                (rows, norms.collect(), compact.gamma)
+                let norm = |&at: &usize| f64::from(compact.squared_norms[at]);
+                let rows = chosen.iter().flat_map(row).collect();
+                (rows, chosen.iter().map(norm).collect(), compact.gamma)
             }
         };
         let (count, depth) = (squared_norms.len(), rows.len() / squared_norms.len());

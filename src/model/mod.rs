@@ -86,7 +86,7 @@ impl Model {
         let batches: Vec<_> = warm_up.batches(dim)?.into_iter().chain([batch]).collect();
         let first = first_rows(&batches, warmup);
         let labels = first.labels.as_ref().map(LabelList::view);
-        Ok(labels.map_or(warmup, |labels| method.warmup_after(labels, bits)))
+        Ok(labels.map_or(warmup, |labels| method.warmup_after(labels, (dim, bits))))
     }
 
     /// The method and its parameters.

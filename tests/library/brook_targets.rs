@@ -137,3 +137,36 @@ fn sums_of_lifted_rows_are_given_up_for_many_labels_and_too_many_labels_are_refu
     assert!(refused.contains("memory") && refused.contains("20000 labels"), "{refused}");
     assert_eq!(model.to_bytes(), before);
 }
+
+/// Rows of a few labels among many without: these should not push the labelled ones out of the anchors.
+#[test]
+fn rows_without_labels_do_not_hurt() {
+    let rows = identities(20, 600, 24);
+    let all = rows.as_batch();
+    let has_label = |row: usize| row % 41 == 0;
+    let mut labels = LabelList::new();
+    for row in 0..all.len() {
+        labels.push_set(if has_label(row) { rows.labels.view().row(row) } else { &[] });
+    }
+    let labelled: Vec<usize> = (0..all.len()).filter(|&row| has_label(row)).collect();
+    let alone = Rows::select(all, &labelled);
+    let precision = |model: &Model| {
+        let function = model.hash_function();
+        let queries: Vec<usize> = (1..all.len()).step_by(37).collect();
+        let queries = Rows::select(all, &queries);
+        let codes = function.encode(all.features()).unwrap();
+        let searched = function.encode(queries.as_batch().features()).unwrap();
+        let metrics = [Metric::PrecisionAt(10)];
+        let wanted = queries.as_batch().labels().unwrap();
+        let found = evaluate(&searched, wanted, &codes, all.labels().unwrap(), &metrics).unwrap();
+        found.get(Metric::PrecisionAt(10))
+    };
+    let mut with = brook(&[]).start(24, 64, 1).unwrap();
+    with.learn(Batch::new(all.features(), labels.view()).unwrap()).unwrap();
+    with.end_warmup().unwrap();
+    let mut without = brook(&[]).start(24, 64, 1).unwrap();
+    without.learn(alone.as_batch()).unwrap();
+    without.end_warmup().unwrap();
+    let (with, without) = (precision(&with), precision(&without));
+    assert!(with >= without - 0.01, "{with} with rows without labels, {without} without them");
+}

@@ -117,3 +117,32 @@ fn a_batch_too_large_for_its_regression_is_refused() {
     assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
     assert!(error.to_string().contains("use smaller batches"), "{error}");
 }
+
+#[test]
+fn labels_without_room_for_their_sums_are_refused() {
+    if !limited("memory::labels_without_room_for_their_sums_are_refused", 400_000) {
+        return;
+    }
+    // The sums of a label take 8 KB: 40,000 labels do not fit.
+    let dim = 256;
+    let (values, _) = rows(40_000, dim);
+    let labels: Vec<u32> = (0..40_000).collect();
+    let all = Batch::new(Features::new(&values, dim).unwrap(), Labels::single(&labels)).unwrap();
+    let mut model =
+        brook(&[("anchors", "1000"), ("targets", "classes")]).start(dim, 16, 1).unwrap();
+    let mut refused = None;
+    for from in (0..all.len()).step_by(2000) {
+        let before = model.seen();
+        match model.learn(all.slice(from..from + 2000)) {
+            Ok(_) => assert_eq!(model.seen(), before + 2000),
+            Err(error) => {
+                assert_eq!(model.seen(), before, "a batch that failed changed nothing");
+                refused = Some(error);
+                break;
+            }
+        }
+    }
+    let error = refused.expect("less memory than the sums of all labels take");
+    assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
+    assert!(!model.to_bytes().is_empty());
+}

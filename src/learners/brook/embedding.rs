@@ -10,7 +10,7 @@ use crate::learner::Loaded;
 use crate::learners::subspace;
 use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
-use crate::{Compact, Features, Lift, Mean};
+use crate::{Batch, Compact, Features, Lift, Mean};
 
 /// What larger numbers are cut to: a few hundred times the largest value of the warm-up. A single
 /// wild value should neither drown out all others nor cost the sums their exactness.
@@ -18,6 +18,16 @@ const FARTHEST: f64 = 1_048_576.0;
 
 /// From how many products of a vector with the anchors on those are worth saving.
 const MANY_PRODUCTS: usize = 1 << 17;
+
+/// Returns the rows that become anchors, in ascending order: the first with labels, and the first without where there are too
+/// few of these.
+fn chosen_anchors(batch: Batch<'_>, count: usize) -> Vec<usize> {
+    let has_label = |row: &usize| batch.labels().is_none_or(|labels| !labels.row(*row).is_empty());
+    let (labelled, others): (Vec<usize>, Vec<usize>) = (0..batch.len()).partition(has_label);
+    let mut chosen: Vec<usize> = labelled.into_iter().chain(others).take(count).collect();
+    chosen.sort_unstable();
+    chosen
+}
 
 /// What is done to a vector before it is added up: lifted, centred, and rounded to whole steps.
 /// Fixed by the warm-up.
@@ -37,12 +47,22 @@ impl Embedding {
         params: &Params,
         anchors: usize,
         unit: bool,
-        first: Features<'_>,
+        batch: Batch<'_>,
     ) -> Self {
+        let first = batch.features();
         if params.lift == LiftBy::None {
             return Embedding::linear(unit, first);
         }
-        let anchors = first.slice(0..anchors.min(first.len()));
+        let chosen = chosen_anchors(batch, anchors.min(first.len()));
+        let rows: Vec<f32>;
+        let anchors = match chosen.last() {
+            // The first rows, where they are.
+            Some(&last) if last >= chosen.len() => {
+                rows = chosen.iter().flat_map(|&row| first.row(row)).copied().collect();
+                Features::new(&rows, first.dim()).expect("rows of checked features")
+            }
+            _ => first.slice(0..chosen.len()),
+        };
         let gamma = params.gamma.or(|| 1.0 / mean_squared_distance(anchors)) as f32;
         let gamma = gamma.clamp(f32::MIN_POSITIVE, f32::MAX);
         // Similarities are from 0 to 1, and so within 1 of their mean.
@@ -102,11 +122,11 @@ impl Embedding {
             && other.steps.starts_with(&self.steps)
     }
 
-    /// The similarity of each anchor to each.
-    pub(super) fn between_anchors(&self) -> Result<Vec<f64>, NoRoom> {
-        // The similarities twice, and the anchors as they are and turned over.
-        expect_room(self.width() * (2 * self.width() + 3 * self.dim()))?;
-        Ok(self.lift().between_anchors(self.dim()))
+    /// Returns the similarity of each of these anchors to each other one.
+    pub(super) fn between_anchors(&self, chosen: &[usize]) -> Result<Vec<f64>, NoRoom> {
+        // The similarities twice, and the anchors as they are and transposed.
+        expect_room(chosen.len() * (2 * chosen.len() + 3 * self.dim()))?;
+        Ok(self.lift().between_anchors(self.dim(), chosen))
     }
 
     /// What is taken off the similarity to each anchor.
@@ -309,7 +329,7 @@ mod tests {
         let values: Vec<f32> = (0..40 * 6).map(|at| (at as f32 * 1.7).sin()).collect();
         let features = Features::new(&values, 6).unwrap();
         let params = Params { precision: Precision::Compact, ..Params::default() };
-        let embedding = Embedding::from_first(&params, 15, false, features);
+        let embedding = Embedding::from_first(&params, 15, false, Batch::unlabelled(features));
         let numbers = embedding.whole_numbers(&values);
         assert!(numbers.large().is_empty() && embedding.center().is_empty());
         let added: Vec<f32> =
@@ -330,7 +350,7 @@ mod tests {
         let lift = |precision, anchors| {
             let params = Params { precision, ..Params::default() };
             let first = Features::new(&values, 256).unwrap();
-            Embedding::from_first(&params, anchors, true, first).lift().clone()
+            Embedding::from_first(&params, anchors, true, Batch::unlabelled(first)).lift().clone()
         };
         assert!(matches!(lift(Precision::Auto, 512), Lift::Compact(_)));
         assert!(matches!(lift(Precision::Auto, 511), Lift::Rbf { .. }));
@@ -343,7 +363,7 @@ mod tests {
         let first = [1.0, -2.0, 0.0, 0.5, 4.0, 0.0];
         let params = Params { lift: LiftBy::None, ..Params::default() };
         let first = Features::new(&first, 3).unwrap();
-        let embedding = Embedding::from_first(&params, 0, false, first);
+        let embedding = Embedding::from_first(&params, 0, false, Batch::unlabelled(first));
         let numbers = embedding.whole_numbers(&[0.5, 7.5, -7.5, 0.5, 50.0, 0.25]);
         assert_eq!(numbers.large().len(), 1);
         let (at, row) = &numbers.large()[0];

@@ -7,32 +7,41 @@ use crate::memory::NoRoom;
 /// What keeps the estimate steady: a small part of the similarity of an anchor to itself.
 const RIDGE: f64 = 1e-3;
 
-/// How the numbers of further anchors follow from those of the ones there were: `q' = B^T q + d`.
+/// Largest number of old anchors that the estimate is made from. Similarity is so smooth that further ones add little, and
+/// the cost grows with the square of their number.
+const MOST_NODES: usize = 1024;
+
+/// How the numbers of further anchors follow from those of some old ones: `q' = B^T q + d`.
 pub(super) struct Extension {
-    /// `B`, row-major: a row for each old anchor, a number for each new one.
+    /// The old anchors that count, in ascending order.
+    pub(super) nodes: Vec<usize>,
+    /// `B`, row-major: a row for each of these anchors, a number for each new one.
     pub(super) by: Vec<f64>,
     pub(super) shift: Vec<f64>,
 }
 
 impl Extension {
-    /// From the first `old` anchors of an embedding to all of them; `None` where there is no estimate.
+    /// Returns the extension of the first `old` anchors of an embedding to all of them; `None` if there is no estimate.
     pub(super) fn of(embedding: &Embedding, old: usize) -> Result<Option<Self>, NoRoom> {
-        let (all, width) = (embedding.between_anchors()?, embedding.width());
-        let added = width - old;
-        let at = |i: usize, j: usize| all[i * width + j];
+        let width = embedding.width();
+        let (count, added) = (old.min(MOST_NODES), width - old);
+        let nodes: Vec<usize> = (0..count).map(|at| at * old / count).collect();
+        let chosen: Vec<usize> = nodes.iter().copied().chain(old..width).collect();
+        let between = embedding.between_anchors(&chosen)?;
+        let at = |i: usize, j: usize| between[i * chosen.len() + j];
         let ridge = |i: usize, j: usize| if i == j { RIDGE } else { 0.0 };
-        let Some(factor) = Positive::factor(old, |i, j| at(i, j) + ridge(i, j))? else {
+        let Some(factor) = Positive::factor(count, |i, j| at(i, j) + ridge(i, j))? else {
             return Ok(None);
         };
-        let right: Vec<f64> = (0..old).flat_map(|i| (old..width).map(move |j| at(i, j))).collect();
-        let by = factor.solve(&right, added)?;
+        let right = (0..count).flat_map(|i| (count..chosen.len()).map(move |j| at(i, j)));
+        let by = factor.solve(&right.collect::<Vec<f64>>(), added)?;
         // Similarities are whole steps above their centre, before and after.
         let (center, step) = (embedding.centers(), embedding.step());
         let mut shift: Vec<f64> = center[old..].iter().map(|&c| -f64::from(c) / step).collect();
-        for (row, &center) in by.chunks_exact(added).zip(center) {
-            let sums = shift.iter_mut().zip(row);
-            sums.for_each(|(shift, by)| *shift += by * f64::from(center) / step);
+        for (row, &node) in by.chunks_exact(added).zip(&nodes) {
+            let center = f64::from(center[node]) / step;
+            shift.iter_mut().zip(row).for_each(|(shift, by)| *shift += by * center);
         }
-        Ok(Some(Extension { by, shift }))
+        Ok(Some(Extension { nodes, by, shift }))
     }
 }

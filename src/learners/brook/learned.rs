@@ -9,13 +9,14 @@ use super::params::{Params, Targets};
 use super::sample::Sample;
 use super::sums::Sums;
 use super::whole_numbers::BLOCK;
+use crate::kernel::Gram;
 use crate::learner::Loaded;
-use crate::memory::NoRoom;
+use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
 use crate::{Error, Features, Labels};
 
 /// Most dimensions of vectors that are added up as they are, next to the lifted ones.
-const MAX_PLAIN: usize = 2048;
+pub(super) const MAX_PLAIN: usize = 2048;
 
 /// Most rows of the warm-up that are stored for rotations.
 const FIRST: usize = 2048;
@@ -175,31 +176,49 @@ impl Learned {
         }
     }
 
-    /// Fails if the sums of all labels would take more than the memory, with those of some rows to be learned.
-    pub(super) fn expect_memory(&self, labels: Labels<'_>, params: &Params) -> Result<(), Error> {
-        let width = |sums: &Option<Sums>| sums.as_ref().map_or(0, Sums::width);
-        let width = match (params.targets, &self.plain) {
+    /// Number of values in the sums of a label.
+    fn values_of_a_label(&self) -> usize {
+        [&self.embedded, &self.plain].into_iter().flatten().map(Sums::width).sum()
+    }
+
+    fn numbers_of_grams(&self) -> usize {
+        let width = |sums: &Sums| Gram::numbers(sums.width());
+        [&self.embedded, &self.plain].into_iter().flatten().map(width).sum()
+    }
+
+    /// Returns how many labels there would be with these.
+    pub(super) fn labels_with(&self, labels: Labels<'_>) -> usize {
+        let known = self.any();
+        let new = labels.iter().flatten().filter(|&&label| !known.contains(label));
+        known.label_count() + new.collect::<HashSet<_>>().len()
+    }
+
+    /// Fails if the sums of this number of labels would exceed the memory. They count twice, since there is a copy of them
+    /// while a function is solved for.
+    pub(super) fn expect_memory(&self, labels: usize, params: &Params) -> Result<(), Error> {
+        let values = match (params.targets, &self.plain) {
             // Lifted sums would be given up before.
             (Targets::Auto, Some(plain)) => plain.width(),
-            _ => width(&self.embedded) + width(&self.plain),
+            _ => self.values_of_a_label(),
         };
-        let of_a_label = (size_of::<f64>() * width) as u64;
-        let known = self.any();
-        let given: usize = labels.iter().map(<[u32]>::len).sum();
-        if (known.label_count() + given) as u64 * of_a_label <= params.memory {
+        let bytes = labels as u64 * (2 * size_of::<f64>() * values) as u64;
+        if bytes <= params.memory {
             return Ok(());
         }
-        let new: HashSet<u32> = labels.iter().flatten().copied().collect();
-        let new = new.into_iter().filter(|&label| !known.contains(label)).count();
-        let count = known.label_count() + new;
-        let bytes = count as u64 * of_a_label;
-        match bytes <= params.memory {
-            true => Ok(()),
-            false => {
-                let expected = format!("at least {bytes} bytes to learn {count} labels");
-                Err(Error::parameter("memory", expected, params.memory))
-            }
-        }
+        let expected = format!("at least {bytes} bytes to learn {labels} labels");
+        Err(Error::parameter("memory", expected, params.memory))
+    }
+
+    /// Fails if memory is unavailable to learn blocks of rows until there are this number of labels, and to save the model
+    /// then.
+    pub(super) fn expect_room(&self, labels: usize, block: usize) -> Result<(), NoRoom> {
+        let added = (labels - self.any().label_count()) * self.values_of_a_label();
+        // With the rows that wait, as arrays, and as the bytes of a file.
+        let copies = 3 * (labels * self.values_of_a_label() + self.numbers_of_grams());
+        // A block lifted and rounded, and sums of it by label.
+        let widest = [&self.embedded, &self.plain].into_iter().flatten().map(Sums::width).max();
+        let of_block = (block + block.min(labels)) * widest.unwrap_or(0);
+        expect_room(added + of_block + copies)
     }
 
     /// Returns what this would be with all anchors that an embedding has now. `None` where that cannot be estimated.

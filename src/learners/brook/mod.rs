@@ -73,9 +73,9 @@
 //! (the share of rows whose labels came once in the warm-up) together, some of them become anchors: a
 //! quarter of the first anchors at a time, up to twice as many in all. The sums of what came before are
 //! extended by an estimate, the similarity to a new anchor as it follows from that to the old ones
-//! (`k(x, A) K^-1 k(A, b)`). In a mixed stream that never happens, and all stays exact. Rows from before an
-//! estimate are unlearned as well as it is good, and refused where nothing sound would be left; rows from
-//! after it are unlearned exactly. Rows that wait for the end of their block when others are unlearned or
+//! (`k(x, A) K^-1 k(A, b)`, by at most 1,024 of them). In a mixed stream that never happens, and all stays exact. Rows from
+//! before an estimate are unlearned as well as it is good: where more would be unlearned than was estimated, the ridge is
+//! raised until the weights can be solved for. Rows from after it are unlearned exactly. Rows that wait for the end of their block when others are unlearned or
 //! merged do not become anchors.
 //!
 //! **Merging**: a sibling keeps its anchors, whatever it sees. Two models merge where one has all anchors of the
@@ -84,8 +84,10 @@
 //!
 //! # Rows without labels
 //!
-//! Those of the warm-up teach all that it fixes: the centre and the scale, the anchors and their bandwidth, and
-//! the directions of the detail bits. Later ones are passed over. What is unlearned leaves what the warm-up fixed.
+//! Those of the warm-up teach the centre, the scale and the directions of the detail bits. Rows with labels become anchors
+//! before rows without. Where fewer than half of the first rows have labels, the warm-up is as much longer as it takes to
+//! have 3,000 rows with labels, but not longer than 30,000 rows. Later rows without labels are skipped. What is unlearned
+//! leaves what the warm-up fixed.
 //!
 //! # Several labels
 //!
@@ -136,6 +138,7 @@ use self::learned::Plain;
 pub use self::params::{Choice, LiftBy, Params, Precision, StartFrom, Targets};
 use self::params::{FIRST_ROWS, MAX_WIDTH, numbers_to_solve};
 use self::solution::{Solution, Task};
+use self::sums::Sums;
 use self::warm::{Limits, Warm, sums_of};
 use self::whole_numbers::BLOCK;
 use super::checks::{check_not_negative, check_positive, check_share};
@@ -148,6 +151,10 @@ pub use crate::learner::{Candidate, MadeOf, MeasuredTargets};
 use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Labels, Learner, Result, Step};
+
+/// Largest width of sums that are factored to check what unlearning leaves. Of wider ones only variances are checked: factors
+/// take time by the cube of the width, and of thousands of rows hardly any would be refused.
+const MOST_CHECKED: usize = 512;
 
 /// brook at work.
 #[derive(Clone, Debug)]
@@ -252,7 +259,9 @@ impl Learner for Brook {
         let labels = batch.require_labels(Brook::NAME)?;
         let (half_life, block) = (self.params.half_life, self.block());
         let warm = self.warm()?;
-        warm.sums.expect_memory(labels, &self.params)?;
+        let known = warm.sums.labels_with(labels);
+        warm.sums.expect_memory(known, &self.params)?;
+        warm.sums.expect_room(known, block).map_err(|no_room| self.out_of_memory(no_room))?;
         if self.params.start == StartFrom::Steady {
             // Codes may come up for renewal on the way, where it would be too late to fail.
             let (width, classes) = (warm.embedding.width(), warm.sums.any().label_count());
@@ -323,12 +332,15 @@ impl BuiltIn for Brook {
         }
     }
 
-    fn warmup_after(params: &Params, first: Labels<'_>, bits: usize) -> usize {
+    fn warmup_after(params: &Params, first: Labels<'_>, (dim, bits): (usize, usize)) -> usize {
         match params.lift {
             LiftBy::None => WARMUP,
             LiftBy::Rbf => match params.anchors {
                 Choice::Fixed(anchors) => anchors.max(1),
-                Choice::Auto => params.anchors_for(Some(first), bits).max(FIRST_ROWS),
+                Choice::Auto => {
+                    let anchors = params.anchors_for(Some(first), bits).max(FIRST_ROWS);
+                    anchors.max(params.rows_with_labels(first, dim))
+                }
             },
         }
     }
@@ -394,8 +406,7 @@ impl BuiltIn for Brook {
             LiftBy::Rbf => anchors.min(first.len()),
         };
         expect_room(Gram::numbers(width) + numbers_to_solve(width, 0, bits)).map_err(no_room)?;
-        let embedding =
-            Embedding::from_first(&self.params, anchors, self.start.unit, first.features());
+        let embedding = Embedding::from_first(&self.params, anchors, self.start.unit, first);
         let directions = detail::directions(&self.params, bits, first.features());
         let directions = directions.map_err(no_room)?;
         let needs_plain = match self.params.targets {
@@ -492,8 +503,8 @@ impl BuiltIn for Brook {
         let wrong = |problem: String| Error::NotLearned { what: "unlearned", problem };
         let sums = warm.to_complete(&self.keys, 0.0).map_err(no_room)?;
         let rest = sums.without(&gone, name).map_err(wrong)?;
-        let embedded = rest.embedded().filter(|sums| sums.rows() > 0.0);
-        if let Some(sums) = embedded
+        let has_rows = |sums: &&Sums| sums.rows() > 0.0 && sums.width() <= MOST_CHECKED;
+        if let Some(sums) = rest.embedded().filter(has_rows)
             && !solution::is_sound(&self.params, &warm.embedding, sums).map_err(no_room)?
         {
             return Err(wrong("what would be left is no sum of any rows".to_owned()));

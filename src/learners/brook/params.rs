@@ -23,12 +23,12 @@ pub(super) const MOST_TIMES: usize = 2;
 pub struct Params {
     /// What vectors are mapped by before they are learned.
     pub lift: LiftBy,
-    /// Number of the stream's first rows that become anchors of the lift; fewer if the warm-up is shorter. Automatic:
-    /// `300 sqrt(C)` for `C` classes among the first 3,000 rows, from 3,000 to 6,000, and within [`memory`](Self::memory).
+    /// Number of the stream's first rows that become anchors of the lift; fewer if the warm-up is shorter. Rows with labels
+    /// come before others. Automatic: `300 sqrt(C)` for `C` classes among the first 3,000 rows with labels, from 3,000 to 6,000, and within [`memory`](Self::memory).
     /// The warm-up has the same number of rows, unless another is given. Twice the number of anchors takes four times the
     /// memory and, for each row, three times the time.
     pub anchors: Choice<usize>,
-    /// Bytes that learning may take, by which an automatic number of anchors is bounded.
+    /// Bytes that learning may take, by which an automatic number of anchors and the number of labels are bounded.
     pub memory: u64,
     /// Whether rows become anchors, too, when many come whose labels the first rows did not have, up to as
     /// many again. In a stream that is mixed none do.
@@ -197,6 +197,10 @@ impl Number for usize {
 /// Number of the stream's first rows whose classes decide the number of anchors.
 pub(super) const FIRST_ROWS: usize = 3_000;
 
+/// Most rows that the warm-up has where few of them have labels, and the part of the memory that they may take.
+const MOST_WARMUP: usize = 30_000;
+const MEMORY_OF_WARMUP: u64 = 8;
+
 /// Largest number of anchors that is chosen automatically.
 const MOST_ANCHORS: usize = 6_000;
 
@@ -207,16 +211,23 @@ impl Params {
     /// Returns the number of anchors, for a stream whose first rows have these labels and codes of `bits` bits.
     pub(super) fn anchors_for(&self, first: Option<Labels<'_>>, bits: usize) -> usize {
         self.anchors.or(|| {
-            let rows = |labels: Labels<'_>| labels.len().min(FIRST_ROWS);
-            let seen: HashSet<u32> = first
-                .iter()
-                .flat_map(|labels| {
-                    (0..rows(*labels)).flat_map(|row| labels.row(row).iter().copied())
-                })
-                .collect();
+            let labelled = first.iter().flat_map(|labels| labels.iter());
+            let labelled = labelled.filter(|labels| !labels.is_empty()).take(FIRST_ROWS);
+            let seen: HashSet<u32> = labelled.flatten().copied().collect();
             let wanted = (PER_ROOT * (seen.len() as f64).sqrt()) as usize;
             wanted.clamp(FIRST_ROWS, MOST_ANCHORS).min(self.most_anchors(seen.len(), bits))
         })
+    }
+
+    /// Returns how many rows of `dim` numbers the warm-up needs to have enough rows with labels, by its first rows.
+    pub(super) fn rows_with_labels(&self, first: Labels<'_>, dim: usize) -> usize {
+        let labelled = first.iter().filter(|labels| !labels.is_empty()).count();
+        if 2 * labelled >= first.len() {
+            return first.len();
+        }
+        let most = (self.memory / MEMORY_OF_WARMUP) as usize / (size_of::<f32>() * dim);
+        let wanted = FIRST_ROWS * first.len() / labelled.max(1);
+        wanted.min(most).min(MOST_WARMUP).max(first.len())
     }
 
     /// Returns the largest number of anchors with which classes can be learned, and solved for codes of `bits` bits, within

@@ -44,6 +44,9 @@ pub(super) struct Solution {
 /// A label is rare if it has less than this share of the mean number of rows.
 const RARE: f64 = 0.25;
 
+/// How many times the ridge is raised to ten times what it was.
+const RAISED: usize = 8;
+
 /// How many times signs and rotation are improved in turn.
 pub(super) const ITERATIONS: usize = 50;
 
@@ -93,9 +96,18 @@ impl<'a> System<'a> {
         if !(ridge.is_finite() && mean_square >= -1e-9 * uncentred) {
             return Ok(None);
         }
-        let factor =
-            Positive::factor(width, |i, j| entry(i, j) + if i == j { ridge } else { 0.0 })?;
-        Ok(factor.map(|factor| System { rows, width, steps, total, ridge, factor }))
+        // Estimated sums of which rows were unlearned may have eigenvalues below 0.
+        let mut tries = if sums.is_estimated() { RAISED } else { 0 };
+        loop {
+            let lower = |i: usize, j: usize| entry(i, j) + if i == j { ridge } else { 0.0 };
+            match Positive::factor(width, lower)? {
+                Some(factor) => {
+                    return Ok(Some(System { rows, width, steps, total, ridge, factor }));
+                }
+                None if tries == 0 => return Ok(None),
+                None => (ridge, tries) = (10.0 * ridge, tries - 1),
+            }
+        }
     }
 
     /// The centred sum of a class.
@@ -106,7 +118,7 @@ impl<'a> System<'a> {
     }
 }
 
-/// Whether sums can be those of any rows.
+/// Whether sums can be those of any rows, as far as a function of them can be solved for.
 pub(super) fn is_sound(
     params: &Params,
     embedding: &Embedding,
@@ -445,7 +457,7 @@ mod tests {
     use super::*;
     use crate::learners::brook::{Choice, choice};
     use crate::learners::random::{Purpose, random};
-    use crate::{Features, HashFunction, HashParts, Labels};
+    use crate::{Batch, Features, HashFunction, HashParts, Labels};
     use rand::RngExt;
 
     /// Solves `A x = b` by elimination, the plainest way there is.
@@ -476,7 +488,7 @@ mod tests {
             let features = Features::new(&values, dim).unwrap();
             let (ridge, detail) = (Choice::Fixed(0.7), Choice::Fixed(0.0));
             let params = Params { lift, ridge, detail, ..Params::default() };
-            let embedding = Embedding::from_first(&params, 9, false, features);
+            let embedding = Embedding::from_first(&params, 9, false, Batch::unlabelled(features));
             let warm = Warm::new(embedding.clone(), None, None, 9).unwrap();
             let mut learned = Learned::new(&embedding, None).unwrap();
             let keys = Keys::default();
@@ -539,7 +551,7 @@ mod tests {
         let features = Features::new(&values, dim).unwrap();
         let detail = Choice::Fixed(0.0);
         let params = Params { lift: LiftBy::None, detail, ..Params::default() };
-        let embedding = Embedding::from_first(&params, 0, false, features);
+        let embedding = Embedding::from_first(&params, 0, false, Batch::unlabelled(features));
         let keys = Keys::default();
         let mut learned = Learned::new(&embedding, None).unwrap();
         let warm = Warm::new(embedding, None, None, 0).unwrap();

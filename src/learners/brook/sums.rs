@@ -84,31 +84,37 @@ impl Sums {
         self.rows
     }
 
+    /// Whether part of it was estimated.
+    pub(super) fn is_estimated(&self) -> bool {
+        self.estimated
+    }
+
     /// The same sums over further numbers that follow from those there are. What was whole stays whole.
     pub(super) fn extended(self, extension: &Extension) -> Result<Self, NoRoom> {
         let (old, added) = (self.total.len(), extension.shift.len());
         let width = old + added;
-        expect_room(Gram::numbers(width) + old * (old + 2 * added))?;
+        let nodes = &extension.nodes;
+        expect_room(Gram::numbers(width) + old * (nodes.len() + 2 * added))?;
         let whole = (self.rows).fract() == 0.0;
         let number = |value: f64| if whole { value.round() } else { value };
         let (by, shift) = (&extension.by, &extension.shift);
         // B^T v + weight d
         let carried = |values: &[f64], weight: f64| -> Vec<f64> {
             let mut out: Vec<f64> = shift.iter().map(|d| weight * d).collect();
-            for (row, value) in by.chunks_exact(added).zip(values) {
-                out.iter_mut().zip(row).for_each(|(sum, by)| *sum += by * value);
+            for (row, &node) in by.chunks_exact(added).zip(nodes) {
+                out.iter_mut().zip(row).for_each(|(sum, by)| *sum += by * values[node]);
             }
             out
         };
-        let mut full = vec![0.0; old * old];
-        for i in 0..old {
-            for (j, &value) in self.gram.row(i)[..=i].iter().enumerate() {
-                (full[i * old + j], full[j * old + i]) = (value, value);
-            }
-        }
-        let across = product(&full, old, by, added);
-        drop(full);
-        let within = transposed_product(by, added, &across, added);
+        // The columns of the nodes.
+        let entry = |i: usize, j: usize| self.gram.row(i.max(j))[i.min(j)];
+        let columns = (0..old).flat_map(|i| nodes.iter().map(move |&node| entry(i, node)));
+        let columns: Vec<f64> = columns.collect();
+        let across = product(&columns, nodes.len(), by, added);
+        drop(columns);
+        let of_nodes = nodes.iter().flat_map(|&node| &across[node * added..(node + 1) * added]);
+        let of_nodes: Vec<f64> = of_nodes.copied().collect();
+        let within = transposed_product(by, added, &of_nodes, added);
         let bare = carried(&self.total, 0.0);
         let mut gram = Gram::new(width)?;
         for i in 0..old {
@@ -326,6 +332,14 @@ impl Sums {
         if rest.rows == 0.0 && (0..width).any(|i| rest.gram.row(i)[i] != 0.0) {
             return Err("other rows were learned".to_owned());
         }
+        // No rows have a variance below 0. An estimate is allowed to.
+        let varies = |i: usize| {
+            let square = rest.gram.row(i)[i];
+            square * rest.rows - rest.total[i].powi(2) >= -1e-9 * square * rest.rows
+        };
+        if !rest.estimated && !(0..width).all(varies) {
+            return Err("what would be left is no sum of any rows".to_owned());
+        }
         Ok(rest)
     }
 
@@ -333,16 +347,16 @@ impl Sums {
     pub(super) fn save(&self, prefix: &str, state: &mut Tensors) {
         let width = self.total.len();
         let name = |of: &str| format!("{prefix}.{of}");
-        let triangle: Vec<f64> = (0..width).flat_map(|i| self.gram.row(i)).copied().collect();
-        state.put(&name("gram"), 1, &triangle);
+        let triangle = (0..width).flat_map(|i| self.gram.row(i)).copied();
+        state.put_numbers(&name("gram"), 1, width * (width + 1) / 2, triangle);
         state.put(&name("total"), width, &self.total);
         state.put(&name("rows"), 1, &[self.rows]);
         let labels: Vec<u32> = self.labels.keys().copied().collect();
         let weights: Vec<f64> = self.labels.values().map(|of| of.weight).collect();
-        let sums: Vec<f64> = self.labels.values().flat_map(|of| &of.sum).copied().collect();
         state.put(&name("labels"), 1, &labels);
         state.put(&name(name_of_weights(self.counting)), 1, &weights);
-        state.put(&name("sums"), width, &sums);
+        let sums = self.labels.values().flat_map(|of| &of.sum).copied();
+        state.put_numbers(&name("sums"), width, self.labels.len() * width, sums);
         if self.estimated {
             state.put(&name("estimated"), 1, &[1u32]);
         }
@@ -430,10 +444,10 @@ impl LabelSum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Features;
     use crate::learners::brook::embedding::Embedding;
     use crate::learners::brook::{LiftBy, Params};
     use crate::learners::random::{Purpose, random};
+    use crate::{Batch, Features};
     use rand::RngExt;
 
     /// A model whose columns have long been empty must not be taken for a damaged one.
@@ -442,7 +456,7 @@ mod tests {
         let params = Params { lift: LiftBy::None, ..Params::default() };
         let all = [0.3, 0.9, -0.7, 0.5];
         let all_rows = Features::new(&all, 4).unwrap();
-        let embedding = Embedding::from_first(&params, 0, true, all_rows);
+        let embedding = Embedding::from_first(&params, 0, true, Batch::unlabelled(all_rows));
         let (old, new) =
             (embedding.whole_numbers(&all), embedding.whole_numbers(&[1.0, 0.0, 0.0, 0.0]));
         for half_lives in [7, 100, 333] {
@@ -469,7 +483,7 @@ mod tests {
             let labels: Vec<u32> = (0..rows as u32).map(|row| row % 7).collect();
             let features = Features::new(&values, dim).unwrap();
             let params = Params { lift, ..Params::default() };
-            let embedding = Embedding::from_first(&params, 130, false, features);
+            let embedding = Embedding::from_first(&params, 130, false, Batch::unlabelled(features));
             let numbers = embedding.whole_numbers(&values);
             let mut sums = Sums::new(embedding.width()).unwrap();
             sums.add(&numbers, Labels::single(&labels));
