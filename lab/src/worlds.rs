@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use hashbrook::eval::{Cosine, Evaluation, Metric, evaluate, evaluate_scores};
+use hashbrook::learners::brook::MeasuredTargets;
 use hashbrook::{Batch, Codes, Features, LabelList};
 
 use crate::generated::suite::{Drawn, Goal, Named, SUITE};
@@ -43,9 +44,9 @@ pub struct Args {
     #[arg(long)]
     labelled: bool,
 
-    /// Print the time of learning and solving of each cell to standard error
+    /// Print the time of each cell, and what the bits are made of, to standard error
     #[arg(long)]
-    times: bool,
+    verbose: bool,
 }
 
 pub fn run(args: &Args) -> Result<()> {
@@ -69,11 +70,16 @@ pub fn run(args: &Args) -> Result<()> {
                 let mut sum = 0.0;
                 for (seed, drawn) in (1..).zip(&drawn) {
                     let started = Instant::now();
-                    sum += measure(drawn, method, bits, seed, args.labelled)
+                    let (quality, targets) = measure(drawn, method, bits, seed, args.labelled)
                         .with_context(|| format!("{method} on the world {}", world.name))?;
-                    if args.times {
+                    sum += quality;
+                    if args.verbose {
                         let seconds = started.elapsed().as_secs_f64();
-                        eprintln!("{} {bits} {method} {seed}: {seconds:.1} s", world.name);
+                        eprint!(
+                            "{} {bits} {method} {seed}: {quality:.3}, {seconds:.1} s",
+                            world.name
+                        );
+                        eprintln!("{}", targets.map(written).unwrap_or_default());
                     }
                 }
                 cells.push(format!("{:.3}", sum / args.seeds as f64));
@@ -84,8 +90,20 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns the goal's measure of a method, or of the vectors' cosine.
-fn measure(drawn: &Drawn, method: &str, bits: usize, seed: u64, labelled: bool) -> Result<f64> {
+/// Returns what bits are made of, with the scores of the candidates.
+fn written(targets: MeasuredTargets) -> String {
+    let scores = targets.candidates.iter().map(|of| format!(" {} {:.3}", of.made_of, of.score));
+    format!(", {}:{}", targets.made_of, scores.collect::<String>())
+}
+
+/// Returns the goal's measure of a method, or of the vectors' cosine, and what its bits are made of.
+fn measure(
+    drawn: &Drawn,
+    method: &str,
+    bits: usize,
+    seed: u64,
+    labelled: bool,
+) -> Result<(f64, Option<MeasuredTargets>)> {
     let Drawn { stream, truth, queries, .. } = drawn;
     let rows = Features::new(&stream.values, stream.dim)?;
     let vectors = Features::new(&queries.values, stream.dim)?;
@@ -93,12 +111,13 @@ fn measure(drawn: &Drawn, method: &str, bits: usize, seed: u64, labelled: bool) 
     let metrics = [Metric::PrecisionAt(10), Metric::NdcgAt(10)];
     let wanted = |rows: &[usize]| label_list(rows.iter().map(|&row| &queries.labels[row]));
     if method == "cosine" {
-        return by_goal(drawn, |some| {
+        let quality = by_goal(drawn, |some| {
             let row = |&row: &usize| &queries.values[row * stream.dim..(row + 1) * stream.dim];
             let values: Vec<f32> = some.iter().flat_map(row).copied().collect();
             let cosine = Cosine::new(Features::new(&values, stream.dim)?, rows)?;
             Ok(evaluate_scores(&cosine, wanted(some).view(), judged.view(), &metrics)?)
-        });
+        })?;
+        return Ok((quality, None));
     }
     let labels = label_list(stream.labels.iter());
     let mut model = crate::method(method)?.start(stream.dim, bits, seed)?;
@@ -112,11 +131,12 @@ fn measure(drawn: &Drawn, method: &str, bits: usize, seed: u64, labelled: bool) 
     model.end_warmup()?;
     let function = model.try_hash_function()?;
     let (database, codes) = (function.encode(rows)?, function.encode(vectors)?);
-    by_goal(drawn, |some| {
+    let quality = by_goal(drawn, |some| {
         let mut part = Codes::new(bits)?;
         some.iter().try_for_each(|&row| part.push(codes.code(row)))?;
         Ok(evaluate(&part, wanted(some).view(), &database, judged.view(), &metrics)?)
-    })
+    })?;
+    Ok((quality, model.measured_targets()))
 }
 
 /// Returns the goal's measure, from evaluations of some of the queries.
@@ -155,7 +175,7 @@ mod tests {
 
     fn quality(world: &str, method: &str, bits: usize) -> f64 {
         let world = SUITE.iter().find(|named| named.name == world).unwrap();
-        measure(&(world.draw)(0.1, 1), method, bits, 1, false).unwrap()
+        measure(&(world.draw)(0.1, 1), method, bits, 1, false).unwrap().0
     }
 
     /// Small worlds, so that the tests take seconds.
