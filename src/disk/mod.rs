@@ -201,6 +201,7 @@ pub(crate) fn draw(path: &Path) -> u64 {
 
 impl File {
     /// Returns another handle of the same open file, with the same cursor. Simulated files have none.
+    #[cfg(feature = "arrow")]
     pub(crate) fn try_clone(&self) -> io::Result<File> {
         let file = self.real().ok_or(io::ErrorKind::Unsupported)?;
         file.try_clone().map(File::Real)
