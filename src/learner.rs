@@ -188,6 +188,8 @@ pub enum MadeOf {
     Classes,
     /// Presence of single labels, by thresholds that rank rare ones.
     Presence,
+    /// The same, from vectors that are not lifted.
+    LinearPresence,
     /// Directions in which labels differ.
     Discriminant,
     /// Directions in which the vectors differ, without labels.
@@ -195,8 +197,13 @@ pub enum MadeOf {
 }
 
 impl MadeOf {
-    pub(crate) const ALL: [MadeOf; 4] =
-        [MadeOf::Classes, MadeOf::Presence, MadeOf::Discriminant, MadeOf::Vectors];
+    pub(crate) const ALL: [MadeOf; 5] = [
+        MadeOf::Classes,
+        MadeOf::Presence,
+        MadeOf::LinearPresence,
+        MadeOf::Discriminant,
+        MadeOf::Vectors,
+    ];
 }
 
 impl fmt::Display for MadeOf {
@@ -204,6 +211,7 @@ impl fmt::Display for MadeOf {
         f.write_str(match self {
             MadeOf::Classes => "classes",
             MadeOf::Presence => "presence",
+            MadeOf::LinearPresence => "linear presence",
             MadeOf::Discriminant => "discriminant",
             MadeOf::Vectors => "vectors",
         })
@@ -228,8 +236,19 @@ pub struct MeasuredTargets {
     pub made_of: MadeOf,
     /// The candidates that were compared; none if there was no choice, or the sample was too small.
     pub candidates: Vec<Candidate>,
+    /// Those of the sampled labels that bits do not distinguish: their rows are found no better than by chance.
+    #[serde(skip)]
+    pub not_distinguished: Vec<u32>,
     /// Whether the sums of lifted vectors were given up, as labels became many. Then codes of classes are out of the question.
     pub gave_up_lifted: bool,
+}
+
+impl MeasuredTargets {
+    /// Describes bits that were not chosen among others.
+    pub(crate) fn unmeasured(made_of: MadeOf) -> Self {
+        let (candidates, not_distinguished) = (Vec::new(), Vec::new());
+        MeasuredTargets { made_of, candidates, not_distinguished, gave_up_lifted: false }
+    }
 }
 
 /// A learner that was loaded; or what is wrong with its state.

@@ -4,15 +4,19 @@
 //! queries: their rows are subtracted from the sums of discriminant bits, and what a regression remembers of a row's own
 //! target is subtracted from its projection, on average. The candidate with the highest nDCG of the first ten hits is chosen,
 //! with the mean over labels, so that a rare label counts as much as a frequent one.
+//!
+//! Of many labels the sample has a few, and of a rare one a larger share of its rows than of others. So that hits of other
+//! labels are as likely as among all rows, each row of another label than the one that a query was drawn for counts several
+//! times, or less than once. Rows at the same distance are in no order: each of their places has their mean gain.
 
 use std::collections::HashMap;
 
 use super::params::Targets;
-use super::presence::{TargetWeights, Wanted};
+use super::presence::{PRESENCE_FROM, ROTATION_FROM, TargetWeights, Wanted};
 use super::sample::Sampled;
 use super::solution::{self, Regression, Solution, Task};
-use super::sums::Sums;
-use crate::learner::{Candidate, MadeOf};
+use super::sums::{Class, Sums};
+use crate::learner::{Candidate, MadeOf, MeasuredTargets};
 use crate::memory::NoRoom;
 use crate::{Codes, Features, HashFunction, Labels, hamming};
 
@@ -22,10 +26,22 @@ const QUERIES: usize = 50;
 /// Number of hits that are judged.
 const HITS: usize = 10;
 
+/// A label with fewer queries is not judged by itself.
+const QUERIES_OF_A_LABEL: f64 = 5.0;
+
+/// What queries may find by chance, beyond the share of their label.
+const BY_CHANCE: f64 = 0.02;
+
 /// How many times signs and rotation of a candidate are improved in turn.
 const ITERATIONS: usize = 10;
 
-/// Least difference for which another candidate is chosen instead of codes of classes.
+/// Number of warm-up rows that a candidate of vectors alone has its directions from.
+const FIRST_ROWS: usize = 1000;
+
+/// A label is rare if it has less than this share of the mean number of rows.
+const RARE: f64 = 0.25;
+
+/// Least difference for which a later candidate is chosen instead of an earlier one.
 const MARGIN: f64 = 0.02;
 
 /// Returns the function of what was learned; `None` when nothing was.
@@ -37,7 +53,7 @@ pub(super) fn solve(task: &Task<'_>) -> Result<Option<Solution>, NoRoom> {
     let embedded = task.learned.embedded().filter(|_| targets != Targets::Discriminant);
     let classes = embedded.map(|sums| task.classes(sums));
     let regression = match embedded.zip(classes.as_ref()) {
-        Some((sums, classes)) => Regression::new(*task, sums, classes)?,
+        Some((sums, classes)) => Regression::new(*task, (&task.warm.embedding, sums), classes)?,
         None => None,
     };
     match targets {
@@ -63,45 +79,93 @@ fn choose(
             Some((solution, _)) => Some(solution),
             None => complete(task, MadeOf::Discriminant)?,
         };
-        return Ok(solution.map(|solution| Solution { gave_up_lifted, ..solution }));
+        return Ok(solution.map(|mut solution| {
+            solution.targets.gave_up_lifted = gave_up_lifted;
+            solution
+        }));
     };
-    let mut candidates = Vec::new();
-    let mut solutions = Vec::new();
-    if let Some(regression) = regression {
-        let leverage = regression.leverage()?;
-        let can_rank = regression.has_rare_labels() && 2 * regression.classes().len() <= task.bits;
-        let rare = can_rank.then(|| regression.solve(Some(Wanted::Presence))).transpose()?;
-        for (solution, targets) in of_classes.into_iter().chain(rare.flatten()) {
-            let score = sample.score(task, &solution, Some((&targets, leverage)));
-            candidates.push(Candidate { made_of: solution.made_of, score });
-            solutions.push(solution);
-        }
-    }
     let is_lifted = task.warm.embedding.is_lifted();
-    if let Some(sums) = task.learned.plain(is_lifted)
+    let plain = task.learned.plain(is_lifted);
+    let plain_classes = plain.filter(|_| is_lifted).map(|sums| task.classes(sums));
+    let linear = match (&task.warm.plain, plain, &plain_classes) {
+        (Some(warm), Some(sums), Some(classes)) if can_rank(task, sums, classes) => {
+            Regression::new(*task, (&warm.embedding, sums), classes)?
+        }
+        _ => None,
+    };
+    let (mut scores, mut solutions) = (Vec::new(), Vec::new());
+    let mut add = |regression: &Regression<'_>, solved| -> Result<(), NoRoom> {
+        let Some((solution, targets)) = solved else { return Ok(()) };
+        let score = sample.score(task, &solution, Some((&targets, regression.leverage()?)));
+        scores.push((solution.targets.made_of, score));
+        solutions.push(solution);
+        Ok(())
+    };
+    if let Some(regression) = regression {
+        add(regression, of_classes)?;
+    }
+    if let Some(linear) = linear {
+        add(&linear, linear.solve(Some(Wanted::Presence))?)?;
+    }
+    if let Some(regression) = regression
+        && can_rank(task, regression.sums(), regression.classes())
+    {
+        add(regression, regression.solve(Some(Wanted::Presence))?)?;
+    }
+    // The mixtures of a row's labels blur the finest of them.
+    let prefers_discriminant = task.learned.any().labels_per_row() >= ROTATION_FROM;
+    // No candidate is better than a perfect one by the margin.
+    let is_open = |scores: &[(MadeOf, Score)]| {
+        prefers_discriminant || scores.iter().all(|(_, score)| score.mean() + MARGIN < 1.0)
+    };
+    if is_open(&scores)
+        && let Some(sums) = plain
         && let Some(rest) = sample.subtracted_from(task, sums)?
         && let Some(solution) = task.discriminant(Some(&rest), ITERATIONS)?
     {
         let score = sample.score(task, &solution, None);
-        candidates.push(Candidate { made_of: MadeOf::Discriminant, score });
+        scores.push((MadeOf::Discriminant, score));
     }
-    if let Some(solution) = task.vectors(ITERATIONS)? {
+    if is_open(&scores)
+        && let Some(solution) = task.vectors(FIRST_ROWS, ITERATIONS)?
+    {
         let score = sample.score(task, &solution, None);
-        candidates.push(Candidate { made_of: MadeOf::Vectors, score });
+        scores.push((MadeOf::Vectors, score));
     }
-    let mut best: Option<Candidate> = None;
-    for &candidate in &candidates {
-        if best.is_none_or(|best| candidate.score > best.score + MARGIN) {
+    if prefers_discriminant {
+        scores.sort_by_key(|(made_of, _)| *made_of != MadeOf::Discriminant);
+    }
+    let mut best: Option<&(MadeOf, Score)> = None;
+    for candidate in &scores {
+        if best.is_none_or(|best| candidate.1.mean() > best.1.mean() + MARGIN) {
             best = Some(candidate);
         }
     }
-    let Some(best) = best else { return Ok(None) };
-    let solved = solutions.into_iter().find(|solution| solution.made_of == best.made_of);
+    let Some((made_of, score)) = best else { return Ok(None) };
+    let solved = solutions.into_iter().find(|solution| solution.targets.made_of == *made_of);
     let solution = match solved {
         Some(solution) => Some(solution),
-        None => complete(task, best.made_of)?,
+        None => complete(task, *made_of)?,
     };
-    Ok(solution.map(|solution| Solution { candidates, gave_up_lifted, ..solution }))
+    let candidate = |(made_of, score): &(MadeOf, Score)| (*made_of, score.mean());
+    let candidates = scores.iter().map(candidate);
+    let candidates = candidates.map(|(made_of, score)| Candidate { made_of, score }).collect();
+    let not_distinguished = sample.no_better_than_chance(score);
+    Ok(solution.map(|mut solution| {
+        let made_of = solution.targets.made_of;
+        solution.targets =
+            MeasuredTargets { made_of, candidates, not_distinguished, gave_up_lifted };
+        solution
+    }))
+}
+
+/// Whether labels may have bits that rank them: rows have one label, or nearly all do, some labels are much rarer than the
+/// mean, and there are two bits for each.
+fn can_rank(task: &Task<'_>, sums: &Sums, classes: &[Class<'_>]) -> bool {
+    let least = classes.iter().map(|class| class.rows).fold(f64::INFINITY, f64::min);
+    let mean = classes.iter().map(|class| class.rows).sum::<f64>() / classes.len() as f64;
+    let are_rare = sums.labels_per_row() < PRESENCE_FROM && least < RARE * mean;
+    are_rare && 2 * classes.len() <= task.bits
 }
 
 /// Returns a linear function of all that was learned; without labels where these do not differ.
@@ -111,7 +175,7 @@ fn complete(task: &Task<'_>, made_of: MadeOf) -> Result<Option<Solution>, NoRoom
     {
         return Ok(Some(solution));
     }
-    task.vectors(solution::ITERATIONS)
+    task.vectors(usize::MAX, solution::ITERATIONS)
 }
 
 /// A sample, and the rows that are searched for.
@@ -119,13 +183,15 @@ struct Judged {
     rows: Sampled,
     dim: usize,
     queries: Vec<usize>,
+    /// Of each sampled label, how many times a row that was drawn for another one counts.
+    others: Vec<f64>,
 }
 
 impl Judged {
     /// `None` where there are too few queries that share a label with another row.
     fn of(task: &Task<'_>) -> Option<Judged> {
         let plain = task.warm.plain.as_ref()?;
-        let rows = task.learned.sample.rows();
+        let rows = task.learned.sample.rows(task.keys);
         let labels = rows.labels.view();
         let has_partner = |&row: &usize| {
             (0..labels.len()).any(|other| other != row && shared(labels, row, other) > 0)
@@ -133,7 +199,8 @@ impl Judged {
         let queries: Vec<usize> =
             (0..labels.len()).filter(|&row| rows.is_query[row]).filter(has_partner).collect();
         let dim = plain.embedding.dim();
-        (queries.len() >= QUERIES).then_some(Judged { rows, dim, queries })
+        let others = others(task, &rows);
+        (queries.len() >= QUERIES).then_some(Judged { rows, dim, queries, others })
     }
 
     /// Returns sums without the queries. `None` if they were never part of them, as with a half-life.
@@ -154,12 +221,13 @@ impl Judged {
         task: &Task<'_>,
         solution: &Solution,
         remembered: Option<(&TargetWeights, f64)>,
-    ) -> f64 {
+    ) -> Score {
         let (bits, labels) = (task.bits, self.rows.labels.view());
         let parts = solution.parts(&task.warm.embedding, (self.dim, bits));
         let rows = Features::new(&self.rows.values, self.dim);
         let projected = HashFunction::new(parts).and_then(|function| function.project(rows?));
-        let Ok(mut projections) = projected else { return 0.0 };
+        let mut means = vec![(0.0, 0.0); self.rows.drawn.len()];
+        let Ok(mut projections) = projected else { return Score(means) };
         let stored = signs(&projections, bits);
         if let Some((targets, leverage)) = remembered {
             let places: HashMap<u32, usize> =
@@ -180,22 +248,48 @@ impl Judged {
             }
         }
         let searched = signs(&projections, bits);
-        let groups = self.rows.groups.iter().max().map_or(0, |most| most + 1);
-        let mut means = vec![(0.0, 0.0); groups];
         for &query in &self.queries {
-            let others = || (0..labels.len()).filter(|&other| other != query);
-            let distance = |other| (hamming(searched.code(query), stored.code(other)), other);
-            let mut order: Vec<(u32, usize)> = others().map(distance).collect();
-            order.sort_unstable();
-            let gains = order.iter().map(|&(_, other)| shared(labels, query, other));
-            let mut ideal: Vec<usize> = gains.clone().collect();
-            ideal.sort_unstable_by(|a, b| b.cmp(a));
-            let (sum, count) = &mut means[self.rows.groups[query]];
-            *sum += discounted(gains) / discounted(ideal.into_iter());
+            let group = self.rows.groups[query];
+            let mut at_distance = vec![Tied::default(); bits + 1];
+            let mut with_gain: Vec<Tied> = Vec::new();
+            for other in (0..labels.len()).filter(|&other| other != query) {
+                let is_own = self.rows.groups[other] == group;
+                let count = if is_own { 1.0 } else { self.others[group] };
+                let gain = shared(labels, query, other);
+                with_gain.resize(with_gain.len().max(gain + 1), Tied::default());
+                let distance = hamming(searched.code(query), stored.code(other));
+                at_distance[distance as usize].add(count, gain);
+                with_gain[gain].add(count, gain);
+            }
+            let (sum, count) = &mut means[group];
+            *sum += discounted(&at_distance) / discounted(with_gain.iter().rev());
             *count += 1.0;
         }
-        let means: Vec<f64> = means.iter().filter(|of| of.1 > 0.0).map(|of| of.0 / of.1).collect();
-        means.iter().sum::<f64>() / means.len() as f64
+        Score(means)
+    }
+
+    /// Returns the labels whose queries find hardly more rows of theirs than are among all rows.
+    fn no_better_than_chance(&self, score: &Score) -> Vec<u32> {
+        let all = self.rows.groups.len() as f64;
+        let mut own = vec![0.0; self.rows.drawn.len()];
+        self.rows.groups.iter().for_each(|&group| own[group] += 1.0);
+        let is_lost = |&group: &usize| {
+            let (sum, queries) = score.0[group];
+            let chance = own[group] / (own[group] + self.others[group] * (all - own[group]));
+            queries >= QUERIES_OF_A_LABEL && sum / queries < chance + BY_CHANCE
+        };
+        (0..own.len()).filter(is_lost).map(|group| self.rows.drawn[group]).collect()
+    }
+}
+
+/// Of each sampled label, the sum of what its queries find and the number of these.
+struct Score(Vec<(f64, f64)>);
+
+impl Score {
+    fn mean(&self) -> f64 {
+        let means = self.0.iter().filter(|(_, queries)| *queries > 0.0);
+        let means: Vec<f64> = means.map(|(sum, queries)| sum / queries).collect();
+        means.iter().sum::<f64>() / means.len().max(1) as f64
     }
 }
 
@@ -214,9 +308,61 @@ fn signs(projections: &[f32], bits: usize) -> Codes {
     codes
 }
 
+/// Rows of which none is before another.
+#[derive(Clone, Copy, Default)]
+struct Tied {
+    count: f64,
+    gains: f64,
+}
+
+impl Tied {
+    fn add(&mut self, count: f64, gain: usize) {
+        self.count += count;
+        self.gains += count * gain as f64;
+    }
+}
+
 /// The sum of the gains of the first hits, of which later ones count less.
-fn discounted(gains: impl Iterator<Item = usize>) -> f64 {
-    gains.take(HITS).enumerate().map(|(rank, gain)| gain as f64 / (rank as f64 + 2.0).log2()).sum()
+fn discounted<'a>(hits: impl IntoIterator<Item = &'a Tied>) -> f64 {
+    // What a place counts, from the first to the given one; linear between integers.
+    let discount = |rank: f64| 1.0 / (rank + 2.0).log2();
+    let until = |place: f64| {
+        let place = place.min(HITS as f64);
+        let whole = (0..place as usize).map(|rank| discount(rank as f64)).sum::<f64>();
+        whole + place.fract() * discount(place.floor())
+    };
+    let (mut place, mut sum) = (0.0, 0.0);
+    for tied in hits.into_iter().filter(|tied| tied.count > 0.0) {
+        if place >= HITS as f64 {
+            break;
+        }
+        sum += tied.gains / tied.count * (until(place + tied.count) - until(place));
+        place += tied.count;
+    }
+    sum
+}
+
+/// Returns, for each sampled label, how many rows each sampled row of the other labels stands for, if each of its own stands
+/// for one.
+fn others(task: &Task<'_>, rows: &Sampled) -> Vec<f64> {
+    let is_lifted = task.warm.embedding.is_lifted();
+    let counts: HashMap<u32, f64> = task
+        .learned
+        .plain(is_lifted)
+        .map(|sums| sums.classes().iter().map(|class| (class.label, class.rows)).collect())
+        .unwrap_or_default();
+    let sampled = rows.groups.len() as f64;
+    let labels_per_row =
+        rows.labels.view().iter().map(<[u32]>::len).sum::<usize>() as f64 / sampled;
+    let all = counts.values().sum::<f64>() / labels_per_row;
+    let mut own = vec![0.0; rows.drawn.len()];
+    rows.groups.iter().for_each(|&group| own[group] += 1.0);
+    let ratio = |(label, own): (&u32, f64)| {
+        let of_label = counts.get(label).map_or(own, |&count| count.max(own));
+        let others = (all - of_label).max(sampled - own) / (sampled - own).max(1.0);
+        others * own / of_label
+    };
+    rows.drawn.iter().zip(own).map(ratio).collect()
 }
 
 /// Number of labels that two rows share.

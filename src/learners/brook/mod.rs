@@ -55,7 +55,11 @@
 //! directions in which labels differ ([`Targets::Discriminant`]), a rare label needs thresholds that rank its rows
 //! ([`Targets::Presence`]), and where labels tell nothing the directions of the vectors are better than chance. Which of them
 //! is best is measured whenever a function is made: a bounded sample of the rows learned, chosen by hash, is searched by each
-//! candidate (`targets = auto`, without a half-life). [`Model::measured_targets`](crate::Model::measured_targets) returns the scores.
+//! candidate (`targets = auto`, without a half-life). [`Model::measured_targets`](crate::Model::measured_targets) returns the scores,
+//! and the sampled labels that the bits do not distinguish.
+//!
+//! Presence bits of rare labels are measured twice: as a regression on lifted vectors and as one on the vectors as they are,
+//! whose few numbers a hundred rows of a label suffice for.
 //!
 //! Discriminant bits come from sums of the vectors as they are, which are stored next to those of the lifted ones (not for
 //! vectors of more than 2,048 dimensions). These sums merge and unlearn exactly. So does the sample, but for rows that
@@ -572,12 +576,7 @@ impl BuiltIn for Brook {
     }
 
     fn measured_targets(&self) -> Option<MeasuredTargets> {
-        let solution = self.solved.get()?;
-        Some(MeasuredTargets {
-            made_of: solution.made_of,
-            candidates: solution.candidates.clone(),
-            gave_up_lifted: solution.gave_up_lifted,
-        })
+        self.solved.get().map(|solution| solution.targets.clone())
     }
 
     fn name_labels(&mut self, names: &LabelNames) {

@@ -14,7 +14,7 @@ pub(super) const PRESENCE_FROM: f64 = 1.05;
 
 /// The same where labels share bits. There codes of classes are better as long as most rows have one
 /// label.
-const ROTATION_FROM: f64 = 1.5;
+pub(super) const ROTATION_FROM: f64 = 1.5;
 
 /// Where the thresholds of a label's bits lie between the mean of `f` over rows without it, 0, and
 /// over those with it, 1.

@@ -45,6 +45,8 @@ pub(super) struct Sampled {
     pub(super) labels: LabelList,
     /// Number of the sampled label that each row was drawn for.
     pub(super) groups: Vec<usize>,
+    /// These labels.
+    pub(super) drawn: Vec<u32>,
     /// Whether a row is one of the quarter that are searched for.
     pub(super) is_query: Vec<bool>,
 }
@@ -142,7 +144,12 @@ impl Sample {
     }
 
     /// Returns all rows.
-    pub(super) fn rows(&self) -> Sampled {
+    pub(super) fn rows(&self, keys: &Keys) -> Sampled {
+        let hash = |label: &u32| mixed(keys.of(*label));
+        let label = |group: &Group| {
+            let of_first = group.values().next().map_or(&[][..], |row| &row.labels);
+            of_first.iter().copied().min_by_key(hash).unwrap_or_default()
+        };
         let groups = self.groups.values().enumerate();
         let mut rows: Vec<(u64, usize, &Row)> = groups
             .flat_map(|(number, group)| group.iter().map(move |(&hash, row)| (hash, number, row)))
@@ -154,6 +161,7 @@ impl Sample {
             values: rows.iter().flat_map(|(_, _, row)| &row.values).copied().collect(),
             labels,
             groups: rows.iter().map(|&(_, number, _)| number).collect(),
+            drawn: self.groups.values().map(label).collect(),
             is_query: rows.iter().map(|&(hash, ..)| hash % 4 == 0).collect(),
         }
     }

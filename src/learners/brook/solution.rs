@@ -8,12 +8,12 @@ use super::codes::{self, Codes, Problem};
 use super::embedding::Embedding;
 use super::keys::Keys;
 use super::learned::Learned;
-use super::params::{Choice, LiftBy, MOST_CLASSES, Params};
-use super::presence::{Fitted, PRESENCE_FROM, TargetWeights, Wanted};
+use super::params::{Choice, MOST_CLASSES, Params};
+use super::presence::{Fitted, TargetWeights, Wanted};
 use super::sums::{Class, Sums};
 use super::warm::Warm;
 use super::{detail, discriminant};
-use crate::learner::{Candidate, Loaded, MadeOf};
+use crate::learner::{Candidate, Loaded, MadeOf, MeasuredTargets};
 use crate::learners::directions::{Directions, Projection};
 use crate::learners::random::{Purpose, random};
 use crate::learners::weights::take_weights;
@@ -25,11 +25,7 @@ use crate::{Features, HashParts, Lift};
 /// The weights and the offsets of a function, and the codes of the classes it comes from.
 #[derive(Clone, Debug)]
 pub(super) struct Solution {
-    pub(super) made_of: MadeOf,
-    /// The scores of the candidates that it was chosen from.
-    pub(super) candidates: Vec<Candidate>,
-    /// Whether codes of classes were out of the question, for many labels.
-    pub(super) gave_up_lifted: bool,
+    pub(super) targets: MeasuredTargets,
     /// Of the label bits: of lifted vectors, or of vectors as they are.
     pub(super) weights: Vec<f32>,
     pub(super) offset: Vec<f32>,
@@ -40,9 +36,6 @@ pub(super) struct Solution {
     /// That of the detail bits, if there are any.
     pub(super) detail: Option<Projection>,
 }
-
-/// A label is rare if it has less than this share of the mean number of rows.
-const RARE: f64 = 0.25;
 
 /// How many times the ridge is raised to ten times what it was.
 const RAISED: usize = 8;
@@ -82,10 +75,7 @@ impl<'a> System<'a> {
         };
         let mean_square = (0..width).map(|i| entry(i, i)).sum::<f64>() / rows;
         let mut ridge = params.ridge.or(|| {
-            let part = match params.lift {
-                LiftBy::None => 1.0,
-                LiftBy::Rbf => 5e-4,
-            };
+            let part = if embedding.is_lifted() { 5e-4 } else { 1.0 };
             // Rows that are all alike have nothing to punish, nor to tell.
             if mean_square > 0.0 { part * mean_square } else { 1.0 }
         });
@@ -159,43 +149,31 @@ impl<'a> Task<'a> {
         let detail = self.warm.directions.as_ref().filter(|_| detail_bits > 0);
         let detail = detail.map(|all| detail::projection(self.params, all, detail_bits, self.seed));
         let label_bits = if detail.is_some() { label_bits } else { self.bits };
-        let made_of = MadeOf::Discriminant;
-        let (codes, candidates, gave_up_lifted) = (Codes::new(), Vec::new(), false);
-        let solution = Solution {
-            made_of,
-            candidates,
-            gave_up_lifted,
-            weights,
-            offset,
-            codes,
-            label_bits,
-            detail,
-        };
+        let targets = MeasuredTargets::unmeasured(MadeOf::Discriminant);
+        let codes = Codes::new();
+        let solution = Solution { targets, weights, offset, codes, label_bits, detail };
         Ok(solution.finite())
     }
 
-    /// Returns a function of the directions of the warm-up rows, without labels.
-    pub(super) fn vectors(&self, iterations: usize) -> Result<Option<Solution>, NoRoom> {
+    /// Returns a function of the directions of the first warm-up rows, without labels.
+    pub(super) fn vectors(
+        &self,
+        rows: usize,
+        iterations: usize,
+    ) -> Result<Option<Solution>, NoRoom> {
         let Some(plain) = &self.warm.plain else { return Ok(None) };
-        let Ok(first) = Features::new(&plain.first, plain.embedding.dim()) else { return Ok(None) };
+        let dim = plain.embedding.dim();
+        let values = plain.first.len().min(rows.saturating_mul(dim));
+        let Ok(first) = Features::new(&plain.first[..values], dim) else { return Ok(None) };
         let mut directions = Directions::of(first, self.bits)?;
         if directions.drop_noise(first) == 0 {
             return Ok(None);
         }
         let Projection { weights, offset } =
             directions.rotated(self.bits, 0.0, iterations, self.seed);
-        let (made_of, codes, label_bits) = (MadeOf::Vectors, Codes::new(), self.bits);
-        let (candidates, gave_up_lifted, detail) = (Vec::new(), false, None);
-        let solution = Solution {
-            made_of,
-            candidates,
-            gave_up_lifted,
-            weights,
-            offset,
-            codes,
-            label_bits,
-            detail,
-        };
+        let targets = MeasuredTargets::unmeasured(MadeOf::Vectors);
+        let (codes, label_bits, detail) = (Codes::new(), self.bits, None);
+        let solution = Solution { targets, weights, offset, codes, label_bits, detail };
         Ok(solution.finite())
     }
 }
@@ -203,6 +181,7 @@ impl<'a> Task<'a> {
 /// Regression of targets on embedded vectors, from sums.
 pub(super) struct Regression<'a> {
     task: Task<'a>,
+    embedding: &'a Embedding,
     sums: &'a Sums,
     classes: &'a [Class<'a>],
     system: System<'a>,
@@ -212,21 +191,18 @@ impl<'a> Regression<'a> {
     /// `None` where sums are beyond all bounds.
     pub(super) fn new(
         task: Task<'a>,
-        sums: &'a Sums,
+        (embedding, sums): (&'a Embedding, &'a Sums),
         classes: &'a [Class<'a>],
     ) -> Result<Option<Self>, NoRoom> {
         if classes.is_empty() {
             return Ok(None);
         }
-        let system = System::new(task.params, &task.warm.embedding, sums)?;
-        Ok(system.map(|system| Regression { task, sums, classes, system }))
+        let system = System::new(task.params, embedding, sums)?;
+        Ok(system.map(|system| Regression { task, embedding, sums, classes, system }))
     }
 
-    /// Whether rows have one label, or nearly all do, and some labels are much rarer than the mean.
-    pub(super) fn has_rare_labels(&self) -> bool {
-        let least = self.classes.iter().map(|class| class.rows).fold(f64::INFINITY, f64::min);
-        let mean = self.sums.rows() / self.classes.len() as f64;
-        self.sums.labels_per_row() < PRESENCE_FROM && least < RARE * mean
+    pub(super) fn sums(&self) -> &Sums {
+        self.sums
     }
 
     pub(super) fn classes(&self) -> &[Class<'a>] {
@@ -251,9 +227,9 @@ impl<'a> Regression<'a> {
         &self,
         wanted: Option<Wanted>,
     ) -> Result<Option<(Solution, TargetWeights)>, NoRoom> {
-        let Regression { task, sums, classes, system } = self;
+        let Regression { task, embedding, sums, classes, system } = self;
         let Task { params, warm, bits: all_bits, seed, keys, .. } = *task;
-        let Warm { embedding, in_use, .. } = warm;
+        let in_use = &warm.in_use;
         let rows = sums.rows();
         let concentration: f64 = classes.iter().map(|class| (class.rows / rows).powi(2)).sum();
         // Where rows have several labels, shares add up to more than one, and each row has more to tell.
@@ -297,20 +273,13 @@ impl<'a> Regression<'a> {
         let directions = warm.directions.as_ref().filter(|_| bits < all_bits);
         let detail = directions.map(|all| detail::projection(params, all, all_bits - bits, seed));
         let made_of = match wanted {
+            Wanted::Presence if !embedding.is_lifted() => MadeOf::LinearPresence,
             Wanted::Presence => MadeOf::Presence,
             Wanted::Codes | Wanted::Rotation => MadeOf::Classes,
         };
-        let (label_bits, candidates, gave_up_lifted) = (bits, Vec::new(), false);
-        let solution = Solution {
-            made_of,
-            candidates,
-            gave_up_lifted,
-            weights,
-            offset,
-            codes,
-            label_bits,
-            detail,
-        };
+        let made_of = MeasuredTargets::unmeasured(made_of);
+        let solution =
+            Solution { targets: made_of, weights, offset, codes, label_bits: bits, detail };
         Ok(solution.finite().map(|solution| (solution, targets)))
     }
 }
@@ -326,9 +295,9 @@ impl Solution {
 
     /// Returns the function of vectors of `dim` dimensions.
     pub(super) fn parts(&self, embedding: &Embedding, (dim, bits): (usize, usize)) -> HashParts {
-        let lift = match self.made_of {
+        let lift = match self.targets.made_of {
             MadeOf::Classes | MadeOf::Presence => embedding.lift().clone(),
-            MadeOf::Discriminant | MadeOf::Vectors => Lift::Identity,
+            MadeOf::LinearPresence | MadeOf::Discriminant | MadeOf::Vectors => Lift::Identity,
         };
         let shape = (dim, bits, self.label_bits);
         detail::parts(shape, lift, (&self.weights, &self.offset), self.detail.as_ref())
@@ -338,12 +307,14 @@ impl Solution {
         state.put("brook.weights", self.label_bits, &self.weights);
         state.put("brook.offset", self.label_bits, &self.offset);
         codes::save(state, "brook.codes", self.label_bits, &self.codes);
-        let candidates = self.candidates.iter();
+        let targets = &self.targets;
+        let candidates = targets.candidates.iter();
         let (numbers, scores): (Vec<u32>, Vec<f64>) =
             candidates.map(|candidate| (candidate.made_of as u32, candidate.score)).unzip();
-        state.put("brook.made_of", 2, &[self.made_of as u32, self.gave_up_lifted.into()]);
+        state.put("brook.made_of", 2, &[targets.made_of as u32, targets.gave_up_lifted.into()]);
         state.put("brook.candidates", 1, &numbers);
         state.put("brook.candidates.scores", 1, &scores);
+        state.put("brook.not_distinguished", 1, &targets.not_distinguished);
         if let Some(detail) = &self.detail {
             state.put("brook.detail.weights", bits - self.label_bits, &detail.weights);
             state.put("brook.detail.offset", bits - self.label_bits, &detail.offset);
@@ -375,25 +346,23 @@ impl Solution {
             let found = MadeOf::ALL.into_iter().find(|&made_of| made_of as u32 == number);
             found.ok_or_else(|| format!("its bits are made of something unknown ({number})"))
         };
-        let (mut made_of, mut candidates, mut gave_up_lifted) =
-            (MadeOf::Classes, Vec::new(), false);
+        let mut targets = MeasuredTargets::unmeasured(MadeOf::Classes);
         if state.contains("brook.made_of") {
             let numbers: Vec<u32> = state.take_rows("brook.made_of", 1, 2)?;
-            (made_of, gave_up_lifted) = (known(numbers[0])?, numbers[1] != 0);
+            (targets.made_of, targets.gave_up_lifted) = (known(numbers[0])?, numbers[1] != 0);
+            targets.not_distinguished = state.take("brook.not_distinguished", 1)?;
             let numbers: Vec<u32> = state.take("brook.candidates", 1)?;
             let scores: Vec<f64> = state.take_rows("brook.candidates.scores", numbers.len(), 1)?;
             for (number, score) in numbers.into_iter().zip(scores) {
-                candidates.push(Candidate { made_of: known(number)?, score });
+                targets.candidates.push(Candidate { made_of: known(number)?, score });
             }
         }
-        let width = match made_of {
+        let width = match targets.made_of {
             MadeOf::Classes | MadeOf::Presence => width,
-            MadeOf::Discriminant | MadeOf::Vectors => dim,
+            MadeOf::LinearPresence | MadeOf::Discriminant | MadeOf::Vectors => dim,
         };
         Ok(Solution {
-            made_of,
-            candidates,
-            gave_up_lifted,
+            targets,
             weights: take_weights(state, "brook.weights", width, label_bits)?,
             offset: take_weights(state, "brook.offset", 1, label_bits)?,
             codes,
@@ -455,7 +424,7 @@ impl System<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::learners::brook::{Choice, choice};
+    use crate::learners::brook::{Choice, LiftBy, choice};
     use crate::learners::random::{Purpose, random};
     use crate::{Batch, Features, HashFunction, HashParts, Labels};
     use rand::RngExt;
