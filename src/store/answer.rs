@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::item::ItemId;
 use super::settings::Renewal;
-use crate::{Codes, Dial, Features};
+use crate::learner::MeasuredTargets;
+use crate::{Codes, Dial, Features, Model};
 
 /// What items are searched for with.
 #[derive(Clone, Copy, Debug)]
@@ -237,8 +238,24 @@ pub struct Renewing {
     pub gained: Option<f64>,
     /// How long the last one took, in seconds.
     pub seconds: Option<f64>,
+    /// What the bits of the last function that was made are made of, of methods that measure that.
+    pub measured_targets: Option<MeasuredTargets>,
+    /// Those of the labels sampled for it whose items are found no better than by chance.
+    pub not_distinguished: Vec<String>,
     /// Why it failed, if the last one did.
     pub problem: Option<String>,
+}
+
+impl Renewing {
+    /// Notes what the bits of a model's last function are made of.
+    pub(super) fn note_targets(&mut self, model: &Model) {
+        let Some(measured) = model.measured_targets() else { return };
+        let names = model.label_names();
+        let name =
+            |&label: &u32| names.name(label).map_or_else(|| label.to_string(), str::to_owned);
+        self.not_distinguished = measured.not_distinguished.iter().map(name).collect();
+        self.measured_targets = Some(measured);
+    }
 }
 
 /// Quality of search, measured in the background: after each renewal, and now and then while items change.

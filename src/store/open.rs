@@ -7,6 +7,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 
+use super::answer::Renewing;
 use super::current::{Current, JOURNAL, LOCK, follows_from_journal};
 use super::description::{Description, IdKind};
 use super::journal::{Journal, RowShape};
@@ -181,6 +182,8 @@ pub(super) fn read(
         renewed_steps: current.function_steps,
         ..Progress::default()
     };
+    let mut renewing = Renewing::default();
+    renewing.note_targets(&learner.model);
     // It takes as much memory as the codes of millions of items: where there is nothing to learn it need not stay.
     let wanted = settings.learn && progress.end > progress.learned;
     let shared = Arc::new(Shared {
@@ -195,7 +198,7 @@ pub(super) fn read(
         learner: OnDemand::new(Some(learner).filter(|_| wanted)),
         current: Mutex::new(current),
         quality: Mutex::default(),
-        renewing: Mutex::default(),
+        renewing: Mutex::new(renewing),
         encoders,
         tasks,
         layout: Mutex::default(),

@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::answer::Renewing;
 use super::compacted::Compaction;
 use super::gain::Gain;
 use super::quality;
@@ -13,6 +14,7 @@ use super::shared::{Shared, lock};
 use super::tasks::Task;
 use super::writer::{Job, Jobs, ask};
 use crate::background::Background;
+use crate::learner::MeasuredTargets;
 use crate::{Result, advice};
 
 /// How often it looks whether there is something to do.
@@ -247,10 +249,15 @@ impl<'a> Keeper<'a> {
         self.background.run(|| {
             let learner = self.shared.learner()?;
             let function = learner.model.try_hash_function()?;
-            if let Some(measured) = learner.model.measured_targets() {
-                let (made_of, candidates) = (measured.made_of, measured.candidates);
-                tracing::info!(target: "hashbrook::store", ?made_of, ?candidates, "made a function");
+            let mut renewing = lock(&self.shared.renewing);
+            renewing.note_targets(&learner.model);
+            let Renewing { measured_targets, not_distinguished, .. } = &*renewing;
+            if let Some(MeasuredTargets { made_of, candidates, .. }) = measured_targets {
+                tracing::info!(
+                    target: "hashbrook::store", ?made_of, ?candidates, ?not_distinguished, "made a function"
+                );
             }
+            drop(renewing);
             Ok(Candidate { function, steps: learner.steps, position: learner.next })
         })
     }

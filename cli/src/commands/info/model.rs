@@ -29,6 +29,7 @@ pub fn model(path: &Path, json: bool) -> Result<()> {
             "bits": model.bits(),
             "label_bits": parts.label_bits,
             "measured_targets": model.measured_targets(),
+            "not_distinguished": not_distinguished(&model),
             "seed": model.seed(),
             "seen": model.seen(),
             "batches": model.batches(),
@@ -54,6 +55,12 @@ pub fn model(path: &Path, json: bool) -> Result<()> {
     rows.extend(stages(parts));
     if let Some(measured) = model.measured_targets() {
         rows.push(("bits from", made_of(&measured)));
+        let lost = not_distinguished(&model);
+        if !lost.is_empty() {
+            let lost: Vec<&str> = lost.iter().map(String::as_str).collect();
+            let what = "labels whose rows are found no better than by chance";
+            rows.push(("", format!("{what}: {}", summary(&lost))));
+        }
     }
     rows.push(("seed", model.seed().to_string()));
     rows.push(("labels", summary(&labels)));
@@ -90,6 +97,15 @@ fn made_of(measured: &MeasuredTargets) -> String {
         text += "; the sums of lifted vectors were given up, as there are many labels";
     }
     text
+}
+
+/// Names of the sampled labels that bits do not distinguish; the number of a label without a name.
+fn not_distinguished(model: &Model) -> Vec<String> {
+    let name = |label: u32| {
+        model.label_names().name(label).map_or_else(|| label.to_string(), str::to_owned)
+    };
+    let lost = model.measured_targets().map(|measured| measured.not_distinguished);
+    lost.unwrap_or_default().into_iter().map(name).collect()
 }
 
 fn parameters(model: &Model) -> Vec<(String, Value)> {
