@@ -6,7 +6,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use hashbrook::eval::{Cosine, Evaluation, Metric, evaluate, evaluate_scores};
 use hashbrook::learners::brook::MeasuredTargets;
-use hashbrook::{Batch, Codes, Features, LabelList};
+use hashbrook::store::{Description, ItemId, Put, Settings};
+use hashbrook::{Batch, Codes, Features, LabelList, Method, Store};
 
 use crate::generated::suite::{Drawn, Goal, Named, SUITE};
 
@@ -24,7 +25,8 @@ pub struct Args {
     #[arg(long, value_delimiter = ',')]
     worlds: Vec<String>,
 
-    /// Methods, each with parameters if need be (brook:targets=classes), or `cosine`, the vectors themselves
+    /// Methods, each with parameters if need be (brook:targets=classes); `cosine` for the vectors themselves, and `store` for a
+    /// store with default settings, as `hashbrook serve` has it, once all rows are searchable
     #[arg(long, value_delimiter = ',', default_value = "brook,itq,lsh,cosine")]
     methods: Vec<String>,
 
@@ -106,7 +108,6 @@ fn measure(
 ) -> Result<(f64, Option<MeasuredTargets>)> {
     let Drawn { stream, truth, queries, .. } = drawn;
     let rows = Features::new(&stream.values, stream.dim)?;
-    let vectors = Features::new(&queries.values, stream.dim)?;
     let judged = label_list(truth.iter());
     let metrics = [Metric::PrecisionAt(10), Metric::NdcgAt(10)];
     let wanted = |rows: &[usize]| label_list(rows.iter().map(|&row| &queries.labels[row]));
@@ -119,6 +120,31 @@ fn measure(
         })?;
         return Ok((quality, None));
     }
+    let (database, codes, targets) = match method {
+        "store" => stored(drawn, bits)?,
+        _ => learned(drawn, method, (bits, seed), labelled)?,
+    };
+    let quality = by_goal(drawn, |some| {
+        let mut part = Codes::new(bits)?;
+        some.iter().try_for_each(|&row| part.push(codes.code(row)))?;
+        Ok(evaluate(&part, wanted(some).view(), &database, judged.view(), &metrics)?)
+    })?;
+    Ok((quality, targets))
+}
+
+/// Codes of the stream, codes of the queries, and what bits are made of.
+type Encoded = (Codes, Codes, Option<MeasuredTargets>);
+
+/// Encodes by the function that a method makes of the stream.
+fn learned(
+    drawn: &Drawn,
+    method: &str,
+    (bits, seed): (usize, u64),
+    labelled: bool,
+) -> Result<Encoded> {
+    let Drawn { stream, queries, .. } = drawn;
+    let rows = Features::new(&stream.values, stream.dim)?;
+    let vectors = Features::new(&queries.values, stream.dim)?;
     let labels = label_list(stream.labels.iter());
     let mut model = crate::method(method)?.start(stream.dim, bits, seed)?;
     let chosen: Vec<usize> =
@@ -130,13 +156,36 @@ fn measure(
     }
     model.end_warmup()?;
     let function = model.try_hash_function()?;
-    let (database, codes) = (function.encode(rows)?, function.encode(vectors)?);
-    let quality = by_goal(drawn, |some| {
-        let mut part = Codes::new(bits)?;
-        some.iter().try_for_each(|&row| part.push(codes.code(row)))?;
-        Ok(evaluate(&part, wanted(some).view(), &database, judged.view(), &metrics)?)
-    })?;
-    Ok((quality, model.measured_targets()))
+    Ok((function.encode(rows)?, function.encode(vectors)?, model.measured_targets()))
+}
+
+/// Returns the codes of a store with default settings that was given the stream, once it is searchable.
+fn stored(drawn: &Drawn, bits: usize) -> Result<Encoded> {
+    let Drawn { stream, queries, .. } = drawn;
+    let directory = tempfile::tempdir()?;
+    let description = Description::new(Method::named("brook")?, stream.dim, bits);
+    let path = directory.path().join("store");
+    let store = Store::create(&path, &description, Settings::default())?;
+    let rows = Features::new(&stream.values, stream.dim)?;
+    let mut position = 0;
+    for first in (0..rows.len()).step_by(2000) {
+        let range = first..(first + 2000).min(rows.len());
+        let ids: Vec<ItemId> = range.clone().map(|row| ItemId::Number(row as u64)).collect();
+        let names = |labels: &Vec<u32>| labels.iter().map(u32::to_string).collect();
+        let labels: Vec<Vec<String>> = stream.labels[range.clone()].iter().map(names).collect();
+        let put = Put::new(&ids, rows.slice(range))?.labels(&labels)?;
+        position = store.put(put)?.position;
+    }
+    store.wait(position)?;
+    let targets = store.stats().renewal.measured_targets;
+    let reader = store.reader();
+    let mut database = Codes::new(bits)?;
+    for id in 0..rows.len() as u64 {
+        let item = reader.index().get(id)?.with_context(|| format!("item {id} is not there"))?;
+        database.push(&item.code)?;
+    }
+    let codes = reader.index().encode(Features::new(&queries.values, stream.dim)?)?;
+    Ok((database, codes, targets))
 }
 
 /// Returns the goal's measure, from evaluations of some of the queries.
