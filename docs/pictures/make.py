@@ -1,7 +1,9 @@
 """Makes the pictures of the guide that are not from the report, with the Python package alone:
 
-    python docs/pictures/make.py hits renewal bits        # into docs/pictures/"""
+    python docs/pictures/make.py overview hits renewal bits        # into docs/pictures/"""
 
+import json
+import math
 import pathlib
 import sys
 
@@ -127,6 +129,45 @@ def bits():
     lines("bits.svg", "mAP by the length of codes", series, "bits", "mAP", lengths, 0.0, 1.0)
 
 
+def overview():
+    """Quality by bytes an item, from the tables of many-classes.md, and queries a second, from the results of bench/run."""
+    rows = [[cell.strip(" *`") for cell in line.strip("|\n").split("|")] for line in open(HERE.parent / "many-classes.md") if line.startswith("| ")]
+    lengths = [64, 128, 256, 512, 1024]
+    row = lambda start: next(cells[1:] for cells in rows if cells[0].startswith(start))
+    # Cells are named by what the tables call them.
+    codes = [(name, [bits // 8 for bits in lengths], [float(value) for value in row(name)[1:6]]) for name in ("brook", "itq")]
+    whole = [(title, float(row(name)[0].replace(",", "")), float(row(name)[1]))
+             for title, name in (("cosine of the vectors", "cosine of the vectors"), ("signs of the vectors", "signs of the vectors"))]
+    parts = ['<text x="50" y="18" font-weight="bold">precision@10, 1,000 classes, by bytes an item</text>']
+    x = lambda size: 50 + 300 * (math.log2(size) - 3) / (math.log2(4096) - 3)
+    y = lambda value: 250 - 220 * value
+    for tick in (0, .25, .5, .75, 1):
+        parts.append(f'<path d="M50 {y(tick):.0f}H350" stroke="#888" stroke-opacity=".35"/><text x="42" y="{y(tick) + 4:.0f}" text-anchor="end">{tick:g}</text>')
+    for tick in (8, 32, 128, 512, 2048):
+        parts.append(f'<text x="{x(tick):.0f}" y="270" text-anchor="middle">{tick:,}</text>')
+    for number, (name, at, values) in enumerate(codes):
+        points = [f"{x(size):.0f} {y(value):.0f}" for size, value in zip(at, values)]
+        parts.append(f'<path d="M{"L".join(points)}" fill="none" stroke="{COLOURS[number]}" stroke-width="2"/>')
+        parts.append(f'<text x="{x(at[-1]) + 8:.0f}" y="{y(values[-1]) + 4:.0f}">{name}</text>')
+    for name, size, value in whole:
+        parts.append(f'<circle cx="{x(size):.0f}" cy="{y(value):.0f}" r="4" fill="{COLOURS[3]}"/>')
+        parts.append(f'<text x="{x(size) - 8:.0f}" y="{y(value) - 8:.0f}" text-anchor="{"end" if size > 1000 else "middle"}">{name}</text>')
+    results = json.loads((HERE.parent.parent / "bench/results/results.json").read_text(encoding="utf-8"))
+    cell = next(cell for cell in results["real"]["cells"] if (cell["codes"], cell["title"]) == ("mnist brook, 64 bits", "top 10"))
+    names = {"hashbrook fresh": "hashbrook", "FAISS IndexBinaryFlat": "FAISS exact", "FAISS HNSW": "FAISS HNSW", "USearch exact": "USearch exact",
+             "LanceDB exact": "LanceDB exact"}
+    parts.append(f'<text x="400" y="18" font-weight="bold">queries a second, top 10 of {cell["count"]:,} codes</text>')
+    for line, (key, name) in enumerate(names.items()):
+        found = cell["rows"][key]
+        rate = found["queries"] / found["seconds"]
+        recall = f' (recall {found["recall"]:.2f})' if "recall" in found else ""
+        top, width = 40 + 44 * line, 340 * math.log10(rate) / 6
+        parts.append(f'<text x="400" y="{top}">{name}{recall}: {rate:,.0f}</text>')
+        parts.append(f'<rect x="400" y="{top + 6}" width="{width:.0f}" height="14" fill="{COLOURS[0 if key.startswith("hashbrook") else 3]}"/>')
+    parts.append('<text x="400" y="270">one thread; bars are logarithmic</text>')
+    svg("overview.svg", 760, 284, "Precision by bytes an item, and queries a second, compared with the alternatives", parts)
+
+
 if __name__ == "__main__":
     for name in sys.argv[1:]:
-        {"hits": hits, "renewal": renewal, "bits": bits}[name]()
+        {"overview": overview, "hits": hits, "renewal": renewal, "bits": bits}[name]()
