@@ -51,8 +51,8 @@ fn check(world: &World, rows: usize) {
     let (waited, renewals) = (precision_at_10(&store, &queries), store.stats().renewal.done);
     store.renew().unwrap();
     let renewed = precision_at_10(&store, &queries);
-    let measured = store.stats().renewal.measured_targets;
-    assert!(measured.is_some(), "a store reports what the bits are made of");
+    let stats = store.stats();
+    assert_eq!(stats.renewal.measured_targets.is_some(), stats.learning.warm, "reported once warm");
     println!(
         "{} classes, {}, {}, {}: {waited:.3} after wait with {renewals} renewals, {renewed:.3} after renew, {:.1} s",
         world.classes,
