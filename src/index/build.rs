@@ -14,18 +14,18 @@ use crate::{
     Codes, Features, HashFunction, LabelNames, Labels, Result, VectorFormat, VectorMetric,
 };
 
-/// Memory that a builder uses unless told otherwise.
+/// Default memory limit of a builder in bytes.
 const MEMORY: usize = 64 << 20;
 
-/// Runs that are put aside before they are merged into one: each is an open file, and a block of it
-/// is in memory while it is merged.
+/// Number of runs that are written before they are merged into one. Each run is an open file, of
+/// which one block is in memory during the merge.
 const RUNS: usize = 32;
 
-/// Makes an index file of items that need not fit in memory.
+/// Builder of an index file whose items need not fit in memory.
 ///
-/// Items may come in any order and in any number of batches. Those that are more than the
-/// [memory](IndexBuilder::memory) allows are sorted and put aside in temporary files beside the one that
-/// is made, which appears whole at the [end](IndexBuilder::finish), or not at all.
+/// Items may be added in any order and in any number of batches. When items exceed the [memory
+/// limit](IndexBuilder::memory), they are sorted and written to temporary files beside the index
+/// file. [`finish`](IndexBuilder::finish) writes the index file atomically.
 ///
 /// ```
 /// use hashbrook::{Codes, Index, IndexBuilder};
@@ -41,28 +41,28 @@ const RUNS: usize = 32;
 /// ```
 pub struct IndexBuilder {
     path: PathBuf,
-    /// Segments of runs come first, then those in memory.
+    /// Segments of runs, followed by segments in memory.
     state: State,
     runs: Vec<Run>,
     memory: usize,
 }
 
 impl IndexBuilder {
-    /// A file for vectors, which are encoded by this function. Its labels are called what the
-    /// function's are, until [told otherwise](IndexBuilder::set_label_names).
+    /// Returns a builder of a file for vectors, which `function` encodes. The labels have the names
+    /// of the function's labels until [`set_label_names`](IndexBuilder::set_label_names) is called.
     ///
     /// # Errors
-    /// When no file can be written there.
+    /// When no file can be written at `path`.
     pub fn new(path: impl AsRef<Path>, function: HashFunction) -> Result<Self> {
         let layout = Layout::new(function.bits());
         IndexBuilder::of(path.as_ref(), State::empty(layout, Some(function), None))
     }
 
-    /// A file that keeps the vectors of its items beside their codes; see
+    /// Returns a builder of a file that stores the vectors of its items beside their codes; see
     /// [`Index::with_vectors`](crate::Index::with_vectors).
     ///
     /// # Errors
-    /// When no file can be written there.
+    /// When no file can be written at `path`.
     pub fn with_vectors(
         path: impl AsRef<Path>,
         function: HashFunction,
@@ -75,19 +75,21 @@ impl IndexBuilder {
         )
     }
 
-    /// A file that keeps beside each code where the vector is, as a number of its owner's.
+    /// Returns a builder of a file that stores, beside each code, the place of the vector: a number
+    /// with a meaning to the owner of the index.
     ///
     /// # Errors
-    /// When no file can be written there.
+    /// When no file can be written at `path`.
     pub(crate) fn with_places(path: &Path, function: HashFunction) -> Result<Self> {
         let layout = Layout::new(function.bits());
         IndexBuilder::of(path, State::empty(layout, Some(function), Some(Beside::Places)))
     }
 
-    /// A file for codes of a length, from 1 to [`MAX_BITS`](crate::MAX_BITS).
+    /// Returns a builder of a file for codes of `bits` bits, from 1 to
+    /// [`MAX_BITS`](crate::MAX_BITS).
     ///
     /// # Errors
-    /// When `bits` is not in that range, or no file can be written there.
+    /// When `bits` is not in that range, or no file can be written at `path`.
     pub fn of_codes(path: impl AsRef<Path>, bits: usize) -> Result<Self> {
         check_bits(bits)?;
         IndexBuilder::of(path.as_ref(), State::empty(Layout::new(bits), None, None))
@@ -98,60 +100,62 @@ impl IndexBuilder {
         Ok(IndexBuilder { path: path.to_path_buf(), state, runs: Vec::new(), memory: MEMORY })
     }
 
-    /// Chooses the score that hits are re-ranked by, if the file keeps vectors: cosine unless told otherwise.
+    /// Chooses the score that hits are re-ranked by, if the file stores vectors; the default is
+    /// cosine.
     #[must_use]
     pub fn ranked_by(mut self, metric: VectorMetric) -> Self {
         self.state.metric = metric;
         self
     }
 
-    /// How many bytes of memory it may use for items, 64 MiB unless told otherwise. It uses no less
-    /// than one batch of items takes.
+    /// Sets the memory limit for items in bytes; the default is 64 MiB. The builder uses at least
+    /// the memory of one batch of items.
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// Chooses the search structure that the file gets: a full one unless told otherwise.
+    /// Chooses the search structure of the file; the default is the full structure.
     #[must_use]
     pub fn search_structure(mut self, wanted: SearchStructure) -> Self {
         self.state.structures = wanted;
         self
     }
 
-    /// How many items were added.
+    /// Returns the number of items added.
     pub fn len(&self) -> usize {
         self.state.len()
     }
 
-    /// Whether none were added.
+    /// Returns whether no items were added.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The function that makes its codes, if it has one.
+    /// Returns the hash function of the file, if it has one.
     pub fn function(&self) -> Option<&HashFunction> {
         self.state.function.as_ref()
     }
 
-    /// Says what the labels are called.
+    /// Sets the names of the labels.
     pub fn set_label_names(&mut self, names: LabelNames) {
         self.state.names = Arc::new(names);
     }
 
-    /// Says that ids stand for texts, which [`IdNames`](crate::IdNames) keeps beside the file: whoever opens it can
-    /// [ask](crate::Snapshot::has_text_ids).
+    /// Records whether ids stand for strings, which [`IdNames`](crate::IdNames) stores beside the
+    /// file. Readers of the file query this with [`has_text_ids`](crate::Snapshot::has_text_ids).
     pub fn set_text_ids(&mut self, texts: bool) {
         self.state.text_ids = texts;
     }
 
-    /// Adds items. An id that was given in another batch is found when they meet, here or in
-    /// [`finish`](IndexBuilder::finish).
+    /// Adds items. An id that was given in another batch is detected when the two batches are
+    /// merged, by a later call or by [`finish`](IndexBuilder::finish).
     ///
     /// # Errors
-    /// When an id is given twice, there are not as many ids or labels as vectors, these have another
-    /// dimension, or what is put aside cannot be written. These items are then not added.
+    /// When an id is given twice, the numbers of ids, labels and vectors differ, the vectors have
+    /// another dimension, or a temporary file cannot be written. The items of this call are then
+    /// not added.
     pub fn add(
         &mut self,
         ids: &[u64],
@@ -162,10 +166,10 @@ impl IndexBuilder {
         self.put(encoded.items(ids, labels))
     }
 
-    /// Like [`add`](IndexBuilder::add), of items that are encoded already.
+    /// Like [`add`](IndexBuilder::add), for items that are already encoded.
     ///
     /// # Errors
-    /// As for [`add`](IndexBuilder::add), and when the file is one that keeps vectors.
+    /// As for [`add`](IndexBuilder::add), and when the file stores vectors.
     pub fn add_codes(
         &mut self,
         ids: &[u64],
@@ -175,7 +179,8 @@ impl IndexBuilder {
         self.put(NewItems { ids, codes, labels, vectors: None })
     }
 
-    /// Like [`add`](IndexBuilder::add), of items that are encoded already, with the places of their vectors.
+    /// Like [`add`](IndexBuilder::add), for items that are already encoded, with the places of
+    /// their vectors.
     ///
     /// # Errors
     /// As for [`add`](IndexBuilder::add).
@@ -191,8 +196,9 @@ impl IndexBuilder {
 
     fn put(&mut self, items: NewItems<'_>) -> Result<()> {
         let order = self.state.check(items)?;
-        // Before they are added, so that they are not if that fails. Merging segments takes their
-        // memory once more.
+        // Segments are written before the new items are added, so that a failure leaves the items
+        // out. The factor of two is for merging, which needs the memory of the segments a second
+        // time.
         let in_memory = self.state.segments[self.runs.len()..].iter();
         let bytes = |columns: &Columns| columns.memory() + columns.memory_of(Kind::Vectors);
         let held: usize = in_memory.map(|held| bytes(held.segment.columns())).sum();
@@ -202,11 +208,12 @@ impl IndexBuilder {
         self.state.put(items, &order)
     }
 
-    /// Writes all segments from this one on to a file of its own: those in memory, or all.
+    /// Writes all segments from number `first` on to one run: the segments in memory, or all
+    /// segments.
     fn put_aside(&mut self, first: usize) -> Result<()> {
         let mut state = self.state.clone();
         state.segments.drain(..first);
-        // It is in the file that is made, and need not be in each run.
+        // The final file contains the function and the structure; runs do not need them.
         (state.function, state.structures) = (None, SearchStructure::None);
         let (run, segment) = Run::write(&state, &self.path)?;
         self.state.segments.truncate(first);
@@ -216,20 +223,22 @@ impl IndexBuilder {
         Ok(())
     }
 
-    /// Writes the file, whole or not at all, replacing what stood there.
+    /// Writes the file atomically, replacing an existing file.
     ///
     /// # Errors
-    /// When an id was given twice, the file cannot be written, another process is writing it, or that
-    /// cannot be ruled out ([`Error::CannotLock`](crate::Error::CannotLock)).
+    /// When an id was given twice, the file cannot be written, another process is writing it, or
+    /// the file system cannot rule out another writer
+    /// ([`Error::CannotLock`](crate::Error::CannotLock)).
     pub fn finish(self) -> Result<()> {
         file::write(&self.state, &self.path, Locking::Required)
     }
 
-    /// Like [`finish`](IndexBuilder::finish), also where the file system cannot lock files: that no
-    /// other process writes the file is for you to see to.
+    /// Like [`finish`](IndexBuilder::finish), but also works where the file system cannot lock
+    /// files. The caller must then ensure that no other process writes the file.
     ///
     /// # Errors
-    /// When an id was given twice, the file cannot be written, or another process is seen to write it.
+    /// When an id was given twice, the file cannot be written, or another process is found to write
+    /// the file.
     pub fn finish_unlocked(self) -> Result<()> {
         file::write(&self.state, &self.path, Locking::WherePossible)
     }

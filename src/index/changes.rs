@@ -1,4 +1,4 @@
-//! What changes an index: items added, replaced, removed, compacted.
+//! Changes of an index: adding, replacing, removing and compacting items.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use super::segment::{Builder, Item, NewItems, Segment, Shape};
 use super::state::State;
 use crate::{Codes, Error, Features, LabelNames, Labels, Result};
 
-/// Changes. Snapshots that were taken before do not see them.
+/// Changes. Earlier snapshots do not see them.
 impl Index {
     /// Adds items with new ids: all of them, or none.
     ///
     /// # Errors
-    /// When an id is there already or given twice, there are not as many ids or labels as vectors,
-    /// these have another dimension, or the file cannot be written.
+    /// When an id already exists or is given twice, the numbers of ids, labels and vectors differ,
+    /// the vectors have another dimension, or the file cannot be written.
     pub fn add(
         &mut self,
         ids: &[u64],
@@ -26,10 +26,10 @@ impl Index {
         self.add_items(encoded.items(ids, labels))
     }
 
-    /// Like [`add`](Index::add), of items that are encoded already.
+    /// Like [`add`](Index::add), for items that are already encoded.
     ///
     /// # Errors
-    /// As for [`add`](Index::add), and when the index keeps vectors ([`Error::VectorsMissing`]).
+    /// As for [`add`](Index::add), and when the index stores vectors ([`Error::VectorsMissing`]).
     pub fn add_codes(
         &mut self,
         ids: &[u64],
@@ -49,10 +49,10 @@ impl Index {
         self.change(|state| state.put(items, &order))
     }
 
-    /// Adds items, in the place of those with the same ids: all of them, or none.
+    /// Adds items and replaces existing items with the same ids: all of them, or none.
     ///
     /// # Errors
-    /// As for [`add`](Index::add), but ids may be there.
+    /// As for [`add`](Index::add), but ids may already exist.
     pub fn upsert(
         &mut self,
         ids: &[u64],
@@ -63,10 +63,11 @@ impl Index {
         self.upsert_items(encoded.items(ids, labels))
     }
 
-    /// Like [`upsert`](Index::upsert), of items that are encoded already.
+    /// Like [`upsert`](Index::upsert), for items that are already encoded.
     ///
     /// # Errors
-    /// As for [`upsert`](Index::upsert), and when the index keeps vectors ([`Error::VectorsMissing`]).
+    /// As for [`upsert`](Index::upsert), and when the index stores vectors
+    /// ([`Error::VectorsMissing`]).
     pub fn upsert_codes(
         &mut self,
         ids: &[u64],
@@ -79,7 +80,7 @@ impl Index {
     pub(super) fn upsert_items(&mut self, items: NewItems<'_>) -> Result<()> {
         let order = self.now.state.check(items)?;
         let ids = items.ids;
-        // Whatever is damaged shows before anything is changed.
+        // Looking up the ids reports damage before anything is changed.
         self.present(ids)?;
         self.file.put(items)?;
         self.change(|state| {
@@ -88,8 +89,8 @@ impl Index {
         })
     }
 
-    /// Replaces the labels of items, whose codes and vectors stay: of all of them, or of none. An item that is given an
-    /// empty set has no labels afterwards.
+    /// Replaces the labels of all given items, or of none if the call fails. Codes and vectors do
+    /// not change. An empty set removes all labels of an item.
     ///
     /// ```
     /// use hashbrook::{Codes, Index, Labels};
@@ -102,8 +103,8 @@ impl Index {
     /// ```
     ///
     /// # Errors
-    /// When an item is not there ([`Error::NoItem`]) or given twice, there are not as many labels as ids, or the file
-    /// cannot be written.
+    /// When an item does not exist ([`Error::NoItem`]) or is given twice, the numbers of labels and
+    /// ids differ, or the file cannot be written.
     pub fn set_labels(&mut self, ids: &[u64], labels: Labels<'_>) -> Result<()> {
         if labels.len() != ids.len() {
             return Err(Error::LabelCount { rows: ids.len(), labels: labels.len() });
@@ -113,7 +114,7 @@ impl Index {
         self.upsert_items(NewItems { ids, codes: &codes, labels: Some(labels), vectors })
     }
 
-    /// Removes items, and returns how many were there.
+    /// Removes items, and returns the number of items that existed.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -123,7 +124,7 @@ impl Index {
         self.change(|state| state.remove(&there))
     }
 
-    /// Says what the labels are called.
+    /// Sets the names of the labels.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -138,7 +139,8 @@ impl Index {
         })
     }
 
-    /// Adds names of labels in memory, of which the first gets this number. Names that have their number already stay.
+    /// Adds names of labels in memory; the first name gets the number `first`. Fails if a name
+    /// already has a different number.
     pub(crate) fn add_label_names(&mut self, first: u32, new: &[String]) -> Result<()> {
         if new.is_empty() {
             return Ok(());
@@ -156,11 +158,12 @@ impl Index {
         })
     }
 
-    /// Says whether ids stand for texts, which [`IdNames`](crate::IdNames) keeps beside the file: whoever opens it
-    /// can [ask](crate::Snapshot::has_text_ids). It is said before the first item comes.
+    /// Records whether ids stand for strings, which [`IdNames`](crate::IdNames) stores beside the
+    /// file. Readers of the file query this with [`has_text_ids`](crate::Snapshot::has_text_ids).
+    /// Call this function before adding the first item.
     ///
     /// # Errors
-    /// When the file, which is written anew, cannot be written.
+    /// When the file, which is rewritten, cannot be written.
     pub fn set_text_ids(&mut self, texts: bool) -> Result<()> {
         if texts == self.has_text_ids() {
             return Ok(());
@@ -179,23 +182,24 @@ impl Index {
         written
     }
 
-    /// Merges all segments into one and drops removed items. The file is written anew, a block of items at a
-    /// time, and takes the place of the old one at once.
+    /// Merges all segments into one and drops removed items. A new file is written, a block of
+    /// items at a time, and atomically replaces the old file.
     ///
     /// # Errors
-    /// When the file cannot be written; it is then as it was.
+    /// When the file cannot be written; the old file is then unchanged.
     pub fn compact(&mut self) -> Result<()> {
         let now = self.now.clone();
         let once = now.to_read_once()?;
         let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| {
             now.reading(|_| once.each_in_order(call))
         };
-        // What others do to the old file is of no matter once the new one stands.
+        // The old file is checked only while it is read: once the new file has replaced it, changes
+        // by other programs do not matter.
         let contents = now.reading(|_| Contents::of(&once, &each))?;
         self.replace(contents)
     }
 
-    /// Puts one segment in the place of all, in the file if there is one.
+    /// Replaces all segments by one, also in the file if the index has one.
     pub(super) fn replace(&mut self, contents: Contents<'_>) -> Result<()> {
         let segment = match self.file.rewrite(&contents)? {
             Some(segment) => segment,
@@ -218,7 +222,7 @@ impl Index {
         })
     }
 
-    /// Makes the next state of the last one. Snapshots keep the last one.
+    /// Changes the state. Snapshots keep the state from before the change.
     pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         let state = Arc::make_mut(&mut self.now.state);
         let changed = change(state);

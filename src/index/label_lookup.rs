@@ -1,4 +1,4 @@
-//! Labels of an index by their names.
+//! Lookup of labels by their names.
 
 use super::snapshot::Snapshot;
 use crate::{Error, LabelNames, Result};
@@ -7,8 +7,8 @@ use crate::{Error, LabelNames, Result};
 const LISTED: usize = 20;
 
 impl Snapshot {
-    /// Returns the number of a label by its name, or by its number in decimal where labels have no names: what a
-    /// [`Filter`](crate::Filter) takes.
+    /// Returns the number of a label by its name, or by its number in decimal where labels have no
+    /// names. A [`Filter`](crate::Filter) takes this number.
     ///
     /// ```
     /// use hashbrook::{Codes, Index, LabelNames, Labels};
@@ -26,7 +26,7 @@ impl Snapshot {
     /// ```
     ///
     /// # Errors
-    /// [`Error::UnknownLabel`], when there is no such label.
+    /// [`Error::UnknownLabel`], when the label does not exist.
     pub fn find_label(&self, name: &str) -> Result<u32> {
         let names = self.label_names();
         let found = match names.is_empty() {
@@ -36,8 +36,8 @@ impl Snapshot {
         found.ok_or_else(|| Error::UnknownLabel { name: name.to_owned(), known: self.known() })
     }
 
-    /// Returns the names of labels, to which names of new ones can be added. Labels without names are called by their
-    /// numbers, so that no new name gets the number of a label that is in use.
+    /// Returns the names of labels, to which names of new labels can be added. Labels without names
+    /// get their numbers as names, so that no new name gets the number of a label in use.
     ///
     /// # Errors
     /// When some labels have names and others have none.
@@ -54,7 +54,7 @@ impl Snapshot {
         Ok(names)
     }
 
-    /// The labels that there are, for a message.
+    /// Returns the existing labels as text for an error message.
     fn known(&self) -> String {
         let names = self.label_names();
         match (names.len(), self.label_bound()) {
@@ -71,7 +71,7 @@ impl Snapshot {
     }
 }
 
-/// A name in a list, in quotes where it would not be read as one name.
+/// Returns a name for a list, in quotes where it could be misread.
 fn listed(name: &str) -> String {
     match name.is_empty() || name.contains([',', '"', '\n', '\r']) {
         true => format!("{name:?}"),

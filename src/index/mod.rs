@@ -1,9 +1,9 @@
 //! [`Index`]: exact search by Hamming distance.
 //!
-//! An index writes, a [`Snapshot`] reads. The way of a query goes down through the folders, and no
-//! import goes back up: `view`, `snapshot`, `search` (what is asked, segment by segment), `duplicates`
-//! and `structure` with `tables` and `buckets` (what can be passed over), `scan` (tiles of codes against
-//! queries), `segment` (columns). `file` keeps what `state` holds.
+//! An index writes, a [`Snapshot`] reads. A query passes through the modules in this order, and no
+//! module imports an earlier one: `view`, `snapshot`, `search` (requests, segment by segment),
+//! `duplicates` and `structure` with `tables` and `buckets` (pruning), `scan` (tiles of codes
+//! against queries), `segment` (columns). `file` stores `state`.
 
 mod answer;
 mod buckets;
@@ -45,11 +45,12 @@ use crate::codes::check_bits;
 use crate::kernel::Layout;
 use crate::{HashFunction, Kernel, Result, VectorFormat, VectorMetric};
 
-/// Items found by how near their codes are to a query's: exact, complete, and in a fixed order.
+/// Items that are searched by the Hamming distance of their codes. Results are exact, complete, and
+/// in a fixed order.
 ///
-/// An item is an id of your own, a code, and labels if you like. Results are in order of distance,
-/// and of ids where distances are equal; two searches never differ in what they find, whatever was
-/// added, replaced, removed or compacted in between, and on however many threads.
+/// An item has an id chosen by the caller, a code, and optional labels. Results are in order of
+/// distance, and of ids where distances are equal. Results depend on the present items alone:
+/// neither the history of changes and compactions nor the number of threads matters.
 ///
 /// ```
 /// use hashbrook::{Codes, Filter, Index, Labels};
@@ -73,31 +74,31 @@ use crate::{HashFunction, Kernel, Result, VectorFormat, VectorMetric};
 /// # In memory, or in a file
 ///
 /// [`new`](Index::new) and [`of_codes`](Index::of_codes) make an index in memory, which
-/// [`save`](Snapshot::save) writes to a file. [`open`](Index::open) maps such a file, without reading
-/// it whole, to search in it; any number of processes can. [`edit`](Index::edit) opens it to change
-/// it, which one process can at a time: a change is in the file when the call returns, and whoever
-/// opens the file sees it wholly or not at all, however the writer ended. Readers keep seeing what
-/// was there when they opened it, until they [`refresh`](Index::refresh). [`load`](Index::load) copies
-/// a file into memory.
+/// [`save`](Snapshot::save) writes to a file. [`open`](Index::open) maps an index file for searches
+/// without reading all of it; any number of processes can do so. [`edit`](Index::edit) opens a file
+/// for changes, in one process at a time. A change is in the file when the call returns. Processes
+/// that open the file later see the change wholly or not at all, even if the writer crashed.
+/// Readers keep the version that they opened until they [`refresh`](Index::refresh).
+/// [`load`](Index::load) copies a file into memory.
 ///
-/// # Reading beside a writer
+/// # Reading during changes
 ///
-/// All that is read is a [`Snapshot`]'s: the index itself is used as the snapshot of now.
-/// [`snapshot`](Index::snapshot) makes one to keep, for other threads, which never wait for the writer
-/// and see what they see for as long as they hold it.
+/// All methods that read belong to [`Snapshot`]; the index itself acts as its current snapshot.
+/// [`snapshot`](Index::snapshot) returns a snapshot for other threads. A thread with a snapshot
+/// never waits for the writer, and sees the same version for as long as it holds the snapshot.
 pub struct Index {
     now: Snapshot,
     file: OpenFor,
 }
 
-/// Its size, and not its items.
+/// Formats the size of the index without its items.
 impl fmt::Debug for Index {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.now.describe(f.debug_struct("Index"))
     }
 }
 
-/// What is read of an index is read of the snapshot of now.
+/// Gives an index the methods of its current snapshot.
 impl Deref for Index {
     type Target = Snapshot;
 
@@ -107,16 +108,17 @@ impl Deref for Index {
 }
 
 impl Index {
-    /// An index in memory for vectors, which are encoded by this function. Its labels are called what
-    /// the function's are, until [told otherwise](Index::set_label_names).
+    /// Returns an empty index in memory for vectors, which `function` encodes. Its labels have the
+    /// names of the function's labels until [`set_label_names`](Index::set_label_names) is called.
     pub fn new(function: HashFunction) -> Self {
         let layout = Layout::new(function.bits());
         Index::of(State::empty(layout, Some(function), None), OpenFor::Nothing)
     }
 
-    /// An index in memory that keeps the vectors of its items beside their codes, as the function
-    /// [prepares](HashFunction::prepared) them: to [rank](Snapshot::rerank) by them what the codes find,
-    /// and to [encode](Index::renew_kept) them anew under a newer function.
+    /// Returns an empty index in memory that stores the vectors of its items beside their codes, as
+    /// the function [prepares](HashFunction::prepared) them. Searches can
+    /// [re-rank](Snapshot::rerank) hits by these vectors, and [`renew_kept`](Index::renew_kept) can
+    /// re-encode them under a newer function.
     ///
     /// ```
     /// use hashbrook::{Features, HashFunction, HashParts, Index, VectorFormat};
@@ -135,15 +137,17 @@ impl Index {
         Index::of(State::empty(layout, Some(function), beside), OpenFor::Nothing)
     }
 
-    /// Chooses the score that hits are re-ranked by, if the index keeps vectors: cosine unless told otherwise. It holds for
-    /// the index in memory, and for the files that it is [saved](Snapshot::save) to.
+    /// Chooses the score that hits are re-ranked by, if the index stores vectors; the default is
+    /// cosine. The choice holds for the index in memory and for files that it is
+    /// [saved](Snapshot::save) to.
     #[must_use]
     pub fn ranked_by(mut self, metric: VectorMetric) -> Self {
         Arc::make_mut(&mut self.now.state).metric = metric;
         self
     }
 
-    /// An index in memory for codes of a length, from 1 to [`MAX_BITS`](crate::MAX_BITS).
+    /// Returns an empty index in memory for codes of `bits` bits, from 1 to
+    /// [`MAX_BITS`](crate::MAX_BITS).
     ///
     /// # Errors
     /// When `bits` is not in that range.
@@ -161,27 +165,29 @@ impl Index {
         Ok(Index::of(state, file))
     }
 
-    /// Opens a file to search in it. What is read of it is checked when it is first looked at.
+    /// Opens a file to search in it. Each block of the file is checked when it is first read.
     ///
-    /// The file is mapped: its bytes are read where they are when a search first needs them, shared
-    /// with all processes that have it open, and stay in memory for as long as there is room. This
-    /// needs files that are replaced and never changed in place, as this library does it. Of other
-    /// programs, `mv` does no harm; but `cp other.index this.index` writes over the bytes that are
-    /// mapped. A search that finds its file cut short or written over fails with
-    /// [`Error::NotAsOpened`](crate::Error::NotAsOpened). If that happens in the midst of a search, or the disk fails, the
-    /// operating system ends the process by a bus error (`SIGBUS`). Bytes that are changed in the
-    /// midst of the file, after they were first looked at, are seen by [`verify`](Snapshot::verify)
-    /// alone. Where any of this cannot be ruled out, [`load`](Index::load) the file.
+    /// The file is mapped: its bytes are read when a search first needs them, are shared with all
+    /// processes that have the file open, and stay in memory while there is room. Mapping requires
+    /// that files are replaced and never changed in place, as this library does. Of other programs,
+    /// `mv` does no harm, but `cp other.index this.index` overwrites the mapped bytes. A search
+    /// that finds its file truncated or overwritten fails with
+    /// [`Error::NotAsOpened`](crate::Error::NotAsOpened). If the file is truncated during a search,
+    /// or the disk fails, the operating system ends the process by a bus error (`SIGBUS`). Bytes in
+    /// the middle of the file that change after they were first read are detected by
+    /// [`verify`](Snapshot::verify) alone. Where any of this cannot be ruled out,
+    /// [`load`](Index::load) the file.
     ///
     /// # Errors
-    /// When the file cannot be read, is not an index, is cut short or damaged, or was written by a
+    /// When the file cannot be read, is not an index, is truncated or damaged, or was written by a
     /// newer version.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Index::opened(path.as_ref(), Access::Map)
     }
 
-    /// Reads a whole file into memory, where nobody can change it. The index knows nothing of the
-    /// file any more: changes are in memory alone until it is [saved](Snapshot::save).
+    /// Reads a whole file into memory, where no other program can change it. The index has no
+    /// further connection with the file: changes stay in memory until the index is
+    /// [saved](Snapshot::save).
     ///
     /// # Errors
     /// As for [`open`](Index::open).
@@ -189,41 +195,41 @@ impl Index {
         Index::opened(path.as_ref(), Access::Load)
     }
 
-    /// Opens a file to change it, for this process alone. It is mapped, as by
+    /// Opens a file for changes by this process alone. The file is mapped, as by
     /// [`open`](Index::open).
     ///
     /// # Errors
-    /// As for [`open`](Index::open), when another process writes it, and where the file system cannot
-    /// keep other processes from writing it ([`Error::CannotLock`](crate::Error::CannotLock)).
+    /// As for [`open`](Index::open); also when another process has the file open for changes, and
+    /// where the file system cannot lock files ([`Error::CannotLock`](crate::Error::CannotLock)).
     pub fn edit(path: impl AsRef<Path>) -> Result<Self> {
         Index::opened(path.as_ref(), Access::Edit(Locking::Required))
     }
 
-    /// Like [`edit`](Index::edit), also where the file system cannot lock files. There, two writers
-    /// at once lose each other's changes: that no other process writes is for you to see to.
+    /// Like [`edit`](Index::edit), but also works where the file system cannot lock files. The
+    /// caller must then ensure that no other process writes the file: two simultaneous writers lose
+    /// each other's changes.
     ///
     /// # Errors
-    /// As for [`open`](Index::open), and when another process is seen to write it.
+    /// As for [`open`](Index::open), and when another process is found to write the file.
     pub fn edit_unlocked(path: impl AsRef<Path>) -> Result<Self> {
         Index::opened(path.as_ref(), Access::Edit(Locking::WherePossible))
     }
 
-    /// What it holds now, to be read for as long as one likes, in any thread, whatever is changed
-    /// meanwhile. It costs a few counters, whatever the size of the index; removing items while a
-    /// snapshot is held copies one bit for each item once.
+    /// Returns the current version of the index, which any thread can read for as long as it holds
+    /// the snapshot, whatever changes meanwhile. The cost is a few counters, whatever the size of
+    /// the index. The first removal of items while a snapshot is held copies one bit per item.
     pub fn snapshot(&self) -> Snapshot {
         self.now.clone()
     }
 
-    /// Follows the writer of a file that was [opened](Index::open) for reading: from now on the index has
-    /// what is in the file now. Returns whether anything was new. Snapshots that were taken before stay
-    /// as they are.
+    /// Updates an index [opened](Index::open) for reading to the current version of its file.
+    /// Returns whether anything was new. Earlier snapshots do not change.
     ///
-    /// Only new changes are read. If the file was compacted or renewed, another stands in its place, and
-    /// that is opened. An index in memory, or one that is open for changes, has nothing to follow.
+    /// Only new changes are read. If compaction or re-encoding has replaced the file, the new file
+    /// is opened. For an index in memory or open for changes, this function does nothing.
     ///
     /// # Errors
-    /// As for [`open`](Index::open); the index is then as it was.
+    /// As for [`open`](Index::open); the index is then unchanged.
     pub fn refresh(&mut self) -> Result<bool> {
         let Some(mut state) = self.file.refreshed(&self.now.state)? else { return Ok(false) };
         (state.kernel, state.structures) = (self.now.state.kernel, self.now.state.structures);
@@ -231,19 +237,21 @@ impl Index {
         Ok(true)
     }
 
-    /// Takes other instructions for searches; see [`Kernel`].
+    /// Chooses the processor instructions for searches; see [`Kernel`].
     pub fn set_kernel(&mut self, kernel: Kernel) {
         Arc::make_mut(&mut self.now.state).kernel = kernel;
     }
 
-    /// Chooses the search structure that searches use, and build where there is none: a full one unless told otherwise.
-    /// Searches find the same with each. If a smaller one than before is chosen, structures are dropped from memory, and
-    /// built again as they are needed; files are written with the one that is chosen.
+    /// Chooses the search structure that searches use, and build where it is missing; the default
+    /// is the full structure. The choice does not change results. A smaller structure than before
+    /// drops the structures in memory, which are rebuilt when needed. Files are written with the
+    /// chosen structure.
     ///
-    /// A file has the search structure of its items from the start, so a fresh process uses it at once, and
-    /// [`compact`](Index::compact) rebuilds it. Items in memory get one:
+    /// A file contains the search structure of its items, so a new process uses it at once;
+    /// [`compact`](Index::compact) rebuilds it. Items in memory get a search structure:
     ///
-    /// * after about two thousand queries, when these have taken longer than building it;
+    /// * after about two thousand queries, when the queries have taken longer than building the
+    ///   structure;
     /// * when [`build_search_structures`](Snapshot::build_search_structures) is called;
     /// * [in the background](Index::build_in_background).
     pub fn set_search_structure(&mut self, wanted: SearchStructure) {
@@ -254,12 +262,12 @@ impl Index {
         state.structures = wanted;
     }
 
-    /// Whether the search structures of items in memory are built on a thread of their own, as soon as
-    /// there are enough of them, so that neither searches nor the writer wait for them. Not unless told
-    /// so: it is for a writer that stays.
+    /// Chooses whether the search structures of items in memory are built on a background thread,
+    /// once there are enough items, so that neither searches nor the writer wait. Off by default:
+    /// the option is for long-running writers.
     pub fn build_in_background(&mut self, background: bool) {
         let log: Report = Arc::new(|built| {
-            // Searches work without it, and report what is damaged.
+            // Searches work without a structure, and report damage themselves.
             if let Err(error) = built {
                 tracing::warn!(target: "hashbrook::index", "no search structure: {error}");
             }
@@ -267,7 +275,8 @@ impl Index {
         self.report_structures(background.then_some(log));
     }
 
-    /// Builds search structures [in the background](Index::build_in_background), and reports each outcome.
+    /// Builds search structures [in the background](Index::build_in_background), and reports each
+    /// outcome.
     pub(crate) fn report_structures(&mut self, report: Option<Report>) {
         let state = Arc::make_mut(&mut self.now.state);
         state.background = report;

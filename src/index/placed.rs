@@ -1,4 +1,4 @@
-//! Items with the places of their vectors, where the owner of an index keeps these.
+//! Items with the places of their vectors, for an index whose owner stores the vectors.
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -7,7 +7,7 @@ use super::snapshot::{Snapshot, labels_of_set};
 use super::state::State;
 use crate::Result;
 
-/// An item with the place of its vector.
+/// Item with the place of its vector.
 pub(crate) struct Placed<'a> {
     pub(crate) id: u64,
     pub(crate) code: &'a [u64],
@@ -16,17 +16,17 @@ pub(crate) struct Placed<'a> {
 }
 
 impl Snapshot {
-    /// Where the vector of an item is, if the item is there.
+    /// Returns the place of an item's vector, or `None` if the item does not exist.
     pub(crate) fn place(&self, id: u64) -> Result<Option<u64>> {
         self.reading(|state| place(state, id))
     }
 
-    /// Where the vectors of items are; `None` for those that are not there.
+    /// Returns the places of the vectors of items, with `None` for items that do not exist.
     pub(crate) fn places(&self, ids: &[u64]) -> Result<Vec<Option<u64>>> {
         self.reading(|state| ids.iter().map(|&id| place(state, id)).collect())
     }
 
-    /// Calls with each of these items, or `None` where it is not there.
+    /// Calls `call` with each id and its item, or `None` if the item does not exist.
     pub(crate) fn look_up(
         &self,
         ids: &[u64],
@@ -49,7 +49,8 @@ impl Snapshot {
         })
     }
 
-    /// Returns the ids of about `count` items from all over the index. The same index gives the same ids.
+    /// Returns the ids of about `count` items spread over the index. The same index yields the same
+    /// ids.
     pub(crate) fn sample(&self, count: usize) -> Result<Vec<u64>> {
         self.reading(|state| {
             let step = state.len().div_ceil(count.max(1)).max(1);
@@ -57,7 +58,8 @@ impl Snapshot {
             for searched in &state.segments {
                 let (segment, columns) = (&searched.segment, searched.segment.columns());
                 for start in (0..columns.len()).step_by(step) {
-                    // A random slot of each stretch: every tenth item may be all of one label.
+                    // A random slot of each stretch avoids bias where, for example, every tenth
+                    // item has the same label.
                     let slot = start + random.random_range(0..step);
                     if slot < columns.len() && segment.is_live(slot) {
                         ids.push(columns.id(slot)?);
@@ -68,7 +70,7 @@ impl Snapshot {
         })
     }
 
-    /// Calls with all items, in ascending order of ids.
+    /// Calls `call` with all items, in ascending order of ids.
     pub(crate) fn each_placed(&self, mut call: impl FnMut(Placed<'_>) -> Result<()>) -> Result<()> {
         let once = self.to_read_once()?;
         self.reading(|_| {
@@ -85,7 +87,7 @@ fn place(state: &State, id: u64) -> Result<Option<u64>> {
     Ok(Some(number(state.segments[segment].segment.columns().vector(slot)?)))
 }
 
-/// A place, as the column has it; 0 if there is none.
+/// Returns the place in the bytes of its column; 0 for empty bytes.
 fn number(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }

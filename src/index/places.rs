@@ -1,4 +1,4 @@
-//! Indexes whose owner keeps the vectors: beside each code stands where its vector is.
+//! Indexes whose owner stores the vectors: each code has the place of its vector beside it.
 
 use std::path::Path;
 
@@ -10,19 +10,20 @@ use crate::kernel::Layout;
 use crate::{Codes, HashFunction, Labels, Result};
 
 impl Index {
-    /// An index in memory.
+    /// Returns an empty index in memory that stores the places of vectors.
     pub(crate) fn with_places(function: HashFunction) -> Index {
         let layout = Layout::new(function.bits());
         let state = State::empty(layout, Some(function), Some(Beside::Places));
         Index::of(state, OpenFor::Nothing)
     }
 
-    /// The items of a file, which is mapped and stays as it is: changes are in memory alone.
+    /// Returns an index of the items of a mapped file. Changes stay in memory; the file does not
+    /// change.
     pub(crate) fn over(path: &Path) -> Result<Index> {
         Index::opened(path, Access::Base)
     }
 
-    /// Puts items in, in the place of those with the same ids.
+    /// Adds items and replaces existing items with the same ids.
     pub(crate) fn put_places(
         &mut self,
         ids: &[u64],

@@ -1,4 +1,4 @@
-//! Codes made anew under a newer function: of vectors that are given, or of those that the index keeps.
+//! Re-encoding under a newer function, of given vectors or of vectors that the index stores.
 
 use super::Index;
 use super::file::Contents;
@@ -7,14 +7,14 @@ use super::state::{Encoded, State};
 use crate::kernel::{Layout, VectorRows};
 use crate::{Codes, Error, Features, HashFunction, Result};
 
-/// Renewal. Searches see the old codes or the new ones, never both.
+/// Re-encoding. A search sees either the old codes or the new ones, never both.
 impl Index {
-    /// Encodes all items anew, under a newer function: `ids` and `features` are those of all items
-    /// that are there, in any order. An index that keeps vectors keeps these from now on.
+    /// Re-encodes all items under a newer function. `ids` and `features` are those of all items, in
+    /// any order. An index that stores vectors stores `features` from now on.
     ///
     /// # Errors
-    /// When the ids are not those of the index, or the file cannot be written; everything is then as
-    /// it was.
+    /// When the ids are not those of the index, or the file cannot be written; the index is then
+    /// unchanged.
     pub fn renew(
         &mut self,
         function: HashFunction,
@@ -29,13 +29,13 @@ impl Index {
         self.renew_items(function, encoded.items(ids, None))
     }
 
-    /// Like [`renew`](Index::renew), with codes that the newer function has made already: vectors
-    /// that do not fit in memory can be encoded in parts. An index that keeps vectors keeps those it
-    /// has.
+    /// Like [`renew`](Index::renew), with codes already made by the newer function, so that vectors
+    /// that do not fit in memory can be encoded in parts. An index that stores vectors keeps its
+    /// present vectors.
     ///
     /// # Errors
-    /// As for [`renew`](Index::renew), when the codes have another length than the function's, and when
-    /// the index keeps vectors that this function would prepare otherwise.
+    /// As for [`renew`](Index::renew), when the codes have another length than the function's, and
+    /// when the index stores vectors that this function would prepare differently.
     pub fn renew_codes(
         &mut self,
         function: HashFunction,
@@ -49,16 +49,16 @@ impl Index {
         self.renew_items(function, NewItems { ids, codes, labels: None, vectors: None })
     }
 
-    /// Encodes all items anew, under a newer function, from the vectors that the index
-    /// [keeps](Index::with_vectors). It takes as much memory as some thousand items do.
+    /// Re-encodes all items under a newer function, from the vectors that the index
+    /// [stores](Index::with_vectors). Re-encoding needs the memory of a few thousand items.
     ///
-    /// The vectors are those that were added, rounded to what is kept of them. Where the sign of a
-    /// projection hangs on less than that, a bit differs from that of the vector as it was.
+    /// Stored vectors are rounded. Where rounding changes the sign of a projection, a bit differs
+    /// from the code of the original vector.
     ///
     /// # Errors
-    /// When the index keeps no vectors; when the function prepares vectors otherwise than the one before
-    /// (other dimension, centre, scale, or unit length), so that those in the index are of no use to it;
-    /// when the file is damaged or cannot be written. Everything is then as it was.
+    /// When the index stores no vectors; when the function prepares vectors differently from the
+    /// present function (other dimension, centre, scale, or unit length), so that it cannot use the
+    /// stored vectors; when the file is damaged or cannot be written. The index is then unchanged.
     pub fn renew_kept(&mut self, function: HashFunction) -> Result<()> {
         let wanted = "to encode anew";
         let rows = self.now.state.vectors.and_then(Beside::vectors);
@@ -86,14 +86,14 @@ impl Index {
         self.replace(Contents { state, function: Some(&function), shape, count, each: &each })
     }
 
-    /// Fails if a function would prepare vectors otherwise than those that are kept were.
+    /// Fails if `function` prepares vectors differently from the function of the stored vectors.
     fn check_preparation(&self, function: &HashFunction) -> Result<()> {
         let differs = self.function().ok_or(Error::NoFunction)?.prepares_otherwise(function);
         differs.map_or(Ok(()), |differs| Err(Error::OtherPreparation { differs }))
     }
 
-    /// Puts items in the place of those with the same ids, which are all there are; their vectors stay
-    /// if none are given.
+    /// Replaces all items; the ids must be those of the index. Stored vectors stay if `items` has
+    /// none.
     fn renew_items(&mut self, function: HashFunction, items: NewItems<'_>) -> Result<()> {
         let (ids, order) = (items.ids, items.order()?);
         if ids.len() != self.len() {
@@ -130,10 +130,10 @@ impl Index {
     }
 }
 
-/// Items that are encoded together.
+/// Number of items that are encoded together.
 const AT_ONCE: usize = 1 << 12;
 
-/// Some items, on their way from the vectors that are kept to new codes.
+/// Batch of items that are re-encoded from their stored vectors.
 #[derive(Default)]
 struct Part {
     ids: Vec<u64>,
@@ -148,7 +148,7 @@ impl Part {
         self.vectors.extend_from_slice(item.vector);
     }
 
-    /// Encodes them, calls with each, and begins anew.
+    /// Encodes the batch, calls `call` with each item, and empties the batch.
     fn encode(
         &mut self,
         function: &HashFunction,

@@ -1,6 +1,7 @@
-//! Simulated crashes of index files, as `store/simulation.rs` has them of stores: an index on a simulated disk is changed,
-//! compacted and crashed at random. After each crash every acknowledged change is there, none in part, and search equals
-//! brute force. `HASHBROOK_INDEX_CRASHES` sets the number of crashes.
+//! Simulated crashes of index files, like those of stores in `store/simulation.rs`. An index on a
+//! simulated disk is changed, compacted and crashed at random. After each crash every acknowledged
+//! change is present, no change is partly present, and search equals brute force.
+//! `HASHBROOK_INDEX_CRASHES` sets the number of crashes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -58,7 +59,7 @@ fn path(disk: &Disk) -> PathBuf {
     disk.path("a.index")
 }
 
-/// All items of an index; panics if it finds other neighbours than brute force.
+/// Returns all items of an index. Panics if a search returns other neighbours than brute force.
 fn items(index: &Index, seed: u64) -> Items {
     let mut items = Items::new();
     for id in index.ids().unwrap() {
@@ -76,7 +77,8 @@ fn items(index: &Index, seed: u64) -> Items {
     items
 }
 
-/// Fails unless an index is what it was after the acknowledged changes, with or without the one in doubt.
+/// Panics unless the index has exactly the acknowledged changes, with or without the change in
+/// doubt. Returns the items.
 fn check(disk: &Disk, known: &Items, doubt: Option<&Change>, seed: u64) -> Items {
     let index = Index::edit(path(disk)).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     index.verify().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -112,7 +114,7 @@ fn run(seed: u64) -> u64 {
             }
             disk.tag(changes.len() as u64);
             if chance.one_in(5) {
-                // It is as it was if that fails.
+                // If compaction fails, the index is unchanged.
                 index.compact().ok();
                 continue;
             }

@@ -1,4 +1,4 @@
-//! [`Snapshot`]: what an index holds at one moment, to be read.
+//! [`Snapshot`]: a read-only version of an index.
 
 use std::fmt;
 use std::path::Path;
@@ -15,12 +15,12 @@ use crate::{
     Codes, Dial, Error, Features, HashFunction, LabelNames, Result, VectorFormat, VectorMetric,
 };
 
-/// What an [`Index`](crate::Index) holds at one moment: searched, looked up and saved like the index
-/// itself, which gives it all these methods.
+/// Read-only version of an [`Index`](crate::Index), with all methods that search, look up and save.
+/// The index itself has these methods too: it dereferences to its current snapshot.
 ///
-/// [`Index::snapshot`](crate::Index::snapshot) makes one for the cost of a few counters. It stays as
-/// it is for as long as it is held, whatever is added, removed, compacted or renewed meanwhile, and it
-/// never waits for the writer. Clones are the same moment.
+/// [`Index::snapshot`](crate::Index::snapshot) returns a snapshot for the cost of a few counters. A
+/// snapshot never changes, whatever is added, removed, compacted or re-encoded meanwhile, and its
+/// readers never wait for the writer. Clones are the same version.
 ///
 /// ```
 /// use hashbrook::{Codes, Index};
@@ -42,11 +42,11 @@ use crate::{
 #[derive(Clone)]
 pub struct Snapshot {
     pub(super) state: Arc<State>,
-    /// The file that parts of it are mapped from.
+    /// File from which parts of the state are mapped.
     pub(super) file: Option<Arc<Opened>>,
 }
 
-/// Its size, and not its items.
+/// Formats the size of the snapshot without its items.
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.describe(f.debug_struct("Snapshot"))
@@ -54,7 +54,7 @@ impl fmt::Debug for Snapshot {
 }
 
 impl Snapshot {
-    /// Its size, as a text for developers.
+    /// Writes the size of the snapshot into the debug output `text`.
     pub(super) fn describe(&self, mut text: fmt::DebugStruct<'_, '_>) -> fmt::Result {
         text.field("items", &self.len())
             .field("bits", &self.bits())
@@ -64,89 +64,90 @@ impl Snapshot {
     }
 }
 
-/// An item as it is stored.
+/// Stored code and labels of an item.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Item {
     /// The code, 64 bits to a word.
     pub code: Vec<u64>,
-    /// Its labels, ascending.
+    /// Labels, ascending.
     pub labels: Vec<u32>,
 }
 
-/// What an index holds, in numbers.
+/// Numbers of items and bytes of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Items that are there.
+    /// Number of items in the index.
     pub items: usize,
-    /// Items that were removed or replaced, and take up room until
+    /// Number of removed or replaced items, which take up space until
     /// [`Index::compact`](crate::Index::compact).
     pub removed: usize,
-    /// Parts that a search goes through.
+    /// Number of segments that a search reads.
     pub segments: usize,
     /// Bytes of ids, codes, labels and vectors, in memory or mapped.
     pub item_bytes: usize,
-    /// Bytes of ids among them.
+    /// Bytes of ids, included in `item_bytes`.
     pub id_bytes: usize,
-    /// Bytes of codes among them.
+    /// Bytes of codes, included in `item_bytes`.
     pub code_bytes: usize,
-    /// Bytes of labels among them.
+    /// Bytes of labels, included in `item_bytes`.
     pub label_bytes: usize,
-    /// Bytes of vectors among them, if they are stored.
+    /// Bytes of stored vectors, included in `item_bytes`; 0 if the index stores none.
     pub vector_bytes: usize,
     /// Bytes of search structures, in memory or mapped.
     pub structure_bytes: usize,
-    /// Bytes on top of that: bitmaps of removed items, selections of filters, spare room.
+    /// Further bytes: bitmaps of removed items, cached selections of filters, unused capacity.
     pub extra_bytes: usize,
     /// Bytes of changes in the file that are not yet compacted.
     pub log_bytes: u64,
 }
 
-/// What it is, and what is in it.
+/// Properties and items.
 impl Snapshot {
-    /// The length of its codes.
+    /// Returns the length of the codes in bits.
     pub fn bits(&self) -> usize {
         self.state.layout.bits()
     }
 
-    /// The function that makes its codes, if it has one.
+    /// Returns the hash function of the index, if it has one.
     pub fn function(&self) -> Option<&HashFunction> {
         self.state.function.as_ref()
     }
 
-    /// How it keeps the vectors of its items, if it does.
+    /// Returns the format in which the index stores vectors; `None` if it stores none.
     pub fn vector_format(&self) -> Option<VectorFormat> {
         self.state.vectors.and_then(Beside::vectors).map(|rows| rows.format)
     }
 
-    /// Returns the score that hits are re-ranked by, if the index keeps vectors.
+    /// Returns the score that hits are re-ranked by, if the index stores vectors.
     pub fn vector_metric(&self) -> Option<VectorMetric> {
         self.vector_format().map(|_| self.state.metric)
     }
 
-    /// How many items there are.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.state.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the index has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What the labels are called.
+    /// Returns the names of the labels.
     pub fn label_names(&self) -> &LabelNames {
         &self.state.names
     }
 
-    /// Search structure that was chosen ([`Index::set_search_structure`](crate::Index::set_search_structure)). An index of
-    /// few codes has none all the same ([`SearchStructure::least_codes`]).
+    /// Returns the search structure chosen by
+    /// [`Index::set_search_structure`](crate::Index::set_search_structure). An index of few codes
+    /// has no structure, whichever is chosen ([`SearchStructure::least_codes`]).
     pub fn search_structure(&self) -> SearchStructure {
         self.state.structures
     }
 
-    /// What it holds, in numbers.
+    /// Returns the numbers of items and bytes of the index.
     pub fn statistics(&self) -> Statistics {
         let segments = &self.state.segments;
         let sum = |of: fn(&super::search::SearchSegment) -> usize| segments.iter().map(of).sum();
@@ -168,19 +169,19 @@ impl Snapshot {
         }
     }
 
-    /// Whether an item is there.
+    /// Returns whether an item exists.
     ///
     /// # Errors
-    /// When the file it is in is damaged.
+    /// When the index file is damaged.
     pub fn contains(&self, id: u64) -> Result<bool> {
         self.reading(|state| Ok(state.find(id)?.is_some()))
     }
 
-    /// Those of the ids that are there, in the order they are given. For many ids this is much faster
-    /// than [`contains`](Snapshot::contains), which looks at the file each time.
+    /// Returns the ids that exist in the index, in the given order. For many ids this is much
+    /// faster than [`contains`](Snapshot::contains), which checks the file on each call.
     ///
     /// # Errors
-    /// When the file they are in is damaged.
+    /// When the index file is damaged.
     pub fn present(&self, ids: &[u64]) -> Result<Vec<u64>> {
         self.reading(|state| {
             let mut present = Vec::new();
@@ -193,10 +194,10 @@ impl Snapshot {
         })
     }
 
-    /// An item, if it is there.
+    /// Returns an item, or `None` if it does not exist.
     ///
     /// # Errors
-    /// When the file it is in is damaged.
+    /// When the index file is damaged.
     pub fn get(&self, id: u64) -> Result<Option<Item>> {
         self.reading(|state| {
             let Some(place) = state.find(id)? else { return Ok(None) };
@@ -207,11 +208,11 @@ impl Snapshot {
         })
     }
 
-    /// The vector of an item, as it is kept: [prepared](HashFunction::prepared), and rounded. `None` if the
-    /// item is not there, or the index keeps no vectors.
+    /// Returns the vector of an item as stored: [prepared](HashFunction::prepared) and rounded.
+    /// Returns `None` if the item does not exist or the index stores no vectors.
     ///
     /// # Errors
-    /// When the file it is in is damaged.
+    /// When the index file is damaged.
     pub fn vector(&self, id: u64) -> Result<Option<Vec<f32>>> {
         self.reading(|state| {
             let rows = state.vectors.and_then(Beside::vectors);
@@ -224,10 +225,11 @@ impl Snapshot {
         })
     }
 
-    /// The labels of items, each ascending; none of those that are not there.
+    /// Returns the labels of each item, ascending. The list of an item that does not exist is
+    /// empty.
     ///
     /// # Errors
-    /// When the file they are in is damaged.
+    /// When the index file is damaged.
     pub fn labels_of(&self, ids: &[u64]) -> Result<Vec<&[u32]>> {
         self.reading(|state| {
             let labels = |&id: &u64| match state.find(id)? {
@@ -238,17 +240,18 @@ impl Snapshot {
         })
     }
 
-    /// One more than the largest label that any item ever had; 0 if none had any.
+    /// Returns one more than the largest label that any item ever had; 0 if no item ever had a
+    /// label.
     pub fn label_bound(&self) -> u32 {
         let sets = &self.state.sets;
         let labels = (0..sets.len()).flat_map(|set| sets.labels(set));
         labels.max().map_or(0, |label| label.saturating_add(1))
     }
 
-    /// All ids, ascending.
+    /// Returns all ids, ascending.
     ///
     /// # Errors
-    /// When the file they are in is damaged.
+    /// When the index file is damaged.
     pub fn ids(&self) -> Result<Vec<u64>> {
         self.reading(|state| {
             let mut ids = Vec::with_capacity(state.len());
@@ -262,10 +265,10 @@ impl Snapshot {
         })
     }
 
-    /// The smallest ids from one on, ascending, and at most so many.
+    /// Returns the smallest ids from `first` on, ascending, and at most `most` ids.
     ///
     /// # Errors
-    /// When the file they are in is damaged.
+    /// When the index file is damaged.
     pub fn ids_from(&self, first: u64, most: usize) -> Result<Vec<u64>> {
         self.reading(|state| {
             let mut ids = Vec::new();
@@ -282,10 +285,10 @@ impl Snapshot {
         })
     }
 
-    /// The largest id, if there is any.
+    /// Returns the largest id, or `None` if the index is empty.
     ///
     /// # Errors
-    /// When the file it is in is damaged.
+    /// When the index file is damaged.
     pub fn last_id(&self) -> Result<Option<u64>> {
         self.reading(|state| {
             let mut last = None;
@@ -298,16 +301,16 @@ impl Snapshot {
         })
     }
 
-    /// Reads all items of an opened file and checks them, and not only what is looked at; what else a file
-    /// holds was checked when it was opened.
+    /// Reads and checks all items of an opened file. Other calls check only the items that they
+    /// read. The other sections of a file were checked when it was opened.
     ///
     /// # Errors
-    /// When something is damaged.
+    /// When an item or a search structure is damaged.
     pub fn verify(&self) -> Result<()> {
         self.reading(|state| {
             for searched in &state.segments {
                 let columns = searched.segment.columns();
-                // What is in memory alone was put together here.
+                // Segments without a file were built in memory by this process and need no check.
                 if let Some(path) = columns.path() {
                     columns.compare_all()?;
                     columns.check_meaning(path, state.sets.len())?;
@@ -318,20 +321,20 @@ impl Snapshot {
         })
     }
 
-    /// Writes it to a file, whole or not at all, replacing what stood there.
+    /// Writes the index to a file atomically, replacing an existing file.
     ///
     /// # Errors
-    /// When the file cannot be written, another process is writing it, or that cannot be ruled out
-    /// ([`Error::CannotLock`]).
+    /// When the file cannot be written, another process is writing it, or the file system cannot
+    /// rule out another writer ([`Error::CannotLock`]).
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.write(path.as_ref(), Locking::Required)
     }
 
-    /// Like [`save`](Snapshot::save), also where the file system cannot lock files: that no other
-    /// process writes the file is for you to see to.
+    /// Like [`save`](Snapshot::save), but also works where the file system cannot lock files. The
+    /// caller must then ensure that no other process writes the file.
     ///
     /// # Errors
-    /// When the file cannot be written, or another process is seen to write it.
+    /// When the file cannot be written, or another process is found to write it.
     pub fn save_unlocked(&self, path: impl AsRef<Path>) -> Result<()> {
         self.write(path.as_ref(), Locking::WherePossible)
     }
@@ -340,14 +343,14 @@ impl Snapshot {
         self.reading_once(|state| file::write(state, path, locking))
     }
 
-    /// Like [`reading`](Snapshot::reading), of all items in order: what was read of a file does not stay
-    /// in memory.
+    /// Like [`reading`](Snapshot::reading), for reading all items in order: pages of a file leave
+    /// memory once they were read.
     fn reading_once<T>(&self, read: impl FnOnce(&State) -> Result<T>) -> Result<T> {
         let once = self.to_read_once()?;
         self.reading(|_| read(&once))
     }
 
-    /// What it holds, to be read once and in order, by [`reading`](Snapshot::reading).
+    /// Returns a state that [`reading`](Snapshot::reading) may read once and in order.
     pub(super) fn to_read_once(&self) -> Result<State> {
         match &self.file {
             None => Ok(State::clone(&self.state)),
@@ -355,7 +358,7 @@ impl Snapshot {
         }
     }
 
-    /// Reads what may be mapped from a file, which is looked at before and after.
+    /// Reads data that may be mapped from a file, and checks the file before and after.
     pub(super) fn reading<'a, T>(&'a self, read: impl FnOnce(&'a State) -> Result<T>) -> Result<T> {
         match &self.file {
             None => read(&self.state),
@@ -365,22 +368,22 @@ impl Snapshot {
 }
 
 pub(super) fn labels_of_set(state: &State, set: u32) -> &[u32] {
-    // A set that is not there is one of a file that was tampered with; see `verify`.
+    // Only a file that was tampered with has a label set with an unknown number; see `verify`.
     let set = set as usize;
     if set < state.sets.len() { state.sets.labels(set) } else { &[] }
 }
 
-/// Codes, and what makes searches faster.
+/// Codes, searches and search structures.
 impl Snapshot {
-    /// The codes of vectors under its function.
+    /// Returns the codes of vectors under the function of the index.
     ///
     /// # Errors
-    /// When it has none, or the vectors have another dimension.
+    /// When the index has no function, or the vectors have another dimension.
     pub fn encode(&self, features: Features<'_>) -> Result<Codes> {
         self.function().ok_or(Error::NoFunction)?.encode(features)
     }
 
-    /// The `k` nearest items to each vector; all of them if there are fewer.
+    /// Returns the `k` nearest items to each vector, or all items if there are fewer.
     ///
     /// # Errors
     /// When `k` is 0, the vectors have another dimension, or the file is damaged or was changed by
@@ -397,7 +400,7 @@ impl Snapshot {
         self.view().search_codes(codes, k)
     }
 
-    /// All items up to a distance from each vector, which is included.
+    /// Returns all items within the distance `radius` of each vector, inclusive.
     ///
     /// # Errors
     /// When the vectors have another dimension, or the file is damaged.
@@ -413,35 +416,37 @@ impl Snapshot {
         self.view().within_codes(codes, radius)
     }
 
-    /// A view in which searches find only items that pass the filter.
+    /// Returns a view in which searches find only items that pass the filter.
     pub fn filtered<'a>(&'a self, filter: &'a Filter) -> View<'a> {
         self.view().filtered(filter)
     }
 
-    /// A view in which the first `candidates` by code are re-ranked by their vectors, which the index must
-    /// [keep](crate::Index::with_vectors).
+    /// Returns a view in which the first `candidates` by code are re-ranked by their vectors, which
+    /// the index must [store](crate::Index::with_vectors).
     pub fn rerank(&self, candidates: usize) -> Reranked<'_> {
         self.view().rerank(candidates)
     }
 
-    /// A view in which searches weigh label bits and detail bits; see [`View::dial`].
+    /// Returns a view in which searches weigh label bits and detail bits; see [`View::dial`].
     pub fn dial(&self, dial: Dial) -> View<'_> {
         self.view().dial(dial)
     }
 
-    /// All of it.
+    /// Returns a view of all items.
     fn view(&self) -> View<'_> {
         View::new(&self.state, self.file.as_deref())
     }
 
-    /// Whether ids stand for texts, which are kept beside the file (see [`IdNames`](crate::IdNames)).
+    /// Returns whether ids stand for strings, which are stored beside the file (see
+    /// [`IdNames`](crate::IdNames)).
     pub fn has_text_ids(&self) -> bool {
         self.state.text_ids
     }
 
-    /// Builds the search structures now that items in memory lack (see
-    /// [`Index::set_search_structure`](crate::Index::set_search_structure)), so that no query has to
-    /// wait for them. What is put together of items that had one gets one, too.
+    /// Builds the missing search structures of items in memory now (see
+    /// [`Index::set_search_structure`](crate::Index::set_search_structure)), so that no query has
+    /// to wait for them. A segment that is later merged from segments with a structure gets a
+    /// structure, too.
     ///
     /// # Errors
     /// When the file is damaged.
@@ -453,9 +458,9 @@ impl Snapshot {
         })
     }
 
-    /// Groups of near-duplicates, each of ascending ids: items are in one group if a chain of items
-    /// leads from one to the other, each within the radius of the next. Items that are near no other
-    /// are left out.
+    /// Returns the groups of near-duplicates, each with ascending ids. Two items are in one group
+    /// if a chain of items connects them in which each is within the radius of the next. Items
+    /// without near-duplicates are omitted.
     ///
     /// # Errors
     /// When the file is damaged.
@@ -484,10 +489,10 @@ impl Snapshot {
     }
 }
 
-/// For each segment the number of its first item, and the slots of its items if some were removed.
+/// Number of the first item of each segment, and the slots of its items if some were removed.
 type FirstSlots = Vec<(usize, Option<Vec<u32>>)>;
 
-/// The codes of all items that are there, segment after segment.
+/// Returns the codes of all live items, segment after segment.
 fn all_codes(state: &State) -> Result<(Vec<u64>, FirstSlots)> {
     let width = state.layout.code_words();
     let mut codes = vec![0; state.len() * width];

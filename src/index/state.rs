@@ -1,4 +1,4 @@
-//! What an index holds at one moment, and how it becomes that of the next.
+//! [`State`]: one version of an index, and the changes that lead to the next.
 
 use std::io;
 use std::sync::Arc;
@@ -11,47 +11,50 @@ use crate::kernel::{Kernel, Layout};
 use crate::similarity::LabelSets;
 use crate::{Codes, Error, Features, HashFunction, LabelNames, Labels, Result, VectorMetric};
 
-/// What an index holds at one moment. A clone costs a few counters for each segment: all that is
-/// large is shared.
+/// One version of an index. A clone costs a few counters for each segment: all large parts are
+/// shared.
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) layout: Layout,
     pub(super) function: Option<HashFunction>,
-    /// How vectors are kept, or where they are, if that is known.
+    /// Format of the stored vectors, or `Places` if the owner of the index stores the vectors;
+    /// `None` without vectors.
     pub(super) vectors: Option<Beside>,
-    /// Score that hits are re-ranked by.
+    /// Score by which hits are re-ranked.
     pub(super) metric: VectorMetric,
-    /// Number 0 is the set without labels.
+    /// Label sets; number 0 is the empty set.
     pub(super) sets: Arc<LabelSets>,
     pub(super) names: Arc<LabelNames>,
-    /// Whether ids stand for texts, which are kept beside the file.
+    /// True if ids stand for strings, which are stored beside the file.
     pub(super) text_ids: bool,
-    /// The first may be mapped from a file. An item that is there is in one of them.
+    /// Segments, of which the first may be mapped from a file. Each item is live in exactly one
+    /// segment.
     pub(super) segments: Vec<SearchSegment>,
     pub(super) kernel: Kernel,
     /// Search structure that may be built and used.
     pub(super) structures: SearchStructure,
-    /// Receives the outcome for each new segment whose structure is built in the background, if they are.
+    /// Receives the outcome for each new segment whose structure is built in the background; `None`
+    /// if structures are not built in the background.
     pub(super) background: Option<Report>,
     /// Bytes of changes in the file that are not yet compacted.
     pub(super) log_bytes: u64,
 }
 
-/// Vectors as an index holds them.
+/// Codes of vectors, and the stored bytes of the vectors if the index stores them.
 pub(super) struct Encoded {
     pub(super) codes: Codes,
     vectors: Option<(Beside, Vec<u8>)>,
 }
 
 impl Encoded {
-    /// By a function, for an index that keeps vectors in these rows, if any.
+    /// Encodes vectors by a function, for an index that stores `beside` with each code.
     pub(super) fn by(
         function: &HashFunction,
         beside: Option<Beside>,
         features: Features<'_>,
     ) -> Result<Encoded> {
         Ok(match beside {
-            // Whoever keeps vectors elsewhere says where; see `places`.
+            // An owner that stores vectors elsewhere passes their places itself; see `places`.
             None | Some(Beside::Places) => {
                 Encoded { codes: function.encode(features)?, vectors: None }
             }
@@ -62,7 +65,7 @@ impl Encoded {
         })
     }
 
-    /// As items that can be put in.
+    /// Returns the encoded vectors as items to be added, with ids and labels.
     pub(super) fn items<'a>(&'a self, ids: &'a [u64], labels: Option<Labels<'a>>) -> NewItems<'a> {
         let vectors = self.vectors.as_ref().map(|(rows, bytes)| (*rows, &bytes[..]));
         NewItems { ids, codes: &self.codes, labels, vectors }
@@ -70,13 +73,14 @@ impl Encoded {
 }
 
 impl State {
-    /// Vectors as its items have them.
+    /// Encodes vectors as the items of this index.
     pub(super) fn encode(&self, features: Features<'_>) -> Result<Encoded> {
         let function = self.function.as_ref().ok_or(Error::NoFunction)?;
         Encoded::by(function, self.vectors, features)
     }
 
-    /// Without items, for codes of any origin, or for those of a function, whose labels it names.
+    /// Returns a state without items. With a function, the codes are the function's and the label
+    /// names are taken from it.
     pub(super) fn empty(
         layout: Layout,
         function: Option<HashFunction>,
@@ -105,7 +109,7 @@ impl State {
         self.segments.iter().map(|searched| searched.segment.len()).sum()
     }
 
-    /// The segment and slot of an item.
+    /// Returns the segment and slot of an item, or `None` if it does not exist.
     pub(super) fn find(&self, id: u64) -> Result<Option<(usize, usize)>> {
         for (number, searched) in self.segments.iter().enumerate() {
             if let Some(slot) = searched.segment.find(id)? {
@@ -115,10 +119,10 @@ impl State {
         Ok(None)
     }
 
-    /// The codes of items, and the bytes of their vectors where these are kept.
+    /// Returns the codes of items, and the bytes of their vectors if the index stores vectors.
     ///
     /// # Errors
-    /// When an item is not there ([`Error::NoItem`]), or the file is damaged.
+    /// When an item does not exist ([`Error::NoItem`]), or the file is damaged.
     pub(super) fn codes_and_vectors(&self, ids: &[u64]) -> Result<(Codes, Vec<u8>)> {
         let mut codes = Codes::new(self.layout.bits())?;
         let (mut code, mut vectors) = (vec![0; self.layout.code_words()], Vec::new());
@@ -132,19 +136,19 @@ impl State {
         Ok((codes, vectors))
     }
 
-    /// The number of an item's label set.
+    /// Returns the number of an item's label set.
     pub(super) fn label_set(&self, (segment, slot): (usize, usize)) -> Result<u32> {
         self.segments[segment].segment.columns().label_set(slot)
     }
 
-    /// Calls with all items that are there, in order of ids.
+    /// Calls `call` with all live items, in order of ids.
     pub(super) fn each_in_order(&self, call: impl FnMut(Item<'_>) -> Result<()>) -> Result<()> {
         let segments: Vec<&Segment> =
             self.segments.iter().map(|searched| &searched.segment).collect();
         each_in_order(&segments, call)
     }
 
-    /// The same, with what is mapped from this file to be read once and in order.
+    /// Returns the same state, with the columns mapped from `file` for reading once and in order.
     pub(super) fn to_read_once(&self, file: &File) -> io::Result<State> {
         let mut state = self.clone();
         for searched in &mut state.segments {
@@ -153,7 +157,7 @@ impl State {
         Ok(state)
     }
 
-    /// Whether any item that is there has labels.
+    /// Returns whether any live item has labels.
     pub(super) fn is_labelled(&self) -> Result<bool> {
         for searched in &self.segments {
             let (segment, columns) = (&searched.segment, searched.segment.columns());
@@ -166,13 +170,13 @@ impl State {
         Ok(false)
     }
 
-    /// What its items have.
+    /// Returns the shape of the items.
     pub(super) fn shape(&self) -> Result<Shape> {
         let (layout, labelled, vectors) = (self.layout, self.is_labelled()?, self.vectors);
         Ok(Shape { layout, labelled, vectors })
     }
 
-    /// Fails if items cannot be put in; else their order by id.
+    /// Fails if the items cannot be added. Otherwise returns their order by id.
     pub(super) fn check(&self, items: NewItems<'_>) -> Result<Vec<usize>> {
         items.check(self.layout, self.vectors)?;
         let segments = self.segments.iter();
@@ -183,7 +187,7 @@ impl State {
         items.order()
     }
 
-    /// Puts items in whose ids are not there, in this order.
+    /// Adds items with new ids in the given order.
     pub(super) fn put(&mut self, items: NewItems<'_>, order: &[usize]) -> Result<()> {
         if order.is_empty() {
             return Ok(());
@@ -197,8 +201,8 @@ impl State {
         self.merge_last()
     }
 
-    /// Segments halve in size from each to the next, so there are few of them, and an item is not moved
-    /// often. What is mapped stays where it is.
+    /// Merges the last segments so that each segment is more than twice as large as the next. There
+    /// are then few segments, and an item is rarely moved. A mapped segment is never merged.
     fn merge_last(&mut self) -> Result<()> {
         let mut keep = self.segments.len() - 1;
         let mut len = self.segments[keep].segment.len();
@@ -222,8 +226,8 @@ impl State {
         Ok(())
     }
 
-    /// The number of a label set, which is added if it is new. Snapshots share the sets, so they are
-    /// copied only then, or if the labels do not ascend.
+    /// Returns the number of a label set, which is added if it is new. Snapshots share the sets, so
+    /// the sets are copied only for a new set, or if the labels do not ascend.
     fn number_of_set(&mut self, labels: &[u32]) -> usize {
         match self.sets.find(labels) {
             Some(number) => number,
@@ -231,7 +235,7 @@ impl State {
         }
     }
 
-    /// Takes out those of the items that are there; how many were.
+    /// Removes items, and returns the number of items that existed.
     pub(super) fn remove(&mut self, ids: &[u64]) -> Result<usize> {
         let mut removed = 0;
         for &id in ids {
@@ -246,21 +250,23 @@ impl State {
         Ok(removed)
     }
 
-    /// Puts one segment in the place of all.
+    /// Replaces all segments by one.
     pub(super) fn replace(&mut self, segment: SearchSegment) {
         let had_structure = self.segments.iter().any(SearchSegment::has_structure);
         self.build_structure(&segment, had_structure);
         self.segments = vec![segment];
     }
 
-    /// Builds the search structures in the background that segments in memory lack, if that is wanted.
+    /// Builds the missing search structures of segments in memory in the background, if background
+    /// building is on.
     pub(super) fn build_missing_structures(&self) {
         let in_memory = |of: &&SearchSegment| !of.segment.columns().is_mapped();
         self.segments.iter().filter(in_memory).for_each(|of| self.build_structure(of, false));
     }
 
-    /// Builds the search structure of a new segment: in the background if that is wanted, at once if those
-    /// had one that it takes the place of, so that whoever searches need not.
+    /// Builds the search structure of a new segment: in the background if background building is
+    /// on. Otherwise builds it at once if a replaced segment had a structure, so that searches need
+    /// not build it.
     fn build_structure(&self, segment: &SearchSegment, had_structure: bool) {
         if self.structures == SearchStructure::None || segment.has_structure() {
             return;
@@ -268,7 +274,7 @@ impl State {
         if let Some(report) = &self.background {
             segment.build_structure_in_background(report, self.structures);
         } else if had_structure {
-            // Searches work without it, and report what is damaged.
+            // Searches work without a structure, and report damage themselves.
             if let Err(error) = segment.build_structure_beside(self.structures) {
                 tracing::warn!(target: "hashbrook::index", "no search structure: {error}");
             }

@@ -6,7 +6,8 @@ use super::segment::Columns;
 use super::tables::{self, Tables};
 use crate::Result;
 
-/// How much of a search structure an index has. Searches find the same with each; a larger one makes them faster.
+/// Size of the search structure of an index. Results are the same with each size; a larger
+/// structure makes searches faster.
 #[derive(
     Clone,
     Copy,
@@ -26,14 +27,14 @@ pub enum SearchStructure {
     None,
     /// Distinct codes in buckets, about 20 bytes for each code of 64 bits.
     Small,
-    /// Buckets, and for codes of up to 128 bits tables of the distinct codes by parts of them: about 65 bytes for each code
-    /// of 64 bits, and 155 for 128 bits.
+    /// Buckets, and for codes of up to 128 bits tables of the distinct codes by their parts: about
+    /// 65 bytes for each code of 64 bits, and 155 for 128 bits.
     #[default]
     Full,
 }
 
 impl SearchStructure {
-    /// All of them, the smallest first.
+    /// All sizes, the smallest first.
     pub const ALL: [SearchStructure; 3] =
         [SearchStructure::None, SearchStructure::Small, SearchStructure::Full];
 
@@ -46,8 +47,9 @@ impl SearchStructure {
         }
     }
 
-    /// Returns the number of codes of this length from which on an index has a search structure: 16,384 codes of up to 64
-    /// bits, or the same number of bytes in longer codes. Comparing a query with fewer codes is as fast.
+    /// Returns the least number of codes of `bits` bits for which an index has a search structure:
+    /// 16,384 codes of up to 64 bits, or the same number of bytes in longer codes. With fewer
+    /// codes, comparing a query with every code is as fast.
     pub fn least_codes(bits: usize) -> usize {
         LEAST_WORDS.div_ceil(bits.div_ceil(64).max(1))
     }
@@ -63,14 +65,14 @@ impl std::str::FromStr for SearchStructure {
     }
 }
 
-/// All that makes searches of a segment look at less than everything.
+/// Search structure of a segment, with which a search reads only a part of the codes.
 pub(super) struct Structure {
     pub(super) buckets: Buckets,
-    /// Not of long codes, nor in a small structure.
+    /// Tables; `None` for long codes and in a small structure.
     pub(super) tables: Option<Tables>,
 }
 
-/// Memory that queries use one after the other.
+/// Scratch memory that queries reuse one after the other.
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) buckets: buckets::Scratch,
@@ -78,7 +80,7 @@ pub(super) struct Scratch {
 }
 
 impl Structure {
-    /// Of the codes of a segment, in memory.
+    /// Builds the structure of a segment's codes in memory.
     ///
     /// # Errors
     /// When the codes are damaged.
@@ -91,18 +93,18 @@ impl Structure {
         Ok(Structure { buckets, tables })
     }
 
-    /// The tables, if they can answer.
+    /// Returns the tables, unless the query has weights, which tables do not support.
     pub(super) fn tables_for(&self, asked: &Asked<'_>) -> Option<&Tables> {
         self.tables.as_ref().filter(|_| asked.weights.is_none())
     }
 
-    /// Reads all of it and compares it with the codes that it is of.
+    /// Reads the whole structure and compares it with the codes of the segment.
     pub(super) fn verify(&self, columns: &Columns) -> Result<()> {
         self.buckets.verify(columns)?;
         self.tables.as_ref().map_or(Ok(()), |tables| tables.verify(columns))
     }
 
-    /// The bytes of all of it, in memory or mapped.
+    /// Returns the bytes of the structure, in memory or mapped.
     pub(super) fn bytes(&self) -> usize {
         let tables = self.tables.as_ref().map_or(0, |tables| tables.memory() + tables.bytes());
         self.buckets.memory() + self.buckets.block_bytes() + tables

@@ -1,4 +1,4 @@
-//! Searches of what an index holds at one moment: of all items or some, by codes or ranked again.
+//! Searches of a snapshot: of all or filtered items, by codes alone or re-ranked by vectors.
 
 use super::file::Opened;
 use super::search::{Filter, Goal, Hits, RankedHit, Search, Weighing};
@@ -6,10 +6,12 @@ use super::segment::Beside;
 use super::state::State;
 use crate::{Codes, Dial, Error, Features, Result, Weighed};
 
-/// A way to look at a [`Snapshot`](crate::Snapshot): at all items, or only at those that pass a filter.
+/// View of a [`Snapshot`](crate::Snapshot) with the options of its searches: filter, weights,
+/// re-ranking.
 ///
-/// [`Snapshot::filtered`](crate::Snapshot::filtered) and [`Snapshot::rerank`](crate::Snapshot::rerank) make
-/// one; it costs nothing, and what it is told adds up:
+/// [`Snapshot::filtered`](crate::Snapshot::filtered) and
+/// [`Snapshot::rerank`](crate::Snapshot::rerank) return views. A view costs nothing, and its
+/// options combine:
 ///
 /// ```
 /// use hashbrook::{Features, Filter, HashFunction, HashParts, Index, Labels, VectorFormat};
@@ -31,7 +33,7 @@ use crate::{Codes, Dial, Error, Features, Result, Weighed};
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     state: &'a State,
-    /// The file that parts of the state are mapped from.
+    /// File from which parts of the state are mapped.
     file: Option<&'a Opened>,
     filter: Option<&'a Filter>,
     dial: Option<Dial>,
@@ -42,23 +44,24 @@ impl<'a> View<'a> {
         View { state, file, filter: None, dial: None }
     }
 
-    /// The same, of items that pass a filter, which takes the place of another.
+    /// Returns this view restricted to items that pass the filter, which replaces an earlier
+    /// filter.
     #[must_use]
     pub fn filtered(self, filter: &'a Filter) -> Self {
         View { filter: Some(filter), ..self }
     }
 
-    /// The same, in which the first `candidates` by code are re-ranked by their vectors and the
+    /// Returns this view with the first `candidates` by code re-ranked by their vectors and the
     /// [metric](crate::Index::ranked_by) of the index.
     #[must_use]
     pub fn rerank(self, candidates: usize) -> Reranked<'a> {
         Reranked { view: self, candidates }
     }
 
-    /// The same view, in which distances are sums of weights: of the label bits and detail bits that
-    /// differ, and of how sure a float query is of them. Results are as exact and complete, in order of
-    /// distance and id, and radii are such sums, too: with a float query in steps of
-    /// `1 /` [`Dial::UNIT`].
+    /// Returns this view with weighted distances: sums of the weights of the label bits and detail
+    /// bits that differ. With a float query, the weight of a bit also depends on how sure the query
+    /// is of the bit. Results stay exact, complete, and in order of distance and id. Radii are
+    /// weighted sums, too; with a float query they are in steps of `1 /` [`Dial::UNIT`].
     ///
     /// ```
     /// use hashbrook::{Dial, Features, HashFunction, HashParts, Hit, Index};
@@ -85,7 +88,7 @@ impl<'a> View<'a> {
         View { dial: Some(dial), ..self }
     }
 
-    /// As [`Snapshot::search`](crate::Snapshot::search).
+    /// Searches like [`Snapshot::search`](crate::Snapshot::search).
     ///
     /// # Errors
     /// As for [`Snapshot::search`](crate::Snapshot::search).
@@ -93,17 +96,19 @@ impl<'a> View<'a> {
         self.of_features(features, nearest(k)?)
     }
 
-    /// As [`Snapshot::search_codes`](crate::Snapshot::search_codes).
+    /// Searches like [`Snapshot::search_codes`](crate::Snapshot::search_codes).
     ///
     /// # Errors
-    /// As for [`Snapshot::search`](crate::Snapshot::search); with a dial, also when it has a float query,
-    /// which takes vectors, or when the index has no function that tells label bits from detail bits.
+    /// As for [`Snapshot::search`](crate::Snapshot::search). With a dial, also when the dial has a
+    /// float query, which takes vectors, or when the index has no function that distinguishes label
+    /// bits from detail bits.
     pub fn search_codes(&self, codes: &Codes, k: usize) -> Result<Hits> {
         self.of_codes(codes, nearest(k)?)
     }
 
-    /// The `k` nearest items to queries that a dial has [weighed](Dial::weigh): once, for any number of
-    /// searches. A dial of the view has nothing to do with them.
+    /// Returns the `k` nearest items to queries that a dial has [weighed](Dial::weigh). Weighed
+    /// queries can be reused for any number of searches. The dial of the view has no effect on this
+    /// search.
     ///
     /// # Errors
     /// When `k` is 0, the codes have another length, or the file is damaged.
@@ -111,7 +116,7 @@ impl<'a> View<'a> {
         self.hits(queries.codes(), &Weighing::new(queries), nearest(k)?)
     }
 
-    /// As [`Snapshot::within`](crate::Snapshot::within).
+    /// Searches like [`Snapshot::within`](crate::Snapshot::within).
     ///
     /// # Errors
     /// As for [`Snapshot::within`](crate::Snapshot::within).
@@ -119,7 +124,7 @@ impl<'a> View<'a> {
         self.of_features(features, Goal::Within(radius))
     }
 
-    /// As [`Snapshot::within_codes`](crate::Snapshot::within_codes).
+    /// Searches like [`Snapshot::within_codes`](crate::Snapshot::within_codes).
     ///
     /// # Errors
     /// As for [`search_codes`](View::search_codes).
@@ -127,7 +132,8 @@ impl<'a> View<'a> {
         self.of_codes(codes, Goal::Within(radius))
     }
 
-    /// All items up to a distance from queries that a dial has [weighed](Dial::weigh).
+    /// Returns all items within the distance `radius` of queries that a dial has
+    /// [weighed](Dial::weigh).
     ///
     /// # Errors
     /// As for [`search_weighed`](View::search_weighed).
@@ -148,7 +154,7 @@ impl<'a> View<'a> {
         self.hits(codes, &weighing, goal)
     }
 
-    /// The codes of vectors, and what their bits weigh.
+    /// Returns the codes of vectors and the weights of their bits.
     fn encode(&self, features: Features<'_>) -> Result<(Codes, Weighing)> {
         let function = self.state.function.as_ref().ok_or(Error::NoFunction)?;
         match self.dial {
@@ -193,7 +199,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// So many of the nearest, which makes sense of one or more.
+/// Returns the goal of the `k` nearest items; fails if `k` is 0.
 fn nearest(k: usize) -> Result<Goal> {
     check_positive("k", k).map(|()| Goal::Nearest(k))
 }
@@ -202,12 +208,12 @@ fn check_positive(name: &'static str, number: usize) -> Result<()> {
     if number == 0 { Err(Error::parameter(name, "1 or more", 0)) } else { Ok(()) }
 }
 
-/// A [`View`] of an index that [keeps vectors](crate::Index::with_vectors), in which what the codes find is
-/// re-ranked by the vectors; see [`View::rerank`].
+/// [`View`] of an index that [stores vectors](crate::Index::with_vectors), in which the hits by
+/// code are re-ranked by their vectors; see [`View::rerank`].
 ///
-/// Scores are those of the vectors as they were given, before the index's function centred and scaled them, rounded to the
-/// [format](crate::VectorFormat) that they are stored in. Of a column that was constant in the warm-up of a model with
-/// [`Scale::Standard`](crate::Scale::Standard) the centre alone is stored.
+/// Scores are those of the input vectors, before the index's function centred and scaled them,
+/// rounded to the stored [format](crate::VectorFormat). For a column that was constant in the
+/// warm-up of a model with [`Scale::Standard`](crate::Scale::Standard), only the centre is stored.
 #[derive(Clone, Copy)]
 pub struct Reranked<'a> {
     view: View<'a>,
@@ -215,20 +221,21 @@ pub struct Reranked<'a> {
 }
 
 impl Reranked<'_> {
-    /// Returns the `k` nearest of the candidates by their vectors, in order of score and, where scores
-    /// are equal, of id. Candidates are the items that come first by code, in order of distance and id:
-    /// as many as were asked for, and no fewer than `k`.
+    /// Returns the `k` nearest of the candidates by their vectors, in order of score and, where
+    /// scores are equal, of id. Candidates are the first items by code, in order of distance and
+    /// id: the requested number, and no fewer than `k`.
     ///
     /// # Errors
-    /// As for [`Snapshot::search`](crate::Snapshot::search), when candidates are 0, and when the index
-    /// keeps no vectors ([`Error::VectorsNotKept`]).
+    /// As for [`Snapshot::search`](crate::Snapshot::search), when the requested number of
+    /// candidates is 0, and when the index stores no vectors ([`Error::VectorsNotKept`]).
     pub fn search(&self, features: Features<'_>, k: usize) -> Result<Hits<RankedHit>> {
         check_positive("k", k)?;
         self.run(features, Goal::Nearest(self.candidates.max(k)), self.candidates.max(k), k)
     }
 
-    /// The items up to a distance from each vector, in order of score and id: all of them, or those of
-    /// them that come first by code, if they are more than the candidates that were asked for.
+    /// Returns the items within the distance `radius` of each vector, in order of score and id. If
+    /// there are more items than requested candidates, only the first candidates by code are
+    /// returned.
     ///
     /// # Errors
     /// As for [`search`](Reranked::search).

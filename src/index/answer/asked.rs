@@ -1,32 +1,33 @@
-//! What is asked of a search structure.
+//! Query of a search structure.
 
 use crate::index::segment::is_set;
 use crate::kernel::{Kernel, Weights};
 
-/// What is asked of a search structure, by one query.
+/// One query of a search structure, with its limits.
 #[derive(Clone, Copy)]
 pub(in crate::index) struct Asked<'a> {
     pub(in crate::index) kernel: Kernel,
     pub(in crate::index) code: &'a [u64],
-    /// What each bit weighs; 1 if nothing is said.
+    /// Weight of each bit; `None` if each bit weighs 1.
     pub(in crate::index) weights: Option<&'a Weights>,
-    /// How many of the nearest; all below the limit if not said.
+    /// Number of nearest items to return; `None` for all below the limit.
     pub(in crate::index) k: Option<usize>,
-    /// Distances from this on are not wanted.
+    /// Exclusive upper bound of the distances to return.
     pub(in crate::index) limit: u32,
-    /// Bitmaps of slots: items may be found that have a bit in each.
+    /// Bitmaps of slots: only items with a bit in each bitmap may be hits.
     pub(in crate::index) masks: &'a [&'a [u64]],
-    /// What it may cost, in codes scanned; beyond it, nothing is found.
+    /// Cost limit, in codes scanned; more expensive searches return no hits.
     pub(in crate::index) most: usize,
 }
 
 impl Asked<'_> {
-    /// Whether an item may be found.
+    /// Returns true if the masks allow an item.
     fn lets_through(&self, slot: u32) -> bool {
         self.masks.iter().all(|mask| is_set(mask, slot as usize))
     }
 
-    /// How many of the items with a code may be found, as far as that matters.
+    /// Returns the number of items that the masks allow, given the slots of a code. With masks,
+    /// counting stops at `k`.
     #[inline]
     pub(in crate::index) fn items(&self, slots: &[u32]) -> usize {
         if self.masks.is_empty() {
@@ -36,7 +37,7 @@ impl Asked<'_> {
         slots.iter().filter(|&&slot| self.lets_through(slot)).take(most).count()
     }
 
-    /// Appends the items with a code that may be found, so many at most.
+    /// Appends at most `most` items that the masks allow, given the slots of a code.
     #[inline]
     pub(in crate::index) fn append(&self, slots: &[u32], most: usize, to: &mut Vec<u32>) {
         if self.masks.is_empty() {

@@ -1,4 +1,4 @@
-//! Codes to search, and what a loop over all of them finds.
+//! Test codes, and the hits that a loop over all codes finds.
 
 use super::asked::Asked;
 use crate::index::segment::{Builder, Columns, Item};
@@ -11,7 +11,7 @@ pub(in crate::index) fn random(state: &mut u64) -> u64 {
     *state
 }
 
-/// Codes around some centres, many of them more than once.
+/// Returns codes around some centres, many of them more than once.
 pub(in crate::index) fn codes(
     bits: usize,
     count: usize,
@@ -58,7 +58,7 @@ fn distance(weights: Option<&[u32]>, one: &[u64], other: &[u64]) -> u32 {
     (0..64 * one.len()).filter(differs).map(|bit| weights.map_or(1, |weights| weights[bit])).sum()
 }
 
-/// What is asked for, as a loop over all codes finds it; of weights for each bit, if there are any.
+/// Returns the expected hits from a loop over all codes, with a weight for each bit if given.
 pub(in crate::index) fn expected(
     asked: &Asked<'_>,
     weights: Option<&[u32]>,

@@ -5,22 +5,23 @@ use super::sorter::Sorter;
 use crate::Result;
 use crate::kernel::{hit, parts};
 
-/// Memory that queries use one after the other.
+/// Buffers that are reused from query to query.
 #[derive(Default)]
 pub(in crate::index) struct Memory {
-    /// Codes below the limit, each behind its distance.
+    /// Codes below the limit, each with its distance, as hits.
     pub(in crate::index) candidates: Vec<u64>,
-    /// How many items are at each distance.
+    /// Number of items at each distance.
     pub(in crate::index) counts: Vec<u32>,
     by_distance: Vec<u64>,
-    /// Where those of each distance go.
+    /// Next position of the candidates of each distance.
     places: Vec<u32>,
     level: Level,
 }
 
 impl Memory {
-    /// Appends the items of the candidates below the limit, as many as are asked for. `append` takes the
-    /// number of a code, how many of its items are wanted at most, and where they go.
+    /// Appends the items of the candidates below the limit, at most the requested number. `append`
+    /// takes the number of a code, the maximum number of its items, and the list to which it
+    /// appends them.
     pub(in crate::index) fn write(
         &mut self,
         asked: &Asked<'_>,
@@ -48,14 +49,14 @@ impl Memory {
 /// Items at one distance.
 #[derive(Default)]
 pub(in crate::index) struct Level {
-    /// Of one code after the other, and of each ascending.
+    /// Slots of one code after the other, ascending within each code.
     pub(in crate::index) slots: Vec<u32>,
     sorter: Sorter,
 }
 
 impl Level {
-    /// Appends so many items at most, in order, of so many codes; all slots are below `count`. How
-    /// many they were. Nothing is left of them here.
+    /// Appends at most `most` items of `codes` codes, in order of their slots, and returns the
+    /// number of items. All slots must be below `count`. The level is then empty.
     pub(in crate::index) fn write(
         &mut self,
         distance: u32,
@@ -72,11 +73,11 @@ impl Level {
     }
 }
 
-/// Candidates that are sorted by comparing them.
+/// Number of candidates below which they are sorted by comparison.
 const FEW: usize = 128;
 
-/// Puts candidates in order of their distances, of those of the same in the order they have or in that of
-/// their numbers.
+/// Sorts candidates by distance into `sorted`. Candidates at the same distance stay in order, or
+/// are sorted by number.
 fn sort_by_distance(candidates: &mut [u64], sorted: &mut Vec<u64>, places: &mut Vec<u32>) {
     sorted.clear();
     let most = candidates.iter().map(|&candidate| parts(candidate).0).max().unwrap_or(0) as usize;

@@ -1,5 +1,5 @@
-//! What search structures have in common: what is asked of them, how near the nearest is as far as
-//! they know, and the order of what is found.
+//! Code that all search structures share: queries, the bound of the k-th nearest distance, and the
+//! order of hits.
 
 mod asked;
 #[cfg(test)]

@@ -1,26 +1,28 @@
-//! The distance of the k-th nearest item, as far as it is known.
+//! Upper bound of the distance of the k-th nearest item, from the items found so far.
 
 use super::asked::Asked;
 use crate::kernel::parts;
 
-/// Distances that are counted apart; larger ones are counted together with their neighbours.
+/// Number of distances that are counted separately. If there are more, neighbouring distances are
+/// counted together.
 const BINS: u32 = 1 << 11;
 
-/// Candidates that may be held before those that fell behind are dropped.
+/// Number of candidates above which those beyond the limit are dropped.
 const SPARE: usize = 1 << 12;
 
-/// How many items are at each distance, and what that makes of the limit.
+/// Number of items at each distance, and the limit that follows from these numbers.
 pub(in crate::index) struct Nearest {
     k: usize,
-    /// Distances are counted by what is left when so many of their lowest bits are cut off.
+    /// Number of low bits by which distances are shifted right before they are counted.
     shift: u32,
-    /// The largest of these among the `k` nearest, plus one, and how many items are below it.
+    /// The largest shifted distance among the `k` nearest, plus one, and the number of items below
+    /// it.
     edge: usize,
     below: usize,
 }
 
 impl Nearest {
-    /// Before anything is found.
+    /// Returns the state before the first hit.
     pub(in crate::index) fn new(asked: &Asked<'_>, counts: &mut Vec<u32>) -> Self {
         let shift = asked.limit.div_ceil(BINS).next_power_of_two().trailing_zeros();
         let edge = (asked.limit >> shift) as usize + 1;
@@ -29,7 +31,7 @@ impl Nearest {
         Nearest { k: asked.k.unwrap_or(usize::MAX), shift, edge, below: 0 }
     }
 
-    /// Whether as many items were found as are asked for.
+    /// Returns true if at least `k` items were found.
     pub(in crate::index) fn is_full(&self) -> bool {
         self.below >= self.k
     }
@@ -38,8 +40,9 @@ impl Nearest {
         self.shift
     }
 
-    /// Counts the items of the candidates that came since, of which `items` tells how many may be found,
-    /// and lets the limit fall. Codes come in no order of slots, so those as far as the k-th stay.
+    /// Counts the items of the candidates from position `before` on, and lowers the limit. `items`
+    /// returns the number of items of a code that may be hits. Codes are in no order of slots, so
+    /// candidates as far as the k-th stay.
     pub(in crate::index) fn settle(
         &mut self,
         asked: &mut Asked<'_>,

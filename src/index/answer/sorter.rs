@@ -1,10 +1,10 @@
-//! The slots of several codes in one order.
+//! Sorting of the slots of several codes.
 
-/// Up to so many slots are sorted as they are.
+/// Maximum number of slots that are sorted by comparison.
 const FEW: usize = 64;
 
-/// Puts slots in ascending order: a bit for each, and a bit for each
-/// word of these in which any is set. That takes a few operations for each slot, however many there are.
+/// Sorts slots with a bitmap: a bit for each slot, and a summary bit for each word of the bitmap
+/// with any bit set. This takes a few operations per slot, however many there are.
 #[derive(Default)]
 pub(super) struct Sorter {
     bits: Vec<u64>,
@@ -12,8 +12,8 @@ pub(super) struct Sorter {
 }
 
 impl Sorter {
-    /// Calls with so many of the slots at most, in ascending order; all of them are different, and below
-    /// `count`.
+    /// Calls `call` with at most `most` of the slots, in ascending order. All slots must be
+    /// different, and below `count`.
     pub(super) fn sort(
         &mut self,
         slots: &mut [u32],

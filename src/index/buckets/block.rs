@@ -1,5 +1,5 @@
-//! A branch of codes in buckets, as it stands in memory and in files: one block of words, so that whoever
-//! looks into it finds all of it in one place.
+//! A branch of codes in buckets, as stored in memory and in files. It is one block of words, so
+//! that all data that a query reads is in one place.
 //!
 //! ```text
 //! values    of each bucket: what its codes are in the bits that they have in common
@@ -18,27 +18,28 @@ use crate::hamming;
 use crate::index::scan::Sample;
 use crate::kernel::{Layout, Lines, halves};
 
-/// Buckets begin with numbers that are multiples of this, so that each is whole groups of a scan.
+/// Alignment of the numbers with which buckets begin, so that each bucket is whole groups of a
+/// scan.
 pub(super) const ALIGNED: usize = 16;
 
-/// In the highest bit of a run: each code is that of one item alone.
+/// Highest bit of a run: set if each code belongs to one item alone.
 const SINGLE: u64 = 1 << 63;
 
-/// The number of the first code of a run, and how many there are.
+/// Returns the number of the first code of a run, and the number of codes.
 #[inline]
 pub(super) fn places(run: u64) -> (usize, usize) {
     (run as u32 as usize, ((run & !SINGLE) >> 32) as usize)
 }
 
-/// Where the parts of a block end, in words, all of them whole lines.
+/// Ends of the parts of a block, in words; all parts are whole lines.
 pub(super) type Ends = [usize; 8];
 
-/// How much there is in a block.
+/// Sizes of a block's contents.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     layout: Layout,
     pub(super) buckets: usize,
-    /// With the free places behind buckets.
+    /// Number of codes, including the free places behind buckets.
     pub(super) codes: usize,
     pub(super) items: usize,
 }
@@ -48,7 +49,7 @@ impl Shape {
         Shape { layout, buckets, codes, items }
     }
 
-    /// The ends of the parts; `None` if they are beyond all bounds.
+    /// Returns the ends of the parts; `None` if they overflow.
     pub(super) fn ends(self) -> Option<Ends> {
         let descriptions = self.layout.words(self.buckets);
         let lines = |words: usize| words.checked_next_multiple_of(8);
@@ -72,7 +73,7 @@ impl Shape {
     }
 }
 
-/// A block, to be looked into.
+/// View of a block's parts.
 #[derive(Clone, Copy)]
 pub(super) struct Block<'a> {
     pub(super) values: &'a [u64],
@@ -86,7 +87,8 @@ pub(super) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// `ends` are those of a shape with so many codes, and `words` as many as that has.
+    /// Returns the view of a block. `ends` must be those of a shape with `codes` codes, and `words`
+    /// must have the length of that shape.
     #[inline]
     pub(super) fn new(words: &'a [u64], ends: &Ends, codes: usize) -> Self {
         let part = |at: usize| &words[ends[at - 1]..ends[at]];
@@ -102,27 +104,27 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The number of a bucket's first code in the block, and how many codes it has.
+    /// Returns the number of a bucket's first code in the block, and the number of its codes.
     pub(super) fn run(&self, bucket: usize) -> (usize, usize) {
         places(self.runs[bucket])
     }
 
-    /// Whether each code of a bucket is that of one item alone.
+    /// Returns true if each code of a bucket belongs to one item alone.
     pub(super) fn is_single(&self, bucket: usize) -> bool {
         self.runs[bucket] & SINGLE != 0
     }
 
-    /// How many codes it has, with the free places behind buckets.
+    /// Returns the number of codes, including the free places behind buckets.
     pub(super) fn count(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// The slots of the items that have a code.
+    /// Returns the slots of the items that have a code.
     pub(super) fn slots(&self, code: usize) -> &'a [u32] {
         &self.slots[self.offsets[code] as usize..self.offsets[code + 1] as usize]
     }
 
-    /// Whether all numbers in it lead to a place that is there, with slots below `count`.
+    /// Returns true if all numbers in the block are within bounds, with slots below `count`.
     pub(super) fn is_sound(&self, buckets: usize, count: usize) -> bool {
         let codes = self.offsets.len() - 1;
         let fits = |&run: &u64| {
@@ -140,18 +142,19 @@ impl<'a> Block<'a> {
     }
 }
 
-/// What is known of a branch as a whole.
+/// Properties that all codes of a branch share.
 pub(super) struct Outline {
     pub(super) value: Vec<u64>,
     pub(super) known: Vec<u64>,
-    /// A code in the centre of all codes, how near to it the nearest is, and how far the farthest.
+    /// A code in the centre of all codes, and the distances of the nearest and the farthest code
+    /// from it.
     pub(super) centre: Vec<u64>,
     pub(super) nearest: u16,
     pub(super) farthest: u16,
 }
 
 impl Outline {
-    /// Of some codes, at least one.
+    /// Returns the outline of codes, of which there must be at least one.
     pub(super) fn of(layout: Layout, codes: &[u64]) -> Self {
         let width = layout.code_words();
         let (value, known) = common(layout, codes);
@@ -163,7 +166,7 @@ impl Outline {
     }
 }
 
-/// What codes are in the bits that all of them have in common, and these bits.
+/// Returns the values of the bits that all codes have in common, and a mask of these bits.
 fn common(layout: Layout, codes: &[u64]) -> (Vec<u64>, Vec<u64>) {
     let width = layout.code_words();
     let (mut all, mut any) = (vec![u64::MAX; width], vec![0; width]);
@@ -178,26 +181,26 @@ fn common(layout: Layout, codes: &[u64]) -> (Vec<u64>, Vec<u64>) {
     (all, known)
 }
 
-/// Clears bits beyond those of a code.
+/// Clears the bits beyond the length of a code.
 fn cut(layout: Layout, code: &mut [u64]) {
     if let Some(last) = code.last_mut().filter(|_| !layout.bits().is_multiple_of(64)) {
         *last &= (1 << (layout.bits() % 64)) - 1;
     }
 }
 
-/// Distinct codes of a branch, and for each the slots of its items.
+/// Distinct codes of a branch, and the slots of each code's items.
 pub(super) struct Contents<'a> {
     pub(super) layout: Layout,
-    /// Bucket after bucket.
+    /// Codes, bucket after bucket.
     pub(super) codes: &'a [u64],
-    /// Where each bucket ends, in codes.
+    /// End of each bucket, in codes.
     pub(super) ends: &'a [usize],
-    /// The slots of a code, by its place among the codes.
+    /// Function that returns the slots of a code, given its position among the codes.
     pub(super) slots: &'a dyn Fn(usize) -> &'a [u32],
 }
 
 impl Contents<'_> {
-    /// Puts a block together.
+    /// Builds the block. Returns its shape, the ends of its parts, and its words.
     pub(super) fn to_block(&self) -> (Shape, Ends, Lines) {
         let Contents { layout, codes, ends, slots } = *self;
         let width = layout.code_words();
@@ -239,7 +242,7 @@ impl Contents<'_> {
     }
 }
 
-/// Puts numbers into words, two to each.
+/// Packs numbers into words, two to each.
 fn pack(numbers: &[u32], words: &mut [u64]) {
     for (pair, word) in numbers.chunks(2).zip(words) {
         *word = u64::from(pair[0]) | u64::from(pair.get(1).copied().unwrap_or(0)) << 32;

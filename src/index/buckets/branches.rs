@@ -1,4 +1,4 @@
-//! [`Buckets`]: the branches of a search structure, and what is known of each.
+//! [`Buckets`]: the branches of a search structure, and what is known of each branch.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,49 +8,51 @@ use crate::index::segment::{Columns, checksum_matches};
 use crate::kernel::{Column, Layout, Lines, bytes_of};
 use crate::{Error, Result};
 
-/// Blocks of a file that are in memory at a time while all are gone through.
+/// Number of blocks of a file that are in memory at a time while all blocks are read.
 const AT_HAND: usize = 64;
 
-/// Distinct codes in buckets, below branches.
+/// Distinct codes in buckets, which are grouped into branches.
 pub(in crate::index) struct Buckets {
     pub(super) layout: Layout,
-    /// How many items they are of.
+    /// Number of items that have the codes.
     pub(super) count: usize,
     pub(super) branches: Vec<Branch>,
-    /// Of each branch: what its codes are in the bits that they have in common, and these bits.
+    /// For each branch: the values of the bits that its codes have in common, and a mask of these
+    /// bits.
     pub(super) values: Lines,
     pub(super) known: Lines,
-    /// And a code in the centre.
+    /// Code in the centre of each branch.
     pub(super) centres: Vec<u64>,
     /// The blocks of all branches.
     pub(super) words: Column<u64>,
     pub(super) file: Option<Checked>,
 }
 
-/// A branch: where its block is, and what is in it.
+/// A branch: the position of its block, and the block's contents.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Branch {
     pub(super) start: usize,
     pub(super) ends: Ends,
-    /// The number of its first code among those of all branches.
+    /// Number of the branch's first code among the codes of all branches.
     pub(super) first: u32,
     pub(super) buckets: u32,
     pub(super) codes: u32,
     pub(super) items: u32,
     pub(super) checksum: u32,
-    /// How near to the centre the nearest code is, and how far the farthest.
+    /// Distances of the nearest and the farthest code from the centre.
     pub(super) nearest: u16,
     pub(super) farthest: u16,
 }
 
-/// Which branches of a file were seen to be sound.
+/// Branches of a file that have passed their checks.
 pub(super) struct Checked {
     pub(super) path: PathBuf,
     pub(super) branches: Vec<AtomicBool>,
 }
 
 impl Branch {
-    /// The codes of a bucket, wherever they may be; for whoever will look at them soon.
+    /// Returns the codes of a bucket for prefetching, without checks of the block; `None` if they
+    /// are out of bounds.
     #[inline]
     pub(super) fn codes_at<'a>(
         &self,
@@ -66,7 +68,7 @@ impl Branch {
 }
 
 impl Buckets {
-    /// Without branches, for the codes of so many items.
+    /// Returns buckets without branches, for the codes of `count` items.
     pub(super) fn empty(layout: Layout, count: usize) -> Self {
         Buckets {
             layout,
@@ -80,7 +82,7 @@ impl Buckets {
         }
     }
 
-    /// Takes note of a branch.
+    /// Adds a branch.
     pub(super) fn push(&mut self, branch: Branch, outline: &Outline) {
         let at = self.branches.len();
         for (words, code) in [(&mut self.values, &outline.value), (&mut self.known, &outline.known)]
@@ -92,19 +94,19 @@ impl Buckets {
         self.branches.push(branch);
     }
 
-    /// Bytes that it takes beyond those of its blocks.
+    /// Returns the memory in bytes, except that of the blocks.
     pub(in crate::index) fn memory(&self) -> usize {
         let outlines = self.values.capacity() + self.known.capacity() + self.centres.capacity();
         8 * outlines + size_of::<Branch>() * self.branches.capacity()
     }
 
-    /// Bytes of its blocks, in memory or mapped.
+    /// Returns the size of the blocks in bytes, in memory or mapped.
     pub(in crate::index) fn block_bytes(&self) -> usize {
         8 * self.words.len()
     }
 
-    /// Calls with all distinct codes, and for each with the slots of its items, in an order that stays. Blocks
-    /// of a file leave the memory behind it.
+    /// Calls `call` with each distinct code and the slots of its items, in the same order every
+    /// time. Blocks of a file are released from memory afterwards. Fails if a block is damaged.
     pub(in crate::index) fn each_code(&self, mut call: impl FnMut(&[u64], &[u32])) -> Result<()> {
         let mut code = vec![0; self.layout.code_words()];
         for (number, branch) in self.branches.iter().enumerate() {
@@ -127,15 +129,16 @@ impl Buckets {
         self.layout
     }
 
-    /// How many items they are of.
+    /// Returns the number of items that have the codes.
     pub(in crate::index) fn len(&self) -> usize {
         self.count
     }
 
-    /// The block of a branch, which was seen to be sound.
+    /// Returns the block of a branch. Fails if the block is damaged, which is checked at its first
+    /// use.
     pub(super) fn block(&self, branch: usize) -> Result<Block<'_>> {
         let of = &self.branches[branch];
-        // That it is within them was seen when the branch was put in.
+        // The bounds were checked when the branch was added.
         let words = &self.words[of.start..of.start + of.ends[7]];
         let block = Block::new(words, &of.ends, of.codes as usize);
         if let Some(file) = &self.file
@@ -159,7 +162,8 @@ impl Buckets {
         Error::damaged(&path, format!("is damaged: {what} of its search structure"))
     }
 
-    /// Reads all of it and compares it with the codes that it is of.
+    /// Reads all blocks and compares them with the codes of the items. Fails if they are damaged or
+    /// do not match.
     pub(in crate::index) fn verify(&self, columns: &Columns) -> Result<()> {
         let width = self.layout.code_words();
         let mut seen = vec![false; self.count];

@@ -1,4 +1,4 @@
-//! Puts the codes of a segment into buckets, a part of them at a time.
+//! Builds buckets from the codes of a segment, a part of the codes at a time.
 
 use rayon::prelude::*;
 
@@ -10,35 +10,39 @@ use crate::index::scan::Centres;
 use crate::index::segment::{BLOCK, Columns, Kind};
 use crate::kernel::{Column, Kernel, Layout, Lines, bytes_of};
 
-/// Distinct codes in a bucket, at most. Less of everything is tested, so that there is more of it.
+/// Maximum number of distinct codes in a bucket. Tests use small sizes, so that few codes fill many
+/// buckets and branches.
 const BUCKET: usize = if cfg!(test) { 8 } else { 128 };
 
-/// Distinct codes in a branch, at most.
+/// Maximum number of distinct codes in a branch.
 const BRANCH: usize = if cfg!(test) { 64 } else { 1 << 13 };
 
-/// Codes looked at to cut all of them into parts.
+/// Number of codes in the sample that determines how all codes are cut into parts.
 const SAMPLE: usize = 1 << 14;
 
-/// Items that are put into buckets together, roughly, or this part of all: it takes some forty bytes of
-/// memory for each, with codes of 64 bits. All codes are read once for each such part.
+/// Approximate number of items that are put into buckets together, or this fraction of all items,
+/// whichever is more. With codes of 64 bits each item takes about forty bytes of memory. All codes
+/// are read once for each such batch.
 const TOGETHER: usize = if cfg!(test) { 512 } else { 1 << 20 };
 const TOGETHER_PART: usize = 16;
 
-/// Items in a part, roughly, of which several are worked on side by side.
+/// Approximate number of items in a part; several parts are processed in parallel.
 const PART: usize = if cfg!(test) { 256 } else { 1 << 18 };
 
-/// Number of words of codes from which on buckets pay. Scanning fewer takes no time.
+/// Minimum number of words of codes for which buckets pay off. Scanning fewer words takes hardly
+/// any time.
 pub(in crate::index) const LEAST_WORDS: usize = if cfg!(fuzzing) { 8 } else { 1 << 14 };
 
-/// Whether codes are enough for buckets to pay, and not more than they can number.
+/// Returns true if there are enough codes for buckets to pay off, and not more than buckets can
+/// number.
 pub(in crate::index) fn are_worth_it(columns: &Columns) -> bool {
     columns.code_words().len() >= LEAST_WORDS && columns.len() <= i32::MAX as usize
 }
 
-/// Puts the codes of a segment into buckets, in memory.
+/// Builds buckets from the codes of a segment, in memory.
 ///
 /// # Errors
-/// When the codes are damaged.
+/// Fails if the codes are damaged.
 pub(in crate::index) fn build(columns: &Columns) -> Result<Buckets> {
     let mut words = Lines::default();
     let mut buckets = build_to(columns, |block| {
@@ -52,11 +56,11 @@ pub(in crate::index) fn build(columns: &Columns) -> Result<Buckets> {
     Ok(buckets)
 }
 
-/// Puts the codes of a segment into buckets. `write` takes the words of one block after the other, and
-/// may keep them. One block is at hand at a time for each thread.
+/// Builds buckets from the codes of a segment. `write` takes the words of one block after the
+/// other. The blocks of one batch are in memory at a time.
 ///
 /// # Errors
-/// When the codes are damaged, or `write` fails.
+/// Fails if the codes are damaged, or if `write` fails.
 pub(in crate::index) fn build_to(
     columns: &Columns,
     mut write: impl FnMut(&[u64]) -> Result<()>,
@@ -67,7 +71,7 @@ pub(in crate::index) fn build_to(
     let (mut start, mut first) = (0, 0u32);
     for together in parts.together(count) {
         let collected = parts.collect(columns, &together)?;
-        // In the order of parts, whatever the number of threads.
+        // In the order of parts, for any number of threads.
         let done: Vec<Vec<Made>> = collected.into_par_iter().map(|part| part.branches()).collect();
         for made in done.into_iter().flatten() {
             let Made { outline, shape, ends, words } = made;
@@ -91,7 +95,7 @@ pub(in crate::index) fn build_to(
     Ok(buckets)
 }
 
-/// A branch that was made.
+/// A branch that is built.
 struct Made {
     outline: Outline,
     shape: Shape,
@@ -99,16 +103,16 @@ struct Made {
     words: Lines,
 }
 
-/// A way to cut codes into parts: by the clusters they lie in, if they do, and by bits, as a sample of
-/// them suggests.
+/// Rule that cuts codes into parts: by clusters, if the codes lie in clusters, and by bits, as a
+/// sample of the codes suggests.
 ///
-/// Codes of supervised hashing lie in clusters, one for each class. Bits alone would scatter each of
-/// them over all branches, as every bit is turned in a few of its codes.
+/// Codes of supervised hashing lie in clusters, one for each class. Cuts by bits alone would
+/// scatter each cluster over all branches, because every bit is flipped in a few of its codes.
 struct Parts {
     centres: Option<Centres>,
-    /// One for each cluster.
+    /// One cut for each cluster.
     roots: Vec<Cut>,
-    /// How many codes each part has, about.
+    /// Approximate number of codes of each part.
     sizes: Vec<usize>,
 }
 
@@ -145,7 +149,7 @@ impl Parts {
         Parts { centres, roots, sizes }
     }
 
-    /// The parts that are worked on together: ranges of them.
+    /// Returns the ranges of parts that are processed together.
     fn together(&self, count: usize) -> Vec<std::ops::Range<usize>> {
         let most = TOGETHER.max(count / TOGETHER_PART);
         let mut ranges = Vec::new();
@@ -161,7 +165,7 @@ impl Parts {
         ranges
     }
 
-    /// The part of a code; `hits` is memory to use.
+    /// Returns the part of a code; `hits` is a buffer.
     fn part_of(&self, kernel: Kernel, code: &[u64], hits: &mut Vec<u64>) -> usize {
         let cluster = self.centres.as_ref().map_or(0, |of| of.nearest(kernel, code, hits));
         let mut cut = &self.roots[cluster];
@@ -173,7 +177,7 @@ impl Parts {
         }
     }
 
-    /// The codes and slots of some parts.
+    /// Collects the codes and slots of a range of parts. Fails if the codes are damaged.
     fn collect(&self, columns: &Columns, parts: &std::ops::Range<usize>) -> Result<Vec<Part>> {
         let layout = columns.layout();
         let empty = |part: usize| Part::with_capacity(layout, self.sizes[part]);
@@ -199,7 +203,7 @@ impl Parts {
 }
 
 impl Cut {
-    /// Cuts a sample down to so many codes, each of which stands for `step`.
+    /// Cuts a sample into parts of at most `most` codes, each of which stands for `step` codes.
     fn of(
         sample: &mut [u64],
         width: usize,
@@ -221,7 +225,7 @@ impl Cut {
     }
 }
 
-/// Some codes, with their slots, which ascend.
+/// Codes with their slots, which ascend.
 struct Part {
     layout: Layout,
     codes: Vec<u64>,
@@ -234,7 +238,7 @@ impl Part {
         Part { layout, codes, slots: Vec::with_capacity(items) }
     }
 
-    /// Its distinct codes, where each of them has its slots, and these.
+    /// Returns the distinct codes, the offsets of each code's slots, and the slots.
     fn distinct(self) -> (Vec<u64>, Vec<u32>, Vec<u32>) {
         let width = self.layout.code_words();
         let mut order: Vec<(u64, u32)> =
@@ -289,7 +293,7 @@ impl Part {
     }
 }
 
-/// Splits distinct codes, and the numbers beside them, into ranges of at most so many.
+/// Splits distinct codes, together with their numbers, into ranges of at most `most` codes.
 fn split(
     codes: &mut [u64],
     numbers: &mut [u32],

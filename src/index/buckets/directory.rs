@@ -1,4 +1,4 @@
-//! The directory of branches, as it stands in a file behind their blocks.
+//! Directory of branches, stored in a file behind their blocks.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -9,17 +9,17 @@ use crate::index::segment::checksum_matches;
 use crate::kernel::{Column, Layout, Mapped, bytes_of};
 use crate::{Error, Result};
 
-/// Numbers of a branch before its codes.
+/// Number of words of a branch before its codes.
 const NUMBERS: usize = 4;
 
-/// Numbers at the end of the section, a line of them.
+/// Number of words of the trailer, which ends the section: one line.
 const TRAILER: usize = 8;
 
-/// What the trailer begins with: the version of what stands before it.
+/// Version of the directory, with which the trailer begins.
 const VERSION: u64 = 1;
 
 impl Buckets {
-    /// The words that stand behind the blocks.
+    /// Returns the words that are stored behind the blocks.
     pub(in crate::index) fn directory(&self) -> Vec<u64> {
         let width = self.layout.code_words();
         let mut words = Vec::with_capacity(self.branches.len() * (NUMBERS + 3 * width) + TRAILER);
@@ -44,7 +44,8 @@ impl Buckets {
         words
     }
 
-    /// The search structure of so many codes in a section of a file.
+    /// Opens the search structure of `count` items in a section of a file. Returns `None` if its
+    /// version is newer. Fails if the directory is damaged.
     pub(in crate::index) fn mapped(
         layout: Layout,
         count: usize,
@@ -59,7 +60,7 @@ impl Buckets {
             return Err(damaged());
         };
         if version > VERSION {
-            // Searches can go without it.
+            // Searches also work without this structure.
             return Ok(None);
         }
         let width = layout.code_words();

@@ -1,15 +1,16 @@
-//! The search structure of a segment: its distinct codes in buckets, each of which rules itself out.
+//! Search structure of a segment: its distinct codes in buckets that queries can rule out as a
+//! whole.
 //!
-//! Items of equal codes are kept together, so a query looks at distinct codes. These are split by bits,
-//! again and again, down to *buckets* of about a hundred codes that agree in many bits. A query that
-//! differs from a bucket in more of those bits than the limit finds nothing in it, and whether it does
-//! is one comparison that takes eight buckets at a time. Buckets whose codes agree in more bits still
-//! stand together in *branches*, which are compared first; a branch also knows a code in its
-//! centre and how far from it the farthest is, which tells more where codes are scattered around
-//! centres.
+//! Items with equal codes are stored together, so a query compares only distinct codes. The codes
+//! are split by bits repeatedly, down to *buckets* of about a hundred codes that agree in many
+//! bits. A query that differs from a bucket in more of these bits than the limit has no hits in the
+//! bucket. This test is one comparison, which processes eight buckets at a time. Buckets whose
+//! codes have bits in common are grouped into *branches*, which are compared first. A branch also
+//! has a code in its centre and the distance of its farthest code from the centre. This bound is
+//! tighter if codes are scattered around centres.
 //!
-//! All of it is words in one piece, the same in memory and in a file, where every branch has its own
-//! checksum, compared when a query first looks into it.
+//! The structure is one sequence of words, the same in memory and in a file. In a file every branch
+//! has its own checksum, which is checked when a query first reads the branch.
 
 mod block;
 mod branches;

@@ -1,4 +1,4 @@
-//! A query, from branch to branch and from bucket to bucket.
+//! Search of a query, from branch to branch and from bucket to bucket.
 
 use super::block::Block;
 use super::branches::Buckets;
@@ -7,58 +7,61 @@ use crate::Result;
 use crate::index::answer::{Asked, Memory, Nearest};
 use crate::kernel::{Comparison, Nearly, Run, Weights, distances, hit, parts, prefetch};
 
-/// What it takes to look into a bucket, in codes scanned.
+/// Cost of reading a bucket, in codes scanned.
 const BUCKET_COST: usize = 64;
 
-/// One in so many buckets of a branch are more work than all of its codes in one go.
+/// Inverse of the share of a branch's buckets above which a scan of the whole branch is less work.
 const WHOLE: usize = 8;
 
-/// Up to which part of all distances buckets are looked into, round by round.
+/// Divisors of the limit, round by round: each round reads the buckets below that part of the
+/// limit.
 const ROUNDS: [u32; 4] = [24, 10, 4, 1];
 
-/// Codes that are scanned before what is found makes the limit fall, at first; then twice as many.
+/// Number of codes in the first tile. The hits of a tile lower the limit; each next tile is twice
+/// as large.
 const TILE: usize = 128;
 
-/// So many codes cost as much in one go as one of a bucket.
+/// Number of codes in a scan of a whole branch that cost as much as one code of a bucket.
 const IN_ONE_GO: usize = 4;
 
-/// So many buckets ahead the codes of one are asked for.
+/// Number of buckets to prefetch ahead.
 const AHEAD: usize = 2;
 
-/// Memory that queries use one after the other.
+/// Buffers that are reused from query to query.
 #[derive(Default)]
 pub(in crate::index) struct Scratch {
-    /// Branches, and buckets of one of them, behind their bounds.
+    /// Branches, and buckets of one branch, each with its bound, as hits.
     branches: Vec<u64>,
     bounds: Vec<u64>,
-    /// How far the centres of branches are.
+    /// Distances of the centres of branches.
     centres: Vec<u16>,
-    /// Buckets to look into.
+    /// Buckets to read.
     visits: Vec<Visit>,
-    /// Branches of which all was looked into.
+    /// Branches that were read as a whole.
     done: Vec<u32>,
     in_order: Vec<Visit>,
-    /// Where those of each bound go.
+    /// Next position of the visits of each bound.
     places: Vec<u32>,
-    /// Candidates are codes by their number among those of all branches.
+    /// Candidates and counts; candidates are numbered among the codes of all branches.
     memory: Memory,
 }
 
-/// A bucket to look into, or all of a branch.
+/// A bucket to read, or a whole branch.
 #[derive(Clone, Copy, Default)]
 struct Visit {
-    /// How near a code in it is at least.
+    /// Lower bound of the distances of its codes.
     bound: u32,
     branch: u32,
-    /// `ALL` of the branch.
+    /// Bucket of the branch, or `ALL` for the whole branch.
     bucket: u32,
 }
 
 const ALL: u32 = u32::MAX;
 
 impl Buckets {
-    /// Appends what is asked for, in order of distance and slot; `None` if that would cost more than it
-    /// may. The limit then is what it had fallen to.
+    /// Appends the hits in order of distance, then slot. Returns `None` if the search would exceed
+    /// its cost limit; `asked.limit` then holds the tightest bound found. Fails if a branch is
+    /// damaged.
     pub(in crate::index) fn search(
         &self,
         asked: &mut Asked<'_>,
@@ -69,8 +72,8 @@ impl Buckets {
         scratch.done.clear();
         let mut nearest = Nearest::new(asked, &mut scratch.memory.counts);
         let (all, mut cost, mut from) = (asked.limit, 0, 0);
-        // The nearest buckets first: mostly they hold enough, and what is in them tells how near the others
-        // would have to be.
+        // The nearest buckets come first: they mostly have enough hits, and these hits lower the
+        // limit for the other buckets.
         let rounds: &[u32] = if asked.k.is_some() { &ROUNDS } else { &[1] };
         for part in rounds {
             let round = Asked { limit: asked.limit.min(all / part + 1), ..*asked };
@@ -96,13 +99,13 @@ impl Buckets {
         Ok(Some(()))
     }
 
-    /// The branches that may hold anything below the limit, each behind how near that is at least.
+    /// Collects the branches that may have codes below the limit, each with its lower bound.
     fn branches(&self, asked: &Asked<'_>, scratch: &mut Scratch) {
         let branches = &mut scratch.branches;
         branches.clear();
         let count = self.branches.len();
         self.bounds(asked, (&self.values, &self.known), None, count, branches);
-        // Every bit that differs weighs at least this.
+        // Every differing bit weighs at least this much.
         let weight = asked.weights.map_or(1, Weights::least);
         scratch.centres.resize(count, 0);
         distances(asked.code, &self.centres, &mut scratch.centres);
@@ -118,7 +121,8 @@ impl Buckets {
         });
     }
 
-    /// Appends all that may be nearer than the limit, by what is known of them.
+    /// Appends all branches or buckets that may be nearer than the limit, by the bits that are
+    /// known of them.
     fn bounds(
         &self,
         asked: &Asked<'_>,
@@ -134,8 +138,8 @@ impl Buckets {
         kernel.compare(comparison, bounds);
     }
 
-    /// Takes note of the buckets of a branch that may hold anything below the limit, without those of bounds
-    /// below `from`; or of the whole branch, if that is less work.
+    /// Adds the buckets of a branch that may have codes below the limit to the visits, except those
+    /// with bounds below `from`. Adds the whole branch instead if that is less work.
     fn collect(
         &self,
         asked: &Asked<'_>,
@@ -157,13 +161,14 @@ impl Buckets {
         self.bounds(asked, (block.values, block.known), Some(nearly), count, bounds);
         for &found in bounds.iter() {
             let (bound, bucket) = parts(found);
-            // In the round of its branch, which may be later than its own.
+            // A bucket is read in the round of its branch, which may be later than the round of its
+            // own bound.
             let bound = bound.max(least);
             if bound >= from {
                 visits.push(Visit { bound, branch, bucket });
             }
         }
-        // Not if some of it was looked into before.
+        // Not if some buckets of the branch were read before.
         if from == 0 && WHOLE * (visits.len() - before) > count {
             let bound = visits.drain(before..).map(|visit| visit.bound).min().unwrap_or(0);
             visits.push(Visit { bound, branch, bucket: ALL });
@@ -172,7 +177,7 @@ impl Buckets {
         Ok(())
     }
 
-    /// Looks into the buckets that were noted, the nearest first.
+    /// Reads the buckets of all visits, the nearest first.
     fn visit(
         &self,
         asked: &mut Asked<'_>,
@@ -201,7 +206,7 @@ impl Buckets {
             };
             last = Some((branch, block));
             let first = self.branches[branch as usize].first;
-            // Free places behind buckets come along with all of a branch; no item has their codes.
+            // A whole branch includes the free places behind buckets; no item has their codes.
             let (start, count) =
                 if bucket == ALL { (0, block.count()) } else { block.run(bucket as usize) };
             let (mut start, end) = (start, start + count);
@@ -227,7 +232,7 @@ impl Buckets {
         Ok(())
     }
 
-    /// What visits will cost: there are some fifty codes to a bucket.
+    /// Estimates the cost of visits, with about fifty codes per bucket.
     fn cost(&self, visits: &[Visit]) -> usize {
         let cost = |visit: &Visit| match visit.bucket {
             ALL => self.branches[visit.branch as usize].codes as usize / IN_ONE_GO,
@@ -236,7 +241,7 @@ impl Buckets {
         visits.iter().map(cost).sum()
     }
 
-    /// Asks for what is known of the buckets of a branch, which will be compared soon.
+    /// Prefetches the descriptions of a branch's buckets, which will be compared soon.
     #[inline]
     fn prefetch_bounds(&self, branch: usize) {
         let of = &self.branches[branch];
@@ -247,7 +252,7 @@ impl Buckets {
         }
     }
 
-    /// Asks for the codes of a bucket, which will be scanned soon.
+    /// Prefetches the codes of a bucket, which will be scanned soon.
     #[inline]
     fn prefetch(&self, visit: Visit) {
         let branch = &self.branches[visit.branch as usize];
@@ -258,7 +263,7 @@ impl Buckets {
         }
     }
 
-    /// Appends so many codes of a block that are below the limit.
+    /// Appends those of `count` codes of a block, from `start` on, that are below the limit.
     fn scan(
         &self,
         asked: &Asked<'_>,
@@ -282,11 +287,11 @@ impl Buckets {
         }
     }
 
-    /// Appends the items of the candidates, as many as are asked for.
+    /// Appends the items of the candidates, at most the requested number.
     fn finish(&self, asked: &Asked<'_>, scratch: &mut Scratch, found: &mut Vec<u64>) -> Result<()> {
         let mut branch = 0;
         let append = |number: u32, left: usize, slots: &mut Vec<u32>| {
-            // Candidates of one branch mostly come together.
+            // Consecutive candidates are mostly from one branch.
             let of = &self.branches[branch];
             if number < of.first || number - of.first >= of.codes {
                 branch = self.branches.partition_point(|branch| branch.first <= number) - 1;
@@ -299,8 +304,8 @@ impl Buckets {
     }
 }
 
-/// Puts visits in order of their bounds, without so many of their lowest bits; those with the same
-/// stay in order.
+/// Sorts visits by their bounds without the lowest `shift` bits. Visits with equal bounds stay in
+/// order.
 fn by_bound(visits: &[Visit], in_order: &mut Vec<Visit>, places: &mut Vec<u32>, shift: u32) {
     let most = visits.iter().map(|visit| visit.bound >> shift).max().unwrap_or(0) as usize;
     places.clear();

@@ -1,22 +1,22 @@
-//! By which bit codes are split.
+//! Choice of the bit by which codes are split.
 
-/// Codes looked at to choose a bit.
+/// Maximum number of codes in the sample that determines a bit.
 const SAMPLE: usize = 256;
 
-/// Words of 64 codes in a sample.
+/// Number of words in a sample, of 64 codes each.
 const COLUMNS: usize = SAMPLE / 64;
 
-/// In how many bits that codes nearly have in common one may differ, at most.
+/// Maximum number of the nearly common bits in which a code may differ.
 pub(super) const EXCEPTIONS: u32 = 3;
 
-/// Bits that are weighed up against each other: those that part the codes most evenly.
+/// Number of candidate bits: those that split the codes most evenly.
 const CANDIDATES: usize = 16;
 
-/// A sample of codes, bit by bit: the same bit of 64 codes in a word. It has all of them if they are
-/// no more than 256.
+/// A sample of codes, bit by bit: each word has the same bit of 64 codes. The sample has all codes
+/// if there are at most 256.
 pub(super) struct Bits {
     size: u32,
-    /// For each bit, of codes one after the other.
+    /// Words of each bit, for one code after the other.
     words: Vec<[u64; COLUMNS]>,
 }
 
@@ -45,13 +45,13 @@ impl Bits {
         Bits { size, words }
     }
 
-    /// A code in the centre, and bits in which none of the codes differs from it more than
-    /// [`EXCEPTIONS`] times.
+    /// Returns a code in the centre, and a mask of bits. No code differs from the centre in more
+    /// than [`EXCEPTIONS`] of these bits.
     pub(super) fn nearly_common(&self) -> (Vec<u64>, Vec<u64>) {
         let width = self.words.len() / 64;
         let [mut centre, mut nearly] = [vec![0u64; width], vec![0u64; width]];
         let ones = |words: &[u64; COLUMNS]| words.iter().map(|word| word.count_ones()).sum::<u32>();
-        // The bits in which the fewest codes differ from most come first.
+        // Bits in which the fewest codes differ from the majority come first.
         let mut bits: Vec<(u32, usize)> = Vec::with_capacity(self.words.len());
         for (bit, words) in self.words.iter().enumerate() {
             let ones = ones(words);
@@ -60,7 +60,8 @@ impl Bits {
             bits.push((if is_set { self.size - ones } else { ones }, bit));
         }
         bits.sort_unstable();
-        // How often each code differs already, as the binary digits of a number up to three.
+        // Number of bits so far in which each code differs, as the binary digits of a number up to
+        // three.
         let [mut low, mut high] = [[0u64; COLUMNS]; 2];
         let all: [u64; COLUMNS] = std::array::from_fn(|column| {
             let codes = (self.size as usize).saturating_sub(64 * column).min(64);
@@ -82,11 +83,11 @@ impl Bits {
         (centre, nearly)
     }
 
-    /// The bit that tells most about all others: if codes are split by it, the bits of each half vary
-    /// least. `None` if all codes of the sample are the same.
+    /// Returns the bit that is most informative about all others: if codes are split by it, the
+    /// bits of each half vary least. Returns `None` if all codes of the sample are the same.
     ///
-    /// The bit that parts codes most evenly is not the best: where codes lie in clusters, bits that
-    /// belong together part the clusters, and a bucket of one cluster has many bits in common.
+    /// The bit that splits codes most evenly is not the best. If codes lie in clusters, correlated
+    /// bits separate the clusters, and a bucket of one cluster has many bits in common.
     fn best(&self) -> Option<usize> {
         let all = f64::from(self.size);
         let ones = |words: &[u64; COLUMNS]| words.iter().map(|word| word.count_ones()).sum::<u32>();
@@ -112,7 +113,7 @@ impl Bits {
                 let both: u32 = own.iter().zip(words).map(|(a, b)| (a & b).count_ones()).sum();
                 let (ones, both) = (f64::from(ones), f64::from(both));
                 let rest = ones - both;
-                // What the halves' sums of squares have more than that of all.
+                // The sums of squares of the halves, minus the sum of squares of all.
                 gain += both * both / set + rest * rest / clear - ones * ones / all;
             }
             gain
@@ -124,7 +125,7 @@ impl Bits {
     }
 }
 
-/// Turns a matrix of bits over its diagonal.
+/// Transposes a matrix of bits.
 fn transpose(block: &mut [u64; 64]) {
     let (mut size, mut mask) = (32, u64::MAX >> 32);
     while size != 0 {
@@ -140,10 +141,10 @@ fn transpose(block: &mut [u64; 64]) {
     }
 }
 
-/// The bit to split codes by, which are not all the same; `None` if they are.
+/// Returns the bit to split codes by; `None` if all codes are the same.
 pub(super) fn bit_to_split(codes: &[u64], width: usize) -> Option<usize> {
     Bits::of(codes, width).best().or_else(|| {
-        // Those of the sample are the same; others are not.
+        // The codes of the sample are all the same, but other codes may differ.
         let first = &codes[..width];
         codes.chunks_exact(width).find_map(|code| {
             let differ = code.iter().zip(first).map(|(one, other)| one ^ other);
@@ -155,12 +156,13 @@ pub(super) fn bit_to_split(codes: &[u64], width: usize) -> Option<usize> {
     })
 }
 
-/// Whether a code has a bit.
+/// Returns true if a code has a bit set.
 pub(super) fn has_bit(code: &[u64], bit: usize) -> bool {
     code[bit / 64] >> (bit % 64) & 1 == 1
 }
 
-/// Puts codes that have a bit behind those that do not, with the numbers beside them; how many do not.
+/// Moves codes that have a bit set behind those that do not, together with their numbers. Returns
+/// the number of codes without the bit.
 pub(super) fn part(codes: &mut [u64], numbers: &mut [u32], width: usize, bit: usize) -> usize {
     let (mut low, mut high) = (0, numbers.len());
     while low < high {
@@ -212,7 +214,7 @@ mod tests {
             });
             let most = differ.max().unwrap();
             assert!(most <= EXCEPTIONS, "{most}");
-            // No bit could be added.
+            // No further bit could be added.
             for bit in (0..128).filter(|bit| nearly[bit / 64] >> (bit % 64) & 1 == 0) {
                 assert!(codes.chunks_exact(2).any(|code| {
                     let differs = |w: usize| ((code[w] ^ centre[w]) & nearly[w]).count_ones();
@@ -225,7 +227,7 @@ mod tests {
 
     #[test]
     fn codes_are_split_by_the_bit_that_tells_most() {
-        // Bit 9 parts the codes as evenly as bits 0 to 3, which go together.
+        // Bit 9 splits the codes as evenly as bits 0 to 3, which are always equal.
         let code = |at: u64| if at.is_multiple_of(2) { 0b1111 } else { 0 } | (at / 2 % 2) << 9;
         let mut codes: Vec<u64> = (0..100).map(code).collect();
         assert_eq!(bit_to_split(&codes, 1), Some(0));
@@ -234,7 +236,7 @@ mod tests {
         assert!(codes[..50].iter().all(|code| code & 1 == 0));
         assert!(codes.iter().zip(&numbers).all(|(&found, &at)| found == code(u64::from(at))));
         assert_eq!(bit_to_split(&codes[..1], 1), None);
-        // One code in a thousand is not seen in a sample.
+        // The sample misses one code in a thousand.
         let mut codes = vec![0u64; 1000];
         codes[999] = 4;
         assert_eq!(bit_to_split(&codes, 1), Some(2));

@@ -1,4 +1,4 @@
-//! Buckets against a loop over all items.
+//! Tests of buckets against a loop over all items.
 
 use proptest::prelude::*;
 
@@ -49,7 +49,7 @@ proptest! {
             kernel, code: query, weights: planes.as_ref(), k, limit, masks: &masks, most: usize::MAX,
         };
         let expected = cases::expected(&asked, weights, codes);
-        // With memory that another query has used.
+        // With buffers that another query has used.
         let mut scratch = Scratch::default();
         for kernel in Kernel::available() {
             let mut asked = Asked { kernel, ..asked };
@@ -57,7 +57,7 @@ proptest! {
             prop_assert!(buckets.search(&mut asked, &mut scratch, &mut found).unwrap().is_some());
             prop_assert_eq!(&found, &expected, "{:?}", kernel);
         }
-        // What it may not cost is not found, but the limit holds.
+        // A search that exceeds its cost limit returns no hits, but its distance limit is valid.
         let mut asked = Asked { most: (seed % 400) as usize, ..asked };
         let mut found = Vec::new();
         match buckets.search(&mut asked, &mut scratch, &mut found).unwrap() {

@@ -1,4 +1,4 @@
-//! Groups of near-duplicates: what hangs together when all within a radius are joined.
+//! Groups of near-duplicates: connected components if all codes within a radius are joined.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,10 +6,10 @@ use super::tree::{Node, Tree};
 use super::union::Union;
 use crate::kernel::{Kernel, parts};
 
-/// Pairs of codes worth a thread of their own.
+/// Number of pairs of codes above which a separate thread pays off.
 const WORTH_A_THREAD: u64 = 1 << 20;
 
-/// The groups of at least two codes that hang together, each by its slots, ascending.
+/// Returns the connected groups of at least two codes, each as its slots in ascending order.
 pub(super) fn join(mut tree: Tree, kernel: Kernel, radius: u32) -> Vec<Vec<u32>> {
     let count = tree.slots.len();
     let joining = Joining {
@@ -34,7 +34,7 @@ struct Joining<'a> {
     kernel: Kernel,
     radius: u32,
     union: Union,
-    /// Nodes all of whose codes are known to be in one group.
+    /// Nodes whose codes are all known to be in one group.
     whole: Vec<AtomicBool>,
 }
 
@@ -51,7 +51,7 @@ impl Joining<'_> {
         (at + 1, self.node(at + 1).skip as usize)
     }
 
-    /// The group of a node, if all its codes are in one.
+    /// Returns the group of a node if all its codes are in one group.
     fn group(&self, at: usize) -> Option<u32> {
         let node = self.node(at);
         let root = || self.root(node.start);
@@ -67,19 +67,19 @@ impl Joining<'_> {
                 && self.whole[right].load(Ordering::Relaxed)
                 && self.root(self.node(left).start) == self.root(self.node(right).start)
         };
-        // Groups only grow, so what is whole stays so.
+        // Groups only grow, so the codes of a node stay in one group.
         self.whole[at].store(whole, Ordering::Relaxed);
         whole.then(root)
     }
 
-    /// Joins what is near among the codes of a node.
+    /// Joins all codes of a node that are near each other.
     fn within(&self, at: usize) {
         let node = self.node(at);
         if node.is_bucket {
             let [agreed, ..] = self.tree.masks(at);
             let open: u32 = agreed.iter().map(|word| word.count_zeros()).sum();
             if open <= self.radius {
-                // No two of them can differ by more.
+                // No two codes of the bucket can differ by more than the radius.
                 (1..node.count).for_each(|number| self.union.join(node.start, node.start + number));
             } else {
                 self.compare(at, at);
@@ -98,7 +98,7 @@ impl Joining<'_> {
         self.group(at);
     }
 
-    /// Joins what is near between the codes of two nodes.
+    /// Joins all codes of two nodes that are near each other.
     fn between(&self, left: usize, right: usize) {
         if self.tree.bound_between(left, right) > self.radius {
             return;
@@ -109,7 +109,7 @@ impl Joining<'_> {
         }
         let (one, other) = (self.node(left), self.node(right));
         let inner = |node: Node| !node.is_bucket;
-        // The larger of the two is halved, if it can be.
+        // Halves the larger of the two nodes, if possible.
         let (whole, halved) = match (inner(one), inner(other)) {
             (false, false) => return self.compare(left, right),
             (true, false) => (right, left),
@@ -125,10 +125,10 @@ impl Joining<'_> {
         }
     }
 
-    /// Joins what is near between two buckets, or within one.
+    /// Joins all codes of two buckets, or of one, that are near each other.
     ///
-    /// Not every code has to be compared. Those of one group need no joining among themselves; so
-    /// whoever is in that group may be passed over, if all others are compared with everything.
+    /// Not every code has to be compared. Codes of one group are joined already. So the codes of
+    /// this group may be skipped if all other codes are compared with every code.
     fn compare(&self, one: usize, other: usize) {
         let (node, others) = (self.node(one), self.node(other));
         let larger = if node.count >= others.count { node } else { others };
@@ -142,9 +142,11 @@ impl Joining<'_> {
         }
     }
 
-    /// Some code of the group that most codes of a bucket are in; `None` if no group has half of them.
+    /// Returns a code of the group that most codes of a bucket are in; `None` if no group has half
+    /// of the codes.
     fn most_frequent_group(&self, node: Node) -> Option<u32> {
-        // One vote for a group outweighs one for another: what is left over has the most.
+        // A vote for one group cancels a vote for another, so a group with more than half of all
+        // votes remains.
         let (mut chosen, mut root, mut votes) = (node.start, self.root(node.start), 0u32);
         for number in node.start..node.start + node.count {
             let own = self.root(number);
@@ -160,12 +162,13 @@ impl Joining<'_> {
         (2 * members.count() >= node.count as usize && node.count > 1).then_some(chosen)
     }
 
-    /// Compares each code of a bucket that is not in a group with all of another bucket, or of its
-    /// own.
+    /// Compares each code of bucket `one` that is not in `group` with all codes of bucket `other`,
+    /// which may be the same bucket.
     fn compare_all_but(&self, group: Option<u32>, one: usize, other: usize) {
         let (node, others) = (self.node(one), self.node(other));
         let layout = self.tree.layout;
-        // Whatever comes along before the first is as good to join, if it is near.
+        // The run may include codes before the bucket's first, which may also be joined if they are
+        // near.
         let run = self.tree.run(others.numbers());
         let mut hits = Vec::new();
         let mut code = vec![0; layout.code_words()];

@@ -9,8 +9,9 @@ use self::tree::Tree;
 use super::scan::Centres;
 use crate::kernel::{Kernel, Layout};
 
-/// The groups of at least two codes, given one after the other as words, that hang together by
-/// chains of steps within the radius; each by the numbers of its codes, ascending.
+/// Returns the groups of at least two codes that are connected by chains of steps within the
+/// radius. `codes` has one code after the other, as words. Each group has the numbers of its codes,
+/// ascending.
 pub(super) fn groups(
     kernel: Kernel,
     layout: Layout,

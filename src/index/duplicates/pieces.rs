@@ -1,23 +1,23 @@
-//! Near-duplicates among codes that are scattered: whoever differs in `r` bits agrees in one of
-//! `r + 1` pieces.
+//! Near-duplicates among scattered codes: codes that differ in `r` bits agree in one of `r + 1`
+//! pieces.
 
 use rayon::prelude::*;
 
 use super::union::Union;
 use crate::hamming;
 
-/// Comparisons per code and piece up to which this is the best way.
+/// Maximum number of comparisons per code and piece for which this method is the best.
 const FEW: u64 = 1024;
 
-/// Codes that are sorted at a time, on average, so that their keys take little memory.
+/// Average number of codes that are sorted at a time, so that their keys take little memory.
 const SLICE: usize = 1 << 22;
 
-/// The groups of codes that hang together, given as words, each by its numbers; `None` if too many
-/// codes agree in a piece, as those of classes do.
+/// Returns the connected groups of codes, each as the numbers of its codes. Returns `None` if
+/// pieces have too few bits, or if too many codes agree in a piece, as codes of classes do.
 pub(super) fn join(codes: &[u64], bits: usize, radius: u32) -> Option<Vec<Vec<u32>>> {
     let (width, pieces) = (bits.div_ceil(64), radius as usize + 1);
     let count = codes.len() / width;
-    // Pieces of few bits are shared by many.
+    // Many codes agree in pieces of few bits.
     if bits / pieces < 8 || count < 2 {
         return None;
     }
@@ -31,7 +31,7 @@ pub(super) fn join(codes: &[u64], bits: usize, radius: u32) -> Option<Vec<Vec<u3
         for slice in 0..slices {
             let of_slice = |number: u32| {
                 let key = key(number);
-                // The lowest bits of a key say in which slice it is.
+                // The key modulo the number of slices determines its slice.
                 (key % slices == slice).then_some((key, number))
             };
             let mut keys: Vec<(u64, u32)> =
@@ -39,7 +39,7 @@ pub(super) fn join(codes: &[u64], bits: usize, radius: u32) -> Option<Vec<Vec<u3
             keys.par_sort_unstable();
             let runs = || keys.par_chunk_by(|left, right| left.0 == right.0);
             compared += runs().map(|run| (run.len() as u64).pow(2)).sum::<u64>();
-            // Slices are alike, so that the first tells what all of them would take.
+            // Slices are similar, so the first slices predict the cost of all.
             if compared * slices > FEW * count as u64 * (slice + 1) {
                 return None;
             }
@@ -57,7 +57,7 @@ pub(super) fn join(codes: &[u64], bits: usize, radius: u32) -> Option<Vec<Vec<u3
     Some(union.groups(|number| number))
 }
 
-/// Some bits of a code, at most 64.
+/// Returns the bits from `start` to `end` of a code, at most 64.
 fn bits_of(code: &[u64], start: usize, end: usize) -> u64 {
     let (word, shift) = (start / 64, start % 64);
     let low = code[word] >> shift;

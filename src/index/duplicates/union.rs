@@ -1,10 +1,10 @@
-//! What hangs together: sets that are joined by many threads at once.
+//! Disjoint sets that many threads join at once.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Numbers in sets, each at first alone in its own.
+/// Numbers in disjoint sets; at first each number is alone in its set.
 pub(super) struct Union {
-    /// For each number another of its set, which is smaller; the smallest has itself.
+    /// For each number, a smaller number of its set; for the smallest, the number itself.
     parents: Vec<AtomicU32>,
 }
 
@@ -13,14 +13,15 @@ impl Union {
         Union { parents: (0..count as u32).map(AtomicU32::new).collect() }
     }
 
-    /// The smallest number of a set. While others join sets it may be of a set that has grown since.
+    /// Returns the smallest number of a set. If other threads join sets meanwhile, the set may have
+    /// grown since.
     pub(super) fn root(&self, mut number: u32) -> u32 {
         loop {
             let parent = self.parents[number as usize].load(Ordering::Relaxed);
             if parent == number {
                 return number;
             }
-            // Every second look leads twice as far the next time.
+            // Path halving: the next search from this number takes half as many steps.
             let above = self.parents[parent as usize].load(Ordering::Relaxed);
             self.parents[number as usize].fetch_min(above, Ordering::Relaxed);
             number = above;
@@ -40,10 +41,10 @@ impl Union {
         }
     }
 
-    /// The sets of at least two, each as the slots of its numbers, ascending.
+    /// Returns the sets of at least two numbers, each as the slots of its numbers, ascending.
     pub(super) fn groups(self, slot: impl Fn(u32) -> u32) -> Vec<Vec<u32>> {
         let numbers = 0..self.parents.len() as u32;
-        // Those that have another in their set that is not their root.
+        // Roots with at least one other number in their set.
         let mut joined = vec![0u64; self.parents.len().div_ceil(64)];
         for number in numbers.clone() {
             let root = self.root(number);

@@ -1,4 +1,4 @@
-//! Changes, as they stand in records.
+//! Changes as stored in the records of a log.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use crate::index::segment::NewItems;
 use crate::index::state::State;
 use crate::{Codes, Error, LabelNames, Labels, Result};
 
-/// A change, as it stands in a record.
+/// Change as stored in a record.
 pub(super) enum Change {
     Names(LabelNames),
     Put(Put),
     Remove(Vec<u64>),
 }
 
-/// Items, as they stand in a record.
+/// Items as stored in a record.
 pub(super) struct Put {
     ids: Vec<u64>,
     codes: Codes,
     ends: Option<Vec<usize>>,
     labels: Vec<u32>,
-    /// The bytes of vectors, where they are kept.
+    /// Bytes of the vectors or places, if the index stores them.
     vectors: Option<Vec<u8>>,
 }
 
@@ -29,11 +29,11 @@ const REMOVE: u64 = 2;
 const NAMES: u64 = 3;
 const PUT_WITH_VECTORS: u64 = 4;
 
-/// Why a change could not be read.
+/// Reason why a change could not be decoded.
 pub(super) enum Undecoded {
-    /// It is of a kind that a newer version knows.
+    /// The kind of the change is known only to a newer version.
     Unknown(u64),
-    /// It is not what was written.
+    /// The bytes are not those of a change.
     Nonsense,
 }
 
@@ -70,7 +70,7 @@ impl Change {
         Ok(NAMES.to_le_bytes().into_iter().chain(names).collect())
     }
 
-    /// Reads a change, whose checksum matches.
+    /// Decodes a change whose checksum matches.
     pub(super) fn decode(state: &State, bytes: &[u8]) -> std::result::Result<Change, Undecoded> {
         let known = match number(bytes, 0) {
             _ if bytes.len() < 8 => None,
@@ -119,7 +119,7 @@ impl Change {
         }
     }
 
-    /// Makes the change, in memory alone.
+    /// Applies the change to the state in memory.
     pub(super) fn apply(self, state: &mut State) -> Result<()> {
         match self {
             Change::Names(names) => {

@@ -1,11 +1,12 @@
-//! The function of an index: the file that it would be by itself, or what the first version wrote.
+//! The function section of an index file: the bytes of a function file, or the format of the first
+//! version.
 
 use std::path::Path;
 
 use crate::tensors::Tensors;
 use crate::{Error, HashFunction};
 
-/// Where the first version put the description, without format, version or checksum.
+/// Name of the description in the first version, which has no format, version or checksum.
 const FIRST_VERSION: &str = "function";
 
 pub(super) fn read_function(bytes: &[u8]) -> std::result::Result<HashFunction, String> {

@@ -11,51 +11,52 @@ use crate::{Error, Result, VectorFormat, VectorMetric};
 
 const VERSION: u32 = 4;
 pub(super) const PAGE: usize = 4096;
-/// What stands before the sections.
+/// Bytes before the sections.
 pub(super) const HEAD: usize = 3 * PAGE;
-/// Where the numbers begin, after magic, version and checksum.
+/// Offset of the numbers, after magic, version and checksum.
 const HEADER: usize = 16;
 
-/// The numbers of the header.
+/// Numbers of the header.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Header {
     pub(super) bits: u64,
     pub(super) count: u64,
     pub(super) labelled: u64,
-    /// Where each section begins, and how long it is.
+    /// Start and length of this section; likewise for the other pairs.
     pub(super) text: [u64; 2],
     pub(super) function: [u64; 2],
-    /// By kind. There are vectors from version 3 on.
+    /// Sections by kind of column. Vectors exist since version 3.
     pub(super) columns: [[u64; 2]; 4],
     pub(super) sums: [u64; 2],
-    /// Of text, function and sums together.
+    /// Checksum of text, function and sums together.
     pub(super) checksum: u64,
-    /// Where the log begins, and after which number.
+    /// Start of the log. `first` is the number of the last record before the log.
     pub(super) log: u64,
     pub(super) first: u64,
-    /// A search structure; `[0, 0]` if there is none. From version 3 on.
+    /// Search structure; `[0, 0]` if the file has none. Since version 3.
     pub(super) structure: [u64; 2],
-    /// How vectors are stored: their format, dimension, and whether they are of unit length with twice the number of their
-    /// metric; all 0 if there are none. From version 3 on.
+    /// Format of the vectors, their dimension, and twice the number of the metric plus 1 for
+    /// vectors of unit length; all 0 without vectors. Since version 3.
     pub(super) vectors: [u64; 3],
-    /// Search tables; `[0, 0]` if there are none. From version 3 on.
+    /// Search tables; `[0, 0]` if the file has none. Since version 3.
     pub(super) tables: [u64; 2],
-    /// Search structure that the file is written with, as the distance from a full one. From version 4 on.
+    /// Search structure that the file is written with: 0 for full, 1 for small, 2 for none. Since
+    /// version 4.
     pub(super) structures: u64,
 }
 
-/// How many numbers that is.
+/// Count of numbers in the header.
 const NUMBERS: usize = 28;
-/// How many there were in version 3.
+/// Count of numbers in version 3.
 const THIRD_NUMBERS: usize = 27;
-/// How many there were in the first two versions. Later ones are zero in their files.
+/// Count of numbers in versions 1 and 2. Later numbers read as zero from these files.
 const FIRST_NUMBERS: usize = 18;
-/// The bytes of the header, which stay as they are for as long as the file.
+/// Bytes of the header, which never change during the life of the file.
 pub(super) const HEADER_BYTES: usize = HEADER + 8 * NUMBERS;
 
 impl Header {
-    /// A number stays where the version that brought it put it, so that files of older versions are
-    /// read as if all that is newer were 0.
+    /// Returns the numbers in file order. The index of a number never changes after its first
+    /// version, so that newer numbers read as 0 from older files.
     fn numbers(&self) -> [u64; NUMBERS] {
         let [ids, codes, labels, vectors] = self.columns;
         let sections = [self.text, self.function, ids, codes, labels, self.sums];
@@ -126,11 +127,11 @@ impl Header {
             return Err(wrong("is damaged: the checksum of its header is wrong"));
         }
         let header = Header::from_numbers(numbers);
-        // What changes stands behind what never does.
+        // Sections never change and precede the log, which does.
         let before_log = |[start, len]: [u64; 2]| {
             start >= HEAD as u64 && start.checked_add(len).is_some_and(|end| end <= header.log)
         };
-        // What came with a later version is not there in files of older ones.
+        // Sections of later versions are missing in older files.
         let [ids, codes, labels, vectors] = header.columns;
         let always = [header.text, header.function, ids, codes, labels, header.sums];
         let optional = [vectors, header.structure, header.tables];
@@ -142,10 +143,10 @@ impl Header {
     }
 }
 
-/// How the header has it that items have the places of their vectors.
+/// Numbers of the header for an index that stores the places of vectors instead of vectors.
 const PLACES: [u64; 3] = [3, 0, 0];
 
-/// How the header has the rows of vectors.
+/// Returns the numbers of the header for the format of vectors.
 pub(super) fn vector_numbers(beside: Beside, metric: VectorMetric) -> [u64; 3] {
     let Beside::Vectors(rows) = beside else { return PLACES };
     let format = match rows.format {
@@ -156,7 +157,8 @@ pub(super) fn vector_numbers(beside: Beside, metric: VectorMetric) -> [u64; 3] {
     [format, rows.dim as u64, u64::from(rows.unit) + 2 * metric as u64]
 }
 
-/// The rows of vectors that the header has; `None` if no file of ours could have these numbers.
+/// Returns the format of vectors by the numbers of the header; `None` if hashbrook never writes
+/// these numbers.
 pub(super) fn vector_rows(numbers: [u64; 3]) -> Option<Option<Beside>> {
     let format = match numbers {
         [0, 0, 0] => return Some(None),
@@ -165,29 +167,30 @@ pub(super) fn vector_rows(numbers: [u64; 3]) -> Option<Option<Beside>> {
         [5, ..] => VectorFormat::I8,
         _ => return None,
     };
-    // As many as a vector could have, so that the bytes of a row are a number.
+    // The bound on the dimension keeps the byte count of a row from overflowing.
     let dim = usize::try_from(numbers[1]).ok().filter(|dim| (1..=1 << 28).contains(dim))?;
     vector_metric(numbers)?;
     let unit = numbers[2] % 2 == 1;
     Some(Some(Beside::Vectors(VectorRows { format, dim, unit })))
 }
 
-/// The metric that the header has; `None` if no file of ours could have these numbers.
+/// Returns the metric by the numbers of the header; `None` if hashbrook never writes these numbers.
 pub(super) fn vector_metric(numbers: [u64; 3]) -> Option<VectorMetric> {
     VectorMetric::ALL.get(usize::try_from(numbers[2] / 2).ok()?).copied()
 }
 
-/// How the header has the search structure that the file is written with.
+/// Returns the number of the header for the search structure that the file is written with.
 pub(super) fn structure_number(wanted: SearchStructure) -> u64 {
     SearchStructure::ALL.iter().rev().position(|&other| other == wanted).unwrap_or(0) as u64
 }
 
-/// The search structure that the header has; `None` if no file of ours could have this number.
+/// Returns the search structure by its number in the header; `None` if hashbrook never writes this
+/// number.
 pub(super) fn structure_wanted(number: u64) -> Option<SearchStructure> {
     SearchStructure::ALL.iter().rev().nth(usize::try_from(number).ok()?).copied()
 }
 
-/// Eight bytes as a number; zero beyond the end.
+/// Returns eight little-endian bytes as a number. Bytes beyond the end count as zero.
 pub(super) fn number(bytes: &[u8], at: usize) -> u64 {
     let mut le = [0; 8];
     let end = bytes.len().min(at + 8);

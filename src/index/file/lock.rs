@@ -1,4 +1,4 @@
-//! One writer at a time, also where files replace one another.
+//! Locks that admit one writer at a time, even when files are replaced.
 
 use std::fs::TryLockError;
 use std::path::Path;
@@ -7,19 +7,20 @@ use crate::disk::{self, File, Mode};
 use crate::file::{is_at, open_to_lock};
 use crate::{Error, Result};
 
-/// What to do where the file system cannot lock files.
+/// Behaviour where the file system cannot lock files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::index) enum Locking {
-    /// Refuse to write: two writers at once would lose changes.
+    /// Refuse to write: two simultaneous writers would lose changes.
     Required,
-    /// Go on: that nothing else writes is for the user to see to.
+    /// Continue: the caller ensures that no other process writes.
     WherePossible,
 }
 
-/// How often a file is opened anew that others replace meanwhile.
+/// Number of attempts to open a file that other processes keep replacing.
 const TRIES: usize = 100;
 
-/// Opens a file that no other process has open for changes; to write to it, or to replace it.
+/// Opens and locks a file for writing or replacing it. Fails if another process has the file open
+/// for changes.
 pub(super) fn locked(path: &Path, to_write: bool, locking: Locking) -> Result<File> {
     for _ in 0..TRIES {
         let opened = match to_write {
@@ -28,7 +29,7 @@ pub(super) fn locked(path: &Path, to_write: bool, locking: Locking) -> Result<Fi
         };
         let file = opened.map_err(Error::io(path))?;
         lock(&file, path, locking)?;
-        // Another may have put a new file in its place before it let go of this one.
+        // Another writer may have replaced the file before releasing its lock.
         if is_at(&file, path) {
             return Ok(file);
         }
@@ -36,7 +37,7 @@ pub(super) fn locked(path: &Path, to_write: bool, locking: Locking) -> Result<Fi
     Err(Error::InUse(path.to_path_buf()))
 }
 
-/// Locks a file, unless another process has.
+/// Locks a file. Fails if another process has locked it.
 pub(super) fn lock(file: &File, path: &Path, locking: Locking) -> Result<()> {
     match try_lock(file) {
         Ok(()) => Ok(()),
@@ -68,7 +69,7 @@ mod tests {
     use crate::{Codes, Error, Index};
 
     thread_local! {
-        /// Whether this thread's files are on a file system that cannot lock.
+        /// True if this thread simulates a file system that cannot lock.
         pub(super) static LOCKS_FAIL: Cell<bool> = const { Cell::new(false) };
     }
 
@@ -98,7 +99,7 @@ mod tests {
         index.add_codes(&[3], &code, None).unwrap();
         assert_eq!(Index::open(&path).unwrap().ids().unwrap(), [1, 2, 3]);
 
-        // Where locks work they count, whatever was said.
+        // Where locks work, the unlocked variants respect them, too.
         drop(index);
         LOCKS_FAIL.set(false);
         let _writer = Index::edit_unlocked(&path).unwrap();

@@ -1,4 +1,5 @@
-//! The log of an index file: records of changes, and the two commit marks that say how far they count.
+//! The log of an index file: records of changes, and two commit marks with the end of the committed
+//! records.
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -13,27 +14,27 @@ use crate::index::segment::checksum_matches;
 use crate::index::state::State;
 use crate::{Error, Result};
 
-/// Where the two commit marks are.
+/// Offsets of the two commit marks.
 pub(super) const MARKS: [usize; 2] = [PAGE, 2 * PAGE];
 const MARK_BYTES: usize = 24;
-/// Length, number and checksum of a record.
+/// Bytes of the length, number and checksum of a record.
 const RECORD_HEAD: usize = 24;
 
-/// How far a log goes: the number of its last record, and where that ends.
+/// End of a log: the number of the last record, and the offset of its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Position {
     pub(super) last: u64,
     pub(super) end: u64,
 }
 
-/// A file that is open for changes.
+/// File that is open for changes.
 pub(in crate::index) struct Log {
-    /// Locked, so that no other process changes it.
+    /// The file, locked so that no other process changes it.
     pub(in crate::index) file: Arc<Opened>,
     pub(super) locking: Locking,
     pub(super) start: u64,
     pub(super) position: Position,
-    /// Whether it is not known if the last change counts.
+    /// True if it is unknown whether the last change is committed.
     pub(super) in_doubt: bool,
 }
 
@@ -46,15 +47,15 @@ impl Log {
         self.position.end - self.start
     }
 
-    /// Fails if changes would go to a file that nobody finds, or to someone else's. Writers that do
-    /// not ask for locks, such as `cp` and `mv`, are not kept out.
+    /// Fails if the file is no longer at its path, or was changed by another program. The lock does
+    /// not exclude programs that ignore locks, such as `cp` and `mv`.
     pub(super) fn check_to_write(&self) -> Result<()> {
         self.file.check_place()?;
         self.file.check_length()?;
         self.file.check_header()
     }
 
-    /// Fails if it is not known whether the last change counts.
+    /// Fails if it is unknown whether the last change is committed.
     pub(super) fn check_no_doubt(&self) -> Result<()> {
         match self.in_doubt {
             true => Err(Error::InDoubt(self.path().to_path_buf())),
@@ -69,9 +70,9 @@ impl Log {
         let record = record(last, change);
         let next = Position { last, end: self.position.end + record.len() as u64 };
         self.write(self.position.end, &record)?;
-        // Bringing the record to the disk may have taken long.
+        // The file is checked again because syncing the record may have taken long.
         self.check_to_write()?;
-        // From here on the change may count even if what follows fails.
+        // From here on the change may be committed even if writing the mark fails.
         self.in_doubt = true;
         self.write(MARKS[(last % 2) as usize] as u64, &mark_bytes(next))?;
         self.file.grown(next.end);
@@ -86,10 +87,11 @@ impl Log {
     }
 }
 
-/// Snapshots share the open file, and must not keep others from writing it once the writer is gone.
+/// Releases the lock: snapshots share the open file, and must not block other writers after this
+/// writer has ended.
 impl Drop for Log {
     fn drop(&mut self) {
-        // Where it cannot be unlocked it was never locked.
+        // Unlocking fails only on file systems where locking fails.
         let _ = self.file.file.unlock();
     }
 }
@@ -113,14 +115,14 @@ pub(super) fn mark_bytes(position: Position) -> Vec<u8> {
     bytes
 }
 
-/// What a commit mark says, if it is sound.
+/// Returns the position in a commit mark, or `None` if the mark is damaged.
 pub(super) fn read_mark(head: &[u8], at: usize) -> Option<Position> {
     let mark = head.get(at..at + MARK_BYTES)?;
     let sound = checksum_matches(number(mark, 16) as u32, crc32fast::hash(&mark[..16]));
     sound.then(|| Position { last: number(mark, 0), end: number(mark, 8) })
 }
 
-/// Applies the records of a log from a position on, one at a time; how far it goes.
+/// Applies the records of a log from a position on, one at a time, and returns the end of the log.
 pub(super) fn replay(
     state: &mut State,
     mut file: &File,
@@ -147,8 +149,8 @@ pub(super) fn replay(
         let whole = record.filter(|record| record.number == at.last.wrapping_add(1));
         let Some(Record { number, change }) = whole else {
             if at.end >= valid.end {
-                // One of the marks is damaged: it may have stood for one record more, which is not
-                // there, so it did not.
+                // The damaged mark may have committed one more record. No valid record follows, so
+                // the mark did not.
                 break;
             }
             return Err(wrong("is damaged: a record of its log is not what was written"));
@@ -174,7 +176,7 @@ struct Record {
     change: Vec<u8>,
 }
 
-/// The next record, if it is sound and within the `left` bytes of the file.
+/// Returns the next record, or `None` if it is damaged or longer than the `left` bytes of the file.
 fn read_record(file: &mut impl Read, left: u64) -> std::io::Result<Option<Record>> {
     let mut head = [0; RECORD_HEAD];
     let Some(left) = left.checked_sub(RECORD_HEAD as u64) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Index files: what was compacted, to be mapped, and a log of changes since.
+//! Index files: mapped sections with the items of the last compaction, and a log of later changes.
 //!
 //! ```text
 //! page 0    magic, version, checksum; where the sections are
@@ -8,13 +8,13 @@
 //! log       records, each a change that is applied wholly or not at all
 //! ```
 //!
-//! Sections are never changed, and nothing else is mapped. A change is appended to the log and brought
-//! to the disk; then one of the two commit marks is written that makes it count, and that is brought to
-//! the disk too: only then is it acknowledged. What stands behind the end that the marks give is the
-//! rest of a write that was cut off, and is written over. A file that is shorter than its log should be
-//! was cut short by someone else, which is an error. Compaction writes a new file and renames it over
-//! the old one, which stays alive for those who have it mapped. Other programs may do otherwise;
-//! `opened.rs` has how that is seen.
+//! Sections never change, and nothing else is mapped. A change is appended to the log and synced to
+//! disk. Then one of the two commit marks is written, which commits the change, and is synced too.
+//! Only then is the change acknowledged. Bytes after the end of the log given by the marks are the
+//! rest of an interrupted write, and are overwritten. A file that is shorter than its log was
+//! truncated by another program, which is an error. Compaction writes a new file and renames it
+//! over the old file, which stays alive for processes that have it mapped. Other programs may
+//! change a file in place; `opened.rs` describes how this is detected.
 
 mod change;
 mod function;
@@ -40,9 +40,9 @@ use super::state::State;
 use crate::file::is_at;
 use crate::{LabelNames, Result};
 
-/// What an index does to its file, if it has one.
+/// Operations of an index on its file, if it has one.
 impl OpenFor {
-    /// The file, if there is one.
+    /// Returns the file, or `None` for an index in memory.
     pub(super) fn file(&self) -> Option<&Arc<Opened>> {
         match self {
             OpenFor::Nothing => None,
@@ -51,7 +51,7 @@ impl OpenFor {
         }
     }
 
-    /// Bytes of changes that are not yet compacted.
+    /// Returns the bytes of changes that are not yet compacted.
     pub(super) fn log_bytes(&self) -> u64 {
         match self {
             OpenFor::Nothing => 0,
@@ -95,8 +95,8 @@ impl OpenFor {
         }
     }
 
-    /// Writes a new file with one segment, renames it over the old one, and returns that segment, mapped;
-    /// `None` where there is no file.
+    /// Writes a new file with one segment, renames it over the old file, and returns the mapped
+    /// segment. Returns `None` for an index in memory.
     pub(super) fn rewrite(&mut self, contents: &Contents<'_>) -> Result<Option<SearchSegment>> {
         let log = match self {
             OpenFor::Nothing => return Ok(None),
@@ -116,14 +116,14 @@ impl OpenFor {
         Ok(Some(segment))
     }
 
-    /// What writers have changed since it was opened or last refreshed: the state of now, unless there
-    /// is nothing new.
+    /// Returns the current state of a file that is open for reading, or `None` if nothing has
+    /// changed since the file was opened or last refreshed.
     pub(super) fn refreshed(&mut self, state: &State) -> Result<Option<State>> {
         let OpenFor::Reading(reader) = self else { return Ok(None) };
         if is_at(&reader.file.file, &reader.file.path) {
             return reader.refreshed(state);
         }
-        // Compaction or renewal put another file in its place.
+        // Compaction or re-encoding has replaced the file.
         let (state, opened) = open(&reader.file.path.clone(), Access::Map)?;
         *self = opened;
         Ok(Some(state))

@@ -1,4 +1,4 @@
-//! A file that is open, and whether it still is what it was.
+//! [`Opened`]: an open index file, and checks that no other program has changed it.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -10,19 +10,21 @@ use crate::file::is_at;
 use crate::index::state::State;
 use crate::{Error, Result};
 
-/// An open index file. Parts of it are mapped, and other programs can do to it what no writer of
-/// ours does: cut it short, after which looking at what was mapped ends the process by a bus error,
-/// or write over it, after which what is found there means nothing.
+/// Open index file, of which parts are mapped. Other programs can change the file in ways that
+/// hashbrook's writers never do. After another program truncates the file, reading mapped bytes
+/// ends the process by a bus error. After another program overwrites the file, the mapped bytes are
+/// meaningless.
 pub(in crate::index) struct Opened {
     pub(super) path: PathBuf,
     pub(super) file: File,
-    /// How long it is at least: writers of ours append to it, or replace it by another.
+    /// Least length of the file in bytes: hashbrook's writers only append to the file or replace
+    /// it.
     least: AtomicU64,
-    /// Its first bytes, which writers of ours leave alone. The checksum in them depends on all that
-    /// is mapped, so another index has other ones.
+    /// First bytes of the file, which hashbrook's writers never change. The checksum in the header
+    /// depends on all mapped sections, so another index has a different header.
     header: Vec<u8>,
-    /// What another program did to it. Once seen it is never trusted again, even if all bytes come
-    /// back: what was read meanwhile may have been kept.
+    /// Description of a change by another program. After a change, the file is never trusted again,
+    /// even if its bytes are restored: wrong bytes read in the meantime may still be in use.
     changed: OnceLock<String>,
 }
 
@@ -32,13 +34,14 @@ impl Opened {
         Opened { path, file, least: AtomicU64::new(least), header, changed: OnceLock::new() }
     }
 
-    /// Takes note that the file has become longer.
+    /// Records that a writer has extended the file to `length` bytes.
     pub(super) fn grown(&self, length: u64) {
         self.least.fetch_max(length, Ordering::Relaxed);
     }
 
-    /// Reads what is mapped of it. The file is looked at before, so that no bus error ends the process,
-    /// and after, so that nothing wrong is found: other programs can change it at any time.
+    /// Reads mapped parts of the file. Other programs can change the file at any time: the length
+    /// is checked before, so that no bus error ends the process, and the header after, so that
+    /// wrong results are discarded.
     pub(in crate::index) fn reading<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
         self.check_length()?;
         let found = read();
@@ -46,12 +49,12 @@ impl Opened {
         found
     }
 
-    /// A state of which parts are mapped from this file, with these to be read once and in order.
+    /// Returns the state with the parts mapped from this file for reading once and in order.
     pub(in crate::index) fn to_read_once(&self, state: &State) -> Result<State> {
         state.to_read_once(&self.file).map_err(Error::io(&self.path))
     }
 
-    /// Fails if the file was cut short, so that reading could end in a bus error.
+    /// Fails if the file was truncated, so that reading could cause a bus error.
     pub(super) fn check_length(&self) -> Result<()> {
         let least = self.least.load(Ordering::Relaxed);
         let found = self.file.len().map_err(Error::io(&self.path))?;
@@ -62,7 +65,7 @@ impl Opened {
         self.check_unchanged()
     }
 
-    /// Fails if another program wrote over it, so that what was read means nothing.
+    /// Fails if another program overwrote the file, so that the bytes read are meaningless.
     pub(super) fn check_header(&self) -> Result<()> {
         #[cfg(unix)]
         {
@@ -83,7 +86,7 @@ impl Opened {
         }
     }
 
-    /// Fails if the file no longer stands where it did.
+    /// Fails if the file is no longer at its path.
     pub(super) fn check_place(&self) -> Result<()> {
         match is_at(&self.file, &self.path) {
             true => Ok(()),
@@ -95,7 +98,7 @@ impl Opened {
         }
     }
 
-    /// The error of whoever would change it, where it is open for reading.
+    /// Returns the error for attempts to change a file that is open for reading.
     pub(in crate::index) fn read_only(&self) -> Error {
         Error::ReadOnly(self.path.clone())
     }

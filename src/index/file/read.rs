@@ -24,33 +24,34 @@ use crate::index::tables::Tables;
 use crate::kernel::{Layout, Mapped};
 use crate::{Error, Result};
 
-/// What a file is opened for.
+/// Purpose for which a file is opened.
 #[derive(Clone, Copy)]
 pub(in crate::index) enum Access {
-    /// To search in it where it is.
+    /// Search in the mapped file.
     Map,
-    /// To search in a copy in memory; the file is closed.
+    /// Search in a copy in memory; the file is closed.
     Load,
     Edit(Locking),
-    /// To search in it where it is, below changes that stay in memory: nobody else has to do with it.
+    /// Search in the mapped file, combined with changes that stay in memory. No other process uses
+    /// the file.
     Base,
 }
 
-/// A file that is open for reading, and how far its log was read.
+/// File that is open for reading, and the position up to which its log was read.
 pub(in crate::index) struct Reader {
     pub(in crate::index) file: Arc<Opened>,
     pub(super) start: u64,
     pub(super) position: Position,
 }
 
-/// What a file is open for.
+/// Open file of an index, if it has one, by its use.
 pub(in crate::index) enum OpenFor {
     Nothing,
     Reading(Reader),
     Changes(Log),
 }
 
-/// Opens a file.
+/// Opens a file and returns its state.
 pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, OpenFor)> {
     let file = match access {
         Access::Map | Access::Load | Access::Base => {
@@ -67,7 +68,7 @@ pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, Open
             format!("is cut short: it should have {} bytes or more, it has {length}", header.log),
         ));
     }
-    // What stands before the log never changes; the log is read.
+    // The sections before the log never change, so they can be mapped; the log is read.
     let sections = HEAD as u64..header.log;
     let bytes = match access {
         Access::Map | Access::Edit(_) | Access::Base => Mapped::map(&file, sections),
@@ -88,21 +89,24 @@ pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, Open
             OpenFor::Nothing
         }
         Access::Map => {
-            // A reader follows the name that it was given, wherever that leads, and whatever the
-            // working directory becomes.
+            // A reader follows the given path, even if its symbolic links or the working directory
+            // change later.
             let path = std::path::absolute(path).map_err(Error::io(path))?;
             OpenFor::Reading(Reader { file: opened(&path), start, position })
         }
         Access::Edit(locking) => {
-            // By its real name: a link to it should go on to be one.
+            // The path is resolved, so that compaction does not replace a symbolic link with a
+            // file.
             let path = disk::canonicalize(path).map_err(Error::io(path))?;
-            // A killed process may have left the name of a compacted file unsynced, and changes go to that file.
+            // A killed process may have left the name of a compacted file unsynced. The name is
+            // synced first, since changes go to this file.
             if let Some(folder) = path.parent() {
                 disk::sync_dir(folder).map_err(Error::io(&path))?;
             }
             let log = Log { file: opened(&path), locking, start, position, in_doubt: false };
-            // What can be read need not be on the disk: a killed process may not have synced its last mark, and a change
-            // that was seen must stay. A damaged mark is written first: the other one is all there is.
+            // The newest mark is written and synced again: a killed process may not have synced the
+            // mark, and a change that readers have seen must persist. If a mark is damaged, both
+            // are written, the damaged mark first, because the other is the only valid one.
             let newest = (position.last % 2) as usize;
             let order = match marks {
                 [None, _] => vec![0, 1],
@@ -119,8 +123,8 @@ pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, Open
     Ok((state, open_for))
 }
 
-/// The first pages. They are read and not mapped, since commit marks change. A record is in the
-/// file before the mark that counts it.
+/// Returns the first pages, which are read and not mapped, since commit marks change. A record is
+/// in the file before the mark that commits it.
 fn read_head(mut file: &File, path: &Path) -> Result<Vec<u8>> {
     use std::io::Seek;
     let mut head = Vec::new();
@@ -132,7 +136,7 @@ fn read_head(mut file: &File, path: &Path) -> Result<Vec<u8>> {
     Ok(head)
 }
 
-/// What the sections hold, which begin with the first of the bytes.
+/// Returns the state stored in the sections. `bytes` starts with the first section.
 fn read_sections(bytes: &Mapped, header: Header, path: &Path) -> Result<State> {
     let wrong = |problem: String| Error::damaged(path, problem);
     let section = |place: [u64; 2]| {
@@ -183,7 +187,7 @@ fn read_sections(bytes: &Mapped, header: Header, path: &Path) -> Result<State> {
     Ok(state)
 }
 
-/// A segment with the search structure that the file has of it, if it has one.
+/// Returns the segment with its search structure from the file, if the file has one.
 fn with_structure(
     bytes: &Mapped,
     header: Header,
@@ -208,7 +212,7 @@ fn with_structure(
     Ok(SearchSegment::with_structure(segment, Structure { buckets, tables }))
 }
 
-/// Where a section begins in the mapped bytes, and its length.
+/// Returns the start of a section in the mapped bytes, and its length.
 fn within([start, len]: [u64; 2]) -> Option<(usize, usize)> {
     let start = usize::try_from(start.checked_sub(HEAD as u64)?).ok()?;
     let len = usize::try_from(len).ok()?;
@@ -234,13 +238,13 @@ fn columns(bytes: &Mapped, header: Header, sums: &[u8], path: &Path) -> Option<C
     Columns::mapped(shape, count, bytes, section, checksums)
 }
 
-/// What the items of a file have, if its header makes sense.
+/// Returns the shape of the items of a file, or `None` if the header is invalid.
 fn shape(header: &Header) -> Option<Shape> {
     let (layout, labelled) = (Layout::new(header.bits as usize), header.labelled == 1);
     Some(Shape { layout, labelled, vectors: vector_rows(header.vectors)? })
 }
 
-/// What a file holds that was just written.
+/// Returns the segment of a file that was just written.
 pub(super) fn written(file: &File, header: Header, path: &Path) -> Result<SearchSegment> {
     if header.count == 0 {
         let (layout, vectors) = (Layout::new(header.bits as usize), vector_rows(header.vectors));
@@ -260,7 +264,7 @@ impl Reader {
         self.position.end - self.start
     }
 
-    /// What a writer has changed since: the state of now, unless there is nothing new.
+    /// Returns the current state, or `None` if no writer has changed the file since the last call.
     pub(super) fn refreshed(&mut self, state: &State) -> Result<Option<State>> {
         let Opened { path, file, .. } = &*self.file;
         self.file.check_length()?;

@@ -1,4 +1,4 @@
-//! The text of an index file: what is neither numbers nor a function.
+//! The text section of an index file: label sets and names, in JSON.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Text {
             .map_err(|problem| format!("its description is incomplete: {problem}"))
     }
 
-    /// Gives a state what it says.
+    /// Stores the label sets and names in a state.
     pub(super) fn apply(self, state: &mut State) -> Result<(), String> {
         state.names = Arc::new(self.label_names);
         state.text_ids = self.text_ids;

@@ -17,33 +17,33 @@ use crate::index::tables;
 use crate::kernel::bytes_of;
 use crate::{Error, HashFunction, Result};
 
-/// Sections begin at multiples of this.
+/// Alignment of sections in bytes.
 const ALIGNED: u64 = 64;
 
-/// What a file is written of.
+/// Contents of a file to be written.
 pub(in crate::index) struct Contents<'a> {
-    /// The names and sets of labels.
+    /// Source of the label names and sets, the metric and the choice of search structure.
     pub(in crate::index) state: &'a State,
     pub(in crate::index) function: Option<&'a HashFunction>,
     pub(in crate::index) shape: Shape,
     pub(in crate::index) count: usize,
-    /// Calls with all items, in ascending order of ids.
+    /// Calls its argument with all items, in ascending order of ids.
     pub(in crate::index) each: &'a EachItem<'a>,
 }
 
-/// Calls with items.
+/// Function that calls its argument with items.
 pub(in crate::index) type EachItem<'a> =
     dyn Fn(&mut dyn FnMut(Item<'_>) -> Result<()>) -> Result<()> + 'a;
 
 impl<'a> Contents<'a> {
-    /// All that a state has, where `each` calls with its items.
+    /// Returns the contents of a state, whose items `each` iterates over.
     pub(in crate::index) fn of(state: &'a State, each: &'a EachItem<'a>) -> Result<Self> {
         let (function, count, shape) = (state.function.as_ref(), state.len(), state.shape()?);
         Ok(Contents { state, function, shape, count, each })
     }
 }
 
-/// Writes a file without changes, unless someone is writing what stands there.
+/// Writes a file with an empty log, unless another process has the existing file open for changes.
 pub(in crate::index) fn write(state: &State, path: &Path, locking: Locking) -> Result<()> {
     let path = &destination(path)?;
     let stands = || matches!(disk::exists(path), Ok(true)) && !disk::is_dir(path);
@@ -55,7 +55,8 @@ pub(in crate::index) fn write(state: &State, path: &Path, locking: Locking) -> R
     target.commit_if(last_look).map(drop)
 }
 
-/// A file with an empty log, whose last record has this number; to be put in place.
+/// Writes a temporary file with an empty log, whose first record will have the number after `last`.
+/// The caller renames the file into place.
 pub(super) fn prepare(
     contents: &Contents<'_>,
     last: u64,
@@ -69,15 +70,15 @@ pub(super) fn prepare(
     Ok((target, header))
 }
 
-/// A temporary file with some of the items of an index that is being built.
+/// Temporary file with some of the items of an index that is being built.
 pub(in crate::index) struct Run {
-    /// It lives for as long as its items are needed.
+    /// The file exists for as long as its items are needed.
     _file: AtomicFile,
 }
 
 impl Run {
-    /// Puts the items of a state aside, beside the file that they are for; as a segment that is to be
-    /// read once.
+    /// Writes the items of a state to a temporary file beside `path`. Returns the run and a segment
+    /// for reading it once.
     pub(in crate::index) fn write(state: &State, path: &Path) -> Result<(Run, Segment)> {
         let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| state.each_in_order(call);
         let (mut file, header) = prepare(&Contents::of(state, &each)?, 0, path)?;
@@ -148,8 +149,8 @@ impl Writer<'_> {
         Ok(header)
     }
 
-    /// Writes a search structure of the codes that were just written, where the log would begin, unless
-    /// they are few.
+    /// Appends the search structure of the codes that were just written, unless there are too few
+    /// codes.
     fn structure(&mut self, header: &mut Header, wanted: SearchStructure) -> Result<()> {
         let segment = written(self.file, *header, self.path)?.segment;
         let segment = segment.to_read_once(self.file).map_err(Error::io(self.path))?;
@@ -163,7 +164,7 @@ impl Writer<'_> {
         if wanted != SearchStructure::Full {
             return Ok(());
         }
-        // The tables are of the codes that were just put into buckets.
+        // The tables are built from the buckets that were just written.
         let segment = written(self.file, *header, self.path)?;
         let Some(structure) = segment.built() else { return Ok(()) };
         let section = self.append(header, |append| {
@@ -178,7 +179,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes a section where the log would begin, which then begins behind it.
+    /// Writes a section at the start of the empty log, and moves the start of the log behind the
+    /// section.
     fn append(
         &mut self,
         header: &mut Header,
@@ -196,7 +198,7 @@ impl Writer<'_> {
         Ok([start, end - start])
     }
 
-    /// Writes all items into the columns that begin at these places; the checksums of their blocks,
+    /// Writes all items into the columns at the given offsets. Returns the checksums of the blocks,
     /// column after column.
     fn columns(&mut self, contents: &Contents<'_>, columns: [[u64; 2]; 4]) -> Result<Vec<u8>> {
         let Contents { shape, count, each, .. } = *contents;

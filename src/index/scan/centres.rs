@@ -1,4 +1,4 @@
-//! Codes that lie in clusters, as those of supervised hashing do: one cluster for each class.
+//! Clusters of codes: codes of supervised hashing lie in one cluster for each class.
 
 use rayon::prelude::*;
 
@@ -6,28 +6,29 @@ use super::sample::Sample;
 use crate::hamming;
 use crate::kernel::{Kernel, Layout, Lines, Run, parts};
 
-/// Codes looked at to find the clusters.
+/// Number of codes in the sample that determines the clusters.
 const SAMPLE: usize = 1 << 14;
 
-/// Codes of these that are looked at to see whether the clusters are apart.
+/// Number of sampled codes that show whether the clusters are apart.
 const PROBES: usize = 1 << 8;
 
-/// Codes given to a thread at a time.
+/// Number of codes given to a thread at a time.
 const CHUNK: usize = 1 << 14;
 
-/// Codes in the centre of clusters.
+/// Codes in the centres of clusters.
 pub(in crate::index) struct Centres {
     layout: Layout,
     words: Lines,
     count: usize,
-    /// Codes of different clusters are farther apart than this, mostly.
+    /// Distance that codes of different clusters mostly exceed.
     apart: u32,
 }
 
 impl Centres {
-    /// The centres of codes, of which there are `count` and `get` copies one out, if they lie in
-    /// clusters: whatever of a sample is far from all centres so far becomes one. If many do, or if
-    /// most codes are about as near to a second one, there are no clusters.
+    /// Returns the centres of `count` codes if they lie in clusters, otherwise `None`. `get` copies
+    /// a code to a buffer. Each code of a sample that is far from all centres so far becomes a
+    /// centre. There are no clusters if many codes become centres, or if most codes are about as
+    /// near to a second centre.
     pub(in crate::index) fn find(
         layout: Layout,
         count: usize,
@@ -49,8 +50,8 @@ impl Centres {
                 _ => clusters.push(code.to_vec()),
             }
         }
-        // What most of a cluster's codes have is nearer to all of them than the first that came. What
-        // came out as several clusters may be one, around the same centre.
+        // The majority code of a cluster is nearer to all its codes than the first code of the
+        // cluster. Several of these clusters may be one, around the same centre.
         clusters.sort_by_key(|cluster| std::cmp::Reverse(cluster.len()));
         let mut centres: Vec<Vec<u64>> = Vec::new();
         for cluster in &clusters {
@@ -69,12 +70,12 @@ impl Centres {
         Some(Centres { layout, words, count: centres.len(), apart })
     }
 
-    /// How many there are.
+    /// Returns the number of centres.
     pub(in crate::index) fn len(&self) -> usize {
         self.count
     }
 
-    /// The cluster of a code; `hits` is memory to use.
+    /// Returns the cluster of a code; `hits` is a buffer.
     pub(in crate::index) fn nearest(
         &self,
         kernel: Kernel,
@@ -90,7 +91,7 @@ impl Centres {
         hits.iter().min().map_or(0, |&hit| parts(hit).1 as usize)
     }
 
-    /// The cluster of each code.
+    /// Returns the cluster of each code.
     fn clusters_of(
         &self,
         kernel: Kernel,
@@ -108,15 +109,15 @@ impl Centres {
         clusters
     }
 
-    /// How many codes each cluster has.
+    /// Returns the number of codes of each cluster.
     fn counts(&self, clusters: &[u32]) -> Vec<usize> {
         let mut counts = vec![0; self.count];
         clusters.iter().for_each(|&cluster| counts[cluster as usize] += 1);
         counts
     }
 
-    /// Puts the codes of each cluster together; where each code stood before, and where each cluster
-    /// ends.
+    /// Reorders codes by cluster. Returns the previous position of each code, and the end of each
+    /// cluster.
     pub(in crate::index) fn sort(
         &self,
         kernel: Kernel,
@@ -131,7 +132,7 @@ impl Centres {
         for place in &mut places {
             total += std::mem::replace(place, total);
         }
-        // Where the code of each place stood.
+        // Previous position of the code at each position.
         let mut before = vec![0u32; count];
         for (at, &cluster) in clusters.iter().enumerate() {
             let place = &mut places[cluster as usize];
@@ -140,17 +141,17 @@ impl Centres {
         }
         drop(clusters);
         permute(codes, width, &before);
-        // Each place has moved on to the end of its cluster.
+        // Each position has advanced to the end of its cluster.
         (before, places)
     }
 }
 
-/// Puts codes in another order, where they stand: code `before[at]` comes to place `at`.
+/// Permutes codes in place: code `before[at]` moves to position `at`.
 fn permute(codes: &mut [u64], width: usize, before: &[u32]) {
     let mut moved = vec![0u64; before.len().div_ceil(64)];
     let mut first = vec![0; width];
     for start in 0..before.len() {
-        // A round of places, each of which takes the code of the next.
+        // A cycle of positions, each of which takes the code of the next.
         let mut at = start;
         first.copy_from_slice(&codes[start * width..][..width]);
         while moved[at / 64] >> (at % 64) & 1 == 0 {
@@ -166,8 +167,8 @@ fn permute(codes: &mut [u64], width: usize, before: &[u32]) {
     }
 }
 
-/// Whether codes are much nearer to their own centre than to the next: by a sixteenth of their bits,
-/// on average.
+/// Returns true if codes are much nearer to their own centre than to the next: by a sixteenth of
+/// their bits, on average.
 fn are_apart(layout: Layout, centres: &[Vec<u64>], sample: &[u64]) -> bool {
     let width = layout.code_words();
     let step = (sample.len() / width).div_ceil(PROBES).max(1);

@@ -1,4 +1,5 @@
-//! The scan of many codes by many queries: tiles of codes that fit a cache, all queries over each.
+//! Scan of many codes by many queries: all queries scan one tile of codes, which fits a cache,
+//! before the next.
 
 mod centres;
 mod sample;
@@ -11,23 +12,24 @@ use super::segment::{BLOCK, is_set, set_bits};
 use crate::kernel::{Comparison, Kernel, Layout, Lines, Run, Weights, count_bits, hit, parts};
 use crate::{Codes, Result};
 
-/// Codes to be scanned. The place of a code among them is its number.
+/// Codes to scan. The number of a code is its position among them.
 pub(super) struct Source<'a> {
     pub(super) layout: Layout,
     pub(super) words: &'a [u64],
     pub(super) count: usize,
     pub(super) slots: Slots<'a>,
-    /// Bitmaps of those that may be found, by their numbers.
+    /// Bitmaps of the codes that may be hits, by their numbers.
     pub(super) masks: Vec<&'a [u64]>,
 }
 
-/// The slots of codes, which ascend with their numbers.
+/// Slots of codes, which ascend with the codes' numbers.
 #[derive(Clone, Copy)]
 pub(super) enum Slots<'a> {
-    /// Consecutive slots from `first` on, where a block begins. `check` fails if the codes of a block
-    /// cannot be trusted, and is called with a slot of it before these are read.
+    /// Consecutive slots from `first` on, which must be the start of a block. `check` is called
+    /// with a slot of each block before its codes are read, and fails if these codes cannot be
+    /// trusted.
     From { first: usize, check: &'a (dyn Fn(usize) -> Result<()> + Sync) },
-    /// These. Of what is found, the slots without a bit in `live` are left out.
+    /// Listed slots. Hits whose slots have no bit in `live` are omitted.
     Listed { slots: &'a [u32], live: Option<&'a [u64]> },
 }
 
@@ -35,21 +37,22 @@ pub(super) enum Slots<'a> {
 pub(super) struct Queries<'a> {
     pub(super) kernel: Kernel,
     pub(super) codes: &'a Codes,
-    /// What bits weigh, of each of the codes, or of all if there is one; without any, each bit 1.
+    /// Weights of bits: one for each query, a single one for all queries, or none if each bit
+    /// weighs 1.
     pub(super) weights: &'a [Weights],
-    /// Which of them.
+    /// Numbers of the queries to run.
     pub(super) chunk: &'a [usize],
-    /// Whether the distance of the k-th is guessed while codes are still to come.
+    /// True if the distance of the k-th nearest code is guessed before all codes are scanned.
     pub(super) guess: bool,
 }
 
 impl<'a> Queries<'a> {
-    /// What the bits of a query weigh, if not all the same.
+    /// Returns the weights of a query; `None` if each bit weighs 1.
     pub(super) fn weights_of(&self, query: usize) -> Option<&'a Weights> {
         weights_of(self.weights, query)
     }
 
-    /// Appends the codes that are nearer to a query than a limit.
+    /// Appends the codes that are nearer to a query than the limit of `top`.
     fn compare(&self, layout: Layout, query: usize, run: Run<'_>, top: &mut TopK) {
         let (code, limit) = (self.codes.code(query), top.limit());
         match self.weights_of(query) {
@@ -70,33 +73,34 @@ impl<'a> Queries<'a> {
     }
 }
 
-/// The weights of a query, of those of all.
+/// Returns the weights of a query from those of all queries.
 pub(super) fn weights_of(weights: &[Weights], query: usize) -> Option<&Weights> {
     if weights.len() > 1 { weights.get(query) } else { weights.first() }
 }
 
-/// Bytes of codes that stay in the innermost cache while all queries go over them.
+/// Size of a tile in bytes: its codes stay in the innermost cache while all queries scan them.
 const TILE_BYTES: usize = 3 << 13;
 
-/// Codes of the first tile.
+/// Number of codes in the first tile.
 const FIRST_TILE: usize = 128;
 
-/// What it costs to move a code, in comparisons of a word.
+/// Cost of moving a code, in comparisons of a word.
 const MOVE: usize = 64;
 
 impl Source<'_> {
-    /// Lets queries go over all codes; what they find is found by slot.
+    /// Scans all codes for all queries. Hits are identified by slot. Fails if a block cannot be
+    /// trusted.
     pub(super) fn scan(&self, queries: &Queries<'_>, tops: &mut [TopK]) -> Result<()> {
         let layout = self.layout;
         let tile = (TILE_BYTES / 8 / layout.code_words()).next_multiple_of(FIRST_TILE).min(BLOCK);
         let many = queries.chunk.len();
         let mut compact = Compact::default();
         let mut bits: Vec<u64> = Vec::new();
-        // The first tiles are small: what they find makes the limit fall early.
+        // The first tiles are small, so that their hits lower the limit early.
         let (mut start, mut size) = (0, FIRST_TILE.min(tile));
         let mut next_guess = FIRST_TILE;
         while start < self.count {
-            // Tiles begin at multiples of 128 and end with a block.
+            // Tiles begin at multiples of 128 and never cross the end of a block.
             let block_end = (start / BLOCK + 1) * BLOCK;
             let end = self.count.min(start + size).min(block_end);
             if let Slots::From { first, check } = self.slots
@@ -124,7 +128,8 @@ impl Source<'_> {
                 count_bits(mask, &mut left);
                 run.mask = (left < count).then_some(mask);
             }
-            // Few codes are moved together if that takes less than to scan them where they are.
+            // Few codes are moved next to each other if that takes less time than scanning them in
+            // place.
             let moved = left * (MOVE + many) < many * count;
             if moved {
                 compact.fill(layout, run);
@@ -149,7 +154,7 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Puts slots in the place of the numbers of the last hits.
+    /// Replaces the numbers of the hits from `before` on by slots.
     fn by_slots(&self, top: &mut TopK, before: usize) {
         match self.slots {
             Slots::From { first: 0, .. } => {}
@@ -173,7 +178,7 @@ fn renumber(hits: &mut [u64], number: impl Fn(usize) -> u32) {
     }
 }
 
-/// Codes that were moved together.
+/// Codes that were moved next to each other.
 #[derive(Default)]
 struct Compact {
     words: Lines,

@@ -1,12 +1,12 @@
-//! Some of many codes, to find out what they have in common.
+//! Sample of codes, which shows the bits that codes have in common.
 
-/// Codes looked at.
+/// Maximum number of codes in a sample.
 const SAMPLE: usize = 256;
 
-/// How often each bit is set in some of the codes.
+/// Sample of codes, with the number of codes that have each bit set.
 pub(in crate::index) struct Sample {
     pub(in crate::index) size: usize,
-    /// By bit.
+    /// Number of codes with a bit set, for each bit.
     pub(in crate::index) ones: Vec<usize>,
 }
 
@@ -24,7 +24,7 @@ impl Sample {
         Sample { size, ones }
     }
 
-    /// The code with each bit as most have it.
+    /// Returns the code whose bits are those of the majority of the sample.
     pub(in crate::index) fn centre(&self) -> Vec<u64> {
         let word = |ones: &[usize]| {
             let bits = ones.iter().enumerate();

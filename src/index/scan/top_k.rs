@@ -1,39 +1,39 @@
-//! The nearest codes of a scan. Distances that are small numbers are counted; among large ones, of bits
-//! with weights, the nearest are selected.
+//! Nearest codes of a scan. Small distances are counted. Among large distances, which only weighted
+//! bits have, the nearest are selected.
 
 use crate::kernel::parts;
 
-/// What a query has found in a segment: the `k` nearest, or all within a radius.
+/// Hits of a query in a segment: the `k` nearest, or all within a radius.
 pub(in crate::index) struct TopK {
     k: usize,
-    /// Nothing at this distance or beyond is wanted any more.
+    /// Exclusive upper bound of the distances that are still needed.
     limit: u32,
-    /// Hits; some may have fallen behind.
+    /// Hits, of which some may be beyond the limit by now.
     pub(in crate::index) hits: Vec<u64>,
-    /// How many of them are settled, that is, taken into account.
+    /// Number of hits that are settled, which means that the limit takes them into account.
     settled: usize,
     guessed: bool,
-    /// How many there are of each distance, if these are small.
+    /// Number of hits at each distance, if distances are small.
     counts: Option<Counts>,
 }
 
-/// Hits by distance, which stay in order of their slots.
+/// Numbers of hits by distance. The hits themselves stay in order of their slots.
 struct Counts {
     counts: Vec<u32>,
-    /// The largest distance among the `k` nearest, plus one, and how many hits are below it.
+    /// The largest distance among the `k` nearest, plus one, and the number of hits below it.
     edge: u32,
     below: usize,
 }
 
-/// Hits beyond `k` that may be held before those that fell behind are dropped.
+/// Number of excess hits that are held before those beyond the limit are dropped.
 const SPARE: usize = 2048;
 
-/// Distances up to this one are counted. Codes without weights have no others; counts of many more would
-/// not stay in the cache.
+/// Largest limit for which distances are counted. Distances without weights are always below it.
+/// Counts of many more distances would not stay in the cache.
 const COUNTED: u32 = 2048;
 
 impl TopK {
-    /// For the `k` nearest of those below `limit`.
+    /// Returns a `TopK` without hits, for the `k` nearest codes below `limit`.
     pub(in crate::index) fn nearest(k: usize, limit: u32) -> Self {
         let counts = || Counts { counts: vec![0; limit as usize], edge: limit, below: 0 };
         TopK {
@@ -46,7 +46,7 @@ impl TopK {
         }
     }
 
-    /// For all below `limit`.
+    /// Returns a `TopK` without hits, for all codes below `limit`.
     pub(in crate::index) fn all(limit: u32) -> Self {
         TopK::nearest(usize::MAX, limit)
     }
@@ -55,9 +55,9 @@ impl TopK {
         self.limit
     }
 
-    /// Guesses, when `seen` of `all` codes are behind, from which distance on nothing will be among
-    /// the nearest: if near codes go on to come as they came, that leaves more than enough of them.
-    /// Whether it did is known in the end.
+    /// Guesses the final limit after `seen` of `all` codes were scanned. If near codes stay as
+    /// frequent as before, more than enough of them are below the guess. [`failed`](Self::failed)
+    /// reports in the end whether the guess was wrong.
     pub(in crate::index) fn guess(&mut self, seen: usize, all: usize) {
         let expected = self.k as f64 * seen as f64 / all as f64;
         let enough = 1.1 * expected + 3.0 * expected.sqrt() + 3.0;
@@ -66,7 +66,7 @@ impl TopK {
             if enough <= self.hits.len() {
                 let (_, &mut farthest, _) = self.hits.select_nth_unstable(enough - 1);
                 let limit = parts(farthest).0 + 1;
-                // Where the nearest are selected already, nothing as far as the farthest is wanted.
+                // After a selection, codes as far as the farthest hit are no longer needed.
                 if limit <= self.limit {
                     self.hits.retain(|&hit| parts(hit).0 < limit);
                     (self.settled, self.limit, self.guessed) = (self.hits.len(), limit, true);
@@ -85,22 +85,23 @@ impl TopK {
         }
     }
 
-    /// Whether a guess was wrong, and something may be missing.
+    /// Returns true if a guess was wrong, so that hits may be missing.
     pub(in crate::index) fn failed(&self) -> bool {
         let found = self.counts.as_ref().map_or(self.hits.len(), |counts| counts.below);
         self.guessed && found < self.k
     }
 
-    /// Takes note of the hits that came since.
+    /// Settles the hits that were appended since the last call.
     ///
-    /// Slots ascend, so once there are `k` hits, another as far as the farthest of them would
-    /// come after it, and only nearer ones are wanted.
+    /// Slots ascend. So once there are `k` hits, another hit at the distance of the farthest would
+    /// be ordered after it, and only nearer hits are needed.
     pub(in crate::index) fn settle(&mut self) {
         if self.settled == self.hits.len() {
             return;
         }
         let Some(Counts { counts, edge, below }) = &mut self.counts else {
-            // To select is work for all that are held, so it waits for a part of as many.
+            // A selection reads all hits, so it waits until an eighth of `k` more hits have
+            // arrived.
             let enough = if self.settled < self.k { self.k } else { self.k + self.k / 8 };
             if self.hits.len() >= enough {
                 self.select();
@@ -132,7 +133,7 @@ impl TopK {
         }
     }
 
-    /// Keeps the `k` nearest, if there are as many, in any order.
+    /// Keeps the `k` nearest hits, if there are at least `k`, in any order.
     fn select(&mut self) {
         if self.hits.len() >= self.k {
             let (_, &mut farthest, _) = self.hits.select_nth_unstable(self.k - 1);
@@ -142,8 +143,8 @@ impl TopK {
         self.settled = self.hits.len();
     }
 
-    /// Drops those of the last hits, from a place on, whose number is not to be kept. They must not
-    /// be settled yet.
+    /// Drops the hits from position `from` on for whose numbers `keep` returns false. These hits
+    /// must not be settled yet.
     pub(in crate::index) fn retain(&mut self, from: usize, keep: impl Fn(u32) -> bool) {
         let mut kept = from;
         for at in from..self.hits.len() {
@@ -153,7 +154,7 @@ impl TopK {
         self.hits.truncate(kept);
     }
 
-    /// What was found, nearest first and then by slot.
+    /// Returns the hits in order of distance, then slot.
     pub(in crate::index) fn finish(mut self) -> Vec<u64> {
         self.settle();
         let Some(Counts { counts, edge, .. }) = self.counts.take() else {
@@ -161,7 +162,7 @@ impl TopK {
             self.hits.sort_unstable();
             return self.hits;
         };
-        // A place for each distance: counting sorts, and keeps the order of slots.
+        // Counting sort, with a position for each distance, keeps the order of slots.
         let edge = edge as usize;
         let mut places = Vec::with_capacity(edge);
         let mut total = 0usize;
@@ -192,7 +193,7 @@ mod tests {
         #[test]
         fn it_is_what_sorting_finds(
             distances in prop::collection::vec(0..40u32, 0..6000),
-            // Counted, and selected.
+            // Small distances are counted; large distances are selected.
             nearest in prop_oneof![Just(0u32), Just(COUNTED), Just(u32::MAX - 50)],
             k in 1..1500usize,
             chunk in 1..700usize,
@@ -218,7 +219,7 @@ mod tests {
                 hits.iter().copied().filter(|&hit| parts(hit).0 < limit).collect()
             };
             let first = &expected[..k.min(expected.len())];
-            // A guess may be wrong, and is then known to be.
+            // A guess may be wrong; `failed` must then report it.
             if !top.failed() {
                 prop_assert_eq!(&top.finish(), first);
             } else {

@@ -1,4 +1,4 @@
-//! A cache of selections by label sets.
+//! [`SelectionCache`]: selections by label sets.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::selection::Selection;
 use crate::Result;
 
-/// A cache of selections by label sets, for queries with the same filter.
+/// Cache of selections by label sets, for queries with the same filter.
 #[derive(Default)]
 pub(super) struct SelectionCache(Mutex<Entries>);
 
@@ -16,13 +16,13 @@ struct Entries {
     bytes: usize,
 }
 
-/// What part of the items' memory may be taken by what is kept...
+/// The cache may take one in `CACHE_PART` bytes of the memory of the items...
 const CACHE_PART: usize = 4;
 
-/// ...and how many bytes in any case.
+/// ...and at least this number of bytes.
 const CACHE_AT_LEAST: usize = 1 << 20;
 
-/// Bytes of an entry itself.
+/// Bytes of an entry in addition to its key and selection.
 const ENTRY: usize = 128;
 
 impl SelectionCache {
@@ -30,7 +30,7 @@ impl SelectionCache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was kept of these label sets, or else what is found and then kept.
+    /// Returns the cached selection of these label sets, or calls `find` and caches its result.
     pub(super) fn get(
         &self,
         sets: &[u32],

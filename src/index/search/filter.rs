@@ -1,4 +1,4 @@
-//! Which items a search may find.
+//! [`Filter`]: conditions on the items that a search may return.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use crate::Result;
 use crate::index::segment::{Columns, set_bits};
 use crate::similarity::LabelSets;
 
-/// Which items a search may find: all of them, unless it says otherwise.
+/// Conditions on the items that a search may return; without conditions, all items.
 ///
-/// Conditions add up: an item must meet all of them. A clone shares ids and bitmaps, however many they are.
+/// An item must meet all conditions. A clone shares lists of ids and bitmaps.
 ///
 /// ```
 /// use hashbrook::Filter;
@@ -37,33 +37,34 @@ enum Condition {
 }
 
 impl Filter {
-    /// All items.
+    /// Returns a filter that all items pass.
     pub const fn all() -> Self {
         Filter { conditions: Vec::new() }
     }
 
-    /// Items with at least one of these labels.
+    /// Adds a condition: items with at least one of these labels.
     #[must_use]
     pub fn labels(mut self, labels: &[u32]) -> Self {
         self.conditions.push(Condition::Labels(labels.to_vec()));
         self
     }
 
-    /// Items with none of these labels, those without any label among them.
+    /// Adds a condition: items with none of these labels, including items without labels.
     #[must_use]
     pub fn without_labels(mut self, labels: &[u32]) -> Self {
         self.conditions.push(Condition::WithoutLabels(labels.to_vec()));
         self
     }
 
-    /// Items with one of these ids; ids that are not there do no harm.
+    /// Adds a condition: items with one of these ids. Ids that do not exist are ignored.
     #[must_use]
     pub fn ids(self, ids: &[u64]) -> Self {
         self.ids_in(ids.iter().copied())
     }
 
-    /// The same of ids from anywhere, in any order. Ids that are near one another take less than the 8
-    /// bytes that others take. They are sorted first; a [bitmap](Filter::bitmap) need not be.
+    /// Like [`ids`](Filter::ids), for ids from any iterator, in any order. Clustered ids take less
+    /// than the usual 8 bytes each. The ids are sorted first, which a [bitmap](Filter::bitmap)
+    /// avoids.
     ///
     /// ```
     /// use hashbrook::Filter;
@@ -77,20 +78,20 @@ impl Filter {
         self
     }
 
-    /// Items whose id has its bit set: id `i` is bit `i % 64` of word `i / 64`, and what lies
-    /// beyond the words is not set.
+    /// Adds a condition: items whose bit is set. Id `i` is bit `i % 64` of word `i / 64`; bits
+    /// beyond the words count as 0.
     #[must_use]
     pub fn bitmap(mut self, words: &[u64]) -> Self {
         self.conditions.push(Condition::Bitmap(words.into()));
         self
     }
 
-    /// Whether it lets everything through.
+    /// Returns whether the filter has no conditions, so that all items pass.
     pub fn is_all(&self) -> bool {
         self.conditions.is_empty()
     }
 
-    /// The items of a segment that it lets through.
+    /// Returns the items of a segment that pass the filter.
     pub(super) fn select(&self, segment: &SearchSegment, sets: &LabelSets) -> Result<Selection> {
         let columns = segment.columns();
         let mut selection = Selection::All;
@@ -114,13 +115,14 @@ impl Filter {
     }
 }
 
-/// The items with these ids, which ascend.
+/// Returns the items with these ids, which ascend.
 fn by_ids(columns: &Columns, ids: impl Iterator<Item = u64>) -> Result<Selection> {
     let slots = columns.len();
     let mut found = Vec::new();
     let mut next = 0;
     for id in ids {
-        // Neighbours are near one another: look ahead in growing steps before halving.
+        // Successive ids are often close together, so an exponential search precedes the binary
+        // search.
         let mut step = 1;
         while next + step < slots && columns.id(next + step)? < id {
             next += step;

@@ -1,10 +1,10 @@
-//! What a search makes of a code that it finds.
+//! [`Found`]: types of hits that a search can return.
 
 use super::hits::Hit;
 
-/// An item that was found, in order of distance and id.
+/// Hit of a search, in order of distance and id.
 pub(super) trait Found: Copy + Ord + Send {
-    /// At a distance, in a slot of a segment.
+    /// Returns a hit at a distance, in a slot of a segment.
     fn new(distance: u32, id: u64, segment: usize, slot: u32) -> Self;
 
     fn distance(&self) -> u32;

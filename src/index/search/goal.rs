@@ -1,10 +1,10 @@
-//! What a search is for.
+//! [`Goal`]: the items requested by a search.
 
-/// What is asked for.
+/// Items requested by a search.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::index) enum Goal {
-    /// The `k` nearest.
+    /// The `k` nearest items.
     Nearest(usize),
-    /// All up to a distance, which is included.
+    /// All items up to a distance, inclusive.
     Within(u32),
 }

@@ -1,57 +1,57 @@
-//! What searches find.
+//! [`Hits`]: results of searches.
 
 use std::cmp::Ordering;
 
 use serde::{Serialize, Serializer};
 
-/// An item that was found.
+/// Item in the results of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct Hit {
-    /// In how many bits its code differs from the query's; searched with a [`Dial`](crate::Dial), what
-    /// these bits weigh.
+    /// Number of bits in which the item's code differs from the query's; with a
+    /// [`Dial`](crate::Dial), the sum of the weights of these bits.
     pub distance: u32,
-    /// Whose it is.
+    /// Id of the item.
     pub id: u64,
 }
 
 impl Hit {
-    /// An item at a distance.
+    /// Returns a hit at a distance.
     pub fn new(id: u64, distance: u32) -> Hit {
         Hit { distance, id }
     }
 }
 
-/// An item that was found by its code and ranked by its vector.
+/// Item in the results of a search by code, re-ranked by its vector.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RankedHit {
-    /// Whose it is.
+    /// Id of the item.
     pub id: u64,
-    /// Score of its vector by the [metric](crate::VectorMetric) of the index.
+    /// Score of the item's vector by the [metric](crate::VectorMetric) of the index.
     pub score: f32,
-    /// In how many bits its code differs from the query's; searched with a [`Dial`](crate::Dial), what
-    /// these bits weigh.
+    /// Number of bits in which the item's code differs from the query's; with a
+    /// [`Dial`](crate::Dial), the sum of the weights of these bits.
     pub distance: u32,
 }
 
 impl RankedHit {
-    /// An item with a score and a distance.
+    /// Returns a hit with a score and a distance.
     pub fn new(id: u64, score: f32, distance: u32) -> RankedHit {
         RankedHit { id, score, distance }
     }
 
-    /// The largest score first, and then the smallest id.
+    /// Orders hits by descending score, then by ascending id.
     pub(super) fn by_nearness(one: &RankedHit, other: &RankedHit) -> Ordering {
         other.score.total_cmp(&one.score).then(one.id.cmp(&other.id))
     }
 }
 
-/// What several queries found, each in order of distance and id; [`RankedHit`] hits in order of score, the nearest
-/// first, and id.
+/// Hits of several queries, in order of distance and id for each query; [`RankedHit`] hits are in
+/// order of score, the nearest first, and id.
 ///
-/// The hits of all queries stand in one list, and [`offsets`](Hits::offsets) cut it, as compressed sparse rows
-/// are cut:
+/// The hits of all queries are stored in one list. [`offsets`](Hits::offsets) delimit the hits of
+/// each query, as in compressed sparse rows:
 ///
 /// ```
 /// use hashbrook::{Codes, Hit, Index};
@@ -66,19 +66,19 @@ impl RankedHit {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hits<H = Hit> {
-    /// One more than queries: where the hits of each begin, and the end.
+    /// Start of the hits of each query in `hits`, and the end of the last.
     offsets: Vec<usize>,
     hits: Vec<H>,
 }
 
-/// Of no queries.
+/// Returns hits of no queries.
 impl<H> Default for Hits<H> {
     fn default() -> Self {
         Hits::with_capacity(0, 0)
     }
 }
 
-/// As a list of what each query found.
+/// Serializes a list with the list of hits of each query.
 impl<H: Serialize> Serialize for Hits<H> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
@@ -92,12 +92,12 @@ impl<H> Hits<H> {
         Hits { offsets, hits: Vec::with_capacity(hits) }
     }
 
-    /// All hits, to be changed.
+    /// Returns all hits for modification.
     pub(super) fn all_mut(&mut self) -> &mut [H] {
         &mut self.hits
     }
 
-    /// Appends a row, written to the end of all hits.
+    /// Appends the hits of one query, which `write` appends to the list of all hits.
     pub(super) fn write_row<E>(
         &mut self,
         write: impl FnOnce(&mut Vec<H>) -> Result<(), E>,
@@ -107,7 +107,7 @@ impl<H> Hits<H> {
         written
     }
 
-    /// Puts hits into rows that are empty: into those of these numbers, which ascend.
+    /// Fills empty rows with hits. The numbers of `rows` ascend.
     pub(super) fn fill_rows(&mut self, rows: Vec<(usize, Vec<H>)>)
     where
         H: Copy,
@@ -132,43 +132,43 @@ impl<H> Hits<H> {
         self.offsets.push(self.hits.len());
     }
 
-    /// Appends what other queries found.
+    /// Appends the hits of other queries.
     pub fn append(&mut self, other: Hits<H>) {
         let before = self.hits.len();
         self.offsets.extend(other.offsets[1..].iter().map(|end| before + end));
         self.hits.extend(other.hits);
     }
 
-    /// The number of queries.
+    /// Returns the number of queries.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// Whether there were none.
+    /// Returns whether there are no queries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What one query found.
+    /// Returns the hits of one query.
     ///
     /// # Panics
-    /// When there is no such query.
+    /// When `query` is not less than [`len`](Hits::len).
     pub fn row(&self, query: usize) -> &[H] {
         &self.hits[self.offsets[query]..self.offsets[query + 1]]
     }
 
-    /// What each query found.
+    /// Returns an iterator over the hits of each query.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[H]> {
         (0..self.len()).map(|query| self.row(query))
     }
 
-    /// Where the hits of each query begin and end in [`all`](Hits::all): one number more than there are
-    /// queries, the first of them 0. Query `q` found `all()[offsets()[q]..offsets()[q + 1]]`.
+    /// Returns the limits of the hits of each query in [`all`](Hits::all): one more number than
+    /// queries, the first being 0. Query `q` has the hits `all()[offsets()[q]..offsets()[q + 1]]`.
     pub fn offsets(&self) -> &[usize] {
         &self.offsets
     }
 
-    /// All that was found, query after query.
+    /// Returns all hits, query after query.
     pub fn all(&self) -> &[H] {
         &self.hits
     }

@@ -1,20 +1,21 @@
-//! Ids that a filter lets through.
+//! [`IdSet`]: the ids of a filter.
 
 use std::sync::Arc;
 
 use roaring::RoaringTreemap;
 
-/// How many ids there must be, on average, in each piece of 2^16 ids that has any, for a bitmap. It takes up
-/// to 2 bytes for each id and about 212 for each piece (a million ids drawn from all of `u64` took 212 MB, where
-/// a list takes 8), so that from here on it is smaller than a list.
+/// Least average number of ids, per non-empty range of 2^16 ids, for which a bitmap is used. A
+/// bitmap takes up to 2 bytes per id and about 212 bytes per range, so from this density on it is
+/// smaller than a list. (A million ids drawn from all of `u64` took 212 MB as a bitmap; a list
+/// takes 8 MB.)
 const DENSE: usize = 64;
 
-/// A set of ids; a clone shares them.
+/// Set of ids, which clones share.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum IdSet {
-    /// Far apart; ascending.
+    /// Sparse ids, ascending.
     Listed(Arc<[u64]>),
-    /// Near one another.
+    /// Clustered ids.
     Bitmap(Arc<RoaringTreemap>),
 }
 

@@ -1,4 +1,4 @@
-//! Searching the segments of an index, each in the way that is fastest.
+//! Searches of the segments of an index, each by the fastest method.
 
 mod cache;
 mod filter;
@@ -31,10 +31,10 @@ use super::segment::Segment;
 use crate::kernel::parts;
 use crate::{Codes, Result};
 
-/// Queries that go over a tile together.
+/// Number of queries that are compared with a tile of codes together.
 const QUERIES: usize = 64;
 
-/// Comparisons of words below which a search is over before another thread is awake.
+/// Number of word comparisons below which a search ends before another thread wakes up.
 const WORTH_A_THREAD: usize = 1 << 19;
 
 impl Search<'_> {
@@ -44,7 +44,8 @@ impl Search<'_> {
         let (Some(segment), None) = (with_items.next(), with_items.next()) else {
             return self.run_by(queries, |_, found| Ok(found));
         };
-        // Of one segment, so hits are written where they stay: there can be a hundred thousand a query.
+        // With one segment, hits are written directly to the result: a query can have a hundred
+        // thousand hits.
         let selection = self.select(segment.1)?;
         let all: Vec<usize> = (0..queries.len()).collect();
         let chunks = self.chunks(queries);
@@ -66,12 +67,12 @@ impl Search<'_> {
         Ok(hits)
     }
 
-    /// The items of a segment that may be found.
+    /// Returns the items of a segment that pass the filter.
     fn select(&self, segment: &SearchSegment) -> Result<Selection> {
         self.filter.map_or(Ok(Selection::All), |filter| filter.select(segment, self.sets))
     }
 
-    /// How queries are cut.
+    /// Returns the division of queries into chunks.
     fn chunks(&self, queries: &Codes) -> Chunks {
         let slots: usize = self.segments.iter().map(|searched| searched.columns().len()).sum();
         let work = slots * queries.words_per_code() * queries.len();
@@ -84,7 +85,7 @@ impl Search<'_> {
         Chunks { size, side_by_side: true, threads: 1 }
     }
 
-    /// Appends what some of the queries find in a segment.
+    /// Appends the hits of a chunk of the queries in the only segment.
     fn chunk_of_one(
         &self,
         codes: &Codes,
@@ -122,7 +123,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// What becomes of that which each query finds, by a function of the query and of it.
+    /// Searches all segments, and returns the hits of each query as converted by `each`.
     fn run_by<F: Found, T: Copy + Send>(
         &self,
         queries: &Codes,
@@ -148,7 +149,8 @@ impl Search<'_> {
         Ok(hits)
     }
 
-    /// Some of the queries, over all segments, each cut for so many threads.
+    /// Searches all segments for a chunk of the queries. Each segment is divided among `threads`
+    /// threads.
     fn chunk<F: Found>(
         &self,
         codes: &Codes,
@@ -182,7 +184,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// Adds what was found in a segment, in order of distance and slot.
+    /// Adds the hits in a segment, in order of distance and slot, to those of other segments.
     fn take<F: Found>(
         &self,
         segment: (usize, &Segment),
@@ -192,7 +194,7 @@ impl Search<'_> {
         let before = found.len();
         append(segment, hits, found)?;
         if before > 0 {
-            // Two runs in order, which a stable sort finds.
+            // The hits are two sorted runs, which the stable sort detects and merges.
             found.sort();
         }
         if let Goal::Nearest(k) = self.goal {
@@ -202,15 +204,15 @@ impl Search<'_> {
     }
 }
 
-/// How queries are cut into chunks, and whether these are answered side by side, or one after the other
-/// by so many threads.
+/// Division of queries into chunks. The chunks are answered in parallel (`side_by_side`), or one
+/// after the other by `threads` threads.
 struct Chunks {
     size: usize,
     side_by_side: bool,
     threads: usize,
 }
 
-/// Appends what was found in a segment, in the order it is given.
+/// Appends the hits in a segment in the given order.
 fn append<F: Found>(
     (number, segment): (usize, &Segment),
     hits: &[u64],

@@ -1,4 +1,4 @@
-//! Searching a segment by its search structure, where that is faster than to scan everything.
+//! Searches of a segment by its search structure, where this is faster than a full scan.
 
 use rayon::prelude::*;
 
@@ -11,17 +11,18 @@ use crate::index::answer::Asked;
 use crate::index::scan::weights_of;
 use crate::index::structure::{Scratch, SearchStructure};
 
-/// What part of the codes a search by the structure may look at; beyond it, the scan is faster. Many
-/// queries share what it reads, so then it is much faster.
+/// A search by the structure may read one in `PART` codes, or one in `PART_OF_MANY` if there are
+/// many queries. Beyond this limit the scan is faster, above all for many queries, which share the
+/// codes that it reads.
 const PART: usize = 4;
 const PART_OF_MANY: usize = 10;
 
-/// So many queries are many.
+/// Least number of queries that count as many.
 const MANY: usize = 16;
 
 impl Search<'_> {
-    /// Calls with what queries find by the structure of a segment, if it has one and that is faster.
-    /// Queries that it did not answer stay in `chunk`, for the scan.
+    /// Searches by the structure of a segment, if it has one and this is faster, and calls `call`
+    /// with each answered query and its hits. Unanswered queries stay in `chunk` for the scan.
     pub(super) fn pruned(
         &self,
         segment_queries: &mut SegmentQueries<'_>,
@@ -44,14 +45,15 @@ impl Search<'_> {
         let tries = |way: Way| lazy.tries(self.goal, filtered, way);
         let by_buckets = if self.weights.is_empty() { Way::Buckets } else { Way::Weighted };
         let (by_tables, by_buckets) = (tries(Way::Tables), tries(by_buckets));
-        // A scan of few queries is shared by the threads.
+        // The threads share a scan of few queries, so more threads make the scan faster and lower
+        // the limit.
         let part = if many < MANY { PART.max(threads) } else { PART_OF_MANY };
         let most = columns.len() / part;
         let k = match self.goal {
             Goal::Nearest(k) => Some(k),
             Goal::Within(_) => None,
         };
-        // Whether it was answered, and if not, what the limit has fallen to.
+        // Returns `Ok` if the query was answered, and otherwise the tightest limit found.
         let one = |scratch: &mut Scratch, query: usize, limit: u32, found: &mut Vec<u64>| {
             found.clear();
             let (code, weights) =

@@ -1,4 +1,4 @@
-//! What is asked of an index, and of one of its segments.
+//! [`Search`]: a search of an index, and [`SegmentQueries`]: the queries of one of its segments.
 
 use super::filter::Filter;
 use super::found::Found;
@@ -12,28 +12,29 @@ use crate::index::structure::SearchStructure;
 use crate::kernel::{Kernel, Weights};
 use crate::similarity::LabelSets;
 
-/// A search, to be run over segments.
+/// Search of the segments of an index.
 pub(in crate::index) struct Search<'a> {
     pub(in crate::index) segments: &'a [SearchSegment],
     pub(in crate::index) sets: &'a LabelSets,
-    /// `None` for all items.
+    /// Filter; `None` for all items.
     pub(in crate::index) filter: Option<&'a Filter>,
     pub(in crate::index) kernel: Kernel,
     pub(in crate::index) goal: Goal,
     pub(in crate::index) bits: usize,
-    /// What bits weigh, of each query, or of all if there is one; without any, each bit 1.
+    /// Weights of the bits for each query; one entry for all queries, or none if each bit counts 1.
     pub(in crate::index) weights: &'a [Weights],
     /// Search structure that may be built and used.
     pub(in crate::index) structures: SearchStructure,
 }
 
-/// From which `k` on it pays to guess the distance of the k-th.
+/// Least `k` for which guessing the distance of the k-th hit pays off.
 pub(super) const GUESSED: usize = 16;
 
-/// Queries of one segment, and which of its items they may find.
+/// Queries of one segment, and the items of the segment that they may return.
 pub(super) struct SegmentQueries<'a> {
     pub(super) codes: &'a Codes,
-    /// Which of the queries, and for each the distance from which on nothing is wanted.
+    /// Numbers of the queries. `limits` holds, for each query, the distance from which on codes are
+    /// ignored.
     pub(super) chunk: Vec<usize>,
     pub(super) limits: Vec<u32>,
     pub(super) searched: &'a SearchSegment,
@@ -47,8 +48,9 @@ impl SegmentQueries<'_> {
 }
 
 impl Search<'_> {
-    /// Codes at this distance or beyond cannot be among the results of a query, given its hits so far.
-    /// A tie with the k-th may have a smaller id, so ties stay below it.
+    /// Returns the distance from which on codes cannot be among the results of a query, given its
+    /// hits so far. A tie with the k-th hit may have a smaller id, so the limit is above the
+    /// distance of ties.
     pub(super) fn limit<F: Found>(&self, query: usize, found: &[F]) -> u32 {
         let largest = weights_of(self.weights, query).map(Weights::largest);
         let all = largest.unwrap_or(self.bits as u32).saturating_add(1);
@@ -58,7 +60,7 @@ impl Search<'_> {
         }
     }
 
-    /// Nothing found yet.
+    /// Returns an empty collection of hits for one query.
     pub(super) fn top(&self, limit: u32) -> TopK {
         match self.goal {
             Goal::Nearest(k) => TopK::nearest(k, limit),

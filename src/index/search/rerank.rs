@@ -1,4 +1,4 @@
-//! Hits by codes, re-ranked by the vectors.
+//! Re-ranking of hits by their vectors.
 
 use super::found::Found;
 use super::hits::{Hits, RankedHit};
@@ -7,7 +7,7 @@ use crate::index::segment::{Beside, Kind};
 use crate::kernel::VectorQuery;
 use crate::{Codes, Result, VectorMetric};
 
-/// An item that was found by its code, and where it stands.
+/// Hit by code, with the position of the item.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     distance: u32,
@@ -27,7 +27,7 @@ impl Found for Candidate {
 }
 
 impl Search<'_> {
-    /// Returns the `k` nearest by their vectors among the first `candidates` by code.
+    /// Returns the `k` nearest items by vector among the first `candidates` items by code.
     pub(in crate::index) fn rerank(
         &self,
         codes: &Codes,
@@ -51,14 +51,15 @@ impl Search<'_> {
         for number in 0..self.segments.len() {
             self.scores_in(number, query, &found, &mut scores)?;
         }
-        // Until all are ranked, the score is one whose largest is the nearest.
+        // During ranking, scores are converted so that the largest is the nearest; the last step
+        // converts them back.
         let ranked = |(candidate, score): (&Candidate, f32)| RankedHit {
             id: candidate.id,
             score: metric.nearness(score),
             distance: candidate.distance,
         };
         let k = k.min(found.len());
-        // Most are behind the k-th of those before, and are passed over.
+        // Most hits rank behind the k-th best of the hits before, and are skipped.
         let (mut best, mut least) = (Vec::with_capacity(2 * k), f32::NEG_INFINITY);
         for hit in found.iter().zip(scores).map(ranked).filter(|_| k > 0) {
             if hit.score >= least {
@@ -76,7 +77,7 @@ impl Search<'_> {
         Ok(best)
     }
 
-    /// Writes the scores of the candidates that are in a segment.
+    /// Writes the scores of the candidates in one segment.
     fn scores_in(
         &self,
         number: usize,
@@ -88,11 +89,12 @@ impl Search<'_> {
         let Some(vectors) = columns.vectors() else { return Ok(()) };
         let Beside::Vectors(rows) = vectors.rows else { return Ok(()) };
         let here = found.iter().enumerate().filter(|(_, c)| c.segment as usize == number);
-        // Slot above place, so that both sort as one number.
+        // The slot is in the upper half of the number, so that slot and place sort together.
         let mut places: Vec<u64> =
             here.map(|(place, c)| u64::from(c.slot) << 32 | place as u64).collect();
         if columns.is_mapped() {
-            // Pages of a file are best gone through in order; memory is asked for ahead in any.
+            // Pages of a file are read fastest in order; rows in memory are prefetched in any
+            // order.
             places.sort_unstable();
         }
         let slots: Vec<u32> = places.iter().map(|place| (place >> 32) as u32).collect();

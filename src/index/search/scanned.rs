@@ -1,4 +1,4 @@
-//! Searching a segment by a scan of all its codes, or of those that a filter selects.
+//! Searches of a segment by a scan of all codes, or of the codes that a filter selects.
 
 use std::ops::Range;
 
@@ -12,7 +12,8 @@ use crate::index::scan::{Queries, Slots, Source, TopK};
 use crate::index::segment::{BLOCK, Kind};
 
 impl Search<'_> {
-    /// What queries find by a scan, for each part of the segment that a thread took.
+    /// Scans the segment, and returns the hits of each query for each part of the segment. Each
+    /// part is scanned by one thread.
     pub(super) fn by_scan(
         &self,
         segment_queries: &SegmentQueries<'_>,
@@ -61,7 +62,7 @@ impl Search<'_> {
         let (kernel, codes, weights) = (self.kernel, segment_queries.codes, self.weights);
         let chunk = &segment_queries.chunk;
         source.scan(&Queries { kernel, codes, weights, chunk, guess }, &mut tops)?;
-        // Where near codes stand together in a corner a guess can be wrong.
+        // A guess can be wrong where near codes are clustered in one part of the segment.
         for (at, top) in tops.iter_mut().enumerate().filter(|(_, top)| top.failed()) {
             *top = self.top(segment_queries.limits[at]);
             let chunk = &segment_queries.chunk[at..=at];

@@ -1,4 +1,4 @@
-//! A segment to be searched.
+//! [`SearchSegment`]: a segment with its search structure and caches.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::index::structure::{SearchStructure, Structure};
 /// Receives the outcome of building a search structure in the background: whether one was built.
 pub(crate) type Report = Arc<dyn Fn(&Result<bool>) + Send + Sync>;
 
-/// A segment, and beside it what makes searches of its columns faster. That is shared by all clones,
-/// since the columns are.
+/// Segment with its search structure and cached selections, which all clones share, as they share
+/// the columns.
 #[derive(Clone)]
 pub(in crate::index) struct SearchSegment {
     pub(in crate::index) segment: Segment,
@@ -34,7 +34,7 @@ impl SearchAids {
         let build = || self.structure.build(columns, wanted).map(drop);
         match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
             Ok(pool) => pool.install(build),
-            // No thread can be had; this one can.
+            // If no thread can be spawned, the calling thread builds the structure.
             Err(_) => build(),
         }
     }
@@ -45,7 +45,7 @@ impl SearchSegment {
         SearchSegment { segment, aids: Arc::default() }
     }
 
-    /// A segment with the search structure that its file has.
+    /// Returns a segment with the search structure from its file.
     pub(in crate::index) fn with_structure(segment: Segment, structure: Structure) -> Self {
         let structure = LazyStructure::of(structure);
         SearchSegment { segment, aids: Arc::new(SearchAids { structure, ..Default::default() }) }
@@ -59,12 +59,12 @@ impl SearchSegment {
         &self.aids.structure
     }
 
-    /// Its search structure, if it is built.
+    /// Returns the search structure, if it is built.
     pub(in crate::index) fn built(&self) -> Option<&Structure> {
         self.aids.structure.built()
     }
 
-    /// Whether its search structure is built.
+    /// Returns whether the search structure is built.
     pub(in crate::index) fn has_structure(&self) -> bool {
         self.aids.structure.built().is_some()
     }
@@ -74,13 +74,14 @@ impl SearchSegment {
         self.aids.structure.build(self.columns(), wanted).map(drop)
     }
 
-    /// The same on one thread, as a writer does it: those that answer queries have better use for the
-    /// others.
+    /// Builds the search structure now on one thread, as writers do, so that the other threads stay
+    /// free for queries.
     pub(in crate::index) fn build_structure_beside(&self, wanted: SearchStructure) -> Result<()> {
         self.aids.build_beside(self.columns(), wanted)
     }
 
-    /// The same later, while searches go on without. `report` gets the outcome: whether a structure was built.
+    /// Builds the search structure in the background, while searches continue without it. `report`
+    /// receives the outcome: whether a structure was built.
     pub(in crate::index) fn build_structure_in_background(
         &self,
         report: &Report,
@@ -104,22 +105,22 @@ impl SearchSegment {
         self.aids.structure.built().map_or(Ok(()), |built| built.verify(self.columns()))
     }
 
-    /// The bytes of its search structure, in memory or mapped.
+    /// Returns the bytes of the search structure, in memory or mapped.
     pub(in crate::index) fn structure_bytes(&self) -> usize {
         self.aids.structure.bytes()
     }
 
-    /// The same segment, without what made its searches faster.
+    /// Returns the same segment without search structure and cached selections.
     pub(in crate::index) fn without_structure(&self) -> Self {
         SearchSegment::new(self.segment.clone())
     }
 
-    /// Bytes beyond those of the columns and of the search structure.
+    /// Returns the bytes in addition to the columns and the search structure.
     pub(in crate::index) fn extra_memory(&self) -> usize {
         self.segment.extra_memory() + self.aids.selections.memory()
     }
 
-    /// The items whose label set is one of these, which ascend.
+    /// Returns the items whose label set is one of `sets`, which ascend.
     pub(super) fn of_sets(&self, sets: &[u32]) -> Result<Selection> {
         let columns = self.columns();
         self.aids.selections.get(sets, columns.memory(), || {

@@ -1,4 +1,4 @@
-//! The items of a segment that a filter lets through.
+//! [`Selection`]: the items of a segment that pass a filter.
 
 use std::sync::Arc;
 
@@ -7,26 +7,26 @@ use crate::index::scan::{Slots, Source};
 use crate::index::segment::{Bitmap, Columns, is_set, set_bits};
 use crate::kernel::{Layout, Lines};
 
-/// The items of a segment that a filter lets through, removed ones among them.
+/// Items of a segment that pass a filter, including removed items.
 #[derive(Clone)]
 pub(super) enum Selection {
     All,
     Gathered(Arc<Gathered>),
-    /// So many that what is left out is passed over: a bit for each slot.
+    /// Many items: a bit for each slot, by which a scan skips the others.
     Masked(Arc<Bitmap>),
 }
 
-/// So few that their codes are put together, to be scanned alone.
+/// Few items, whose codes are copied together and scanned alone.
 pub(super) struct Gathered {
     slots: Vec<u32>,
     words: Lines,
 }
 
-/// One in so many items, or fewer, are gathered.
+/// A selection of at most one in `GATHERED` items is gathered.
 const GATHERED: usize = 16;
 
 impl Selection {
-    /// The items at these slots, which ascend.
+    /// Returns the selection of the items at these slots, which ascend.
     pub(super) fn of_slots(columns: &Columns, slots: Vec<u32>) -> Result<Selection> {
         if slots.len() * GATHERED > columns.len() {
             let mut by_slot = vec![0; columns.len().div_ceil(64)];
@@ -43,7 +43,7 @@ impl Selection {
         Ok(Selection::Gathered(Arc::new(Gathered { slots, words })))
     }
 
-    /// The items that have a bit.
+    /// Returns the selection of the items whose bits are set.
     pub(super) fn of_bitmap(columns: &Columns, by_slot: Bitmap) -> Result<Selection> {
         let count: usize = by_slot.iter().map(|word| word.count_ones() as usize).sum();
         if count * GATHERED > columns.len() {
@@ -58,7 +58,7 @@ impl Selection {
         Selection::Masked(Arc::new(by_slot))
     }
 
-    /// The items that both let through.
+    /// Returns the items that are in both selections.
     pub(super) fn and(self, columns: &Columns, other: Selection) -> Result<Selection> {
         match (self, other) {
             (Selection::All, selection) | (selection, Selection::All) => Ok(selection),
@@ -84,7 +84,7 @@ impl Selection {
         }
     }
 
-    /// Bytes it takes, at most.
+    /// Returns an upper bound on the bytes of the selection.
     pub(super) fn memory(&self) -> usize {
         match self {
             Selection::All => 0,
@@ -97,7 +97,7 @@ impl Selection {
 }
 
 impl Gathered {
-    /// Their codes, of which those may be found whose slots have a bit in `live`.
+    /// Returns the codes as the source of a scan, restricted to slots with a bit in `live`.
     pub(super) fn source<'a>(&'a self, layout: Layout, live: Option<&'a [u64]>) -> Source<'a> {
         Source {
             layout,

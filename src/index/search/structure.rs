@@ -9,28 +9,29 @@ use crate::index::buckets::are_worth_it;
 use crate::index::segment::Columns;
 use crate::index::structure::{SearchStructure, Structure};
 
-/// What it takes to build, in comparisons per code.
+/// Cost of building a structure, in comparisons per code.
 const COST: u64 = 1 << 11;
 
-/// The search structure of some columns, once it is there.
+/// Search structure of columns, built when it pays off.
 #[derive(Default)]
 pub(super) struct LazyStructure {
     built: OnceLock<Structure>,
-    /// Whether someone is building it, or has.
+    /// True while a thread builds the structure, and after it is built.
     building: AtomicBool,
-    /// How many codes were scanned for lack of it.
+    /// Number of codes that were scanned because the structure was missing.
     scanned: AtomicU64,
-    /// By tables, by buckets, and by these with weights; without filters and with them.
+    /// Outcomes of searches by `Way`, by whether they are filtered, and by class.
     tries: [[[Tries; CLASSES]; 2]; 3],
 }
 
 impl LazyStructure {
-    /// One that is there.
+    /// Returns a structure that is already built.
     pub(super) fn of(structure: Structure) -> Self {
         LazyStructure { built: OnceLock::from(structure), ..LazyStructure::default() }
     }
 
-    /// The structure, once it pays: `work` codes are about to be scanned without it.
+    /// Returns the structure, which is built first if it pays off by now. Otherwise counts the
+    /// `work` codes that the caller is about to scan without it.
     pub(super) fn get(
         &self,
         columns: &Columns,
@@ -51,8 +52,8 @@ impl LazyStructure {
         self.built.get()
     }
 
-    /// Builds it now, unless there are too few codes. One thread builds, and nobody waits for it: the
-    /// threads that it wants to use may be busy here.
+    /// Builds the structure now, unless there are too few codes. While one thread builds, other
+    /// callers do not wait, since the build may need the threads that they occupy.
     pub(super) fn build(
         &self,
         columns: &Columns,
@@ -71,12 +72,12 @@ impl LazyStructure {
         }
     }
 
-    /// The bytes of all of it, in memory or mapped.
+    /// Returns the bytes of the structure, in memory or mapped.
     pub(super) fn bytes(&self) -> usize {
         self.built.get().map_or(0, |built| built.bytes())
     }
 
-    /// How such searches went so far.
+    /// Returns the outcomes of earlier searches of the same class.
     pub(super) fn tries(&self, goal: Goal, filtered: bool, way: Way) -> &Tries {
         let class = match goal {
             Goal::Nearest(k) => (k.ilog2() as usize).min(CLASSES / 2 - 1),
@@ -89,7 +90,7 @@ impl LazyStructure {
     }
 }
 
-/// Ways to search by a structure.
+/// Way to search by a structure.
 #[derive(Clone, Copy)]
 pub(super) enum Way {
     /// By tables.
@@ -100,12 +101,12 @@ pub(super) enum Way {
     Weighted,
 }
 
-/// Searches that are told apart when it is judged whether the structure pays: for the nearest by the
-/// logarithm of their number, and within a radius by that of it.
+/// Number of classes of searches with separate outcomes. Searches for the `k` nearest are classed
+/// by the logarithm of `k`, searches within a radius by the logarithm of the radius.
 const CLASSES: usize = 32;
 
-/// How many searches were made by the structure, how many of them in vain, and how many not by it for
-/// that reason.
+/// Outcomes of searches by a structure: the number of searches made, the number that gave up
+/// (`vain`), and the number since most gave up (`left`).
 #[derive(Default)]
 pub(super) struct Tries {
     made: AtomicU32,
@@ -113,15 +114,15 @@ pub(super) struct Tries {
     left: AtomicU32,
 }
 
-/// One in so many searches is tried where most were in vain.
+/// Interval of searches at which the structure is tried although most searches gave up.
 const STILL_TRIED: u32 = 64;
 
-/// Searches after which what was noted counts half, so that what comes now weighs more.
+/// Number of searches after which the counts are halved, so that recent searches weigh more.
 const REMEMBERED: u32 = 1 << 10;
 
 impl Tries {
-    /// Whether to search by the structure: unless most such searches were in vain, and now and then
-    /// even so.
+    /// Returns whether to search by the structure: always, unless most searches gave up; then once
+    /// in [`STILL_TRIED`] searches.
     pub(super) fn pay(&self) -> bool {
         let (made, vain) = (self.made.load(Ordering::Relaxed), self.vain.load(Ordering::Relaxed));
         made < STILL_TRIED / 4
@@ -129,11 +130,11 @@ impl Tries {
             || self.left.fetch_add(1, Ordering::Relaxed).is_multiple_of(STILL_TRIED)
     }
 
-    /// Takes note of how a search went.
+    /// Counts a search and whether it gave up.
     pub(super) fn note(&self, in_vain: bool) {
         self.vain.fetch_add(u32::from(in_vain), Ordering::Relaxed);
         if self.made.fetch_add(1, Ordering::Relaxed) > REMEMBERED {
-            // That another thread may do the same just now does no harm.
+            // Two threads may halve the counts at the same time, which does no harm.
             self.made.store(self.made.load(Ordering::Relaxed) / 2, Ordering::Relaxed);
             self.vain.store(self.vain.load(Ordering::Relaxed) / 2, Ordering::Relaxed);
         }

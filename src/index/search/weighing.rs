@@ -1,25 +1,25 @@
-//! What the bits of queries weigh in a search.
+//! [`Weighing`]: weights of the bits of queries.
 
 use super::goal::Goal;
 use super::hits::Hits;
 use crate::Weighed;
 use crate::kernel::Weights;
 
-/// The weights of queries as a search takes them: without the divisor that they have in common. What is
-/// left of weights that are all the same is a search without weights, which is faster.
+/// Weights of queries, divided by their common divisor. If all weights are the same, the search
+/// needs no weights, which is faster.
 pub(in crate::index) struct Weighing {
     weights: Vec<Weights>,
-    /// What distances were divided by.
+    /// Divisor of the weights, and therefore of distances.
     divisor: u32,
 }
 
 impl Weighing {
-    /// Each bit counts 1.
+    /// Returns a weighing in which each bit counts 1.
     pub(in crate::index) fn plain() -> Self {
         Weighing { weights: Vec::new(), divisor: 1 }
     }
 
-    /// As a dial has weighed them.
+    /// Returns the weighing of queries that a dial has weighed.
     pub(in crate::index) fn new(queries: &Weighed) -> Self {
         let Some(weights) = queries.shared() else {
             let weights = |query| Weights::new(queries.weights(query));
@@ -28,7 +28,7 @@ impl Weighing {
                 divisor: 1,
             };
         };
-        // Without any weight all codes are at distance 0.
+        // The divisor is 1 if all weights are 0; all codes are then at distance 0.
         let divisor = weights.iter().copied().fold(0, common_divisor).max(1);
         let divided: Vec<u32> = weights.iter().map(|weight| weight / divisor).collect();
         let plain = divided.iter().all(|&weight| weight == 1);
@@ -36,12 +36,12 @@ impl Weighing {
         Weighing { weights, divisor }
     }
 
-    /// The weights of each query, of all if there is one, or none if each bit counts 1.
+    /// Returns the weights of each query; one entry for all queries, or none if each bit counts 1.
     pub(in crate::index) fn weights(&self) -> &[Weights] {
         &self.weights
     }
 
-    /// What is asked for, in the distances of the search.
+    /// Returns the goal in the divided distances of the search.
     pub(in crate::index) fn divided(&self, goal: Goal) -> Goal {
         match goal {
             Goal::Within(radius) => Goal::Within(radius / self.divisor),
@@ -49,7 +49,7 @@ impl Weighing {
         }
     }
 
-    /// Hits with their distances as they were asked for.
+    /// Returns the hits with their distances multiplied by the divisor.
     pub(in crate::index) fn multiplied<H>(
         &self,
         mut hits: Hits<H>,

@@ -1,9 +1,9 @@
-//! A bit for each item.
+//! [`Bitmap`]: a bit for each item.
 
-/// A bit for each item: bit `i % 64` of word `i / 64`.
+/// Bitmap with a bit for each item: item `i` has bit `i % 64` of word `i / 64`.
 pub(in crate::index) type Bitmap = Vec<u64>;
 
-/// A bitmap of `count` ones.
+/// Returns a bitmap of `count` ones.
 pub(in crate::index) fn ones(count: usize) -> Bitmap {
     let mut bitmap = vec![u64::MAX; count.div_ceil(64)];
     if let Some(last) = bitmap.last_mut().filter(|_| !count.is_multiple_of(64)) {
@@ -12,13 +12,13 @@ pub(in crate::index) fn ones(count: usize) -> Bitmap {
     bitmap
 }
 
-/// Whether the bit of an item is set.
+/// Returns whether the bit of an item is set.
 #[inline]
 pub(in crate::index) fn is_set(bitmap: &[u64], item: usize) -> bool {
     bitmap[item / 64] >> (item % 64) & 1 == 1
 }
 
-/// The items whose bits are set, ascending.
+/// Returns the items whose bits are set, ascending.
 #[inline]
 pub(in crate::index) fn set_bits(bitmap: &[u64]) -> impl Iterator<Item = usize> + '_ {
     bitmap.iter().enumerate().flat_map(|(at, &word)| {

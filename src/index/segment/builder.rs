@@ -1,11 +1,11 @@
-//! [`Builder`]: columns in the making.
+//! [`Builder`]: columns under construction.
 
 use super::columns::{Columns, Vectors};
 use super::item::Item;
 use super::kind::{Beside, Kind};
 use crate::kernel::{Column, Layout, Lines};
 
-/// Items being put together, in ascending order of ids.
+/// Columns under construction, to which items are added in ascending order of ids.
 pub(in crate::index) struct Builder {
     layout: Layout,
     ids: Vec<u64>,
@@ -13,7 +13,7 @@ pub(in crate::index) struct Builder {
     labels: Vec<u32>,
     labelled: bool,
     rows: Option<Beside>,
-    /// In lines of the cache, so that a search looks at few of them for a row.
+    /// Vectors, aligned to cache lines so that a row spans few lines.
     vectors: Lines,
 }
 
@@ -54,7 +54,7 @@ impl Builder {
         }
     }
 
-    /// The bytes of a column, as they stand in a file.
+    /// Returns the bytes of a column as stored in a file.
     pub(in crate::index) fn bytes(&mut self, kind: Kind) -> &[u8] {
         match kind {
             Kind::Ids => crate::kernel::bytes_of(&self.ids),
@@ -70,7 +70,7 @@ impl Builder {
         }
     }
 
-    /// Begins anew, with the memory it has.
+    /// Removes all items, and keeps the allocated memory.
     pub(in crate::index) fn clear(&mut self) {
         self.ids.clear();
         self.codes.clear();

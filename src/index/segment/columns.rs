@@ -1,6 +1,7 @@
-//! The columns of a segment: what each item has, in memory or in a mapped file.
+//! The columns of a segment: the data of its items, in memory or in a mapped file.
 //!
-//! What builds, merges, writes, maps and checks columns goes over [`Kind::ALL`] (`kind.rs`).
+//! Code that builds, merges, writes, maps or checks columns iterates over [`Kind::ALL`]
+//! (`kind.rs`).
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -11,25 +12,27 @@ use crate::disk::File;
 use crate::kernel::{Column, Layout, Mapped};
 use crate::{Error, Result};
 
-/// So many ids are looked up together, and not each with a look at the checksum of its block.
+/// Number of ids above which a lookup checks the whole column of ids first, instead of the block of
+/// each id.
 const MANY_IDS: usize = 1 << 12;
 
-/// Items by ascending id, which never change. Where an item stands is its slot; slots are in the
-/// order of ids, so whatever comes in order of slots is in order of ids.
+/// Items by ascending id, which never change. The position of an item is its slot. Slots are in the
+/// order of ids, so a sequence in order of slots is also in order of ids.
 pub(in crate::index) struct Columns {
     layout: Layout,
     ids: Column<u64>,
     codes: Column<u64>,
     labels: Option<Column<u32>>,
     vectors: Option<Vectors>,
-    /// The first id, if all others follow it without a gap.
+    /// First id, if all other ids follow it without a gap.
     counted_from: OnceLock<Option<u64>>,
     checksums: Option<Checksums>,
-    /// Whether it is read once, in order of slots, and what was read can leave the memory.
+    /// True if the columns are read once in order of slots, so that pages can leave memory after
+    /// they were read.
     read_once: bool,
 }
 
-/// The vectors of all items.
+/// Vectors of all items, or their places.
 pub(in crate::index) struct Vectors {
     pub(in crate::index) rows: Beside,
     pub(super) bytes: Column<u8>,
@@ -41,7 +44,7 @@ impl Vectors {
         Some(Vectors { rows, bytes })
     }
 
-    /// Row after row; not checked.
+    /// Returns the bytes of all rows, unchecked.
     pub(in crate::index) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -52,10 +55,11 @@ impl Vectors {
     }
 }
 
-/// The checksums of a file's columns, each compared when an item of its block is first read.
+/// Checksums of a file's columns. The checksum of a block is compared when an item of the block is
+/// first read.
 pub(in crate::index) struct Checksums {
     path: PathBuf,
-    /// By kind and block.
+    /// Stored checksums by kind and block.
     sums: Vec<Vec<u32>>,
     compared: Vec<Vec<AtomicBool>>,
 }
@@ -68,8 +72,8 @@ impl Checksums {
     }
 }
 
-/// Whether a checksum is the one that was stored. Always true when fuzzing, so that random bytes
-/// get past the checksums.
+/// Returns whether a checksum is equal to the stored one. Always true when fuzzing, so that random
+/// bytes get past the checksums.
 pub(in crate::index) fn checksum_matches(stored: u32, found: u32) -> bool {
     stored == found || cfg!(fuzzing)
 }
@@ -87,8 +91,9 @@ impl Columns {
         Columns { layout, ids, codes, labels, vectors, counted_from, checksums, read_once: false }
     }
 
-    /// The columns of a file, with where each begins in the mapped bytes and how long it is; `None` if
-    /// one is not as long as `count` items need, or not within what is mapped.
+    /// Returns the columns of a file. `section` returns the start of a column in the mapped bytes,
+    /// and its length. Returns `None` if a column does not have the length for `count` items, or is
+    /// not within the mapped bytes.
     pub(in crate::index) fn mapped(
         shape: Shape,
         count: usize,
@@ -112,8 +117,8 @@ impl Columns {
         Some(Columns::new(shape.layout, ids, codes, labels, vectors, Some(checksums)))
     }
 
-    /// The same columns of the same file, to be read once, in order of slots: they do not stay in
-    /// memory. `None` if they are not mapped.
+    /// Returns the same columns of the same file, for reading once in order of slots: pages leave
+    /// memory after they were read. Returns `None` if the columns are not mapped.
     pub(in crate::index) fn to_read_once(&self, file: &File) -> std::io::Result<Option<Self>> {
         let (Some(bytes), Some(checksums)) = (self.ids.mapped_bytes(), &self.checksums) else {
             return Ok(None);
@@ -132,7 +137,8 @@ impl Columns {
         }))
     }
 
-    /// Takes note that all items before a slot, where a block begins, have been read.
+    /// Releases the memory of all items before `slot`, the start of a block, if the columns are
+    /// read once.
     pub(in crate::index) fn have_read(&self, slot: usize) {
         if self.read_once {
             self.ids.release(slot);
@@ -144,7 +150,7 @@ impl Columns {
         }
     }
 
-    /// How many items there are.
+    /// Returns the number of items, including removed ones.
     pub(in crate::index) fn len(&self) -> usize {
         self.ids.len()
     }
@@ -157,12 +163,13 @@ impl Columns {
         self.ids.mapped_bytes().is_some()
     }
 
-    /// The file that they are from, unless they were put together in memory.
+    /// Returns the path of the file of the columns; `None` if they were built in memory.
     pub(in crate::index) fn path(&self) -> Option<&Path> {
         self.checksums.as_ref().map(|checksums| checksums.path.as_path())
     }
 
-    /// The number of each item's label set, all of them sound; `None` if no item has labels.
+    /// Returns the number of each item's label set, after checking all of them; `None` if no item
+    /// has labels.
     pub(in crate::index) fn label_sets(&self) -> Result<Option<&[u32]>> {
         if self.labels.is_some() {
             self.check_column(Kind::Labels)?;
@@ -170,25 +177,25 @@ impl Columns {
         Ok(self.labels.as_deref())
     }
 
-    /// What its items have.
+    /// Returns the shape of the items.
     pub(in crate::index) fn shape(&self) -> Shape {
         let vectors = self.vectors.as_ref().map(|vectors| vectors.rows);
         Shape { layout: self.layout, labelled: self.labels.is_some(), vectors }
     }
 
-    /// The vectors of all items, if they are kept; none of them checked.
+    /// Returns the vectors of all items, unchecked; `None` if the columns have none.
     pub(in crate::index) fn vectors(&self) -> Option<&Vectors> {
         self.vectors.as_ref()
     }
 
-    /// The bytes of an item's vector; none if vectors are not kept.
+    /// Returns the bytes of an item's vector; empty if the columns have no vectors.
     pub(in crate::index) fn vector(&self, slot: usize) -> Result<&[u8]> {
         let Some(vectors) = &self.vectors else { return Ok(&[]) };
         self.check(Kind::Vectors, slot)?;
         Ok(vectors.row(slot))
     }
 
-    /// The bytes of a column, as they stand in a file.
+    /// Returns the bytes of a column as stored in a file.
     fn bytes(&self, kind: Kind) -> &[u8] {
         match kind {
             Kind::Ids => self.ids.bytes(),
@@ -198,25 +205,25 @@ impl Columns {
         }
     }
 
-    /// The bytes that all columns take but that of vectors, which searches by code do not read.
+    /// Returns the bytes of all columns except vectors, which searches by code do not read.
     pub(in crate::index) fn memory(&self) -> usize {
         let all = Kind::ALL.into_iter().filter(|&kind| kind != Kind::Vectors);
         all.map(|kind| self.bytes(kind).len()).sum()
     }
 
-    /// Returns the bytes that a column takes.
+    /// Returns the bytes of a column.
     pub(in crate::index) fn memory_of(&self, kind: Kind) -> usize {
         self.bytes(kind).len()
     }
 
-    /// Bytes that were allocated and are not used.
+    /// Returns the number of bytes that are allocated but unused.
     pub(in crate::index) fn spare(&self) -> usize {
         let optional = self.labels.as_ref().map_or(0, Column::spare)
             + self.vectors.as_ref().map_or(0, |vectors| vectors.bytes.spare());
         self.ids.spare() + self.codes.spare() + optional
     }
 
-    /// Fails if what a column says of an item cannot be trusted.
+    /// Fails if the block of an item in a column has the wrong checksum.
     pub(in crate::index) fn check(&self, kind: Kind, slot: usize) -> Result<()> {
         let Some(checksums) = &self.checksums else { return Ok(()) };
         let block = slot / kind.block();
@@ -228,12 +235,12 @@ impl Columns {
         Ok(())
     }
 
-    /// Fails if any item of a column cannot be trusted.
+    /// Fails if any block of a column has the wrong checksum.
     pub(in crate::index) fn check_column(&self, kind: Kind) -> Result<()> {
         (0..self.len()).step_by(kind.block()).try_for_each(|slot| self.check(kind, slot))
     }
 
-    /// Compares the checksum of a block with what is there now.
+    /// Compares the stored checksum of a block with that of its current bytes.
     fn compare(&self, checksums: &Checksums, kind: Kind, block: usize) -> Result<()> {
         let (bytes, items) = (self.bytes(kind), kind.block());
         let size = kind.size(self.shape(), items);
@@ -254,7 +261,7 @@ impl Columns {
         ))
     }
 
-    /// Compares all checksums, also those that matched before.
+    /// Compares all checksums, including those that matched before.
     pub(in crate::index) fn compare_all(&self) -> Result<()> {
         let Some(checksums) = &self.checksums else { return Ok(()) };
         for kind in Kind::of(self.shape()) {
@@ -266,7 +273,7 @@ impl Columns {
     }
 
     pub(in crate::index) fn id(&self, slot: usize) -> Result<u64> {
-        // Ids that count up need not be looked up, far away in memory.
+        // Consecutive ids are computed, which avoids a cache miss.
         if let Some(Some(first)) = self.counted_from.get() {
             return Ok(first.wrapping_add(slot as u64));
         }
@@ -277,7 +284,7 @@ impl Columns {
         Ok(self.ids[slot])
     }
 
-    /// The first id, if all others follow it without a gap.
+    /// Returns the first id, if all other ids follow it without a gap.
     fn counted_from(&self) -> Result<Option<u64>> {
         if let Some(known) = self.counted_from.get() {
             return Ok(*known);
@@ -289,7 +296,7 @@ impl Columns {
         Ok(*self.counted_from.get_or_init(|| counted.then_some(first)))
     }
 
-    /// Calls with each of the slots, beside its id.
+    /// Calls `call` with each slot and its id.
     pub(in crate::index) fn each_id(
         &self,
         slots: impl ExactSizeIterator<Item = u32>,
@@ -311,7 +318,7 @@ impl Columns {
         Ok(())
     }
 
-    /// The number of an item's label set.
+    /// Returns the number of an item's label set; 0 for no labels.
     pub(in crate::index) fn label_set(&self, slot: usize) -> Result<u32> {
         let Some(labels) = &self.labels else { return Ok(0) };
         self.check(Kind::Labels, slot)?;
@@ -324,12 +331,13 @@ impl Columns {
         Ok(())
     }
 
-    /// The words of all codes, as the layout has them; not checked.
+    /// Returns the words of all codes in the order of the layout, unchecked.
     pub(in crate::index) fn code_words(&self) -> &[u64] {
         &self.codes
     }
 
-    /// Fails if no file of ours could have these columns, whatever their checksums say.
+    /// Fails if the columns have contents that hashbrook never writes, even if their checksums
+    /// match.
     pub(in crate::index) fn check_meaning(&self, path: &Path, label_sets: usize) -> Result<()> {
         if !self.ids.is_sorted_by(|left, right| left < right) {
             return Err(Error::damaged(path, "its ids are out of order"));
@@ -355,10 +363,10 @@ impl Columns {
         Ok(())
     }
 
-    /// The first slot whose id is not below this one.
+    /// Returns the first slot whose id is not below `id`.
     pub(in crate::index) fn lower_bound(&self, id: u64) -> Result<usize> {
         let (mut low, mut high) = (0, self.len());
-        // Most often ids are counted, and new ones are above all others.
+        // Usually ids are consecutive, and new ids are above all others.
         if high == 0 || self.id(high - 1)? < id {
             return Ok(high);
         }

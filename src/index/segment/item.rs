@@ -1,36 +1,36 @@
-//! Items as columns have them, and as they are given.
+//! [`Item`]: an item of columns, and [`NewItems`]: items to be added.
 
 use super::kind::Beside;
 use crate::kernel::Layout;
 use crate::{Codes, Error, Labels, Result};
 
-/// One item, as the columns have it.
+/// One item of columns.
 #[derive(Clone, Copy)]
 pub(in crate::index) struct Item<'a> {
     pub(in crate::index) id: u64,
     pub(in crate::index) code: &'a [u64],
     pub(in crate::index) label_set: u32,
-    /// The bytes of its vector; none if the index keeps none.
+    /// Bytes of the vector; empty if the index stores none.
     pub(in crate::index) vector: &'a [u8],
 }
 
-/// Items to be put in.
+/// Items to be added.
 #[derive(Clone, Copy)]
 pub(in crate::index) struct NewItems<'a> {
     pub(in crate::index) ids: &'a [u64],
     pub(in crate::index) codes: &'a Codes,
     pub(in crate::index) labels: Option<Labels<'a>>,
-    /// The bytes of their vectors, row after row, where the index keeps them.
+    /// Bytes of the vectors or places, row after row, if the index stores them.
     pub(in crate::index) vectors: Option<(Beside, &'a [u8])>,
 }
 
-/// Numbers as the column of places has them.
+/// Returns places as the bytes of their column.
 pub(in crate::index) fn place_bytes(places: &[u64]) -> Vec<u8> {
     places.iter().flat_map(|place| place.to_le_bytes()).collect()
 }
 
 impl<'a> NewItems<'a> {
-    /// Items whose vectors are elsewhere, at these places.
+    /// Returns items whose vectors are stored elsewhere, at `places`.
     pub(in crate::index) fn with_places(
         ids: &'a [u64],
         codes: &'a Codes,
@@ -42,7 +42,7 @@ impl<'a> NewItems<'a> {
 }
 
 impl NewItems<'_> {
-    /// Their order by id, each of which must be given once.
+    /// Returns the order of the items by id. Fails if an id is given twice.
     pub(in crate::index) fn order(&self) -> Result<Vec<usize>> {
         let (ids, items) = (self.ids, self.codes.len());
         if ids.len() != items {
@@ -59,8 +59,8 @@ impl NewItems<'_> {
         Ok(order)
     }
 
-    /// Fails if they do not fit each other, or what an index holds: codes of this layout, and vectors
-    /// in these rows if any.
+    /// Fails if the numbers of codes, vectors and labels differ, or if the items do not fit the
+    /// index: codes of this layout, and vectors in this format if any.
     pub(in crate::index) fn check(&self, layout: Layout, vectors: Option<Beside>) -> Result<()> {
         self.codes.expect_bits(layout.bits())?;
         let rows = self.codes.len();
@@ -78,13 +78,13 @@ impl NewItems<'_> {
         }
     }
 
-    /// Their bytes, without labels.
+    /// Returns the bytes of the items without labels.
     pub(in crate::index) fn bytes(&self) -> usize {
         let vectors = self.vectors.map_or(0, |(_, bytes)| bytes.len());
         size_of_val(self.ids) + size_of_val(self.codes.words()) + vectors
     }
 
-    /// One of them, whose labels are set number `label_set`.
+    /// Returns the item at position `at`, whose labels are set number `label_set`.
     pub(in crate::index) fn item(&self, at: usize, label_set: u32) -> Item<'_> {
         let vector = self.vectors.map_or(&[][..], |(rows, bytes)| {
             let size = rows.bytes();

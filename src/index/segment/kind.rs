@@ -1,35 +1,36 @@
-//! The kinds of columns, and what a segment has of them.
+//! The kinds of columns, and the columns that a segment has.
 //!
-//! A new kind of column is a variant, its size and name here, a field of `Columns` and `Builder`, and a
-//! field of `Item` and `NewItems`.
+//! A new kind of column needs a variant with its size and name here, a field in `Columns` and
+//! `Builder`, and a field in `Item` and `NewItems`.
 
 use crate::kernel::{Layout, VectorRows};
 
-/// Items that are written together. Their checksum is taken together, too, but for vectors.
+/// Number of items in a block, which is written as a unit. Each column of a block has one checksum,
+/// except vectors, which have several.
 pub(in crate::index) const BLOCK: usize = 1 << 16;
 
-/// Items whose vectors have a checksum together: few, since they are large, and a search looks at some
-/// here and there.
+/// Number of items whose vectors share a checksum. The number is small because vectors are large
+/// and a search reads scattered ones.
 const VECTORS_BLOCK: usize = 1 << 8;
 const _: () = assert!(BLOCK.is_multiple_of(VECTORS_BLOCK));
 
-/// The kinds of columns, in the order in which files have them.
+/// Kind of column, in the order of columns in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::index) enum Kind {
     Ids,
     Codes,
-    /// The number of each item's label set. A segment without it has no labels.
+    /// The number of each item's label set. A segment without this column has no labels.
     Labels,
-    /// The vectors, prepared, where the index keeps them, or where else they are.
+    /// The prepared vectors, or the places of vectors that are stored elsewhere.
     Vectors,
 }
 
-/// What stands beside the code of each item, in rows of so many bytes.
+/// Data stored beside the code of each item, in rows of equal size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::index) enum Beside {
-    /// Its vector, prepared.
+    /// The prepared vector of the item.
     Vectors(VectorRows),
-    /// Where its vector is kept: a number that means something to whoever put it in.
+    /// The place of the vector: a number with a meaning to the owner of the index.
     Places,
 }
 
@@ -41,7 +42,7 @@ impl Beside {
         }
     }
 
-    /// The rows of vectors, if that is what they are.
+    /// Returns the format of the vectors, or `None` for places.
     pub(in crate::index) fn vectors(self) -> Option<VectorRows> {
         match self {
             Beside::Vectors(rows) => Some(rows),
@@ -50,7 +51,7 @@ impl Beside {
     }
 }
 
-/// What the items of an index have beside ids.
+/// Shape of the items of an index: the data that they have besides ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::index) struct Shape {
     pub(in crate::index) layout: Layout,
@@ -62,7 +63,7 @@ impl Kind {
     pub(in crate::index) const ALL: [Kind; 4] =
         [Kind::Ids, Kind::Codes, Kind::Labels, Kind::Vectors];
 
-    /// What it is called in messages.
+    /// Returns the name for messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Kind::Ids => "ids",
@@ -72,7 +73,7 @@ impl Kind {
         }
     }
 
-    /// The bytes of so many items; 0 where there is no such column.
+    /// Returns the bytes of a column of `items` items; 0 if the shape has no such column.
     pub(in crate::index) fn size(self, shape: Shape, items: usize) -> usize {
         match self {
             Kind::Ids => 8 * items,
@@ -83,12 +84,12 @@ impl Kind {
         }
     }
 
-    /// How many items have a checksum together.
+    /// Returns the number of items that share a checksum.
     pub(in crate::index) fn block(self) -> usize {
         if self == Kind::Vectors { VECTORS_BLOCK } else { BLOCK }
     }
 
-    /// The kinds of columns that a segment has.
+    /// Returns the kinds of columns that a segment of this shape has.
     pub(in crate::index) fn of(shape: Shape) -> impl Iterator<Item = Kind> {
         Kind::ALL.into_iter().filter(move |&kind| match kind {
             Kind::Labels => shape.labelled,

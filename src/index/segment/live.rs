@@ -1,4 +1,4 @@
-//! [`Segment`]: columns, and which of their items are there.
+//! [`Segment`]: columns, and which of their items are live.
 
 use std::io;
 use std::sync::{Arc, Weak};
@@ -8,12 +8,12 @@ use super::columns::Columns;
 use crate::Result;
 use crate::disk::File;
 
-/// Items that never change, and which of them are still there. A clone is another view of the same
-/// items: removing one from it copies the bitmap where others look at it, and nothing else.
+/// Immutable items, and which of them are live, that is, not removed. Clones share the items.
+/// Removing an item from a clone copies the bitmap if other clones share it, and nothing else.
 #[derive(Clone)]
 pub(in crate::index) struct Segment {
     columns: Arc<Columns>,
-    /// Which items are there, if not all are.
+    /// Bitmap of live items; `None` if all items are live.
     live: Option<Arc<Bitmap>>,
     removed: usize,
 }
@@ -27,12 +27,12 @@ impl Segment {
         &self.columns
     }
 
-    /// The columns, for whoever has no need of them once nobody else has.
+    /// Returns a weak reference to the columns, which does not keep them in memory.
     pub(in crate::index) fn columns_while_used(&self) -> Weak<Columns> {
         Arc::downgrade(&self.columns)
     }
 
-    /// The same items, to be read once in order if they are mapped from this file.
+    /// Returns the same items, for reading once in order if they are mapped from a file.
     pub(in crate::index) fn to_read_once(&self, file: &File) -> io::Result<Segment> {
         Ok(match self.columns.to_read_once(file)? {
             Some(columns) => Segment { columns: Arc::new(columns), ..self.clone() },
@@ -40,17 +40,17 @@ impl Segment {
         })
     }
 
-    /// Items that are there.
+    /// Returns the number of live items.
     pub(in crate::index) fn len(&self) -> usize {
         self.columns.len() - self.removed
     }
 
-    /// Items that were removed.
+    /// Returns the number of removed items.
     pub(in crate::index) fn removed(&self) -> usize {
         self.removed
     }
 
-    /// Which items are there, if not all are.
+    /// Returns the bitmap of live items; `None` if all items are live.
     pub(in crate::index) fn live(&self) -> Option<&[u64]> {
         self.live.as_ref().map(|live| &live[..])
     }
@@ -59,12 +59,12 @@ impl Segment {
         self.live().is_none_or(|live| is_set(live, slot))
     }
 
-    /// The slots of items that are there.
+    /// Returns the slots of live items.
     pub(in crate::index) fn live_slots(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         (0..self.columns.len()).filter(|&slot| self.is_live(slot))
     }
 
-    /// Where an item stands, if it is there.
+    /// Returns the slot of an item, or `None` if it is not live.
     pub(in crate::index) fn find(&self, id: u64) -> Result<Option<usize>> {
         let columns = &self.columns;
         let slot = columns.lower_bound(id)?;
@@ -72,14 +72,14 @@ impl Segment {
         Ok(there.then_some(slot))
     }
 
-    /// Takes an item out that is there.
+    /// Removes a live item.
     pub(in crate::index) fn remove(&mut self, slot: usize) {
         let live = self.live.get_or_insert_with(|| Arc::new(ones(self.columns.len())));
         Arc::make_mut(live)[slot / 64] &= !(1 << (slot % 64));
         self.removed += 1;
     }
 
-    /// Bytes beyond those of the columns.
+    /// Returns the bytes in addition to the used bytes of the columns.
     pub(in crate::index) fn extra_memory(&self) -> usize {
         self.columns.spare() + self.live.as_ref().map_or(0, |live| 8 * live.len())
     }

@@ -1,4 +1,4 @@
-//! The items of several segments in one order.
+//! Merging of segments.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use super::kind::BLOCK;
 use super::live::Segment;
 use crate::Result;
 
-/// Merges the items that are there of segments that share no id.
+/// Merges the live items of segments that share no id.
 pub(in crate::index) fn merged(segments: &[&Segment]) -> Result<Segment> {
     let Some(first) = segments.first() else { unreachable!("of at least one segment") };
     let room = segments.iter().map(|segment| segment.len()).sum();
@@ -22,13 +22,13 @@ pub(in crate::index) fn merged(segments: &[&Segment]) -> Result<Segment> {
     Ok(Segment::new(builder.finish()))
 }
 
-/// Calls with all items that are there, in order of ids. One item is held at a time.
+/// Calls `call` with all live items, in order of ids. One item is held in memory at a time.
 pub(in crate::index) fn each_in_order(
     segments: &[&Segment],
     mut call: impl FnMut(Item<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut slots: Vec<_> = segments.iter().map(|segment| segment.live_slots()).collect();
-    // What comes next of each segment, the smallest id on top.
+    // The heap holds the next item of each segment, with the smallest id on top.
     let mut next = BinaryHeap::with_capacity(segments.len());
     for (number, (segment, slots)) in segments.iter().zip(&mut slots).enumerate() {
         if let Some(slot) = slots.next() {

@@ -1,4 +1,4 @@
-//! A part of an index: columns that never change, and a bitmap of the items that are there.
+//! Segments of an index: columns that never change, and a bitmap of the live items.
 
 mod bitmap;
 mod builder;

@@ -1,4 +1,4 @@
-//! Puts the distinct codes of a segment into tables.
+//! Builds tables from the distinct codes of a segment.
 
 use super::key::{WORDS, choose};
 use super::parts::{ALIGNED, CLASSES, PIECE, SINGLE, Tables, class, places};
@@ -6,14 +6,15 @@ use crate::Result;
 use crate::index::buckets::Buckets;
 use crate::kernel::{Column, Lines, bytes_of};
 
-/// Codes looked at to choose the bits of keys.
+/// Number of codes in the sample that determines the bits of keys.
 const SAMPLE: usize = if cfg!(test) { 256 } else { 1 << 13 };
 
-/// Words that are put in order together. All codes are read once for each such part.
+/// Number of words that are filled in together. All codes are read once for each such part.
 const TOGETHER: usize = if cfg!(test) { 1 << 7 } else { 1 << 22 };
 
-/// How many keys codes of so many bits have, and of how many bits each is, for a few codes to a key
-/// that is there. The more keys, the fewer differ in each of them, and the more room they take.
+/// Returns the number of keys for codes of `bits` bits, and the number of bits of each key. The
+/// size is chosen such that each key in use has a few codes. With more keys, codes differ in fewer
+/// bits of each, but tables take more space.
 fn shape(bits: usize, distinct: usize) -> (usize, usize) {
     let keys = match bits {
         0..=16 => 1,
@@ -26,10 +27,10 @@ fn shape(bits: usize, distinct: usize) -> (usize, usize) {
     (keys, size.min(bits / keys).max(1))
 }
 
-/// Puts codes into tables, in memory; `None` if they are too long for that.
+/// Builds tables in memory; returns `None` if the codes are too long for tables.
 ///
 /// # Errors
-/// When the codes are damaged.
+/// Fails if the codes are damaged.
 pub(in crate::index) fn build(buckets: &Buckets) -> Result<Option<Tables>> {
     let mut words = Lines::default();
     let tables = build_to(buckets, |part| {
@@ -42,10 +43,11 @@ pub(in crate::index) fn build(buckets: &Buckets) -> Result<Option<Tables>> {
     Ok(tables.map(|tables| Tables { words: Column::Lines(words), ..tables }))
 }
 
-/// Puts codes into tables. `write` takes their words, whole lines at a time; a part of them is at hand.
+/// Builds tables. `write` takes their words, whole lines at a time. One part of the words is in
+/// memory at a time.
 ///
 /// # Errors
-/// When the codes are damaged, or `write` fails.
+/// Fails if the codes are damaged, or if `write` fails.
 pub(in crate::index) fn build_to(
     buckets: &Buckets,
     write: impl FnMut(&[u64]) -> Result<()>,
@@ -74,7 +76,7 @@ pub(in crate::index) fn build_to(
         grouped += sizes[class];
     }
     if grouped >= SINGLE as usize {
-        // Entries could not tell where a group is.
+        // Entries could not represent the positions of groups.
         return Ok(None);
     }
     let (keys, size) = shape(layout.bits(), distinct);
@@ -144,7 +146,7 @@ pub(in crate::index) fn build_to(
     }))
 }
 
-/// Where the group of some items begins; `None` if it is one alone.
+/// Reserves and returns the position of a group for these items; `None` if there is one item alone.
 fn next_group(next: &mut [u32; CLASSES], slots: &[u32]) -> Option<u32> {
     (slots.len() > 1).then(|| {
         let place = &mut next[class(slots.len())];
@@ -152,15 +154,16 @@ fn next_group(next: &mut [u32; CLASSES], slots: &[u32]) -> Option<u32> {
     })
 }
 
-/// Puts a number in, as half a word, where zeros stand, if it is within the words, which begin with number `from`
-/// of them.
+/// Writes `number` as half word `at` of a part, if it is within `words`, which begin at word `from`
+/// of the part. The half word must be zero before.
 fn put_half(words: &mut [u64], from: usize, at: usize, number: u32) {
     if let Some(word) = words.get_mut((at / 2).wrapping_sub(from)) {
         *word |= u64::from(number) << (32 * (at % 2));
     }
 }
 
-/// Writes so many words, a part at a time, which `fill` puts into zeros, told the number of the first.
+/// Writes `count` words, a part at a time. `fill` takes the position of a part's first word, and
+/// the words to fill, which are zero.
 fn in_parts(
     count: usize,
     pieces: &mut Pieces<impl FnMut(&[u64]) -> Result<()>>,
@@ -176,7 +179,7 @@ fn in_parts(
     Ok(())
 }
 
-/// Words on their way out, and their checksums.
+/// Writer of words, which computes the checksums of pieces.
 struct Pieces<W> {
     write: W,
     sums: Vec<u32>,

@@ -1,4 +1,4 @@
-//! What stands in a file behind the parts of tables.
+//! Directory of tables, stored in a file behind their parts.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -9,17 +9,18 @@ use crate::index::segment::checksum_matches;
 use crate::kernel::{Column, Layout, Mapped, bytes_of, halves};
 use crate::{Error, Result};
 
-/// Numbers at the end of the section, a line of them.
+/// Number of words of the trailer, which ends the section: one line.
 const TRAILER: usize = 8;
 
-/// What the trailer begins with: the version of what stands before it.
+/// Version of the directory, with which the trailer begins.
 const VERSION: u64 = 1;
 
-/// Bits of a key, at most.
+/// Maximum number of bits of a key.
 const KEY_BITS: u32 = 24;
 
 impl Tables {
-    /// The words that stand behind the parts: the checksums of their pieces, the classes of groups, the keys, and a trailer.
+    /// Returns the words that are stored behind the parts: the checksums of their pieces, the
+    /// classes of groups, the keys, and a trailer.
     pub(in crate::index) fn directory(&self) -> Vec<u64> {
         let mut words: Vec<u64> = Vec::new();
         for pair in self.checksums.chunks(2) {
@@ -35,7 +36,8 @@ impl Tables {
         words
     }
 
-    /// The tables of so many items in a section of a file.
+    /// Opens the tables of `count` items in a section of a file. Returns `None` if their version is
+    /// newer. Fails if the directory is damaged.
     pub(in crate::index) fn mapped(
         layout: Layout,
         count: usize,
@@ -50,7 +52,7 @@ impl Tables {
             return Err(damaged());
         };
         if version > VERSION {
-            // Searches can go without them.
+            // Searches also work without tables.
             return Ok(None);
         }
         let number = |number: u64| usize::try_from(number).map_err(|_| damaged());
@@ -65,7 +67,7 @@ impl Tables {
         let mut of_tables = Vec::new();
         for mask in section[keys..trailer].chunks_exact(WORDS) {
             let key = Key::new([mask[0], mask[1]], width);
-            // What is looked up would not be all if keys had bits in common.
+            // Lookups would miss codes if keys had bits in common.
             let apart = |other: &Key| (0..WORDS).all(|word| other.mask[word] & mask[word] == 0);
             if key.bits > KEY_BITS || !of_tables.iter().all(apart) {
                 return Err(damaged());

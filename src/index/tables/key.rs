@@ -1,18 +1,18 @@
-//! The bits by which codes are looked up in a table.
+//! Keys: the bits by which codes are looked up in a table.
 
-/// Words of a code, at most: tables of longer codes would take too much room.
+/// Maximum number of words of a code: tables of longer codes would take too much space.
 pub(super) const WORDS: usize = 2;
 
-/// Some bits of a code, in order, as a number.
+/// Key of a table: some bits of a code, in order, as a number.
 pub(super) struct Key {
     pub(super) mask: [u64; WORDS],
     pub(super) bits: u32,
-    /// What each byte of a code is in the number, byte after byte.
+    /// Contribution of each byte of a code to the number, byte after byte.
     bytes: Vec<[u32; 256]>,
 }
 
 impl Key {
-    /// Of the bits that are set in a mask.
+    /// Returns the key of the bits that are set in a mask.
     pub(super) fn new(mask: [u64; WORDS], width: usize) -> Self {
         let mut bytes = vec![[0; 256]; 8 * width];
         let mut bits = 0;
@@ -25,7 +25,7 @@ impl Key {
         Key { mask, bits, bytes }
     }
 
-    /// The number of a code.
+    /// Returns the number of a code.
     pub(super) fn of(&self, code: &[u64]) -> u32 {
         let mut key = 0;
         for (word, bytes) in code.iter().zip(self.bytes.chunks_exact(8)) {
@@ -36,12 +36,13 @@ impl Key {
         key
     }
 
-    /// Whether two codes differ in fewer than so many of the bits, by those in which they differ at all.
+    /// Returns true if two codes differ in fewer than `limit` of the key's bits. `differ` has all
+    /// bits in which they differ.
     #[inline]
     pub(super) fn is_within(&self, differ: [u64; WORDS], limit: u32) -> bool {
         let [mut low, mut high] = [differ[0] & self.mask[0], differ[1] & self.mask[1]];
-        // Limits are small, and to count all bits takes longer where there is no instruction for it. No branch
-        // depends on the codes: it would be guessed wrong as often as not.
+        // Limits are small, and counting all bits takes longer without an instruction for it. No
+        // branch depends on the codes, because every second branch would be mispredicted.
         for _ in 1..limit {
             let of_high = if low == 0 { high.wrapping_sub(1) } else { u64::MAX };
             low &= low.wrapping_sub(1);
@@ -51,10 +52,12 @@ impl Key {
     }
 }
 
-/// Cuts bits into so many keys of so many bits, such that few codes of a sample are the same in any of
-/// them: the key in which most pairs of codes are the same takes the bit that parts most of these.
+/// Divides bits into `keys` keys of at most `size` bits, such that few codes of a sample agree in
+/// any key. The key in which most pairs of codes agree takes the bit that separates most of these
+/// pairs.
 ///
-/// Bits of learned codes go together. A key of bits that do would be the same for a tenth of all codes.
+/// Bits of learned codes are correlated. A key of correlated bits would be the same for a tenth of
+/// all codes.
 pub(super) fn choose(
     sample: &[u64],
     width: usize,
@@ -65,7 +68,8 @@ pub(super) fn choose(
     let count = sample.len() / width;
     let is_set =
         |code: usize, bit: usize| (sample[code * width + bit / 64] >> (bit % 64) & 1) as usize;
-    // For each key, which codes are the same in it so far: these have the same number.
+    // For each key, a number for each code. Codes that agree in the key so far have the same
+    // number.
     let mut same = vec![vec![0u32; count]; keys];
     let mut groups = vec![1usize; keys];
     let mut pairs = vec![u64::MAX; keys];

@@ -1,13 +1,14 @@
-//! Search tables of a segment: its distinct codes by several short keys, to look up those that are near.
+//! Search tables of a segment: its distinct codes, indexed by several short keys to look up near
+//! codes.
 //!
-//! The bits of a code are cut into a few *keys*. A code that is near a query differs from it in few
-//! bits, and so in none or one of the bits of some key: it is found by looking up that key of the query,
-//! and those that differ from it in one bit. Tables have the codes themselves, those with the same key
-//! side by side, so a look-up reads one place; and for each code the slot of its item, or where those
-//! of several items are.
+//! The bits of a code are divided into a few *keys*. A code that is near a query differs from it in
+//! few bits, and so in at most one bit of some key. To find the code, a search looks up this key of
+//! the query, and all keys that differ from it in one bit. Tables contain the codes themselves.
+//! Codes with the same key are side by side, so a lookup reads one place. For each code, tables
+//! contain the slot of its item, or the position of the slots of several items.
 //!
-//! That is multi-index hashing (Norouzi, Punjani and Fleet, 2012), with keys that are widened
-//! one at a time, and bits that are chosen so that few codes have the same key.
+//! This is multi-index hashing (Norouzi, Punjani and Fleet, 2012). Keys are widened one at a time,
+//! and their bits are chosen so that few codes have the same key.
 
 mod build;
 mod directory;

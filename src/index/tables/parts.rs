@@ -1,4 +1,4 @@
-//! [`Tables`], as they stand in memory and in files.
+//! [`Tables`], as stored in memory and in files.
 //!
 //! ```text
 //! groups    of each code that several items have: how many they are, less one, and their slots, ascending;
@@ -18,45 +18,46 @@ use crate::index::segment::checksum_matches;
 use crate::kernel::{Column, Layout, bytes_of, halves};
 use crate::{Error, Result};
 
-/// Words that have a checksum together.
+/// Number of words that share a checksum.
 pub(super) const PIECE: usize = 1 << 12;
 
-/// Tables, at most.
+/// Maximum number of tables.
 pub(super) const MOST: usize = 8;
 
-/// In an entry: one item alone has the code, and this is its slot.
+/// Highest bit of an entry: set if one item alone has the code; the other bits are its slot.
 pub(super) const SINGLE: u32 = 1 << 31;
 
-/// Classes of groups: those of 2 items or 3, of 4 to 7, and so on. The largest come first, so that where a group
-/// is tells about how large it is.
+/// Number of size classes of groups: 2 or 3 items, 4 to 7, and so on. The largest groups come
+/// first, so that the position of a group indicates its approximate size.
 pub(super) const CLASSES: usize = 31;
 
-/// The class of a group of so many items, 2 at least.
+/// Returns the class of a group of `items` items, at least 2.
 pub(super) fn class(items: usize) -> usize {
     (items.ilog2() as usize).clamp(1, CLASSES) - 1
 }
 
-/// Positions of codes in a table that begin a group of them, whatever their length, are multiples of this.
+/// Alignment of positions in a table: multiples of this begin a scan group, whatever the length of
+/// codes.
 pub(super) const ALIGNED: usize = 16;
 
-/// Distinct codes, looked up by several keys.
+/// Distinct codes, indexed by several keys.
 pub(in crate::index) struct Tables {
     pub(super) layout: Layout,
-    /// How many items they are of.
+    /// Number of items that have the codes.
     pub(super) count: usize,
     pub(super) distinct: usize,
     pub(super) groups: Range<usize>,
-    /// Where the groups of each class begin, in halves of words.
+    /// Start of the groups of each class, in halves of words.
     pub(super) classes: [u32; CLASSES],
     pub(super) tables: Vec<Table>,
     pub(super) words: Column<u64>,
-    /// Of pieces.
+    /// Checksums of pieces.
     pub(super) checksums: Vec<u32>,
-    /// Which pieces of a file were seen to be sound.
+    /// Path of the file, and the pieces that have passed their checks.
     pub(super) file: Option<(PathBuf, Vec<AtomicBool>)>,
 }
 
-/// A table: its key, and where its parts are, in words.
+/// A table: its key and the positions of its parts, in words.
 pub(super) struct Table {
     pub(super) key: Key,
     pub(super) starts: Range<usize>,
@@ -64,8 +65,8 @@ pub(super) struct Table {
     pub(super) entries: Range<usize>,
 }
 
-/// Where the parts of tables with these keys are, one after the other, each of whole lines: the
-/// groups, the tables, and the end of all; `None` if that is beyond all bounds.
+/// Returns the positions of the groups, and of the parts of tables with these keys. All parts are
+/// whole lines, one after the other. Returns `None` if they overflow.
 pub(super) fn places(
     layout: Layout,
     keys: Vec<Key>,
@@ -90,12 +91,12 @@ pub(super) fn places(
 }
 
 impl Tables {
-    /// Bytes that it takes beyond those that a file has of it.
+    /// Returns the memory in bytes, except that of the parts that are stored in a file.
     pub(in crate::index) fn memory(&self) -> usize {
         self.tables.len() * 256 * 4 * 8 * self.layout.code_words() + 5 * self.checksums.len()
     }
 
-    /// Bytes of its parts, in memory or mapped.
+    /// Returns the size of the parts in bytes, in memory or mapped.
     pub(in crate::index) fn bytes(&self) -> usize {
         8 * self.words.len()
     }
@@ -105,7 +106,7 @@ impl Tables {
         Error::damaged(&path, format!("is damaged: {what} of its search tables"))
     }
 
-    /// Sees to it that some words, at least one, are what was written.
+    /// Checks that words, at least one, are as they were written. Fails if they are damaged.
     #[inline]
     pub(super) fn check(&self, words: Range<usize>) -> Result<()> {
         if let Some((_, seen)) = &self.file {
@@ -125,7 +126,7 @@ impl Tables {
         let words = &self.words[start..end];
         let mut sound = checksum_matches(self.checksums[piece], crc32fast::hash(bytes_of(words)));
         if self.groups.start < end && start < self.groups.end {
-            // Slots, and numbers of slots less one.
+            // These are slots, and numbers of slots less one.
             let words = &self.words[start..end.min(self.groups.end)];
             sound &= halves(words).iter().fold(0, |most, &half| most.max(half)) < self.count as u32;
         }
@@ -136,7 +137,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Where the codes with a key stand in a table.
+    /// Returns the start and the end of the codes with a key in a table. Fails if they are damaged.
     #[inline]
     pub(super) fn run(&self, table: &Table, key: u32) -> Result<(usize, usize)> {
         let (at, starts) = (key as usize, table.starts.start);
@@ -149,7 +150,7 @@ impl Tables {
         Ok((start, end))
     }
 
-    /// The entry of a code, which leads to a place that is there.
+    /// Returns the entry of a code. Fails if the entry is damaged or out of bounds.
     #[inline]
     pub(super) fn entry(&self, table: &Table, position: usize) -> Result<u32> {
         let word = table.entries.start + position / 2;
@@ -162,7 +163,7 @@ impl Tables {
         }
     }
 
-    /// Sees to it that the slots of an entry are there.
+    /// Checks that the slots of an entry are within bounds. Fails if they are damaged.
     #[inline]
     pub(super) fn check_slots(&self, entry: u32) -> Result<()> {
         if entry & SINGLE != 0 {
@@ -177,7 +178,8 @@ impl Tables {
         self.check(start / 2..end.div_ceil(2))
     }
 
-    /// How many items an entry has, at least, and half of them at least.
+    /// Returns a lower bound of the number of items of an entry, which is at least half of that
+    /// number.
     #[inline]
     pub(super) fn items_at_least(&self, entry: u32) -> usize {
         match entry & SINGLE != 0 {
@@ -190,7 +192,7 @@ impl Tables {
         }
     }
 
-    /// Calls with the slots of an entry.
+    /// Calls `call` with the slots of an entry.
     #[inline]
     pub(super) fn with_slots<R>(&self, entry: u32, call: impl FnOnce(&[u32]) -> R) -> R {
         if entry & SINGLE != 0 {

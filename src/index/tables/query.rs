@@ -1,4 +1,4 @@
-//! A query, from key to key.
+//! Search of a query, from key to key.
 
 use super::key::WORDS;
 use super::parts::{ALIGNED, MOST, SINGLE, Table, Tables};
@@ -6,54 +6,59 @@ use crate::Result;
 use crate::index::answer::{Asked, Level, Nearest};
 use crate::kernel::{Run, hit, parts, prefetch};
 
-/// What it takes to look up a key, in codes of its own.
+/// Cost of looking up a key, in codes scanned.
 const KEY_COST: usize = 32;
 
-/// A code of a run costs as much as so many of a scan of all codes, in which queries share them.
+/// Cost of scanning one code of a run, relative to one code of a full scan (which is shared between
+/// queries).
 const CODE_COST: usize = 2;
 
-/// Codes that are scanned before what is found makes the limit fall, at first; then twice as many.
+/// Number of codes in the first tile. The hits of a tile lower the limit; each next tile is twice
+/// as large.
 const TILE: usize = 64;
 
-/// So many runs ahead the codes of one are asked for.
+/// Number of runs to prefetch ahead.
 const AHEAD: usize = 4;
 
-/// Items to a code from which on it is worth it to look how many have it, before all codes are known that
-/// are as near.
+/// Average number of items per code above which reading the number of each code's items pays off
+/// before all codes at the same distance are known.
 const REPEATS: usize = 2;
 
-/// Memory that queries use one after the other.
+/// Buffers that are reused from query to query.
 #[derive(Default)]
 pub(in crate::index) struct Scratch {
-    /// Codes with the keys that are looked up: where they begin and end.
+    /// Runs of codes with the keys that are looked up, as their starts and ends.
     runs: Vec<(u32, u32)>,
     /// Codes of a run below the limit.
     hits: Vec<u64>,
-    /// Codes below the limit by their distances, as tables and positions in them.
+    /// Codes below the limit by their distances, each as a table and a position in it.
     levels: Vec<Vec<u64>>,
-    /// Of the codes at one distance.
+    /// Entries of the codes at one distance.
     entries: Vec<u32>,
     level: Level,
-    /// How many items are at each distance, at least.
+    /// Lower bound of the number of items at each distance.
     counts: Vec<u32>,
 }
 
-/// How far a query has got with a table.
+/// Progress of a query in a table.
 #[derive(Clone, Copy, Default)]
 struct Progress {
     key: u32,
-    /// Keys that differ from the query's in fewer bits were looked up.
+    /// Radius of the lookups: all keys that differ from the query's key in fewer bits were looked
+    /// up.
     radius: u32,
-    /// How many codes have the query's own key.
+    /// Number of codes with the query's own key.
     own: u32,
 }
 
 impl Tables {
-    /// Appends what is asked for, without weights, in order of distance and slot; `None` if that would cost more than it
-    /// may. The limit then is what it had fallen to.
+    /// Appends the unweighted hits in order of distance, then slot. Returns `None` if the search
+    /// would exceed its cost limit; `asked.limit` then holds the tightest bound found. Fails if the
+    /// tables are damaged.
     ///
-    /// A code that differs from the query in fewer bits than keys were widened, all of them together,
-    /// differs in too few bits of one of the keys not to be among those looked up.
+    /// Suppose that a code differs from the query in fewer bits than the sum of all radii. Then it
+    /// differs in fewer bits than the radius in at least one key, so the code is among those that
+    /// were looked up.
     pub(in crate::index) fn search(
         &self,
         asked: &mut Asked<'_>,
@@ -73,17 +78,19 @@ impl Tables {
         }
         let (mut cost, mut left) = (0, asked.k.unwrap_or(usize::MAX));
         for distance in 0..asked.limit.min(self.layout.bits() as u32 + 1) {
-            // What takes the fewest keys first, and of the query's own the rarest.
+            // The table with the smallest radius comes first, and of equal radii the table where
+            // the query's own key is rarest.
             let next = |&table: &usize| (progress[table].radius, progress[table].own);
             let Some(number) = (0..self.tables.len()).min_by_key(next) else { break };
             let (table, Progress { key, radius, .. }) = (&self.tables[number], progress[number]);
-            // By what was found with the query's own keys it can be told how far they would have to be widened.
+            // The hits of the query's own keys lower the limit, which now gives the number of keys
+            // that a complete search looks up.
             let tables = self.tables.len() as u32;
             if distance == tables && self.keys(distance..asked.limit) > asked.most / KEY_COST {
                 found.truncate(before);
                 return Ok(None);
             }
-            // No key differs in more bits than it has: then all codes were seen.
+            // No key differs in more bits than it has. Beyond this radius, all codes were seen.
             let keys = if radius > table.key.bits { 0 } else { binomial(table.key.bits, radius) };
             cost += keys.saturating_mul(KEY_COST);
             if cost > asked.most {
@@ -117,7 +124,7 @@ impl Tables {
         Ok(Some(()))
     }
 
-    /// How many keys are looked up for some distances, about.
+    /// Estimates the number of keys that are looked up for a range of distances.
     fn keys(&self, distances: std::ops::Range<u32>) -> usize {
         let (tables, bits) = (self.tables.len() as u32, self.tables[0].key.bits);
         let radii =
@@ -125,7 +132,7 @@ impl Tables {
         radii.fold(0, |keys: usize, radius| keys.saturating_add(binomial(bits, radius)))
     }
 
-    /// Appends the codes with keys that differ from one in so many bits, run after run.
+    /// Appends the runs of codes with keys that differ from `key` in exactly `radius` bits.
     fn runs(&self, table: &Table, key: u32, radius: u32, runs: &mut Vec<(u32, u32)>) -> Result<()> {
         let end = 1u64 << table.key.bits;
         let mut turned = (1u64 << radius) - 1;
@@ -137,7 +144,7 @@ impl Tables {
             if turned == 0 {
                 break;
             }
-            // The next number with as many bits set.
+            // The next number with the same number of bits set.
             let lowest = turned & turned.wrapping_neg();
             let above = turned + lowest;
             turned = above | (((turned ^ above) >> 2) / lowest);
@@ -145,7 +152,8 @@ impl Tables {
         Ok(())
     }
 
-    /// Takes note of the codes of a run that are below the limit, from a distance on, and were not seen before.
+    /// Adds the codes of a run that are below the limit, at least at distance `least`, and not seen
+    /// before.
     #[allow(clippy::too_many_arguments)]
     fn scan(
         &self,
@@ -184,7 +192,7 @@ impl Tables {
                 is_new
             });
             if asked.k.is_some() && !hits.is_empty() {
-                // Where most codes are those of one item, it is not worth it to look.
+                // If most codes belong to one item, reading the number of items does not pay off.
                 let looks = !asked.masks.is_empty() || self.count > REPEATS * self.distinct;
                 for found in hits.iter_mut().filter(|_| looks) {
                     let (distance, position) = parts(*found);
@@ -207,7 +215,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Appends items at a distance, so many at most. How many they were.
+    /// Appends at most `most` items at a distance, and returns their number.
     fn write(
         &self,
         asked: &Asked<'_>,
@@ -239,7 +247,7 @@ impl Tables {
         Ok(level.write(distance, entries.len(), self.count, most, found))
     }
 
-    /// Whether a code is among those with the keys that were looked up before.
+    /// Returns true if one of the keys that were looked up before leads to a code.
     #[inline]
     fn was_seen(
         &self,
@@ -250,7 +258,7 @@ impl Tables {
     ) -> bool {
         let mut code = [0; WORDS];
         match query {
-            // Where they stand as they are.
+            // Codes of one word are stored at their positions, unless they are narrow.
             [query] if self.layout.bits() > 32 => code[0] = words[position] ^ query,
             _ => {
                 self.layout.get(words, position, &mut code[..query.len()]);
@@ -261,7 +269,7 @@ impl Tables {
         tables.fold(false, |seen, (table, of)| seen | table.key.is_within(code, of.radius))
     }
 
-    /// Asks for codes that will be scanned soon.
+    /// Prefetches codes that will be scanned soon.
     #[inline]
     fn prefetch(&self, table: &Table, start: usize, end: usize) {
         let words = &self.words[table.codes.clone()];
@@ -269,7 +277,7 @@ impl Tables {
     }
 }
 
-/// How many numbers of so many bits have so many set.
+/// Returns the number of `bits`-bit numbers with exactly `set` bits set.
 fn binomial(bits: u32, set: u32) -> usize {
     (0..set as usize).fold(1usize, |count, at| count.saturating_mul(bits as usize - at) / (at + 1))
 }

@@ -1,4 +1,4 @@
-//! Tables against a loop over all items.
+//! Tests of tables against a loop over all items.
 
 use proptest::prelude::*;
 
@@ -36,7 +36,7 @@ proptest! {
         let asked = Asked { kernel, code: query, weights: None, k, limit, masks: &masks, most };
         let expected = cases::expected(&asked, None, codes);
 
-        // With memory that another query has used.
+        // With buffers that another query has used.
         let mut scratch = Scratch::default();
         for kernel in Kernel::available() {
             let mut asked = Asked { kernel, ..asked };
@@ -44,7 +44,7 @@ proptest! {
             prop_assert!(tables.search(&mut asked, &mut scratch, &mut found).unwrap().is_some());
             prop_assert_eq!(&found, &expected, "{:?}", kernel);
         }
-        // What it may not cost is not found, but the limit holds.
+        // A search that exceeds its cost limit returns no hits, but its distance limit is valid.
         let mut asked = Asked { most: (seed % 4000) as usize, ..asked };
         let mut found = Vec::new();
         match tables.search(&mut asked, &mut scratch, &mut found).unwrap() {

@@ -1,4 +1,4 @@
-//! Tables, compared with the codes that they are of.
+//! Verification of tables against the codes of a segment.
 
 use std::sync::atomic::Ordering;
 
@@ -7,7 +7,8 @@ use crate::Result;
 use crate::index::segment::Columns;
 
 impl Tables {
-    /// Reads all of it and compares it with the codes that it is of.
+    /// Reads all tables and compares them with the codes of the items. Fails if they are damaged or
+    /// do not match.
     pub(in crate::index) fn verify(&self, columns: &Columns) -> Result<()> {
         if let Some((_, seen)) = &self.file {
             seen.iter().for_each(|seen| seen.store(false, Ordering::Relaxed));

@@ -1,12 +1,17 @@
-//! Codes near one another below linear cost: a tree of codes that agree in some bits.
+//! Search for near codes at less than linear cost: a tree of codes that agree in some bits.
 //!
-//! Codes are split by the bit that parts them most evenly, again and again, down to buckets of some
-//! hundred. Every node rules out queries in two ways. It knows the bits in which all codes below it
-//! agree: a query that differs in more of these bits than the radius finds nothing below it. And it knows a
-//! code in their centre, and how near to it the nearest and how far the farthest is: a query that is farther
-//! than the farthest by more than the radius, or nearer than the nearest by more, finds nothing either.
-//! The first is good for random codes, where it is the bits that were split by; the second for those
-//! that supervised hashing makes, where each class is a cluster and whole clusters fall away at once.
+//! Codes are split repeatedly by the bit that splits them most evenly, down to buckets of about a
+//! hundred codes. Every node rules out queries by two bounds:
+//!
+//! - The bits in which all codes below the node agree. A query that differs in more of these bits
+//!   than the radius has no hits below the node.
+//! - A code in the centre, and the distances of the nearest and the farthest code from it. A query
+//!   has no hits if its distance from the centre exceeds the farthest, or is below the nearest, by
+//!   more than the radius.
+//!
+//! The first bound suits random codes, whose common bits are those that they were split by. The
+//! second bound suits codes of supervised hashing, where each class is a cluster and whole clusters
+//! are ruled out at once.
 
 mod split;
 
@@ -16,33 +21,33 @@ use self::split::{Split, split, split_clusters};
 use crate::index::scan::Centres;
 use crate::kernel::{Kernel, Layout, Lines, Run};
 
-/// Codes that are moved at a time.
+/// Number of codes that are moved at a time.
 const PART: usize = 1 << 20;
 
 /// Codes in buckets, below nodes that rule out queries.
 pub(super) struct Tree {
     pub(super) layout: Layout,
-    /// In depth-first order, each before its first child.
+    /// Nodes in depth-first order, each before its first child.
     pub(super) nodes: Vec<Node>,
-    /// For each node the bits in which all its codes agree, what they are there, and a code in their
-    /// centre.
+    /// For each node: the bits in which all its codes agree, the values of these bits, and a code
+    /// in the centre.
     masks: Vec<u64>,
-    /// Codes in the order of the buckets; a code's place in it is its number.
+    /// Codes in the order of the buckets; the number of a code is its position in this order.
     pub(super) words: Lines,
-    /// Their slots.
+    /// Slots of the codes.
     pub(super) slots: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
-    /// The node after all that are below this one.
+    /// Number of the node after all nodes below this one.
     pub(super) skip: u32,
-    /// How many codes are below it, and the number of the first.
+    /// Number of codes below the node, and the number of the first code.
     pub(super) count: u32,
     pub(super) start: u32,
-    /// Whether no nodes are below it.
+    /// True if no nodes are below this one.
     pub(super) is_bucket: bool,
-    /// How near to the centre the nearest is, and how far the farthest.
+    /// Distances of the nearest and the farthest code from the centre.
     nearest: u16,
     farthest: u16,
 }
@@ -54,10 +59,10 @@ impl Node {
 }
 
 impl Tree {
-    /// Of codes one after the other, as words.
+    /// Builds the tree of codes, given one after the other as words.
     ///
-    /// Where there are clusters, they are found first, since splitting by bits would scatter each of
-    /// them over the whole tree.
+    /// With centres, codes are sorted into clusters first, because splitting by bits would scatter
+    /// each cluster over the whole tree.
     pub(super) fn build(
         kernel: Kernel,
         layout: Layout,
@@ -87,7 +92,7 @@ impl Tree {
         };
         tree.flatten(&split, 0);
         drop(split);
-        // In parts, so that memory for all codes is never taken twice.
+        // Codes are moved in parts, so that memory for all codes is never taken twice.
         let mut done = 0;
         while !codes.is_empty() {
             let part = codes.len().min(PART * width);
@@ -129,14 +134,14 @@ impl Tree {
         self.nodes[at].skip = self.nodes.len() as u32;
     }
 
-    /// The bits in which a node's codes agree, what they are there, and the centre.
+    /// Returns the bits in which a node's codes agree, the values of these bits, and the centre.
     pub(super) fn masks(&self, node: usize) -> [&[u64]; 3] {
         let width = self.width();
         let masks = &self.masks[3 * node * width..][..3 * width];
         [&masks[..width], &masks[width..2 * width], &masks[2 * width..]]
     }
 
-    /// How far a code is from all codes of a node at least.
+    /// Returns a lower bound of the distances of a code from all codes of a node.
     pub(super) fn bound(&self, node: usize, code: &[u64]) -> u32 {
         let [agreed, value, centre] = self.masks(node);
         let Node { nearest, farthest, .. } = self.nodes[node];
@@ -150,7 +155,7 @@ impl Tree {
         differ.max(beyond).max(within)
     }
 
-    /// How far apart the codes of two nodes are at least.
+    /// Returns a lower bound of the distances between the codes of two nodes.
     pub(super) fn bound_between(&self, left: usize, right: usize) -> u32 {
         let ([agreed, value, centre], [other, other_value, other_centre]) =
             (self.masks(left), self.masks(right));
@@ -164,8 +169,8 @@ impl Tree {
         differ.max(distance.saturating_sub(u32::from(one.farthest) + u32::from(two.farthest)))
     }
 
-    /// Codes by their numbers, of which some before the first come along: runs begin with whole
-    /// groups.
+    /// Returns the run of codes with these numbers. It may include codes before the first, because
+    /// runs begin with whole groups.
     pub(super) fn run(&self, numbers: Range<usize>) -> Run<'_> {
         let first = numbers.start & !15;
         Run {

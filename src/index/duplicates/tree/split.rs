@@ -1,37 +1,39 @@
-//! Putting codes into a tree: split by the bit that parts them most evenly, again and again.
+//! Building of a tree: codes are split repeatedly by the bit that splits them most evenly.
 
 use rayon::prelude::*;
 
 use crate::hamming;
 use crate::index::scan::Sample;
 
-/// Codes a bucket has at most, unless they are all the same...
+/// Maximum number of codes in a bucket, unless they are all the same, or so similar that [`ALIKE`]
+/// applies.
 const BUCKET: usize = 128;
 
-/// ...or so alike that no bit divides them well: then it may have so many, since to split off a
-/// few at a time makes many small buckets and rules out little.
+/// Maximum number of codes in a bucket if no bit divides them well. Splitting off a few codes at a
+/// time would make many small buckets and rule out little.
 const ALIKE: usize = 2048;
 
-/// How often codes are split at most, where only a few fall away each time.
+/// Maximum depth of a tree, for codes of which each split separates only a few.
 const DEEPEST: usize = 128;
 
-/// Codes worth splitting on a thread of their own.
+/// Number of codes above which a separate thread pays off.
 const WORTH_A_THREAD: usize = 1 << 15;
 
 /// A tree under construction.
 pub(super) struct Split {
     pub(super) count: usize,
-    /// The bits that all codes have, and those that any has.
+    /// Bits that all codes have set, and bits that any code has set.
     pub(super) all: Vec<u64>,
     pub(super) any: Vec<u64>,
     pub(super) centre: Vec<u64>,
-    /// How near to the centre the nearest is, and how far the farthest.
+    /// Distances of the nearest and the farthest code from the centre.
     pub(super) distances: (u16, u16),
     pub(super) halves: Option<Box<[Split; 2]>>,
 }
 
 impl Split {
-    /// One tree of several, of which each is a cluster and nothing is known together.
+    /// Joins several trees, each of one cluster, into one tree. Joined nodes have no bound by
+    /// distances from a centre.
     pub(super) fn of_all(mut trees: Vec<Split>, bits: usize) -> Split {
         trees.retain(|tree| tree.count > 0);
         while trees.len() > 1 {
@@ -68,7 +70,7 @@ fn both(left: &[u64], right: &[u64], with: fn(u64, u64) -> u64) -> Vec<u64> {
     left.iter().zip(right).map(|(left, right)| with(*left, *right)).collect()
 }
 
-/// A tree for each cluster of codes that stand together.
+/// Builds a tree for each cluster; the codes of a cluster are consecutive.
 pub(super) fn split_clusters(
     codes: &mut [u64],
     slots: &mut [u32],
@@ -85,7 +87,7 @@ pub(super) fn split_clusters(
     clusters.into_par_iter().map(|(codes, slots)| split(codes, slots, width, 0)).collect()
 }
 
-/// Orders codes, and their slots with them, into a tree.
+/// Reorders codes, together with their slots, into a tree.
 pub(super) fn split(codes: &mut [u64], slots: &mut [u32], width: usize, depth: usize) -> Split {
     let count = slots.len();
     let sample = Sample::new(codes, width);
@@ -131,12 +133,13 @@ pub(super) fn split(codes: &mut [u64], slots: &mut [u32], width: usize, depth: u
     Split { count, all, any, centre, distances, halves: Some(Box::new([left, right])) }
 }
 
-/// The bit that parts the codes most evenly; `None` if they are all the same, or few and alike.
+/// Returns a bit that splits the codes about as evenly as possible; `None` if they are all the
+/// same, or few and similar.
 fn dividing_bit(sample: &Sample, codes: &[u64], width: usize) -> Option<usize> {
     let evenness = |ones: usize| ones.min(sample.size - ones);
     let most = sample.ones.iter().map(|&ones| evenness(ones)).max()?;
-    // The first of those that are about as good: nodes that were split by the same bits can be
-    // told apart by them.
+    // The first of the bits that are about as good: nodes that were split by the same bits can be
+    // distinguished by these bits.
     let best = sample.ones.iter().position(|&ones| 4 * evenness(ones) >= 3 * most)?;
     if codes.len() / width <= ALIKE && 8 * evenness(sample.ones[best]) < sample.size {
         return None;
@@ -144,7 +147,7 @@ fn dividing_bit(sample: &Sample, codes: &[u64], width: usize) -> Option<usize> {
     if evenness(sample.ones[best]) > 0 {
         return Some(best);
     }
-    // All of the sample are the same; another may not be.
+    // All codes of the sample are the same, but another code may differ.
     let first = &codes[..width];
     let other = codes.chunks_exact(width).find(|code| *code != first)?;
     let word = first.iter().zip(other).position(|(first, other)| first != other)?;
