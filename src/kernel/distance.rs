@@ -1,13 +1,13 @@
-//! Hamming distances of one code to many, and bits counted.
+//! Hamming distances of one code to many codes, and population counts.
 
 dispatched! {
-    /// The Hamming distances of a code to many, all given as words, into `out`.
+    /// Writes the Hamming distances of a code to many codes, all given as words, to `out`.
     [
         "avx512f,avx512bw,avx512vpopcntdq,popcnt" if Avx512WordsCountBits;
         "popcnt" if CountBits
     ]
     fn distances(query: &[u64], codes: &[u64], out: &mut [u16]) {
-        // One and two words are known to the compiler, so that it takes many codes at a time.
+        // Lengths of one and two words are constants, so that the compiler vectorises over codes.
         match *query {
             [first] => {
                 for (out, code) in out.iter_mut().zip(codes) {
@@ -29,7 +29,7 @@ dispatched! {
 }
 
 dispatched! {
-    /// Adds up how many bits of some words are set.
+    /// Adds the number of set bits of `words` to `sum`.
     ["avx512f,avx512vpopcntdq,popcnt" if Avx512AndCountBits; "popcnt" if CountBits]
     fn count_bits(words: &[u64], sum: &mut usize) {
         *sum += words.iter().map(|word| word.count_ones() as usize).sum::<usize>();

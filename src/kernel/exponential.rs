@@ -1,9 +1,10 @@
-//! The exponential function of many numbers at once, the same on every machine.
+//! Exponential function of many numbers at once, with the same result on every machine.
 
-/// `e^x` for `-80 <= x <= 80`, to about the last digit.
+/// Returns `e^x` for `-80 <= x <= 80`, accurate to about the last digit.
 ///
-/// `e^x = 2^k e^r` with `k` whole and `|r| <= ln(2) / 2`. Adding and subtracting 1.5 * 2^23 rounds,
-/// and leaves `k` in the last bits of the sum; all of it is plain arithmetic that vectorises.
+/// `e^x = 2^k e^r`, with an integer `k` and `|r| <= ln(2) / 2`. Adding and subtracting 1.5 * 2^23
+/// rounds to an integer, and leaves `k` in the last bits of the sum. All of this is plain
+/// arithmetic that vectorises.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0;
@@ -13,7 +14,7 @@ fn exp(x: f32) -> f32 {
     let shifted = x * std::f32::consts::LOG2_E + ROUND;
     let k = shifted - ROUND;
     let r = (x - k * LN_2_HIGH) - k * LN_2_LOW;
-    // 1/n!, for Horner's rule: the first term left out is below 1e-8 of the sum.
+    // 1/n!, for Horner's rule: the first omitted term is below 1e-8 of the sum.
     const TERMS: [f32; 8] =
         [1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0];
     let mut sum = TERMS[0];
@@ -24,7 +25,8 @@ fn exp(x: f32) -> f32 {
 }
 
 dispatched! {
-    /// `e^x` of each number, none of which may be above 80. What is below -80 counts as -80.
+    /// Replaces each number `x` by `e^x`. No number may be above 80; numbers below -80 count as
+    /// -80.
     ["avx512f" if Avx512; "avx2" if Avx2]
     fn exp_in_place(values: &mut [f32]) {
         values.iter_mut().for_each(|value| *value = exp(value.max(-80.0)));
@@ -32,7 +34,7 @@ dispatched! {
 }
 
 dispatched! {
-    /// `1 / (1 + e^-x)` of each number; beyond +-42 it does not change any more.
+    /// Replaces each number `x` by `1 / (1 + e^-x)`. Numbers beyond +-42 count as +-42.
     ["avx512f" if Avx512; "avx2" if Avx2]
     fn sigmoid_in_place(values: &mut [f32]) {
         values.iter_mut().for_each(|value| *value = 1.0 / (1.0 + exp(-value.clamp(-42.0, 42.0))));

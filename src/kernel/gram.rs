@@ -1,54 +1,55 @@
-//! The sum of `q q^T` over rows of small whole numbers: exact.
+//! Exact sum of `q q^T` over rows of small integers.
 //!
-//! Whole numbers add up to the same sum in any order. So what is learned from such a sum depends
-//! neither on the order of the rows, nor on how they were cut into batches, nor on the machine; and
-//! what was added can be taken out again without a trace. Processors also multiply 16-bit numbers
-//! several times as fast as doubles.
+//! Integers add up to the same sum in any order. So a model learned from such a sum depends neither
+//! on the order of the rows, nor on their batches, nor on the machine. Rows that were added can be
+//! subtracted again exactly. Processors also multiply 16-bit integers several times as fast as
+//! doubles.
 
 use rayon::prelude::*;
 
 use super::instructions::Instructions;
 use crate::memory::{NoRoom, expect_room, try_copy};
 
-/// How many columns are computed side by side.
+/// Number of columns that are computed side by side.
 const LANES: usize = 16;
 
-/// Two consecutive rows in one column, as the halves of each number: what one instruction
+/// For each column, two consecutive rows as the halves of an `i32`, which one instruction
 /// multiplies and adds up.
 type Pairs = [i32; LANES];
 
-/// The largest number, by size, that a row may hold.
+/// Largest absolute value that a row may hold.
 pub(crate) const LARGEST: i16 = 2047;
 
-/// The most pairs of rows whose sums fit an `i32`.
+/// Largest number of pairs of rows whose sums fit an `i32`.
 const MOST_PAIRS: usize = 256;
 const _: () = assert!(LARGEST as i64 * LARGEST as i64 * 2 * MOST_PAIRS as i64 <= i32::MAX as i64);
 
-/// Rows and columns of a tile: as many sums as there are registers for.
+/// Rows and panels of a tile, chosen so that all sums fit the registers.
 const TILE_ROWS: usize = 8;
 const TILE_PANELS: usize = 3;
 
-/// How many rows of the sum one task computes; as many as a tile has columns.
+/// Number of rows of the sum that one task computes: the number of columns of a tile.
 const BAND: usize = TILE_PANELS * LANES;
 
-/// A symmetric sum of whole numbers, kept in `f64`, which is exact up to 2^53.
+/// A symmetric matrix of integer sums, stored in `f64`, which is exact up to 2^53.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Gram {
     width: usize,
     stride: usize,
-    /// Row-major; only what is on and below the diagonal means anything.
+    /// Row-major values; only those on and below the diagonal are meaningful.
     values: Vec<f64>,
 }
 
 impl Gram {
     pub(crate) fn new(width: usize) -> Result<Self, NoRoom> {
         let stride = width.next_multiple_of(BAND);
-        // Asked for first; then zeroed by the system, which leaves alone what is never used.
+        // `expect_room` fails if the memory is unavailable. The system then provides zeroed memory,
+        // and never touches the unused part.
         expect_room(Gram::numbers(width))?;
         Ok(Gram { width, stride, values: vec![0.0; Gram::numbers(width)] })
     }
 
-    /// How many numbers one of a width keeps.
+    /// Returns the number of values that a sum of this width stores.
     pub(crate) fn numbers(width: usize) -> usize {
         width.next_multiple_of(BAND).pow(2)
     }
@@ -57,7 +58,7 @@ impl Gram {
         Ok(Gram { values: try_copy(&self.values)?, ..*self })
     }
 
-    /// Row `i`, up to the diagonal.
+    /// Returns row `i`, up to and including the diagonal.
     pub(crate) fn row(&self, i: usize) -> &[f64] {
         &self.values[i * self.stride..][..=i]
     }
@@ -66,8 +67,8 @@ impl Gram {
         &mut self.values[i * self.stride..][..=i]
     }
 
-    /// Adds `q q^T` for each of some rows. No number is beyond [`LARGEST`]. A thousand rows and
-    /// more at a time are best: all of the sum is gone through each time.
+    /// Adds `q q^T` for each of the rows. No absolute value may be above [`LARGEST`]. Batches of a
+    /// thousand rows or more are best, because each call reads and writes the whole sum.
     pub(crate) fn add_rows(&mut self, rows: &[i16]) {
         self.add_rows_with(Instructions::best(), rows);
     }
@@ -82,7 +83,8 @@ impl Gram {
         let stride = self.stride;
         self.values.par_chunks_mut(BAND * stride).enumerate().for_each(|(band, sums)| {
             let panel = |at: usize| &panels[at * depth..(at + 1) * depth];
-            // These columns stay in the cache while the rows of the band go by.
+            // These columns stay in the cache while the loop below iterates over the rows of the
+            // band.
             for first in (0..(band + 1) * (BAND / LANES)).step_by(TILE_PANELS) {
                 let right = std::array::from_fn(|p| panel(first + p));
                 for (at, sums) in sums.chunks_exact_mut(TILE_ROWS * stride).enumerate() {
@@ -107,7 +109,7 @@ impl Gram {
         });
     }
 
-    /// Adds `q q^T` for one row of whole numbers of any size.
+    /// Adds `q q^T` for one row of integers of any size.
     pub(crate) fn add_row(&mut self, row: &[f64]) {
         self.values.par_chunks_mut(self.stride).zip(row).enumerate().for_each(
             |(i, (sums, value))| {
@@ -116,7 +118,7 @@ impl Gram {
         );
     }
 
-    /// Adds another sum of the same width, `sign` times.
+    /// Adds another sum of the same width, multiplied by `sign`.
     pub(crate) fn add(&mut self, other: &Gram, sign: f64) {
         debug_assert_eq!(self.width, other.width);
         self.values.iter_mut().zip(&other.values).for_each(|(sum, value)| *sum += sign * value);
@@ -126,7 +128,7 @@ impl Gram {
         self.values.iter_mut().for_each(|value| *value *= factor);
     }
 
-    /// The rows by panels of [`LANES`] columns, two rows to a number; filled up with zeros.
+    /// Packs rows into panels of [`LANES`] columns, two rows to a number, padded with zeros.
     fn pack(&self, rows: &[i16]) -> Vec<Pairs> {
         let depth = rows.len().div_ceil(2 * self.width);
         let mut panels = vec![[0; LANES]; self.stride / LANES * depth];
@@ -148,7 +150,8 @@ impl Gram {
 /// The sums of a tile.
 type Tile = [[[i32; LANES]; TILE_PANELS]; TILE_ROWS];
 
-/// The inner products of [`TILE_ROWS`] columns, from `lane` of `left` on, with those of `right`.
+/// Returns the inner products of [`TILE_ROWS`] columns, from `lane` of `left` on, with the columns
+/// of `right`.
 fn tile_sums(
     instructions: Instructions,
     left: &[Pairs],
@@ -194,7 +197,8 @@ mod x86 {
         let right = right.map(|panel| &panel[..left.len()]);
         let mut sums = [[_mm512_setzero_si512(); TILE_PANELS]; TILE_ROWS];
         for (at, left) in left.iter().enumerate() {
-            // SAFETY: the panels were cut to the length of `left`; a load is of one whole `Pairs`.
+            // SAFETY: the panels were cut to the length of `left`; each load reads one whole
+            // `Pairs`.
             let right = right.map(|panel| unsafe {
                 _mm512_loadu_si512(panel.get_unchecked(at).as_ptr().cast())
             });
@@ -208,13 +212,14 @@ mod x86 {
         }
         let mut tile: Tile = Default::default();
         for (tile, sum) in tile.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
-            // SAFETY: the store is of one whole row of lanes.
+            // SAFETY: the store writes one whole row of lanes.
             unsafe { _mm512_storeu_si512(tile.as_mut_ptr().cast(), *sum) };
         }
         tile
     }
 
-    /// Four rows and one panel at a time, for there are half as many registers, half as wide.
+    /// Computes four rows and one panel at a time, because AVX2 has half as many registers, half as
+    /// wide.
     #[target_feature(enable = "avx2")]
     pub(super) fn avx2(left: &[Pairs], lane: usize, right: [&[Pairs]; TILE_PANELS]) -> Tile {
         const ROWS: usize = 4;
@@ -223,7 +228,7 @@ mod x86 {
             for (p, panel) in right.iter().enumerate() {
                 let mut sums = [[_mm256_setzero_si256(); 2]; ROWS];
                 for (left, right) in left.iter().zip(*panel) {
-                    // SAFETY: the two loads are of the halves of one `Pairs`.
+                    // SAFETY: the two loads read the halves of one `Pairs`.
                     let right = [0, LANES / 2]
                         .map(|half| unsafe { _mm256_loadu_si256(right.as_ptr().add(half).cast()) });
                     for (sums, &left) in sums.iter_mut().zip(&left[lane + row..lane + row + ROWS]) {
@@ -235,7 +240,7 @@ mod x86 {
                 }
                 for (r, sums) in sums.iter().enumerate() {
                     let out = tile[row + r][p].as_mut_ptr();
-                    // SAFETY: the two stores are of the halves of one row of lanes.
+                    // SAFETY: the two stores write the halves of one row of lanes.
                     unsafe {
                         _mm256_storeu_si256(out.cast(), sums[0]);
                         _mm256_storeu_si256(out.add(LANES / 2).cast(), sums[1]);

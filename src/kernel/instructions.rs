@@ -1,6 +1,7 @@
-//! What this machine's processor can do. It is asked here and nowhere else.
+//! Detection of the processor's instruction sets. All queries of processor features are in this
+//! file.
 
-/// Instructions that code may be compiled for, beyond those that every processor of its kind has.
+/// Instruction sets that code may be compiled for, beyond the baseline of the architecture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(super) enum Feature {
@@ -29,9 +30,9 @@ pub(super) enum Feature {
 }
 
 impl Feature {
-    /// Whether this machine has all the instructions that the variant's text lists.
+    /// Returns true if this machine has all instructions that the variant's doc comment lists.
     ///
-    /// Kernels ask for every tile, always of a variant that the compiler knows.
+    /// Kernels call this for every tile, always with a variant that is known at compile time.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn is_there(self) -> bool {
@@ -59,22 +60,22 @@ impl Feature {
     }
 }
 
-/// What a processor can do, each more than the next.
+/// Instruction sets among which kernels choose, each with more instructions than the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Instructions {
-    /// Multiplies and adds up pairs of 16-bit numbers, too.
+    /// AVX-512 with an instruction that multiplies and adds up pairs of 16-bit integers.
     #[cfg(target_arch = "x86_64")]
     Avx512Vnni,
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    /// With fused multiply-add.
+    /// AVX2 with fused multiply-add.
     #[cfg(target_arch = "x86_64")]
     Avx2,
     Portable,
 }
 
 impl Instructions {
-    /// All that this machine has, the fastest first.
+    /// Returns all instruction sets that this machine has, the fastest first.
     pub(super) fn available() -> impl Iterator<Item = Instructions> {
         #[cfg(target_arch = "x86_64")]
         let by_hand = {

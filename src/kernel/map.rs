@@ -1,4 +1,4 @@
-//! Files seen as memory.
+//! Bytes of files as memory, mapped or copied, and typed views of them.
 
 use std::io;
 use std::ops::{Deref, DerefMut, Range};
@@ -8,66 +8,68 @@ use memmap2::{Mmap, MmapMut, MmapOptions};
 
 use crate::disk::File;
 
-/// A number that any bits are, so that bytes of a file can be seen as such.
+/// A number type for which every bit pattern is valid, so that bytes of a file can be read as such
+/// numbers.
 ///
 /// # Safety
-/// Every pattern of its bits is a value, and it has no bytes that are not its own.
+/// Every bit pattern must be a valid value, and the type must have no padding bytes.
 pub(crate) unsafe trait Plain: Copy {}
-// SAFETY: whole numbers without padding; all bits are values.
+// SAFETY: an integer without padding; every bit pattern is a value.
 unsafe impl Plain for u8 {}
 // SAFETY: as above.
 unsafe impl Plain for u32 {}
 // SAFETY: as above.
 unsafe impl Plain for u64 {}
-// SAFETY: no padding either, and all bits are values, if not all are numbers.
+// SAFETY: no padding either; every bit pattern is a value, although some are NaN.
 unsafe impl Plain for f32 {}
 
-/// Bytes of a file that never change: mapped, or copied.
+/// Immutable bytes of a file, mapped or copied.
 #[derive(Clone)]
 pub(crate) struct Mapped {
     map: Arc<Mmap>,
-    /// Where in the file they are.
+    /// Range of the bytes in the file.
     bytes: Range<u64>,
     is_copy: bool,
 }
 
 impl Mapped {
-    /// Maps some bytes of a file, which no writer of ours changes or cuts off for as long as the file
-    /// is there.
+    /// Maps bytes of a file. No writer of this crate may change or truncate these bytes while the
+    /// file exists.
     pub(crate) fn map(file: &File, bytes: Range<u64>) -> io::Result<Self> {
         let Some(file) = file.real() else { return Mapped::copy(file, bytes) };
         let len = length(&bytes)?;
         let mut options = MmapOptions::new();
-        // SAFETY: what is mapped must not change. No program of ours does that: the caller names
-        // bytes that are written once, before the file has its name, and files are replaced and
-        // not shortened. Of other programs it cannot be helped, as with every mapped file. An
-        // index looks at its file before and after it reads what is mapped, to tell.
+        // SAFETY: mapped bytes must not change. No code of this crate changes them: callers name
+        // bytes that are written once, before the file gets its name, and files are replaced, not
+        // truncated. Other programs could change the file, as with every mapped file. To detect
+        // such changes, an index checks its file before and after it reads mapped bytes.
         let map = unsafe { options.offset(bytes.start).len(len).map(file) }?;
         Ok(Mapped { map: Arc::new(map), bytes, is_copy: false })
     }
 
-    /// The same bytes of the same file, in a mapping of their own.
+    /// Maps the same bytes of the same file again, in a separate mapping.
     pub(crate) fn again(&self, file: &File) -> io::Result<Self> {
         Mapped::map(file, self.bytes.clone())
     }
 
-    /// Takes some bytes out of memory, unless they are a copy; they are read from the file again when they are next looked at.
-    /// So what goes through a whole file once does not fill the memory with it.
+    /// Releases bytes from memory, unless they are a copy. The next access reads them from the file
+    /// again, so that a pass over a whole file does not fill the memory.
     fn release(&self, bytes: Range<usize>) {
         #[cfg(unix)]
         if !bytes.is_empty() && !self.is_copy {
             let advice = memmap2::UncheckedAdvice::DontNeed;
-            // SAFETY: the mapping is one of a file, and read-only: its bytes come back as they were.
+            // SAFETY: the mapping is read-only and backed by a file, so its bytes come back
+            // unchanged.
             let advised =
                 unsafe { self.map.unchecked_advise_range(advice, bytes.start, bytes.len()) };
-            // Without it the memory is released later.
+            // If the advice fails, the system releases the memory later.
             advised.ok();
         }
         #[cfg(not(unix))]
         drop(bytes);
     }
 
-    /// A copy of some bytes of a file, which nobody can change any more.
+    /// Copies bytes of a file into memory, so that later changes to the file do not affect them.
     pub(crate) fn copy(file: &File, bytes: Range<u64>) -> io::Result<Self> {
         let mut copy = MmapMut::map_anon(length(&bytes)?)?;
         file.read_exact_at(&mut copy, bytes.start)?;
@@ -87,13 +89,12 @@ impl Deref for Mapped {
     }
 }
 
-/// Eight words where vector instructions like them best: none of their loads crosses two lines of a
-/// cache.
+/// Eight words in one cache line, so that no load of vector instructions crosses two cache lines.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([u64; 8]);
 
-/// Words in such lines.
+/// Words, aligned to cache lines.
 #[derive(Default)]
 pub(crate) struct Lines(Vec<Line>);
 
@@ -102,14 +103,14 @@ impl Lines {
         Lines(Vec::with_capacity(words.div_ceil(8)))
     }
 
-    /// So many words, which are whole lines, all zero.
+    /// Returns `words` zero words, rounded up to whole lines.
     pub(crate) fn zeros(words: usize) -> Self {
         let mut lines = Lines::with_capacity(words);
         lines.resize(words);
         lines
     }
 
-    /// Appends zeros, or drops words, up to so many, which are whole lines.
+    /// Appends zeros or drops words to make the length `words`, rounded up to whole lines.
     pub(crate) fn resize(&mut self, words: usize) {
         self.0.resize(words.div_ceil(8), Line([0; 8]));
     }
@@ -118,19 +119,19 @@ impl Lines {
         self.0.clear();
     }
 
-    /// Gives back the memory that it does not need.
+    /// Frees the unused capacity.
     pub(crate) fn shrink(&mut self) {
         self.0.shrink_to_fit();
     }
 
-    /// The words as bytes.
+    /// Returns the words as bytes.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         let words: &mut [u64] = self;
-        // SAFETY: words have no bytes that are not their own, and any bytes are words.
+        // SAFETY: words have no padding, and any bytes are valid words.
         unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
     }
 
-    /// How many words there is room for.
+    /// Returns the capacity in words.
     pub(crate) fn capacity(&self) -> usize {
         8 * self.0.capacity()
     }
@@ -152,36 +153,36 @@ impl DerefMut for Lines {
     }
 }
 
-/// Numbers as the bytes that files have of them.
+/// Returns numbers as bytes, as they are stored in files.
 pub(crate) fn bytes_of<T: Plain>(numbers: &[T]) -> &[u8] {
-    // SAFETY: `Plain` numbers have no bytes that are not their own.
+    // SAFETY: `Plain` numbers have no padding bytes.
     unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
 }
 
-/// Lines of words that are asked for ahead of time, at most: once some of them are looked at, the processor
-/// asks for those that follow by itself.
+/// Maximum number of cache lines to prefetch. Once the first lines are read, the processor
+/// prefetches the following lines automatically.
 const AHEAD: usize = 4;
 
-/// Asks for words that will soon be looked at, the first of them at least.
+/// Prefetches the first cache lines of words that will soon be read.
 #[inline(always)]
 pub(crate) fn prefetch(words: &[u64]) {
     #[cfg(target_arch = "x86_64")]
     for line in words.chunks(8).take(AHEAD) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: it only hints at an address, which is within the words.
+        // SAFETY: the instruction is only a hint, and its address is within the words.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _unused = (words, AHEAD);
 }
 
-/// Words as numbers of half their length, the lower half first.
+/// Returns words as 32-bit halves, the lower half of each word first.
 pub(crate) fn halves(words: &[u64]) -> &[u32] {
-    // SAFETY: words are aligned as their halves, and any bits are a number.
+    // SAFETY: words are aligned for their halves, and any bits are a valid number.
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), 2 * words.len()) }
 }
 
-/// Numbers in memory: one's own, or those of a file, mapped or copied as a whole.
+/// Numbers in memory: owned, or those of a file, which is mapped or copied as a whole.
 pub(crate) enum Column<T> {
     Owned(Vec<T>),
     Lines(Lines),
@@ -189,8 +190,8 @@ pub(crate) enum Column<T> {
 }
 
 impl<T: Plain> Column<T> {
-    /// `count` numbers from byte `start` on; `None` if they are not within the bytes, or not where
-    /// such a number can stand.
+    /// Returns the `count` numbers from byte `start` on; `None` if they are out of bounds or not
+    /// aligned.
     pub(crate) fn mapped(bytes: &Mapped, start: usize, count: usize) -> Option<Self> {
         let end = count.checked_mul(size_of::<T>())?.checked_add(start)?;
         let aligned = (bytes.as_ptr() as usize).checked_add(start)?.is_multiple_of(align_of::<T>());
@@ -201,7 +202,7 @@ impl<T: Plain> Column<T> {
         })
     }
 
-    /// The bytes that they are in, unless they are one's own.
+    /// Returns the mapped bytes that contain the numbers; `None` if the numbers are owned.
     pub(crate) fn mapped_bytes(&self) -> Option<&Mapped> {
         match self {
             Column::Mapped { bytes, .. } => Some(bytes),
@@ -209,7 +210,7 @@ impl<T: Plain> Column<T> {
         }
     }
 
-    /// The same numbers in other bytes; `None` if they are one's own.
+    /// Returns the numbers at the same offset of other bytes; `None` if the numbers are owned.
     pub(crate) fn within(&self, bytes: &Mapped) -> Option<Self> {
         match *self {
             Column::Mapped { start, count, .. } => Column::mapped(bytes, start, count),
@@ -217,19 +218,19 @@ impl<T: Plain> Column<T> {
         }
     }
 
-    /// Takes the first numbers out of memory, up to this one, if they are a file's.
+    /// Releases the first `end` numbers from memory if they belong to a file.
     pub(crate) fn release(&self, end: usize) {
         if let Column::Mapped { bytes, start, .. } = self {
             bytes.release(*start..start + end * size_of::<T>());
         }
     }
 
-    /// The numbers as bytes.
+    /// Returns the numbers as bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         bytes_of(self)
     }
 
-    /// Bytes that were allocated and are not used.
+    /// Returns the number of bytes that are allocated but unused.
     pub(crate) fn spare(&self) -> usize {
         match self {
             Column::Owned(numbers) => size_of::<T>() * (numbers.capacity() - numbers.len()),
@@ -248,11 +249,12 @@ impl<T: Plain> Deref for Column<T> {
             Column::Lines(lines) => {
                 let words: &[u64] = lines;
                 let count = size_of_val(words) / size_of::<T>();
-                // SAFETY: words are aligned as any such number, and any bits are one.
+                // SAFETY: words are aligned for every `Plain` number, and any bits are a valid
+                // number.
                 unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), count) }
             }
             Column::Mapped { bytes, start, count } => {
-                // SAFETY: `mapped` saw to bounds and alignment, and any bits are such a number.
+                // SAFETY: `mapped` checked bounds and alignment, and any bits are a valid number.
                 unsafe { std::slice::from_raw_parts(bytes.as_ptr().add(*start).cast(), *count) }
             }
         }

@@ -1,8 +1,8 @@
-//! The inner loops that processors have instructions for, and all of the library's `unsafe`.
+//! Inner loops that use special processor instructions, and all `unsafe` code of the library.
 //!
-//! Each is written once in plain Rust and compiled several times, for the instruction sets that
-//! the [`dispatched!`] macro lists; the best that the machine has is chosen when it is called. The
-//! loops keep to a fixed order of summation, so every compilation gives the same bits.
+//! Each loop is written once in plain Rust and compiled several times, for the instruction sets
+//! that the [`dispatched!`] macro lists. Each call chooses the best instruction set of the machine.
+//! The loops keep to a fixed order of summation, so every compilation gives the same bits.
 
 /// Defines a function that is compiled for several instruction sets and chooses among them.
 macro_rules! dispatched {
@@ -28,7 +28,8 @@ macro_rules! dispatched {
                 portable($($argument),*)
             }
             if $crate::kernel::instructions::Feature::$feature.is_there() {
-                // SAFETY: the features it was compiled for, which `Feature` lists, are there.
+                // SAFETY: the machine has the features that the function was compiled for, as
+                // listed by `Feature`.
                 return unsafe { compiled($($argument),*) };
             }
         }

@@ -1,23 +1,23 @@
-//! The matrix product of encoding.
+//! Matrix product for encoding.
 //!
-//! Every result is one chain of fused multiply-adds over the depth, in order, from zero. So a
-//! row's projection, and with it its code, is the same alone or among millions, on one thread or
-//! many, and on every processor that has a fused multiply-add (others compute it in software,
-//! slowly, to the same bits). General matrix products give no such promise: they choose the order
-//! of summation by the shape of the whole.
+//! Every result is one chain of fused multiply-adds over the depth, in order, starting from zero.
+//! So a row's projection and its code are the same alone or among millions of rows, on one thread
+//! or many, and on every processor. Processors without a fused multiply-add compute the same bits
+//! in software, slowly. General matrix products give no such promise: they choose the order of
+//! summation by the shape of the matrices.
 
 use super::instructions::Instructions;
 
-/// How many columns are computed side by side.
+/// Number of columns that are computed side by side.
 pub(crate) const LANES: usize = 16;
 
 type Lanes = [f32; LANES];
 
-/// How much of the depth is gone through before turning to the next rows, so that this much of
-/// the panels stays in the second-level cache.
+/// Part of the depth that is multiplied before the next rows, so that this part of the panels stays
+/// in the second-level cache.
 const DEPTH_BLOCK: usize = 512;
 
-/// A matrix stored by panels of [`LANES`] columns, the last filled up with zeros.
+/// A matrix stored in panels of [`LANES`] columns; the last panel is padded with zeros.
 #[derive(Clone, Debug)]
 pub(crate) struct Panels {
     depth: usize,
@@ -51,18 +51,18 @@ impl Panels {
         Panels { depth, lanes }
     }
 
-    /// How many numbers a row has that is multiplied.
+    /// Returns the length of the rows that can be multiplied.
     pub(crate) fn depth(&self) -> usize {
         self.depth
     }
 
-    /// The number of columns with the filling.
+    /// Returns the number of columns, including padding.
     pub(crate) fn width(&self) -> usize {
         self.lanes.len() / self.depth * LANES
     }
 
-    /// Multiplies row-major `rows` (each of the panels' depth) into `out` (each of
-    /// [`width`](Self::width)).
+    /// Multiplies row-major `rows`, each of length [`depth`](Self::depth), and writes rows of
+    /// length [`width`](Self::width) to `out`.
     pub(crate) fn multiply(&self, rows: &[f32], out: &mut [f32]) {
         self.multiply_with(Instructions::best(), rows, out);
     }
@@ -88,7 +88,7 @@ impl Panels {
     }
 }
 
-/// Rows times panels, over a part of the depth.
+/// Product of rows and panels, over a part of the depth.
 struct Block<'a> {
     panels: &'a Panels,
     rows: &'a [f32],
@@ -97,7 +97,7 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Goes through the rows `R` at a time and through the panels `V` at a time.
+    /// Iterates over the rows `R` at a time and over the panels `V` at a time.
     fn add_to<T: Tile, const R: usize, const V: usize>(&self, out: &mut [Lanes]) {
         let rows = self.rows.len() / self.panels.depth;
         let whole = rows - rows % R;
@@ -164,7 +164,7 @@ impl Tile for Portable {
         sums: &mut [[Lanes; V]; R],
     ) {
         let depth = panels[0].len();
-        // Of one length, so that the bounds are checked here and not in the loop.
+        // Slices of one length, so that the bounds are checked here and not in the loop.
         let rows = rows.map(|row| &row[..depth]);
         let panels = panels.map(|panel| &panel[..depth]);
         let mut local = *sums;
@@ -210,7 +210,8 @@ mod x86 {
         }
     }
 
-    /// By hand: the compiler prefers half-width vectors and gives up on this many sums.
+    /// Hand-written loops, because the compiler prefers half-width vectors and gives up on this
+    /// many sums.
     pub(super) struct Avx512;
 
     impl Tile for Avx512 {
@@ -228,7 +229,7 @@ mod x86 {
                 let depth = panels[0].len();
                 let rows = rows.map(|row| &row[..depth]);
                 let panels = panels.map(|panel| &panel[..depth]);
-                // SAFETY: each load and store is of one whole `Lanes`, 16 floats, unaligned.
+                // SAFETY: each load and store accesses one whole `Lanes`, 16 floats, unaligned.
                 let load = |lanes: &Lanes| unsafe { _mm512_loadu_ps(lanes.as_ptr()) };
                 let mut local = [[_mm512_setzero_ps(); V]; R];
                 for r in 0..R {
@@ -267,7 +268,7 @@ mod tests {
     use rand::rngs::ChaCha8Rng;
     use rand::{RngExt, SeedableRng};
 
-    /// One chain of fused multiply-adds, as the module promises.
+    /// Computes one chain of fused multiply-adds, as the module promises.
     fn twin(row: &[f32], matrix: &[f32], columns: usize, column: usize) -> f32 {
         let weights = matrix.iter().skip(column).step_by(columns);
         row.iter().zip(weights).fold(0.0, |sum, (x, w)| x.mul_add(*w, sum))

@@ -1,9 +1,9 @@
-//! What is done to one row after the other: preparing it, projecting it, learning from it.
+//! Operations on one row after the other: preparing, projecting and learning.
 
 dispatched! {
-    /// Centres and scales rows: the first stages of every hash function, and what learners are
-    /// given. `scale` has a factor for each column; with `unit` rows are of unit length after that,
-    /// and a row of zeros stays one.
+    /// Centres and scales rows: the first stages of every hash function, and the input of learners.
+    /// `scale` has a factor for each column. With `unit`, rows are then scaled to unit length, and
+    /// rows of zeros stay zero.
     ["avx2" if Avx2]
     fn prepare(
         center: Option<&[f32]>,
@@ -24,8 +24,8 @@ dispatched! {
                 }
             }
             if let Some(scale) = scale {
-                // What is beyond the largest number there is becomes that: nothing else would do
-                // for a factor of 0, and for the length of the row.
+                // Clamps infinite numbers: infinity times a factor of 0 would be NaN, and a row
+                // with infinite numbers has no finite length.
                 let finite = |value: f32| value.clamp(f32::MIN, f32::MAX);
                 for (out, &scale) in out.iter_mut().zip(scale) {
                     *out = finite(finite(*out) * scale);
@@ -40,11 +40,11 @@ dispatched! {
     }
 }
 
-/// In double, so that no finite row overflows; in eight sums, so that it is vectorised with the
-/// same result everywhere.
+/// Returns the squared length of a row, in double precision so that no finite row overflows. It is
+/// computed in eight partial sums so that it is vectorised with the same result everywhere.
 #[inline(always)]
 pub(crate) fn squared_norm(row: &[f32]) -> f64 {
-    // The square of an f32 is exact in f64: with or without fusing, the same sum.
+    // The square of an f32 is exact in f64, so the sum is the same with and without fusing.
     let square = |value: f32| f64::from(value) * f64::from(value);
     let mut sums = [0.0f64; 8];
     let (chunks, rest) = row.as_chunks::<8>();
@@ -55,8 +55,9 @@ pub(crate) fn squared_norm(row: &[f32]) -> f64 {
 }
 
 dispatched! {
-    /// `W^T x` into `out`, for `W` with a row of `out.len()` weights per number of `x`. For learners
-    /// that go row by row: it reads `W` as it is, where [`Panels`](super::Panels) would repack it.
+    /// Writes `W^T x` to `out`, for `W` with a row of `out.len()` weights per number of `x`.
+    /// Intended for learners that process one row at a time: `W` is read in place, whereas
+    /// [`Panels`](super::Panels) would repack it.
     ["avx2" if Avx2]
     fn project_row(weights: &[f32], x: &[f32], out: &mut [f32]) {
         out.fill(0.0);
@@ -70,7 +71,7 @@ dispatched! {
 }
 
 dispatched! {
-    /// `W += x a^T`.
+    /// Computes `W += x a^T`.
     ["avx2" if Avx2]
     fn add_outer(weights: &mut [f32], x: &[f32], a: &[f32]) {
         for (weights, &value) in weights.chunks_exact_mut(a.len()).zip(x) {
@@ -82,7 +83,7 @@ dispatched! {
 }
 
 dispatched! {
-    /// The inner products of rows with `x`, into `out`.
+    /// Writes the inner products of rows with `x` to `out`.
     ["avx2" if Avx2]
     fn row_products(rows: &[f32], x: &[f32], out: &mut [f32]) {
         let (chunks, tail) = x.as_chunks::<16>();

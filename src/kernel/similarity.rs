@@ -1,21 +1,22 @@
-//! Whole numbers from rows, and similarities as whole numbers from their products.
+//! Rows rounded to integers, and similarities as integers from products of such rows.
 
 use super::gram::LARGEST;
 use super::whole::LARGEST_BYTE;
 
-/// Adding this leaves no room for a fraction, and the whole number in the lowest bits: several times
-/// as fast as rounding one by one.
+/// Adding this number rounds to an integer, and leaves the integer in the lowest bits: several
+/// times as fast as rounding numbers one by one.
 const MAGIC: f32 = 12_582_912.0;
 
-/// The nearest whole number, ties to even; [`i16::MAX`] or [`i16::MIN`] for those beyond.
+/// Returns the nearest integer, ties to even, clamped to the range of [`i16::MIN`] to [`i16::MAX`].
 #[inline(always)]
 pub(crate) fn nearest(value: f32) -> i16 {
     let value = value.clamp(-32768.0, 32767.0) + MAGIC;
     (value.to_bits() as i32 - MAGIC.to_bits() as i32) as i16
 }
 
-/// Rounds a row to whole multiples of the largest of its numbers divided by 127; what one of them
-/// stands for. Numbers that are not finite count as 0, and so does a row too small to be squared.
+/// Rounds a row to integer multiples of a step, its largest absolute value divided by 127, and
+/// returns the step. Numbers that are not finite count as 0, and so does a row too small to be
+/// squared.
 #[inline(always)]
 pub(crate) fn round_row(row: &[f32], out: &mut Vec<i16>) -> f32 {
     let finite = |value: f32| if value.abs() <= f32::MAX { value } else { 0.0 };
@@ -38,22 +39,23 @@ pub(crate) fn round_row(row: &[f32], out: &mut Vec<i16>) -> f32 {
     largest / most
 }
 
-/// What turns the products of a row with anchors into similarities.
+/// Parameters that convert products of a row with anchors into similarities.
 pub(crate) struct Similarities<'a> {
-    /// What one whole number of each anchor stands for.
+    /// Step of each anchor: the value that the integer 1 stands for.
     pub(crate) steps: &'a [f32],
     /// The squared length of each anchor.
     pub(crate) squared_norms: &'a [f32],
-    /// What is taken off each similarity, in units of 1/2048.
+    /// Offset subtracted from each similarity, in units of 1/2048.
     pub(crate) center: &'a [i16],
     pub(crate) gamma: f32,
-    /// What one whole number of the row stands for.
+    /// Step of the row: the value that the integer 1 stands for.
     pub(crate) step: f32,
     /// The squared length of the row.
     pub(crate) squared_norm: f32,
 }
 
-/// `2048 x 2^y` for `-30 <= y <= 0`, to 3 parts in a million: a hundredth of the rounding after it.
+/// Returns `2048 x 2^y` for `-30 <= y <= 0`, accurate to 3 parts in a million: a hundredth of the
+/// rounding error that follows.
 #[inline(always)]
 fn exp2_times_2048(y: f32) -> f32 {
     let shifted = y + MAGIC;
@@ -69,16 +71,16 @@ fn exp2_times_2048(y: f32) -> f32 {
 }
 
 dispatched! {
-    /// `2048 (exp(-gamma ||x - a||^2) - center)` for each anchor, rounded, of the products of whole
-    /// numbers: within +-2047.
+    /// Writes `2048 (exp(-gamma ||x - a||^2) - center)` for each anchor to `out`, computed from
+    /// products of integers and rounded. All results are within +-2047.
     ["avx512f,avx512bw,avx512vl" if Avx512Words; "avx2" if Avx2]
     fn whole_similarities(products: &[f32], given: &Similarities<'_>, out: &mut [i16]) {
         let Similarities { steps, squared_norms, center, gamma, step, squared_norm } = *given;
         let count = out.len();
-        // Of one length, so that the bounds are checked here and not in the loop.
+        // Slices of one length, so that the bounds are checked here and not in the loop.
         let (products, steps) = (&products[..count], &steps[..count]);
         let (squared_norms, center) = (&squared_norms[..count], &center[..count]);
-        // Finite, so that a distance of 0 is no distance whatever gamma is.
+        // The factor is finite, so that a distance of 0 stays 0 for every gamma.
         let factor = (-gamma * std::f32::consts::LOG2_E).max(f32::MIN);
         let twice = 2.0 * step;
         for at in 0..count {

@@ -23,8 +23,8 @@ const TILE: usize = 256;
 pub(crate) struct Positive<T = f64>(Mat<T>);
 
 impl Positive {
-    /// Of the matrix with these entries, asked for on and below the diagonal; `None` when it is
-    /// not positive definite.
+    /// Factors the matrix with these entries; `entry` is called on and below the diagonal. Returns
+    /// `None` if the matrix is not positive definite.
     pub(crate) fn factor(
         size: usize,
         entry: impl Fn(usize, usize) -> f64 + Sync,
@@ -40,7 +40,7 @@ impl Positive {
         Ok(cholesky(matrix))
     }
 
-    /// Solves `A Z = B`, for `B` of rows of `columns` numbers.
+    /// Solves `A Z = B`, for `B` with rows of `columns` numbers.
     pub(crate) fn solve(&self, right: &[f64], columns: usize) -> Result<Vec<f64>, NoRoom> {
         let right = MatRef::from_row_major_slice(right, right.len() / columns, columns);
         let mut solution = zeros(right.nrows(), columns)?;
@@ -49,7 +49,7 @@ impl Positive {
         Ok(row_major(solution.as_ref()).collect())
     }
 
-    /// Solves `L Z = B` for the factor `L` of `A = L L^T`, and `B` of rows of `columns` numbers.
+    /// Solves `L Z = B` for the factor `L` of `A = L L^T`, and `B` with rows of `columns` numbers.
     pub(crate) fn solve_lower(&self, right: &[f64], columns: usize) -> Result<Vec<f64>, NoRoom> {
         let right = MatRef::from_row_major_slice(right, right.len() / columns, columns);
         let mut solution = zeros(right.nrows(), columns)?;
@@ -74,8 +74,7 @@ impl<T: RealField> Positive<T> {
     }
 }
 
-/// Factors a matrix, of which the lower triangle matters, where it stands: a copy of it could be
-/// more than there is room for.
+/// Factors a matrix in place, from its lower triangle: there might be no memory for a copy.
 pub(super) fn cholesky<T: RealField>(mut matrix: Mat<T>) -> Option<Positive<T>> {
     let scratch = cholesky_in_place_scratch::<T>(matrix.nrows(), Par::Seq, Default::default());
     let mut scratch = MemBuffer::new(scratch);
@@ -85,21 +84,22 @@ pub(super) fn cholesky<T: RealField>(mut matrix: Mat<T>) -> Option<Positive<T>> 
     Some(Positive(matrix))
 }
 
-/// `A B`, for `A` of rows of `inner` numbers and `B` of rows of `columns`.
+/// Returns `A B`, for `A` with rows of `inner` numbers and `B` with rows of `columns` numbers.
 pub(crate) fn product(a: &[f64], inner: usize, b: &[f64], columns: usize) -> Vec<f64> {
     let a = MatRef::from_row_major_slice(a, a.len() / inner, inner);
     let b = MatRef::from_row_major_slice(b, inner, columns);
     row_major(multiply(a, b).as_ref()).collect()
 }
 
-/// `A^T B`, for `A` of rows of `left` numbers and `B` of rows of `right`.
+/// Returns `A^T B`, for `A` with rows of `left` numbers and `B` with rows of `right` numbers.
 pub(crate) fn transposed_product(a: &[f64], left: usize, b: &[f64], right: usize) -> Vec<f64> {
     let a = MatRef::from_row_major_slice(a, a.len() / left, left);
     let b = MatRef::from_row_major_slice(b, b.len() / right, right);
     row_major(multiply(a.transpose(), b).as_ref()).collect()
 }
 
-/// An inner product in eight sums, so that it is vectorised with the same result everywhere.
+/// Returns an inner product, computed in eight partial sums so that it is vectorised with the same
+/// result everywhere.
 pub(crate) fn dot(left: &[f64], right: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());
@@ -115,16 +115,17 @@ pub(crate) fn dot(left: &[f64], right: &[f64]) -> f64 {
 /// Eigenvalues, and eigenvectors as columns.
 pub(crate) type Eigen = (Vec<f64>, Mat<f64>);
 
-/// The eigenvalues of `A A^T`, the largest first, and its eigenvectors as columns in that order;
-/// `A` of rows of `columns` numbers. `None` when they cannot be found.
+/// Returns the eigenvalues of `A A^T`, the largest first, and its eigenvectors as columns in the
+/// same order, for `A` with rows of `columns` numbers. Returns `None` if the decomposition fails.
 pub(crate) fn symmetric_eigen(a: &[f64], columns: usize) -> Result<Option<Eigen>, NoRoom> {
     let a = MatRef::from_row_major_slice(a, a.len() / columns, columns);
-    // The matrix, its vectors, these in order, and what is needed to find them.
+    // Memory for the matrix, its eigenvectors, their copy in order, and the decomposition itself.
     expect_room(a.nrows().saturating_mul(a.nrows()).saturating_mul(4))?;
     Ok(eigen(shifted_gram(a, 0.0)?.as_ref()))
 }
 
-/// Returns the eigenvalues of a symmetric matrix, of which the lower triangle is read, as [`symmetric_eigen`] does.
+/// Returns the eigenvalues and eigenvectors of a symmetric matrix in the form of
+/// [`symmetric_eigen`]. Only the lower triangle is read.
 pub(crate) fn eigen_of_symmetric(matrix: &[f64]) -> Result<Option<Eigen>, NoRoom> {
     let size = matrix.len().isqrt();
     expect_room(matrix.len().saturating_mul(3))?;
@@ -138,13 +139,13 @@ fn eigen(matrix: MatRef<'_, f64>) -> Option<Eigen> {
     Some((values, eigen.U().reverse_cols().to_owned()))
 }
 
-/// A square matrix with orthonormal columns from one of independent Gaussian numbers: every
-/// direction is as likely as any other.
+/// Returns a square matrix with orthonormal columns, computed from a matrix of independent Gaussian
+/// numbers. Every direction is equally likely.
 pub(crate) fn orthonormal_columns(gaussian: &[f64], size: usize) -> Vec<f64> {
     let factors = MatRef::from_row_major_slice(gaussian, size, size).qr();
     let (mut q, r) = (factors.compute_Q(), factors.R());
     for j in 0..size {
-        // The factorisation chooses signs of its own; this makes them as random as the matrix.
+        // The factorisation chooses its own signs; this makes them as random as the matrix.
         if r[(j, j)] < 0.0 {
             q.col_mut(j).iter_mut().for_each(|value| *value = -*value);
         }
@@ -152,8 +153,8 @@ pub(crate) fn orthonormal_columns(gaussian: &[f64], size: usize) -> Vec<f64> {
     row_major(q.as_ref()).collect()
 }
 
-/// The eigenvectors of `A^T A` as columns, that of the largest eigenvalue first; `A` of rows of `columns`
-/// numbers. Where they cannot be found, the axes as they are.
+/// Returns the eigenvectors of `A^T A` as columns, that of the largest eigenvalue first, for `A`
+/// with rows of `columns` numbers. Returns the identity if the decomposition fails.
 pub(crate) fn principal_axes(a: &[f64], columns: usize) -> Result<Vec<f64>, NoRoom> {
     let a = MatRef::from_row_major_slice(a, a.len() / columns, columns);
     let Ok(eigen) = shifted_gram(a.transpose(), 0.0)?.self_adjoint_eigen(Side::Lower) else {
@@ -162,7 +163,7 @@ pub(crate) fn principal_axes(a: &[f64], columns: usize) -> Result<Vec<f64>, NoRo
     Ok(row_major(eigen.U().reverse_cols()).collect())
 }
 
-/// The rotation `R` for which `tr(R^T M)` is largest; `None` when it cannot be found.
+/// Returns the rotation `R` for which `tr(R^T M)` is largest; `None` if the decomposition fails.
 pub(crate) fn nearest_rotation(square: &[f64]) -> Option<Vec<f64>> {
     let size = square.len().isqrt();
     let svd = MatRef::from_row_major_slice(square, size, size).svd().ok()?;
@@ -183,7 +184,7 @@ pub(super) fn multiply(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
     out
 }
 
-/// The lower triangle of `A A^T + shift I`.
+/// Returns the lower triangle of `A A^T + shift I`.
 pub(super) fn shifted_gram<T: RealField + From<f32> + AddAssign>(
     a: MatRef<'_, T>,
     shift: T,
@@ -218,7 +219,7 @@ pub(super) fn solve(matrix: Mat<f64>, mut right: Mat<f64>) -> Option<Mat<f64>> {
     Some(right)
 }
 
-/// A matrix of zeros, if there is room for it.
+/// Returns a matrix of zeros; fails if the allocation fails.
 pub(super) fn zeros<T: RealField>(rows: usize, columns: usize) -> Result<Mat<T>, NoRoom> {
     let mut matrix = Mat::new();
     let room = matrix.try_reserve(rows, columns);

@@ -1,10 +1,10 @@
-//! The few matrix routines that learners need, over faer. All matrices are row-major slices, all
-//! sums in `f64` unless said.
+//! Matrix routines for learners, on top of faer. Unless noted otherwise, matrices are row-major
+//! slices and sums are in `f64`.
 //!
-//! Results do not depend on the number of threads: these share out tiles of a fixed size.
+//! Results do not depend on the number of threads, because threads share out tiles of a fixed size.
 //!
-//! faer panics where it finds no memory. So whatever is larger than what it is computed from is asked
-//! for here first, and fails with [`NoRoom`](crate::memory::NoRoom).
+//! faer panics if an allocation fails. So functions whose memory exceeds the size of their input
+//! request it here first, and fail with [`NoRoom`](crate::memory::NoRoom).
 
 mod dense;
 mod ridge;

@@ -1,9 +1,10 @@
-//! Ridge regression: directly in double precision, or refined.
+//! Ridge regression, solved directly in double precision or by iterative refinement.
 //!
-//! Most of its time goes into `X^T X`, which takes half as long in single precision. A solution from that
-//! is good to five or six digits. What it leaves of the targets is found in double precision, by products
-//! of `X` with a few columns; solving for that with the same factor gives the next five digits, and so on
-//! until the solution no longer moves. Where it does not settle, the direct way is taken.
+//! Most of the time goes into `X^T X`, which takes half as long in single precision. A
+//! single-precision solution is good to five or six digits. Its residual is computed in double
+//! precision, by products of `X` with a few columns. Solving for the residual with the same factor
+//! gives the next five digits. This repeats until the solution no longer changes. If it does not
+//! converge, the system is solved directly.
 
 use std::ops::RangeInclusive;
 
@@ -15,42 +16,45 @@ use super::targets::Targets;
 use crate::kernel::{add_transposed_times, squared_norm, times_columns};
 use crate::memory::{NoRoom, expect_room};
 
-/// How far `W` may be from the solution, as a share of each of its columns: far less than what is lost
-/// when it is rounded to `f32`.
+/// Largest error of `W`, relative to the length of each column: far below the rounding error of
+/// `f32`.
 const TOLERANCE: f64 = 1e-11;
 
-/// How many corrections are tried at most.
+/// Maximum number of corrections.
 const MOST_CORRECTIONS: usize = 5;
 
-/// A correction must be so much smaller than the one before: otherwise the factor is too coarse.
+/// Largest allowed ratio of a correction to the previous correction. Above it, the factor is too
+/// coarse.
 const LEAST_GAIN: f64 = 0.1;
 
-/// Refining pays where the system is so many times as large as there are columns to solve for.
+/// Minimum number of equations per column to solve for at which refinement pays off.
 const SIZE_PER_COLUMN: usize = 32;
 
-/// The factor is too coarse where the sum of all squares is so many times the ridge.
+/// Largest allowed ratio of the sum of all squares to the ridge. Above it, the factor is too
+/// coarse.
 const MOST_STRETCH: f64 = 1e8;
 
-/// The ridges with which the numbers of single precision go far enough.
+/// Ridges for which the range of single precision suffices.
 const RIDGES: RangeInclusive<f64> = 1e-12..=1e12;
 
-/// How many rows stay in the cache while all columns are multiplied.
+/// Number of rows that stay in the cache while all columns are multiplied.
 const BLOCK: usize = 64;
 
-/// How a regression is solved.
+/// Method by which a regression is solved.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Regression {
-    /// Refined where that is likely to be faster.
+    /// Refinement if it is likely to be faster, otherwise the direct solution.
     #[default]
     Quicker,
-    /// In double precision throughout.
+    /// Direct solution, in double precision throughout.
     Direct,
-    /// Refined whatever the size; directly where that does not settle.
+    /// Refinement for any size; the direct solution if refinement does not converge.
     Refined,
 }
 
-/// `min ||X W - Y||^2 + ridge ||W||^2`, for `X` of rows of `dim` and `Y` of rows of `columns`.
+/// The problem `min ||X W - Y||^2 + ridge ||W||^2`, for `X` with rows of `dim` numbers and `Y` with
+/// rows of `columns` numbers.
 #[derive(Clone, Copy)]
 pub(crate) struct Ridge<'a> {
     pub(crate) x: &'a [f32],
@@ -61,12 +65,12 @@ pub(crate) struct Ridge<'a> {
 }
 
 impl Ridge<'_> {
-    /// The `W` (dim x columns) with the least sum.
+    /// Returns the `W` (dim x columns) for which the sum is smallest.
     ///
-    /// Solved in the smaller of its two forms: over the dimensions when there are at least as many
-    /// rows, `(X^T X + ridge I) W = X^T Y`, and over the rows when there are fewer,
-    /// `W = X^T (X X^T + ridge I)^-1 Y`. `None` when the system has no Cholesky factor or the result
-    /// is not finite.
+    /// Solves the smaller of the two forms: over the dimensions if there are at least as many rows,
+    /// `(X^T X + ridge I) W = X^T Y`, and over the rows if there are fewer,
+    /// `W = X^T (X X^T + ridge I)^-1 Y`. Returns `None` if the system has no Cholesky factor or the
+    /// result is not finite.
     pub(crate) fn solve(&self, way: Regression) -> Result<Option<Vec<f32>>, NoRoom> {
         let numbers = self.size().saturating_mul(self.size().saturating_add(self.columns));
         expect_room(self.x.len().saturating_add(numbers))?;
@@ -83,7 +87,7 @@ impl Ridge<'_> {
         self.x.len() / self.dim
     }
 
-    /// How many equations the smaller form has.
+    /// Returns the number of equations of the smaller form.
     fn size(&self) -> usize {
         self.rows().min(self.dim)
     }
@@ -104,7 +108,7 @@ impl Ridge<'_> {
         })
     }
 
-    /// `None` where that does not pay, or does not settle.
+    /// Returns the refined solution; `None` if refinement does not pay off or does not converge.
     fn refined(&self, way: Regression) -> Result<Option<Mat<f64>>, NoRoom> {
         let most = match way {
             Regression::Direct => return Ok(None),
@@ -127,7 +131,7 @@ impl Ridge<'_> {
         Ok(self.refine(&factor, &targets))
     }
 
-    /// The factor of the system in single precision.
+    /// Returns the Cholesky factor of the system, in single precision.
     fn coarse_factor(&self) -> Result<Option<Positive<f32>>, NoRoom> {
         let x = MatRef::from_row_major_slice(self.x, self.rows(), self.dim);
         let x = if self.over_rows() { x } else { x.transpose() };
@@ -136,7 +140,7 @@ impl Ridge<'_> {
 
     fn refine(&self, factor: &Positive<f32>, targets: &Targets) -> Option<Mat<f64>> {
         let count = targets.count;
-        // By columns over the dimensions, by rows over the rows: as the products want them.
+        // Weights are stored by columns and duals by rows, as the products require.
         let mut weights = vec![0.0; count * self.dim];
         let mut duals = vec![0.0; if self.over_rows() { self.rows() * count } else { 0 }];
         let mut result = Mat::zeros(self.dim, self.columns);
@@ -170,7 +174,8 @@ impl Ridge<'_> {
                 last_change = 1.0;
                 continue;
             }
-            // Corrections shrink by about the same factor each time: this is the next.
+            // Corrections shrink by about the same factor each time, so this product estimates the
+            // next one.
             if change * (change / last_change).min(1.0) <= TOLERANCE {
                 return Some(result);
             }
@@ -182,7 +187,7 @@ impl Ridge<'_> {
         None
     }
 
-    /// What the weights leave of the targets, row after row.
+    /// Returns the residual of the targets for these weights, row after row.
     fn misfit(&self, targets: &Targets, weights: &[f64]) -> Vec<f64> {
         let count = targets.count;
         let mut out = vec![0.0; targets.values.len()];
@@ -196,10 +201,10 @@ impl Ridge<'_> {
         out
     }
 
-    /// `X^T V`, by columns, for `V` of rows of `count`.
+    /// Returns `X^T V` by columns, for `V` with rows of `count` numbers.
     fn transposed_product(&self, values: &[f64], count: usize) -> Vec<f64> {
-        // Few parts, as each has a sum of its own, and cut by the number of rows alone: the sum of all
-        // must not depend on the threads.
+        // There are few parts, because each needs its own sums. Their size depends only on the
+        // number of rows, because the total must not depend on the threads.
         let part = self.rows().div_ceil(16).next_multiple_of(BLOCK).max(4 * BLOCK);
         let sums: Vec<Vec<f64>> = (self.x.par_chunks(part * self.dim))
             .zip(values.par_chunks(part * count))
@@ -220,12 +225,13 @@ impl Ridge<'_> {
     }
 }
 
-/// `residual -= ridge * values`.
+/// Computes `residual -= ridge * values`.
 fn subtract(residual: &mut [f64], ridge: f64, values: &[f64]) {
     residual.iter_mut().zip(values).for_each(|(residual, value)| *residual -= ridge * value);
 }
 
-/// Columns are scaled to what single precision can hold: corrections become very small.
+/// Solves the system for the columns of `right` in single precision. Columns are first scaled to
+/// the range of single precision, because corrections become very small.
 fn coarse_solution(factor: &Positive<f32>, right: MatRef<'_, f64>) -> Mat<f64> {
     let largest =
         |column: ColRef<'_, f64>| column.iter().fold(0.0f64, |m, value| m.max(value.abs()));
@@ -237,15 +243,15 @@ fn coarse_solution(factor: &Positive<f32>, right: MatRef<'_, f64>) -> Mat<f64> {
     Mat::from_fn(rows, columns, |i, j| f64::from(solution[(i, j)]) * scales[j])
 }
 
-/// By how much the column that moved most did, as a share of its length.
+/// Returns the largest change of a column, relative to its length.
 fn largest_change(new: MatRef<'_, f64>, old: MatRef<'_, f64>) -> f64 {
     let columns = new.col_iter().zip(old.col_iter()).map(|(new, old)| {
         let length = new.iter().map(|value| value * value).sum::<f64>();
         let moved = new.iter().zip(old.iter()).map(|(new, old)| (new - old).powi(2)).sum::<f64>();
-        // A column of zeros that stays one has not moved.
+        // A column that stays all zero has not moved.
         if moved == 0.0 { 0.0 } else { (moved / length).sqrt() }
     });
-    // Not `f64::max`, which would pass over what is not a number.
+    // Not `f64::max`, which would ignore NaN.
     columns.fold(0.0, |largest, change| if change <= largest { largest } else { change })
 }
 
@@ -266,8 +272,8 @@ mod tests {
     }
 
     impl Owned {
-        /// Targets of `classes` codes, or all of their own for 0; the squares of `x` sum up to `stretch`
-        /// times the ridge.
+        /// Draws targets from `classes` codes, or a separate code for each row if `classes` is 0.
+        /// The squares of `x` add up to `stretch` times the ridge.
         fn new(
             (rows, dim, columns): (usize, usize, usize),
             classes: usize,
@@ -296,7 +302,8 @@ mod tests {
             Ridge { x, dim: *dim, y, columns: *columns, ridge: *ridge }
         }
 
-        /// How far the refined solution is from the direct one, if there is one.
+        /// Returns the change from the direct solution to the refined solution; `None` if
+        /// refinement fails.
         fn distance(&self) -> Option<f64> {
             let refined = self.view().refined(Regression::Refined).unwrap()?;
             let direct = self.view().direct().unwrap().unwrap();
@@ -317,7 +324,7 @@ mod tests {
         ) {
             let size = (10f64.powi(exponent), 10f64.powf(stretch));
             let distance = Owned::new(shape, classes, size, seed).distance();
-            // Single precision holds all of these.
+            // All of these problems are within the range of single precision.
             prop_assert!(distance.is_some_and(|distance| distance <= 1e-10), "{:?}", distance);
         }
 
@@ -331,7 +338,8 @@ mod tests {
         ) {
             let size = (10f64.powi(exponent), 10f64.powf(stretch));
             let problem = Owned::new(shape, classes, size, seed);
-            // In double the direct way loses more than the refined one where the ridge is tiny.
+            // If the ridge is tiny, the direct solution loses more digits in double precision than
+            // the refined solution does.
             let allowed = 1e-10 + 1e-15 * 10f64.powf(stretch);
             if let Some(distance) = problem.distance() {
                 prop_assert!(distance <= allowed, "{}", distance);
@@ -352,7 +360,7 @@ mod tests {
                     row[i] = row[0] * (1.0 + i as f32 * 1e-6);
                 }
             }
-            // The ridge is all that tells them apart, and single precision hardly sees it.
+            // Only the ridge distinguishes the columns, and single precision hardly resolves it.
             for ridge in [1e-2, 1e-4, 1e-6, 1e-9] {
                 problem.ridge = ridge;
                 let distance = problem.distance();

@@ -1,17 +1,18 @@
-//! What a regression is solved for.
+//! Right-hand sides of a regression.
 
 use faer::{Mat, MatRef};
 
 use super::dense::multiply;
 
-/// The columns to solve for. Where rows of `Y` repeat, as codes of one class do, there is one per
-/// distinct row: 1 where `Y` has that row, otherwise 0. What `W` is follows from their solutions.
+/// Columns to solve for. If rows of `Y` repeat, as codes of one class do, there is one column per
+/// distinct row: 1 where `Y` has that row, otherwise 0. `W` is then computed from the solutions of
+/// these columns.
 pub(super) struct Targets {
-    /// Row after row.
+    /// Numbers of the columns, row after row.
     pub(super) values: Vec<f64>,
-    /// How many columns there are.
+    /// Number of columns.
     pub(super) count: usize,
-    /// The distinct rows.
+    /// Distinct rows of `Y`; `None` if the columns are those of `Y`.
     distinct: Option<Mat<f64>>,
 }
 
@@ -20,7 +21,8 @@ impl Targets {
         Targets { values: y.to_vec(), count: columns, distinct: None }
     }
 
-    /// If there are no more than `most` distinct rows, and fewer than columns.
+    /// Returns one column per distinct row; `None` if there are more than `most` distinct rows, or
+    /// at least as many as columns.
     pub(super) fn of_distinct_rows(y: &[f64], columns: usize, most: usize) -> Option<Self> {
         let most = most.min(columns - 1);
         let mut distinct: Vec<&[f64]> = Vec::new();
@@ -44,7 +46,7 @@ impl Targets {
         Some(Targets { values, count, distinct })
     }
 
-    /// `W` from the weights of the targets.
+    /// Returns `W`, computed from the weights of the targets.
     pub(super) fn of_weights(&self, weights: MatRef<'_, f64>) -> Mat<f64> {
         match &self.distinct {
             None => weights.to_owned(),

@@ -1,7 +1,8 @@
 //! Products of rows in single precision with a few columns in double precision.
 //!
-//! A general product wants the rows converted beforehand, and many columns. These read the rows as
-//! they are. Every sum is made of the same chains of fused multiply-adds, whatever the instruction set.
+//! A general product would need many columns, and rows that were converted beforehand. The
+//! functions here read the rows without conversion. Every sum consists of the same chains of fused
+//! multiply-adds on every instruction set.
 
 mod tile;
 #[cfg(target_arch = "x86_64")]
@@ -10,17 +11,18 @@ mod x86;
 use self::tile::{LANES, Portable, SIDE, Strided, Tile};
 use super::instructions::Instructions;
 
-/// How many columns are computed together, and how many rows, or pieces of a row, with them: as many
-/// sums as there are registers for.
+/// Number of columns that are computed together with [`SIDE`] rows, or pieces of a row, so that all
+/// sums fit the registers.
 const COLUMNS: usize = 5;
 
-/// `X W` into `out`, row after row: for `X` of rows of `dim` numbers, and `W` given by its columns.
+/// Writes `X W` to `out`, row after row, for `X` with rows of `dim` numbers and `W` given by its
+/// columns.
 pub(crate) fn times_columns(rows: &[f32], dim: usize, columns: &[f64], out: &mut [f64]) {
     times_columns_with(Instructions::best(), rows, dim, columns, out);
 }
 
-/// Adds `X^T V` to `out`, which has it by columns: for `X` of rows of `dim` numbers, and `V` of as many
-/// rows. Best with so few rows that they stay in the cache.
+/// Adds `X^T V` to `out`, which is stored by columns, for `X` with rows of `dim` numbers and `V`
+/// with the same number of rows. Fastest if the rows fit the cache.
 pub(crate) fn add_transposed_times(rows: &[f32], dim: usize, values: &[f64], out: &mut [f64]) {
     add_transposed_times_with(Instructions::best(), rows, dim, values, out);
 }
@@ -64,7 +66,7 @@ fn add_transposed_times_with(
 fn inner_products<T: Tile>(rows: &[f32], dim: usize, columns: &[f64], out: &mut [f64]) {
     let count = columns.len() / dim;
     for (rows, out) in rows.chunks(SIDE * dim).zip(out.chunks_mut(SIDE * count)) {
-        // In place of rows that a strip lacks, its first is multiplied once more.
+        // A strip that lacks rows multiplies its first row again instead.
         let row = |r: usize| rows.get(r * dim..(r + 1) * dim).unwrap_or(&rows[..dim]);
         let rows = std::array::from_fn(row);
         for (at, columns) in columns.chunks(COLUMNS * dim).enumerate() {
@@ -110,7 +112,7 @@ fn outer_products<T: Tile>(rows: &[f32], dim: usize, values: &[f64], out: &mut [
         at += place.width;
     }
     if whole < dim {
-        // What is left of each row, filled up with zeros.
+        // The rest of each row, padded with zeros.
         let mut rest = vec![[0.0; LANES]; rows.len() / dim];
         for (rest, row) in rest.iter_mut().zip(rows.chunks_exact(dim)) {
             rest[..dim - whole].copy_from_slice(&row[whole..]);
@@ -120,7 +122,7 @@ fn outer_products<T: Tile>(rows: &[f32], dim: usize, values: &[f64], out: &mut [
     }
 }
 
-/// Which part of the columns of the result a tile is.
+/// Position of a tile within the columns of the result.
 #[derive(Clone, Copy)]
 struct Place {
     dim: usize,
@@ -128,7 +130,7 @@ struct Place {
     width: usize,
 }
 
-/// For `rows` that begin `stride` numbers after each other.
+/// Adds the products of `rows`, which begin `stride` numbers after each other.
 fn outer<T: Tile, const S: usize>(
     rows: &[f32],
     stride: usize,
@@ -173,7 +175,7 @@ mod tests {
     use rand::rngs::ChaCha8Rng;
     use rand::{RngExt, SeedableRng};
 
-    /// A sum for each lane, these one after the other, then the rest.
+    /// Computes a sum for each lane, adds up these sums in order, then adds the rest.
     fn inner_twin(row: &[f32], column: &[f64]) -> f64 {
         let whole = row.len() / LANES * LANES;
         let mut lanes = [0.0; LANES];

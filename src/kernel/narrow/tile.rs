@@ -1,13 +1,14 @@
-//! The innermost loops, and what they work on.
+//! Innermost loops and their data types.
 
-/// How many numbers of a row are multiplied side by side.
+/// Number of values of a row that are multiplied side by side.
 pub(super) const LANES: usize = 8;
 
 pub(super) const SIDE: usize = 4;
 
 pub(super) type Lanes = [f64; LANES];
 
-/// Rows that begin `stride` numbers after each other, and rows of values `count` after each other.
+/// Rows that begin `stride` numbers after each other, and rows of values that begin `count` numbers
+/// after each other.
 #[derive(Clone, Copy)]
 pub(super) struct Strided<'a> {
     pub(super) rows: &'a [f32],
@@ -16,13 +17,13 @@ pub(super) struct Strided<'a> {
     pub(super) count: usize,
 }
 
-/// The innermost loops.
+/// Innermost loops.
 pub(super) trait Tile {
-    /// The inner product of each row with each column, all of one length: a sum for each lane, these
-    /// one after the other, then what is left of the length.
+    /// Returns the inner product of each row with each column, all of one length. Computes a sum
+    /// for each lane, adds up these sums in order, then adds the rest of the length.
     fn inner<const C: usize>(rows: [&[f32]; SIDE], columns: [&[f64]; C]) -> [[f64; C]; SIDE];
 
-    /// `sums[c] += values[c] row`, row after row.
+    /// Computes `sums[c] += values[c] row`, row after row.
     fn outer<const S: usize, const C: usize>(factors: Strided<'_>, sums: &mut [[Lanes; S]; C]);
 }
 
@@ -32,7 +33,7 @@ pub(super) struct Portable;
 impl Tile for Portable {
     #[inline(always)]
     fn inner<const C: usize>(rows: [&[f32]; SIDE], columns: [&[f64]; C]) -> [[f64; C]; SIDE] {
-        // One row at a time, for there are few registers.
+        // One row at a time, because there are few registers.
         rows.map(|row| {
             let (chunks, rest) = row.as_chunks::<LANES>();
             let columns = columns.map(|column| column.as_chunks::<LANES>());
@@ -71,7 +72,7 @@ impl Tile for Portable {
     }
 }
 
-/// Adds up the lanes, and what they left over.
+/// Adds up the lanes, and then the products of the rest of the row.
 #[inline(always)]
 pub(super) fn finish(lanes: &Lanes, row: &[f32], column: &[f64]) -> f64 {
     let sum = lanes.iter().fold(0.0, |sum, lane| sum + lane);

@@ -33,7 +33,8 @@ impl Tile for Avx2 {
     }
 }
 
-/// By hand: the compiler prefers half-width vectors and gives up on this many sums.
+/// Hand-written loops, because the compiler prefers half-width vectors and gives up on this many
+/// sums.
 pub(super) struct Avx512;
 
 impl Tile for Avx512 {
@@ -50,7 +51,8 @@ impl Tile for Avx512 {
             let column_chunks = columns.map(|(chunks, _)| &chunks[..depth]);
             let mut sums = [[_mm512_setzero_pd(); C]; SIDE];
             for k in 0..depth {
-                // SAFETY: `k` is below `depth`, to which all were cut; a load is of one chunk.
+                // SAFETY: `k` is below `depth`, to which all slices were cut; each load reads one
+                // chunk.
                 let weights = column_chunks
                     .map(|chunks| unsafe { _mm512_loadu_pd(chunks.get_unchecked(k).as_ptr()) });
                 for r in 0..SIDE {
@@ -62,11 +64,11 @@ impl Tile for Avx512 {
                     }
                 }
             }
-            // Loops, not closures: those would keep the sums in memory.
+            // Loops, because closures would keep the sums in memory.
             let mut lanes = [[[0.0; LANES]; C]; SIDE];
             for r in 0..SIDE {
                 for c in 0..C {
-                    // SAFETY: the store is of all lanes.
+                    // SAFETY: the store writes all lanes.
                     unsafe { _mm512_storeu_pd(lanes[r][c].as_mut_ptr(), sums[r][c]) };
                 }
             }
@@ -92,7 +94,7 @@ impl Tile for Avx512 {
             let mut local = [[_mm512_setzero_pd(); S]; C];
             for c in 0..C {
                 for s in 0..S {
-                    // SAFETY: the load is of all lanes.
+                    // SAFETY: the load reads all lanes.
                     local[c][s] = unsafe { _mm512_loadu_pd(sums[c][s].as_ptr()) };
                 }
             }
@@ -100,7 +102,7 @@ impl Tile for Avx512 {
                 let (row, values) = (&row[..S * LANES], &values[..C]);
                 let mut x = [_mm512_setzero_pd(); S];
                 for (x, piece) in x.iter_mut().zip(row.as_chunks::<LANES>().0) {
-                    // SAFETY: the load is of one piece, which has all lanes.
+                    // SAFETY: the load reads one piece, which has all lanes.
                     *x = _mm512_cvtps_pd(unsafe { _mm256_loadu_ps(piece.as_ptr()) });
                 }
                 for c in 0..C {
@@ -112,7 +114,7 @@ impl Tile for Avx512 {
             }
             for c in 0..C {
                 for s in 0..S {
-                    // SAFETY: the store is of all lanes.
+                    // SAFETY: the store writes all lanes.
                     unsafe { _mm512_storeu_pd(sums[c][s].as_mut_ptr(), local[c][s]) };
                 }
             }

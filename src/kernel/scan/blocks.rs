@@ -1,42 +1,44 @@
-//! The scan of blocks of codes, whatever the instructions.
+//! Scan of blocks of codes, generic over the instruction set.
 
 use super::layout::{GROUP, Layout};
 use super::run::{Run, hit};
 
-/// A group of codes at once.
+/// Operations on a group of codes at once.
 ///
 /// # Safety
-/// All functions need the instructions that the implementation is named after: they are called from
-/// functions that are compiled for these, and those where the machine has them. What else a function
-/// needs stands beside it.
+/// All functions need the instructions that the implementation is named after. Callers must be
+/// compiled for these instructions, and the machine must have them. Further requirements are stated
+/// at each function.
 pub(super) trait Lanes {
     /// A word of every code.
     type Words: Copy;
     /// A distance for every code.
     type Group: Copy;
-    /// How many codes.
+    /// Number of codes in a group.
     const CODES: usize;
-    /// The same word for every code.
+    /// Returns the same word for every code.
     unsafe fn word(value: u64) -> Self::Words;
-    /// The words of all codes. There must be eight words to read.
+    /// Loads the words of all codes. There must be eight words to read.
     unsafe fn load(from: *const u64) -> Self::Words;
-    /// In how many bits words differ.
+    /// Returns the number of bits in which words differ.
     unsafe fn distance(left: Self::Words, right: Self::Words) -> Self::Group;
-    /// The same distance for every code, at most one more than a code has bits.
+    /// Returns the same distance for every code. `value` may be at most one more than the number of
+    /// bits of a code.
     unsafe fn all(value: u32) -> Self::Group;
     unsafe fn add(left: Self::Group, right: Self::Group) -> Self::Group;
     unsafe fn min(left: Self::Group, right: Self::Group) -> Self::Group;
-    /// A bit for each code that is below the limit.
+    /// Returns a bit for each code whose distance is below the limit.
     unsafe fn below(group: Self::Group, limit: Self::Group) -> u32;
-    /// Writes the hits among them, which `near` has a bit for. There must be room for sixteen.
+    /// Writes the hits, which have a bit in `near`. There must be space for sixteen.
     unsafe fn append(distances: Self::Group, near: u32, first: u32, to: *mut u64);
 }
 
-/// Appends all codes of a run that are nearer than `limit`, in order of their number.
+/// Appends all codes of a run that are nearer than `limit`, in order of their numbers.
 ///
 /// # Safety
-/// The machine must have the instructions of `W` and `N`; the query must have as many words as a code
-/// of the layout, the run as many as its codes take, and its bitmap, if any, a bit for each of them.
+/// - The machine must have the instructions of `W` and `N`.
+/// - The query must have as many words as a code of the layout.
+/// - The run must contain all words of its codes, and its bitmap, if any, a bit for each code.
 #[inline(always)]
 pub(super) unsafe fn scan<W: Lanes, N: Lanes>(
     layout: Layout,
@@ -45,7 +47,7 @@ pub(super) unsafe fn scan<W: Lanes, N: Lanes>(
     limit: u32,
     hits: &mut Vec<u64>,
 ) {
-    // SAFETY: as the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match layout.code_words() {
             _ if layout.is_narrow() => scan_words::<N, 1>(query, run, limit, hits),
@@ -57,17 +59,17 @@ pub(super) unsafe fn scan<W: Lanes, N: Lanes>(
     }
 }
 
-/// Codes whose smallest distance is looked at together.
+/// Number of codes whose smallest distance is checked at once.
 const BLOCK: usize = 256;
 
-/// Parts of a block whose smallest distances are known apart.
+/// Number of parts of a block whose smallest distances are computed separately.
 const PARTS: usize = 8;
 
-/// The distances of a group of codes. `WORDS` is the number of words of a code, 0 if it is not known
-/// to the compiler.
+/// Returns the distances of a group of codes. `WORDS` is the number of words of a code, or 0 if it
+/// is unknown at compile time.
 ///
-/// A function and not a closure, as are all that work on vectors: closures are not inlined into what
-/// is compiled for more instructions.
+/// All code that works on vectors is in functions, not closures: closures are not inlined into
+/// functions that are compiled for more instructions.
 #[inline(always)]
 unsafe fn distances<L: Lanes, const WORDS: usize>(
     query: &[u64],
@@ -75,7 +77,7 @@ unsafe fn distances<L: Lanes, const WORDS: usize>(
     group: usize,
 ) -> L::Group {
     let words = if WORDS == 0 { query.len() } else { WORDS };
-    // SAFETY: `run.words` holds all groups that are asked for.
+    // SAFETY: `run.words` holds all requested groups.
     unsafe {
         let from = run.words.as_ptr().add(group * GROUP * words);
         let mut sum = L::distance(L::load(from), L::word(query[0]));
@@ -87,7 +89,7 @@ unsafe fn distances<L: Lanes, const WORDS: usize>(
     }
 }
 
-/// Appends the hits of a group. There must be room for sixteen.
+/// Appends the hits of a group. There must be space for sixteen.
 #[inline(always)]
 unsafe fn emit<L: Lanes, const WORDS: usize>(
     query: &[u64],
@@ -96,7 +98,7 @@ unsafe fn emit<L: Lanes, const WORDS: usize>(
     bound: L::Group,
     hits: &mut Vec<u64>,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let found = distances::<L, WORDS>(query, run, group);
         let mut near = L::below(found, bound);
@@ -108,7 +110,8 @@ unsafe fn emit<L: Lanes, const WORDS: usize>(
         if left < L::CODES {
             near &= (1 << left) - 1;
         }
-        // No question whether there is any: where hits are, a wrong guess costs more than writing.
+        // There is no branch on whether the group has hits: where hits are, a misprediction costs
+        // more than writing.
         let end = hits.as_mut_ptr().add(hits.len());
         L::append(found, near, run.first + code as u32, end);
         hits.set_len(hits.len() + near.count_ones() as usize);
@@ -120,7 +123,7 @@ unsafe fn emit<L: Lanes, const WORDS: usize>(
 pub(super) unsafe fn append(distances: &[u32; 16], mut near: u32, first: u32, mut to: *mut u64) {
     while near != 0 {
         let lane = near.trailing_zeros();
-        // SAFETY: the caller's, of [`Lanes::append`].
+        // SAFETY: guaranteed by the caller of [`Lanes::append`].
         unsafe {
             to.write(hit(distances[lane as usize], first + lane));
             to = to.add(1);
@@ -129,14 +132,14 @@ pub(super) unsafe fn append(distances: &[u32; 16], mut near: u32, first: u32, mu
     }
 }
 
-/// The smallest distances of a part of a block.
+/// Returns the smallest distances of a part of a block.
 #[inline(always)]
 unsafe fn least<L: Lanes, const WORDS: usize>(
     query: &[u64],
     run: &Run<'_>,
     start: usize,
 ) -> L::Group {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut least = distances::<L, WORDS>(query, run, start);
         for group in start + 1..start + BLOCK / L::CODES / PARTS {
@@ -157,7 +160,7 @@ unsafe fn scan_words<L: Lanes, const WORDS: usize>(
     let groups_per_block = BLOCK / L::CODES;
     let part = groups_per_block / PARTS;
     let blocks = run.count / BLOCK;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let bound = L::all(limit);
         for block in 0..blocks {
@@ -167,7 +170,7 @@ unsafe fn scan_words<L: Lanes, const WORDS: usize>(
                 continue;
             }
             let start = block * groups_per_block;
-            // Eight variables: an array of vectors would have to go through memory.
+            // Eight variables, because an array of vectors would have to be stored in memory.
             let a = least::<L, WORDS>(query, &run, start);
             let b = least::<L, WORDS>(query, &run, start + part);
             let c = least::<L, WORDS>(query, &run, start + 2 * part);
@@ -197,7 +200,7 @@ unsafe fn scan_words<L: Lanes, const WORDS: usize>(
                 parts &= parts - 1;
             }
         }
-        // What is left is less than a block.
+        // The remaining codes are less than a block.
         hits.reserve(BLOCK);
         let (mut group, whole) = (blocks * groups_per_block, run.count / L::CODES);
         while group + part <= whole {

@@ -1,12 +1,12 @@
-//! How codes stand in memory for the scan.
+//! Memory layout of codes for the scan.
 
-/// How codes of a length stand in memory.
+/// Memory layout of codes of one length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     bits: usize,
 }
 
-/// Words to a group, per word of a code.
+/// Number of words of a group, per word of a code.
 pub(in crate::kernel) const GROUP: usize = 8;
 
 impl Layout {
@@ -22,19 +22,20 @@ impl Layout {
         self.bits <= 32
     }
 
-    /// How many words a code has when it stands alone.
+    /// Returns the number of words of a single code.
     pub(crate) fn code_words(self) -> usize {
         self.bits.div_ceil(64)
     }
 
-    /// How many words so many codes take, with what is left free in the last group.
+    /// Returns the number of words that `codes` codes take, including free space in the last group.
     pub(crate) fn words(self, codes: usize) -> usize {
-        // No division by what is not known when compiled: this is asked for every tile.
+        // Divides only by constants, because this is called for every tile.
         let groups = if self.is_narrow() { codes.div_ceil(16) } else { codes.div_ceil(8) };
         groups * GROUP * self.code_words()
     }
 
-    /// Where the word of a code stands, and by how many bits it is shifted.
+    /// Returns the index of the word that holds a code's word, and the number of bits by which it
+    /// is shifted.
     fn place(self, code: usize, word: usize) -> (usize, u32) {
         if self.is_narrow() {
             (code / 2, 32 * (code % 2) as u32)
@@ -44,21 +45,21 @@ impl Layout {
         }
     }
 
-    /// A word of a code.
+    /// Returns a word of a code.
     pub(in crate::kernel) fn word(self, words: &[u64], code: usize, word: usize) -> u64 {
         let mask = if self.is_narrow() { u64::from(u32::MAX) } else { u64::MAX };
         let (at, shift) = self.place(code, word);
         words[at] >> shift & mask
     }
 
-    /// Copies a code out.
+    /// Copies a code to `out`.
     pub(crate) fn get(self, words: &[u64], code: usize, out: &mut [u64]) {
         for (word, out) in out.iter_mut().enumerate() {
             *out = self.word(words, code, word);
         }
     }
 
-    /// Puts a code in, where zeros stand.
+    /// Writes a code to words that are zero.
     pub(crate) fn put(self, words: &mut [u64], code: usize, value: &[u64]) {
         for (word, value) in value.iter().enumerate() {
             let (at, shift) = self.place(code, word);

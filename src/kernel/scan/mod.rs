@@ -1,11 +1,11 @@
-//! The scan: which of many codes are near a query.
+//! Scan of many codes for those near a query.
 //!
-//! Codes stand in groups of 64 bytes per word: the first words of eight codes, then their second
-//! words, and so on; codes of up to 32 bits stand sixteen to a group. So one vector instruction
-//! works on one word of as many codes, and nothing has to be added up across a vector.
+//! Codes are stored in groups of 64 bytes per word: the first words of eight codes, then their
+//! second words, and so on. Codes of up to 32 bits are stored sixteen to a group. So one vector
+//! instruction processes one word of all codes of a group, and no sums across a vector are needed.
 //!
-//! Most codes are far. Hence the smallest distance of 256 codes is all that is looked at, and
-//! single distances only where that is below the limit.
+//! Most codes are far from the query. So the scan first checks only the smallest distance of 256
+//! codes, and checks single distances only if the smallest is below the limit.
 
 mod blocks;
 mod layout;
@@ -24,8 +24,8 @@ pub(crate) use self::run::{Run, hit, parts};
 #[cfg(target_arch = "x86_64")]
 use super::instructions::Feature;
 
-/// The instructions that searches are done with. The fastest that the machine has is taken unless
-/// another is asked for, which is for tests and comparisons: results are the same.
+/// Instructions that searches use. The default is the fastest kernel that the machine has; another
+/// choice is meant for tests and comparisons. Results are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -36,12 +36,12 @@ pub enum Kernel {
     Avx2,
     /// 128 bits at a time, on ARM.
     Neon,
-    /// Whatever the compiler makes of plain Rust.
+    /// Plain Rust, with the instructions that the compiler chooses.
     Portable,
 }
 
 impl Kernel {
-    /// Those that this machine can run, the fastest first.
+    /// Returns the kernels that this machine can run, the fastest first.
     pub fn available() -> Vec<Kernel> {
         let mut found = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -61,7 +61,7 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// Appends all codes nearer than `limit`, in order of their number.
+    /// Appends all codes nearer than `limit`, in order of their numbers.
     pub(crate) fn scan(
         self,
         layout: Layout,
@@ -73,13 +73,13 @@ impl Kernel {
         assert_eq!(query.len(), layout.code_words());
         assert!(run.words.len() >= layout.words(run.count));
         assert!(run.mask.is_none_or(|mask| mask.len() * 64 >= run.count));
-        // All distances are below this one.
+        // All distances are below this bound.
         let limit = limit.min(layout.bits() as u32 + 1);
-        // That the machine has the instructions is asked again, as a caller may name any kernel.
+        // The instructions are checked again, because a caller may name any kernel.
         match self {
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 if Feature::Avx512CountBits.is_there() => {
-                // SAFETY: the instructions are there, and the lengths were checked above.
+                // SAFETY: the machine has the instructions, and the lengths were checked above.
                 unsafe { x86::scan_avx512(layout, query, run, limit, hits) }
             }
             #[cfg(target_arch = "x86_64")]
@@ -89,11 +89,13 @@ impl Kernel {
             }
             #[cfg(target_arch = "aarch64")]
             Kernel::Neon => {
-                // SAFETY: every such machine has the instructions; the lengths were checked above.
+                // SAFETY: every 64-bit ARM machine has the instructions; the lengths were checked
+                // above.
                 unsafe { neon::scan_neon(layout, query, run, limit, hits) }
             }
             _ => {
-                // SAFETY: it needs no instructions of its own, and the lengths were checked above.
+                // SAFETY: plain Rust needs no special instructions, and the lengths were checked
+                // above.
                 unsafe {
                     blocks::scan::<portable::Wide, portable::Narrow>(
                         layout, query, run, limit, hits,
@@ -110,7 +112,7 @@ mod tests {
     use crate::{Codes, hamming};
     use proptest::prelude::*;
 
-    /// Codes near one another, so that some are below any limit.
+    /// Returns codes near one another, so that some distances are below any limit.
     fn codes(bits: usize, count: usize, seed: u64) -> Codes {
         let mut state = seed | 1;
         let mut random = || {

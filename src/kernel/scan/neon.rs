@@ -1,4 +1,4 @@
-//! Groups of codes by the vector instructions of ARM, which all of its 64-bit machines have.
+//! Groups of codes, with the vector instructions of ARM that all 64-bit ARM machines have.
 
 use std::arch::aarch64::*;
 
@@ -13,7 +13,7 @@ pub(super) unsafe fn scan_neon(
     limit: u32,
     hits: &mut Vec<u64>,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { scan::<Wide, Narrow>(layout, query, run, limit, hits) }
 }
 
@@ -23,17 +23,17 @@ struct Narrow;
 #[inline(always)]
 unsafe fn load(from: *const u64) -> [uint8x16_t; 4] {
     let from = from.cast::<u8>();
-    // SAFETY: the caller's: 64 bytes.
+    // SAFETY: the caller guarantees 64 readable bytes.
     unsafe {
         [vld1q_u8(from), vld1q_u8(from.add(16)), vld1q_u8(from.add(32)), vld1q_u8(from.add(48))]
     }
 }
 
-/// How many bits differ in each four bytes of eight words, or each two of sixteen half words: sums
-/// of neighbours are taken of all of them at once.
+/// Returns the number of differing bits in each four bytes of a group. Two rounds of pairwise sums
+/// process all bytes at once.
 #[inline(always)]
 unsafe fn differing(left: [uint8x16_t; 4], right: [uint8x16_t; 4]) -> uint8x16_t {
-    // SAFETY: all such machines have the instructions.
+    // SAFETY: all 64-bit ARM machines have the instructions.
     unsafe {
         let a = vcntq_u8(veorq_u8(left[0], right[0]));
         let b = vcntq_u8(veorq_u8(left[1], right[1]));
@@ -43,7 +43,7 @@ unsafe fn differing(left: [uint8x16_t; 4], right: [uint8x16_t; 4]) -> uint8x16_t
     }
 }
 
-// SAFETY, for all of the below: as above, and what the caller sees to.
+// SAFETY, for all functions below: as above, and as guaranteed by the caller.
 impl Lanes for Wide {
     type Words = [uint8x16_t; 4];
     type Group = uint16x8_t;

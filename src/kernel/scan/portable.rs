@@ -1,4 +1,4 @@
-//! Groups of codes in plain Rust, which compilers make vector instructions of.
+//! Groups of codes in plain Rust, which compilers translate to vector instructions.
 
 use super::blocks::{Lanes, append};
 
@@ -20,7 +20,7 @@ macro_rules! portable {
             }
             #[inline(always)]
             unsafe fn load(from: *const u64) -> Self::Group {
-                // SAFETY: the caller's; any bits are numbers.
+                // SAFETY: guaranteed by the caller; any bits are valid numbers.
                 unsafe { from.cast::<Self::Group>().read() }
             }
             #[inline(always)]
@@ -44,7 +44,7 @@ macro_rules! portable {
             unsafe fn append(distances: Self::Group, near: u32, first: u32, to: *mut u64) {
                 let mut out = [0; 16];
                 out.iter_mut().zip(distances).for_each(|(out, value)| *out = value as u32);
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 unsafe { append(&out, near, first, to) }
             }
         }

@@ -1,4 +1,4 @@
-//! Groups of codes by the vector instructions of x86.
+//! Groups of codes, with the vector instructions of x86.
 
 use std::arch::x86_64::*;
 
@@ -14,7 +14,7 @@ pub(super) unsafe fn scan_avx512(
     limit: u32,
     hits: &mut Vec<u64>,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { scan::<Avx512, Avx512Narrow>(layout, query, run, limit, hits) }
 }
 
@@ -26,14 +26,15 @@ pub(super) unsafe fn scan_avx2(
     limit: u32,
     hits: &mut Vec<u64>,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { scan::<Avx2, Avx2Narrow>(layout, query, run, limit, hits) }
 }
 
 struct Avx512;
 struct Avx512Narrow;
 
-/// Writes the hits among eight codes, together: what lies behind the last is written over later.
+/// Writes the hits among eight codes with one store. The words after the last hit are overwritten
+/// later.
 #[inline(always)]
 unsafe fn append_words(distances: __m512i, near: u8, first: u32, to: *mut u64) {
     // SAFETY: the caller's machine has the instructions (see `Lanes`).
@@ -78,7 +79,8 @@ macro_rules! avx512 {
             }
             #[inline(always)]
             unsafe fn min(left: __m512i, right: __m512i) -> __m512i {
-                // Of halves of words, too: the upper ones are zero, and this is faster.
+                // Words are compared by 32-bit halves, too: their upper halves are zero, and this
+                // is faster.
                 // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe { _mm512_min_epu32(left, right) }
             }
@@ -127,7 +129,7 @@ avx512!(
 struct Avx2;
 struct Avx2Narrow;
 
-/// How many bits of each byte are set: a table of sixteen is looked up for either half.
+/// Counts the set bits of each byte: both halves are looked up in a table of sixteen entries.
 #[inline(always)]
 unsafe fn count_bytes(value: __m256i) -> __m256i {
     // SAFETY: the caller's machine has the instructions (see `Lanes`).

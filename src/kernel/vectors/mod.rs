@@ -1,7 +1,7 @@
-//! Vectors that are stored to rank by: rows of few bytes a number, and their scores for a query.
+//! Stored vectors for re-ranking: rows of few bytes per number, and their scores for a query.
 //!
-//! A row is the direction of a prepared vector, a factor for integers, and two lengths: of the prepared vector, and of the
-//! vector as it was given.
+//! A row is the direction of a prepared vector, a factor for integers, and two lengths: those of
+//! the prepared vector and of the original vector.
 
 mod rows;
 #[cfg(target_arch = "x86_64")]
@@ -13,7 +13,7 @@ pub use self::rows::{VectorFormat, VectorMetric};
 use super::instructions::Instructions;
 
 impl VectorRows {
-    /// Writes the scores of some rows for a query into `out`. Ascending places are the fastest.
+    /// Writes the scores of rows for a query to `out`. Ascending places are the fastest.
     pub(crate) fn scores(self, query: &VectorQuery, rows: &[u8], places: &[u32], out: &mut [f32]) {
         self.scores_by(Instructions::best(), query, rows, places, out);
     }

@@ -1,34 +1,37 @@
-//! Rows of a column of vectors: how numbers stand in them, and what they stand for.
+//! Rows of a vector column: their encoding, and their scores for a query.
 
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 
 use super::super::rows::squared_norm;
 
-/// How an index keeps vectors.
+/// Format in which an index stores vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum VectorFormat {
-    /// Half-precision floats, 2 bytes a number: cosines to about 0.0001.
+    /// Half-precision floats, 2 bytes per number: cosines are accurate to about 0.0001.
     F16,
-    /// Whole numbers of 8 bits and a factor for each vector, 1 byte a number: cosines to about 0.005.
+    /// 8-bit integers and one factor per vector, 1 byte per number: cosines are accurate to about
+    /// 0.005.
     I8,
 }
 
-/// Score by which vectors are compared, as they were before a function centred and scaled them.
+/// Score by which vectors are compared, computed from the original vectors, before a hash function
+/// centres and scales them.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum VectorMetric {
-    /// Cosine, from -1 to 1; 0 where a vector is zero. The largest is the nearest.
+    /// Cosine similarity, from -1 to 1; 0 if a vector is zero. The nearest vector has the largest
+    /// score.
     #[default]
     Cosine,
-    /// Inner product. The largest is the nearest.
+    /// Inner product. The nearest vector has the largest score.
     InnerProduct,
-    /// Euclidean distance. The smallest is the nearest.
+    /// Euclidean distance. The nearest vector has the smallest score.
     L2,
 }
 
@@ -56,11 +59,12 @@ impl VectorMetric {
             VectorMetric::L2 => (one * one + other * other - 2.0 * product).max(0.0).sqrt(),
         };
         let score = if score.is_nan() { 0.0 } else { score };
-        // One zero: -0 would come after 0.
+        // Adding 0 turns -0 into 0: otherwise -0 would be ordered after 0.
         score.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32 + 0.0
     }
 
-    /// Returns a number that is largest for the nearest; of that number, the score.
+    /// Returns a number that is largest for the nearest vector. Applied to that number, this
+    /// function returns the score.
     pub(crate) fn nearness(self, score: f32) -> f32 {
         match self {
             VectorMetric::Cosine | VectorMetric::InnerProduct => score,
@@ -80,14 +84,14 @@ impl std::str::FromStr for VectorMetric {
     }
 }
 
-/// How many sums a product is added up in, whatever the instruction set: number `i` goes to sum
+/// Number of partial sums of a product, on every instruction set. Number `i` is added to sum
 /// `i % LANES`, and the sums are added up by halves.
 pub(super) const LANES: usize = 16;
 
 /// Bytes of the lengths that end a row.
 const LENGTHS_BYTES: usize = 8;
 
-/// The largest whole number of 8 bits that is used, so that both signs have as many.
+/// Largest 8-bit integer in use; the smallest is its negative.
 const LARGEST: f32 = 127.0;
 
 /// The rows of a column of vectors.
@@ -95,7 +99,7 @@ const LARGEST: f32 = 127.0;
 pub(crate) struct VectorRows {
     pub(crate) format: VectorFormat,
     pub(crate) dim: usize,
-    /// Prepared vectors are of unit length.
+    /// True if prepared vectors are of unit length.
     pub(crate) unit: bool,
 }
 
@@ -104,15 +108,16 @@ pub(crate) struct VectorRows {
 pub(crate) struct Lengths {
     /// Length after centring and scaling, before it is made a unit vector.
     pub(crate) prepared: f32,
-    /// Length of the vector as it was given.
+    /// Length of the original vector.
     pub(crate) given: f32,
 }
 
 /// A vector to compare rows with.
 ///
-/// A row holds the direction `u` of a prepared vector and its length `l`: the vector was `x = c + l u / s`, for the
-/// centre `c` and the scale `s` of the function. So `q . x = q . c + l (q / s) . u`, and the product of the direction of
-/// `q / s` with `u` gives every score.
+/// A row holds the direction `u` of a prepared vector and its length `l`. The original vector was
+/// `x = c + l u / s`, for the centre `c` and the scale `s` of the hash function. So
+/// `q . x = q . c + l (q / s) . u`, and the product of the direction of `q / s` with `u` gives
+/// every score.
 pub(crate) struct VectorQuery {
     /// Direction of `q / s`, in steps of [`LANES`] numbers; zeros fill the last.
     pub(super) direction: Vec<[f32; LANES]>,
@@ -123,13 +128,13 @@ pub(crate) struct VectorQuery {
     /// Length of `q`.
     length: f64,
     metric: VectorMetric,
-    /// Query and rows are compared as they lie around the centre: a distance is the same there, and loses fewer digits
-    /// where vectors are far from the origin.
+    /// True if query and rows are compared relative to the centre. Distances are the same, and lose
+    /// fewer digits if vectors are far from the origin.
     is_centred: bool,
 }
 
 impl VectorQuery {
-    /// Of a vector as it is given, for rows that were centred and scaled.
+    /// Returns the query of an original vector, for rows that were centred and scaled.
     pub(crate) fn new(
         metric: VectorMetric,
         vector: &[f32],
@@ -171,8 +176,8 @@ impl VectorQuery {
     }
 }
 
-/// A vector scaled to unit length, if it is not zero; its length before. Numbers that are not finite
-/// become the nearest that are, or 0.
+/// Writes a vector to `out`, scaled to unit length unless it is zero, and returns its original
+/// length. Infinite numbers become the nearest finite number, and NaN becomes 0.
 pub(super) fn direction(vector: &[f32], out: &mut Vec<f32>) -> f32 {
     out.clear();
     let finite = |&value: &f32| if value.is_nan() { 0.0 } else { value.clamp(f32::MIN, f32::MAX) };
@@ -185,7 +190,7 @@ pub(super) fn direction(vector: &[f32], out: &mut Vec<f32>) -> f32 {
 }
 
 impl VectorRows {
-    /// The bytes of a row's numbers.
+    /// Returns the size of a row's numbers in bytes.
     pub(super) fn numbers(self) -> usize {
         match self.format {
             VectorFormat::F16 => 2 * self.dim,
@@ -193,20 +198,20 @@ impl VectorRows {
         }
     }
 
-    /// The bytes of a row.
+    /// Returns the size of a row in bytes.
     pub(crate) fn bytes(self) -> usize {
         let factor = if self.format == VectorFormat::I8 { 4 } else { 0 };
         self.numbers() + factor + LENGTHS_BYTES
     }
 
-    /// Appends the rows of some prepared vectors.
+    /// Appends the encoded rows of prepared vectors.
     pub(crate) fn encode(self, vectors: &[f32], lengths: &[Lengths], out: &mut Vec<u8>) {
         let mut unit = Vec::new();
         for (vector, lengths) in vectors.chunks_exact(self.dim.max(1)).zip(lengths) {
             let length = direction(vector, &mut unit);
             match self.format {
                 VectorFormat::F16 => {
-                    // Vectors of unit length stay as they are; doing it again might round them.
+                    // Vectors of unit length stay unchanged; scaling them again might round them.
                     let values = if !self.unit || length == 0.0 { &unit[..] } else { vector };
                     let value = |value: &f32| f16::from_f32(*value).to_bits().to_le_bytes();
                     out.extend(values.iter().flat_map(value));
@@ -217,7 +222,7 @@ impl VectorRows {
                     let whole = |value: &f32| (value * scale).round_ties_even() as i8;
                     let squares: i64 = unit.iter().map(|v| i64::from(whole(v)).pow(2)).sum();
                     out.extend(unit.iter().map(|value| whole(value) as u8));
-                    // What makes the rounded vector one of unit length again.
+                    // The factor scales the rounded vector to unit length again.
                     let factor = if squares > 0 { 1.0 / (squares as f64).sqrt() } else { 0.0 };
                     out.extend((factor as f32).to_le_bytes());
                 }
@@ -227,7 +232,7 @@ impl VectorRows {
         }
     }
 
-    /// The prepared vector that a row stands for.
+    /// Writes the prepared vector of a row to `out`.
     pub(crate) fn decode(self, row: &[u8], out: &mut [f32]) {
         self.numbers_of(row, out);
         let factor = self.factor(row) * if self.unit { 1.0 } else { self.lengths(row).prepared };
@@ -255,7 +260,7 @@ impl VectorRows {
         }
     }
 
-    /// What the numbers of a row are multiplied by to be a vector of unit length.
+    /// Returns the factor that scales the numbers of a row to unit length.
     pub(super) fn factor(self, row: &[u8]) -> f32 {
         match self.format {
             VectorFormat::F16 => 1.0,
@@ -263,12 +268,13 @@ impl VectorRows {
         }
     }
 
-    /// Returns the lengths of the vector that a row stands for.
+    /// Returns the lengths of a row's vector.
     pub(super) fn lengths(self, row: &[u8]) -> Lengths {
         Lengths { prepared: last(row, LENGTHS_BYTES), given: last(row, 4) }
     }
 
-    /// Whether all numbers of a row are finite, as those of [`encode`](VectorRows::encode) are.
+    /// Returns true if all numbers of a row are finite, as [`encode`](VectorRows::encode) writes
+    /// them.
     pub(crate) fn is_finite(self, row: &[u8]) -> bool {
         let mut values = vec![0.0; self.dim];
         self.decode(row, &mut values);
@@ -277,7 +283,8 @@ impl VectorRows {
     }
 }
 
-/// A number that begins so many bytes before the end of a row; 0 if the row is too short for that.
+/// Returns the number that begins `before` bytes before the end of a row; 0 if the row is too
+/// short.
 fn last(row: &[u8], before: usize) -> f32 {
     let bytes = row.len().checked_sub(before).and_then(|start| row[start..].first_chunk::<4>());
     bytes.map_or(0.0, |bytes| f32::from_le_bytes(*bytes))
@@ -296,7 +303,7 @@ impl Given<'_> {
         &self.bytes[place as usize * size..][..size]
     }
 
-    /// Products in plain Rust.
+    /// Computes products in plain Rust.
     pub(super) fn products(&self, places: &[u32], out: &mut [f32]) {
         let mut numbers = vec![[0.0; LANES]; self.query.len()];
         for (&place, out) in places.iter().zip(out) {

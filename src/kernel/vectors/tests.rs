@@ -13,7 +13,7 @@ fn all_rows(dim: usize) -> impl Iterator<Item = VectorRows> {
         .flat_map(move |format| [true, false].map(|unit| VectorRows { format, dim, unit }))
 }
 
-/// Prepares vectors plainly, and returns them with their lengths.
+/// Prepares vectors in plain code, and returns them with their lengths.
 fn prepared(
     given: &[f32],
     unit: bool,
@@ -31,7 +31,7 @@ fn prepared(
     (rows, lengths)
 }
 
-/// Scores as they are defined, in double precision.
+/// Computes scores by their definition, in double precision.
 fn naive(metric: VectorMetric, query: &[f32], row: &[f32]) -> f64 {
     let product = |a: &[f32], b: &[f32]| -> f64 {
         a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
@@ -71,7 +71,8 @@ fn scores_are_those_of_the_vectors_as_given_by_every_instruction_set() {
             for (&place, &found) in places.iter().zip(&expected) {
                 let at = place as usize;
                 let exact = naive(metric, &query, &given[at * dim..][..dim]);
-                // Rounding changes the product in proportion to both lengths; a distance is the root of it.
+                // Rounding changes the product in proportion to both lengths. A distance changes by
+                // the square root of twice that amount.
                 let off = if rows.format == VectorFormat::F16 { 1e-3 } else { 0.02 };
                 let product = off * length * f64::from(lengths[at].prepared / 2.0) + 1e-5 * length;
                 let most = match metric {
@@ -147,7 +148,7 @@ fn rows_are_finite_and_scores_are_numbers_whatever_the_input() {
             let mut bytes = Vec::new();
             let lengths = Lengths { prepared: f32::MAX, given: f32::MAX };
             rows.encode(&vector, &[lengths], &mut bytes);
-            // Bytes of a file that someone made up.
+            // Bytes of a forged file.
             let made_up = vec![0xFF; rows.bytes()];
             for bytes in [bytes, made_up] {
                 for instructions in Instructions::available() {

@@ -1,29 +1,30 @@
-//! Products of a query and rows, by the instructions of x86-64.
+//! Products of a query and rows, with x86-64 instructions.
 
 use std::arch::x86_64::*;
 
 use super::super::instructions::Feature;
 use super::rows::{Given, LANES, VectorFormat};
 
-/// How many rows ahead memory is asked for: rows of a large column are rarely in a cache. They are more
-/// lines than the innermost cache waits for at a time, so they are asked into the second.
+/// Number of rows to prefetch ahead: rows of a large column are rarely in a cache. These rows have
+/// more lines than the innermost cache can wait for at a time, so they are prefetched into the
+/// second-level cache.
 const AHEAD: usize = 16;
 
-/// Asks for a row that is needed soon.
+/// Prefetches a row that is needed soon.
 #[inline(always)]
 fn prefetch(row: &[u8]) {
     for line in row.chunks(64) {
-        // SAFETY: a hint, which reads nothing; every processor of this kind knows it.
+        // SAFETY: the hint reads nothing, and every x86-64 processor supports it.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast()) };
     }
-    // A row that begins within a line ends in one more.
+    // A row that begins in the middle of a cache line may end in one more line.
     if let Some(end) = row.last() {
         // SAFETY: as above.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(end).cast()) };
     }
 }
 
-/// The numbers behind the last whole step of a row, and zeros.
+/// Returns the numbers after the last whole step of a row, padded with zeros.
 #[inline(always)]
 fn rest<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut rest = [0; N];
@@ -45,20 +46,20 @@ fn avx512(given: &Given<'_>, places: &[u32], out: &mut [f32]) {
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn halves(bytes: &[u8; 2 * LANES]) -> __m512 {
-        // SAFETY: so many bytes are there.
+        // SAFETY: the array has all bytes that are read.
         _mm512_cvtph_ps(unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) })
     }
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn whole(bytes: &[u8; LANES]) -> __m512 {
-        // SAFETY: so many bytes are there.
+        // SAFETY: the array has all bytes that are read.
         let bytes = unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) };
         _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))
     }
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn add(sum: __m512, query: &[f32; LANES], numbers: __m512) -> __m512 {
-        // SAFETY: so many numbers are there.
+        // SAFETY: the array has all numbers that are read.
         let query = unsafe { _mm512_loadu_ps(query.as_ptr()) };
         _mm512_add_ps(sum, _mm512_mul_ps(query, numbers))
     }
@@ -95,7 +96,7 @@ fn avx512(given: &Given<'_>, places: &[u32], out: &mut [f32]) {
     }
 }
 
-/// The sum of eight numbers, by halves.
+/// Returns the sum of eight numbers, added up by halves.
 #[inline]
 #[target_feature(enable = "avx")]
 fn by_halves(sums: __m256) -> f32 {
@@ -118,14 +119,14 @@ fn avx2(given: &Given<'_>, places: &[u32], out: &mut [f32]) {
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
     fn halves(bytes: &[u8; 2 * LANES]) -> [__m256; 2] {
-        // SAFETY: twice 16 bytes are there.
+        // SAFETY: the array has twice 16 bytes.
         let half = |at: usize| unsafe { _mm_loadu_si128(bytes.as_ptr().add(16 * at).cast()) };
         [_mm256_cvtph_ps(half(0)), _mm256_cvtph_ps(half(1))]
     }
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
     fn whole(bytes: &[u8; LANES]) -> [__m256; 2] {
-        // SAFETY: twice 8 bytes are there.
+        // SAFETY: the array has twice 8 bytes.
         let half = |at: usize| unsafe { _mm_loadl_epi64(bytes.as_ptr().add(8 * at).cast()) };
         [0, 1].map(|at| _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(half(at))))
     }
@@ -133,7 +134,7 @@ fn avx2(given: &Given<'_>, places: &[u32], out: &mut [f32]) {
     #[target_feature(enable = "avx2,f16c")]
     fn add(sums: &mut [__m256; 2], query: &[f32; LANES], numbers: [__m256; 2]) {
         for at in 0..2 {
-            // SAFETY: twice 8 numbers are there.
+            // SAFETY: the array has twice 8 numbers.
             let query = unsafe { _mm256_loadu_ps(query.as_ptr().add(8 * at)) };
             sums[at] = _mm256_add_ps(sums[at], _mm256_mul_ps(query, numbers[at]));
         }

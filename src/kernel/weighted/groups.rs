@@ -1,27 +1,27 @@
-//! Groups of codes beside a query, whatever the instructions.
+//! Comparison of groups of codes with a query, generic over the instruction set.
 
 use super::weights::Weights;
 use crate::kernel::scan::{GROUP, Layout, Run, hit};
 
-/// What a query is compared with, and how.
+/// Input of a comparison: a query, the codes, and the bits and weights that count.
 #[derive(Clone, Copy)]
 pub(crate) struct Comparison<'a> {
     pub(crate) layout: Layout,
     pub(crate) query: &'a [u64],
-    /// The codes.
+    /// Codes to compare with the query.
     pub(crate) run: Run<'a>,
-    /// For each code the bits of it that count, laid out like the codes; all if there are none.
+    /// For each code, the bits that count, laid out like the codes; `None` if all bits count.
     pub(crate) known: Option<&'a [u64]>,
-    /// Another bound, beside the one by bits that are known.
+    /// Second bound, in addition to the bound by known bits.
     pub(crate) nearly: Option<Nearly<'a>>,
-    /// What each bit weighs; 1 if nothing is said.
+    /// Weight of each bit; `None` if each bit weighs 1.
     pub(crate) weights: Option<&'a Weights>,
-    /// Distances from this on are not wanted.
+    /// Exclusive upper bound of the distances to report.
     pub(crate) limit: u32,
 }
 
-/// For each code another one, and some of its bits, in which whatever the code stands for differs from it
-/// by no more than `exceptions`; laid out like the codes.
+/// For each code, a centre and some of its bits, laid out like the codes. In these bits, everything
+/// that the code stands for differs from the centre by at most `exceptions`.
 #[derive(Clone, Copy)]
 pub(crate) struct Nearly<'a> {
     pub(crate) centres: &'a [u64],
@@ -29,7 +29,7 @@ pub(crate) struct Nearly<'a> {
     pub(crate) exceptions: u32,
 }
 
-/// A group of codes at once.
+/// Operations on a group of codes at once.
 ///
 /// # Safety
 /// All functions need the instructions that the implementation is named after.
@@ -37,24 +37,24 @@ pub(super) trait Lanes {
     /// A number for each code.
     type Group: Copy;
     unsafe fn zero() -> Self::Group;
-    /// The words of eight codes.
+    /// Loads the words of eight codes.
     unsafe fn wide(from: &[u64; GROUP]) -> Self::Group;
-    /// The half words of eight codes.
+    /// Loads the half words of eight codes.
     unsafe fn narrow(from: &[u64; GROUP / 2]) -> Self::Group;
-    /// Bits that differ from a query's, of those that count.
+    /// Returns the bits in which words differ from a word of the query.
     unsafe fn differ(words: Self::Group, own: u64) -> Self::Group;
     unsafe fn and(left: Self::Group, right: Self::Group) -> Self::Group;
-    /// Adds how many bits are set.
+    /// Adds the number of set bits.
     unsafe fn add_bits(sums: Self::Group, words: Self::Group) -> Self::Group;
-    /// Adds how many bits of a mask are set, so many times.
+    /// Adds the number of set bits within a mask, multiplied by `step`.
     unsafe fn add_level(sums: Self::Group, words: Self::Group, mask: u64, step: u32)
     -> Self::Group;
-    /// A bit for each number below the limit.
+    /// Returns a bit for each number below the limit.
     unsafe fn below(sums: Self::Group, limit: u32) -> u8;
     unsafe fn numbers(sums: Self::Group) -> [u64; GROUP];
 }
 
-/// Whatever the compiler makes of plain Rust.
+/// Plain Rust, with the instructions that the compiler chooses.
 pub(super) struct Plain;
 
 impl Lanes for Plain {
@@ -105,13 +105,14 @@ impl Lanes for Plain {
     }
 }
 
-/// Lengths that are common are known to the compiler, and so is what there is to do for each word.
+/// Appends all codes whose distance is below the limit. Common lengths of codes are constants for
+/// the compiler, and so are the steps for each word.
 ///
 /// # Safety
 /// The machine must have the instructions of `L`.
 #[inline(always)]
 pub(super) unsafe fn compare<L: Lanes>(comparison: Comparison<'_>, hits: &mut Vec<u64>) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match (comparison.layout.code_words(), comparison.layout.is_narrow()) {
             (1, true) => by_known::<L, 1, true>(comparison, hits),
@@ -127,7 +128,7 @@ unsafe fn by_known<L: Lanes, const WORDS: usize, const NARROW: bool>(
     comparison: Comparison<'_>,
     hits: &mut Vec<u64>,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match (comparison.known.is_some(), comparison.nearly.is_some()) {
             (false, _) => by_levels::<L, WORDS, NARROW, false, false>(comparison, hits),
@@ -148,7 +149,7 @@ unsafe fn by_levels<
     comparison: Comparison<'_>,
     hits: &mut Vec<u64>,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match comparison.weights.map(|weights| weights.levels().len()) {
             None => groups::<L, WORDS, NARROW, KNOWN, NEARLY, 0>(comparison, hits),
@@ -160,7 +161,7 @@ unsafe fn by_levels<
     }
 }
 
-/// A word of each code of a group.
+/// Loads a word of each code of a group.
 #[inline(always)]
 unsafe fn load<L: Lanes, const NARROW: bool>(
     words: &[u64],
@@ -169,7 +170,7 @@ unsafe fn load<L: Lanes, const NARROW: bool>(
     word: usize,
 ) -> L::Group {
     const ROOM: &str = "a run has room for whole groups";
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if NARROW {
             let both = &words[group * GROUP / 2..][..GROUP / 2];
@@ -181,8 +182,8 @@ unsafe fn load<L: Lanes, const NARROW: bool>(
     }
 }
 
-/// `WORDS` is the number of words of a code, 0 if it is not known to the compiler; `LEVELS` that of the
-/// levels of weights, 0 without weights.
+/// Compares all groups of a run. `WORDS` is the number of words of a code, or 0 if it is unknown at
+/// compile time. `LEVELS` is the number of levels of weights, or 0 without weights.
 #[inline(always)]
 unsafe fn groups<
     L: Lanes,
@@ -197,14 +198,14 @@ unsafe fn groups<
 ) {
     let Comparison { query, run, weights, known, nearly, limit, .. } = comparison;
     let words = if WORDS == 0 { query.len() } else { WORDS };
-    // Without any weight there is no level, and what counts 0 may be any bits.
+    // If no bit has a weight there is no level. Steps are then 0, so masks may have any bits.
     let (mut steps, mut masks) = ([0; LEVELS], [&query[..words]; LEVELS]);
     let levels = weights.into_iter().flat_map(Weights::levels);
     for (level, (step, mask)) in levels.enumerate().take(LEVELS) {
         (steps[level], masks[level]) = (step, &mask[..words]);
     }
     for group in 0..run.count.div_ceil(GROUP) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (mut near, sums) = unsafe {
             let known = known.filter(|_| KNOWN);
             let sums =
@@ -214,11 +215,11 @@ unsafe fn groups<
         if near == 0 {
             continue;
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let mut numbers = unsafe { L::numbers(sums) };
         if let Some(nearly) = nearly.filter(|_| NEARLY) {
             let Nearly { centres, bits, exceptions } = nearly;
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let others = unsafe {
                 let sums = weigh::<L, WORDS, NARROW, LEVELS>(
                     query,
@@ -243,7 +244,7 @@ unsafe fn groups<
     }
 }
 
-/// What the bits of a group of codes weigh in which they differ from a query, of those that count.
+/// Returns the weight of the counted bits in which each code of a group differs from a query.
 #[inline(always)]
 unsafe fn weigh<L: Lanes, const WORDS: usize, const NARROW: bool, const LEVELS: usize>(
     query: &[u64],
@@ -254,7 +255,7 @@ unsafe fn weigh<L: Lanes, const WORDS: usize, const NARROW: bool, const LEVELS: 
     steps: &[u32; LEVELS],
 ) -> L::Group {
     let words = if WORDS == 0 { query.len() } else { WORDS };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut sums = L::zero();
         for (word, &own) in query[..words].iter().enumerate() {
@@ -273,8 +274,8 @@ unsafe fn weigh<L: Lanes, const WORDS: usize, const NARROW: bool, const LEVELS: 
     }
 }
 
-/// Appends the hits of a group: of those that are near by levels. Most groups have none, so this is
-/// kept out of the loop.
+/// Appends the hits among the codes of a group that are near by levels. Most groups have no hits,
+/// so this function is not inlined into the loop.
 #[inline(never)]
 fn append(
     comparison: &Comparison<'_>,

@@ -1,4 +1,4 @@
-//! Distances in which bits have weights, and how near a query can be to codes of which some bits are
+//! Distances with weighted bits, and bounds of the distance to codes of which only some bits are
 //! known.
 
 mod groups;
@@ -14,7 +14,7 @@ use super::instructions::Feature;
 use super::scan::Kernel;
 
 impl Kernel {
-    /// Appends all codes whose distance is below the limit, in order of their number.
+    /// Appends all codes whose distance is below the limit, in order of their numbers.
     pub(crate) fn compare(self, comparison: Comparison<'_>, hits: &mut Vec<u64>) {
         let Comparison { layout, query, run, known, nearly, .. } = comparison;
         assert_eq!(query.len(), layout.code_words());
@@ -22,19 +22,19 @@ impl Kernel {
         let whole = |words: &[u64]| words.len() >= layout.words(run.count);
         assert!(known.is_none_or(whole));
         assert!(nearly.is_none_or(|nearly| whole(nearly.centres) && whole(nearly.bits)));
-        // That the machine has the instructions is asked again, as a caller may name any kernel.
+        // The instructions are checked again, because a caller may name any kernel.
         match self {
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 if Feature::Avx512AndCountBits.is_there() => {
-                // SAFETY: the instructions are there.
+                // SAFETY: the machine has the instructions.
                 unsafe { x86::compare_avx512(comparison, hits) }
             }
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 if Feature::Avx2AndCountBits.is_there() => {
-                // SAFETY: the instructions are there.
+                // SAFETY: the machine has the instructions.
                 unsafe { x86::compare_avx2(comparison, hits) }
             }
-            // SAFETY: it needs no instructions of its own.
+            // SAFETY: plain Rust needs no special instructions.
             _ => unsafe { compare::<Plain>(comparison, hits) },
         }
     }
@@ -130,7 +130,7 @@ mod tests {
                 let mut hits = Vec::new();
                 kernel.compare(comparison, &mut hits);
                 if known && nearly && weighted {
-                    // The other bound may be by levels alone, and so lower.
+                    // The second bound may be computed from levels alone, and is then lower.
                     let numbers = |hits: &[u64]| hits.iter().map(|&hit| parts(hit)).collect::<Vec<_>>();
                     let (found, expected) = (numbers(&hits), numbers(&expected));
                     let has = |(distance, number): &(u32, u32)| {

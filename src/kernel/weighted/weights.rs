@@ -1,35 +1,36 @@
-//! What bits weigh, in the two forms in which it is added up.
+//! Weights of bits, in the two forms in which they are added up.
 
-/// What each bit of a code weighs: a whole number.
+/// Weight of each bit of a code, an integer.
 ///
-/// Weights of few values are added up by levels: all bits that weigh anything count the smallest value,
-/// those that weigh more than it the step to the next, and so on. So what a word of differing bits weighs
-/// is a few counts of bits. Of weights of many values there are levels that reach up to some of them,
-/// which gives a bound; most codes are beyond it. The others are looked up, four bits at a time.
+/// Weights with few distinct values are added up by levels. All bits with a weight above 0 count
+/// the smallest value, heavier bits also count the step to the next value, and so on. So the weight
+/// of a word of differing bits takes a few population counts. If weights have many distinct values,
+/// levels reach up to only some of them, which gives a lower bound. This bound exceeds the limit
+/// for most codes. For the other codes, weights are looked up, four bits at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct Weights {
     words: usize,
-    /// At most [`LEVELS`] steps, and behind all of them the bits that weigh so much more; none if no bit
-    /// weighs anything.
+    /// At most [`LEVELS`] steps, none if all weights are 0. `masks` has the bits that weigh each
+    /// step more.
     steps: Vec<u32>,
     masks: Vec<u64>,
-    /// Whether the levels add up to the weights, and not to less.
+    /// True if the levels add up to the weights, and not to less.
     levels_are_exact: bool,
-    /// What each value of four bits weighs, for all fours of all words.
+    /// Weight of each value of four bits, for all groups of four bits of all words.
     fours: Vec<[u32; 16]>,
     largest: u32,
     least: u32,
     most: u32,
 }
 
-/// Levels that there may be.
+/// Maximum number of levels.
 const LEVELS: usize = 4;
 
-/// Values that are tried as ends of levels, where weights have more.
+/// Maximum number of values that are tried as ends of levels.
 const TRIED: usize = 24;
 
 impl Weights {
-    /// One weight for each bit. Their sum must be below 2^32.
+    /// Returns weights, given one weight for each bit. Their sum must be below 2^32.
     pub(crate) fn new(weights: &[u32]) -> Self {
         let words = weights.len().div_ceil(64);
         let mut sorted: Vec<u32> = weights.iter().copied().filter(|&weight| weight > 0).collect();
@@ -52,32 +53,32 @@ impl Weights {
         Weights { words, steps, masks, levels_are_exact, fours, largest, least, most }
     }
 
-    /// The steps, each with the bits that weigh so much more, which are a mask of each word.
+    /// Returns the steps, each with the bits that weigh this step more, as a mask for each word.
     pub(super) fn levels(&self) -> impl ExactSizeIterator<Item = (u32, &[u64])> {
         self.steps.iter().copied().zip(self.masks.chunks_exact(self.words.max(1)))
     }
 
-    /// Whether the levels add up to the weights, and not to less.
+    /// Returns true if the levels add up to the weights, and not to less.
     pub(super) fn levels_are_exact(&self) -> bool {
         self.levels_are_exact
     }
 
-    /// What a code weighs that differs in all bits: the largest distance.
+    /// Returns the largest distance: the weight of all bits together.
     pub(crate) fn largest(&self) -> u32 {
         self.largest
     }
 
-    /// What a bit weighs at least.
+    /// Returns the smallest weight of a bit.
     pub(crate) fn least(&self) -> u32 {
         self.least
     }
 
-    /// What a bit weighs at most.
+    /// Returns the largest weight of a bit.
     pub(crate) fn most(&self) -> u32 {
         self.most
     }
 
-    /// What the bits that are set weigh together.
+    /// Returns the total weight of the set bits.
     pub(crate) fn of(&self, words: impl Iterator<Item = u64>) -> u32 {
         let of_word = |(word, fours): (u64, &[[u32; 16]])| -> u32 {
             let four = |(at, four): (usize, &[u32; 16])| four[(word >> (4 * at) & 15) as usize];
@@ -87,7 +88,7 @@ impl Weights {
     }
 }
 
-/// A bit for each weight that is of a kind.
+/// Returns a bit for each weight that satisfies `is`.
 fn mask(weights: &[u32], is: impl Fn(u32) -> bool) -> Vec<u64> {
     let word = |weights: &[u32]| {
         weights.iter().enumerate().fold(0, |word, (bit, &of)| word | u64::from(is(of)) << bit)
@@ -95,10 +96,10 @@ fn mask(weights: &[u32], is: impl Fn(u32) -> bool) -> Vec<u64> {
     weights.chunks(64).map(word).collect()
 }
 
-/// The values up to which levels reach, ascending, of sorted weights that are not 0: those by which the
-/// levels add up to as much as they can.
+/// Returns the values up to which levels reach, ascending, for sorted weights above 0. The levels
+/// of these values add up to as much as possible.
 fn ends(sorted: &[u32]) -> Vec<u32> {
-    // Of equal values the first, with how many weights are at least as large.
+    // The distinct values, each with the number of weights that are at least as large.
     let mut values: Vec<(u32, u64)> = Vec::new();
     for (at, &weight) in sorted.iter().enumerate() {
         if at == 0 || weight != sorted[at - 1] {
@@ -112,7 +113,8 @@ fn ends(sorted: &[u32]) -> Vec<u32> {
         1 => values,
         step => values.into_iter().step_by(step).collect(),
     };
-    // The most that so many levels add up to, of which the last ends at a value; and the one before.
+    // For each end and number of levels, the largest sum of levels up to this end, and the previous
+    // end.
     let gain = |from: u32, (value, count): (u32, u64)| u64::from(value - from) * count;
     let mut best: Vec<[(u64, usize); LEVELS]> = Vec::with_capacity(tried.len());
     for (at, &end) in tried.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Groups of codes by the vector instructions of x86.
+//! Groups of codes, with the vector instructions of x86.
 
 use std::arch::x86_64::*;
 
@@ -7,13 +7,14 @@ use crate::kernel::scan::GROUP;
 
 #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
 pub(super) fn compare_avx512(comparison: Comparison<'_>, hits: &mut Vec<u64>) {
-    // SAFETY: this is compiled for the instructions, and called where they are there.
+    // SAFETY: this function is compiled for the instructions, and called only on machines that have
+    // them.
     unsafe { compare::<Avx512>(comparison, hits) }
 }
 
 #[target_feature(enable = "avx2,popcnt")]
 pub(super) fn compare_avx2(comparison: Comparison<'_>, hits: &mut Vec<u64>) {
-    // SAFETY: it needs no instructions of its own.
+    // SAFETY: plain Rust needs no special instructions.
     unsafe { compare::<Plain>(comparison, hits) }
 }
 

@@ -1,8 +1,9 @@
-//! The product of rows and panels of small whole numbers: exact, and so the same everywhere.
+//! Product of rows and panels of small integers: exact, and so the same on every machine.
 //!
-//! Processors multiply 8-bit numbers four times and 16-bit numbers twice as fast as single-precision
-//! ones. Sums of at most [`PART`] products are exact in an `i32`; parts are added up in `f32`, in
-//! order. So a result does not depend on the instruction set, nor on how the numbers are packed.
+//! Processors multiply 8-bit integers four times and 16-bit integers twice as fast as
+//! single-precision floats. Sums of at most [`PART`] products are exact in an `i32`; parts are
+//! added up in `f32`, in order. So a result depends neither on the instruction set nor on the
+//! packing of the numbers.
 
 mod tile;
 #[cfg(target_arch = "x86_64")]
@@ -12,32 +13,32 @@ use self::tile::{LANES, PortablePairs, PortableQuads, Tile, Words};
 use super::gram;
 use super::instructions::Instructions;
 
-/// The largest number, by size, that rows and panels may hold.
+/// Largest absolute value that rows and panels may hold.
 const LARGEST: i16 = gram::LARGEST;
 
-/// The largest number, by size, of what may be packed as bytes.
+/// Largest absolute value of numbers that may be packed as bytes.
 pub(crate) const LARGEST_BYTE: i16 = 127;
 
-/// How many products are added up before their sum is turned into an `f32`.
+/// Number of products that are added up before their sum is converted to an `f32`.
 const PART: usize = 512;
 const _: () = assert!(LARGEST as i64 * LARGEST as i64 * PART as i64 <= i32::MAX as i64);
-// Bytes of rows go from 1 to 255, and what they have too much is taken off first.
+// Biased bytes of rows are from 1 to 255. The contribution of the bias is subtracted first.
 const _: () = assert!(2 * 255 * LARGEST_BYTE as i64 * PART as i64 <= i32::MAX as i64);
 
-/// What is added to a number to make it a byte without a sign.
+/// Bias that is added to a number to make it an unsigned byte.
 const BIAS: i32 = 128;
 
-/// How numbers that follow each other in depth share a word.
+/// Packing of numbers that are consecutive in depth into a word.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Packing {
-    /// Two of 16 bits.
+    /// Two numbers of 16 bits.
     Pairs,
-    /// Four of 8 bits, those of rows without a sign.
+    /// Four numbers of 8 bits, which are unsigned in rows.
     Quads,
 }
 
 impl Packing {
-    /// How many numbers a word has.
+    /// Returns the number of values in a word.
     const fn numbers(self) -> usize {
         match self {
             Packing::Pairs => 2,
@@ -45,7 +46,7 @@ impl Packing {
         }
     }
 
-    /// A word of a panel.
+    /// Returns a word of a panel.
     fn word(self, numbers: &[i16]) -> i32 {
         let at = |place: usize| i32::from(numbers.get(place).copied().unwrap_or(0));
         match self {
@@ -56,7 +57,7 @@ impl Packing {
         }
     }
 
-    /// The words of a row; what is missing of the last one is zeros.
+    /// Appends the words of a row; the last word is padded with zeros.
     fn row(self, row: &[i16], words: &mut Vec<i32>) {
         match self {
             Packing::Pairs => {
@@ -82,20 +83,21 @@ impl Packing {
     }
 }
 
-/// A matrix of whole numbers, stored by panels of [`LANES`] columns, the last filled up with zeros.
+/// A matrix of integers, stored in panels of [`LANES`] columns; the last panel is padded with
+/// zeros.
 #[derive(Clone, Debug)]
 pub(crate) struct WholePanels {
     depth: usize,
     packing: Packing,
-    /// Panel after panel.
+    /// Words, panel after panel.
     words: Vec<Words>,
-    /// What the sums of each part start from, by panel: minus what the bias of rows adds.
+    /// Initial sums of each part, by panel: minus the contribution of the rows' bias.
     start: Vec<Words>,
 }
 
 impl WholePanels {
-    /// Packs a matrix that is given by its columns, each of `depth` numbers, none beyond
-    /// [`LARGEST_BYTE`] and rows neither.
+    /// Packs a matrix that is given by its columns, each of `depth` numbers. No absolute value of
+    /// the matrix, or of rows to multiply, may be above [`LARGEST_BYTE`].
     pub(crate) fn pack_bytes(columns: &[i8], depth: usize) -> Self {
         WholePanels::pack_bytes_for(Instructions::best(), columns, depth)
     }
@@ -112,8 +114,8 @@ impl WholePanels {
         WholePanels::pack_with(packing, depth, count, |at, out| out.extend(column(at)))
     }
 
-    /// Packs a row-major matrix, no number of which is beyond [`LARGEST`](super::LARGEST) and of
-    /// rows neither.
+    /// Packs a row-major matrix. No absolute value of the matrix, or of rows to multiply, may be
+    /// above [`LARGEST`](super::LARGEST).
     pub(crate) fn pack(matrix: &[i16], depth: usize, columns: usize) -> Self {
         let column = |at: usize| matrix.iter().skip(at).step_by(columns).copied();
         WholePanels::pack_with(Packing::Pairs, depth, columns, |at, out| out.extend(column(at)))
@@ -148,13 +150,13 @@ impl WholePanels {
         WholePanels { depth, packing, words, start }
     }
 
-    /// The number of columns with the filling.
+    /// Returns the number of columns, including padding.
     pub(crate) fn width(&self) -> usize {
         self.start.len() / self.depth.div_ceil(PART) * LANES
     }
 
-    /// Multiplies row-major `rows` (each of the panels' depth) into `out` (each of
-    /// [`width`](Self::width)). `words` is a buffer.
+    /// Multiplies row-major `rows`, each of the panels' depth, and writes rows of length
+    /// [`width`](Self::width) to `out`. `words` is a buffer.
     pub(crate) fn multiply(&self, rows: &[i16], words: &mut Vec<i32>, out: &mut [f32]) {
         self.multiply_with(Instructions::best(), rows, words, out);
     }
@@ -197,11 +199,11 @@ impl WholePanels {
     }
 }
 
-/// Rows times panels, over a part of the depth.
+/// Product of rows and panels, over a part of the depth.
 struct Part<'a> {
     panels: &'a WholePanels,
     rows: &'a [i32],
-    /// The words of a row, and of a panel.
+    /// Number of words of a row, and of a panel.
     depth: usize,
     part: usize,
     start: usize,
@@ -209,7 +211,7 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Goes through the rows `R` at a time and through the panels `V` at a time.
+    /// Iterates over the rows `R` at a time and over the panels `V` at a time.
     fn add_to<T: Tile, const R: usize, const V: usize>(&self, out: &mut [[f32; LANES]]) {
         let rows = self.rows.len() / self.depth;
         let whole = rows - rows % R;
@@ -249,7 +251,7 @@ impl Part<'_> {
         for (r, sums) in sums.iter().enumerate() {
             let out = &mut out[(row + r) * stride + panel..][..V];
             for (out, sums) in out.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
-                // The first part of the depth finds what was there before.
+                // The first part of the depth overwrites old values in `out`.
                 *out = if self.part == 0 { *sums as f32 } else { *out + *sums as f32 };
             }
         }
@@ -262,7 +264,7 @@ mod tests {
     use rand::rngs::ChaCha8Rng;
     use rand::{RngExt, SeedableRng};
 
-    /// Parts of the depth added up exactly, then one after the other.
+    /// Adds up each part of the depth exactly, then the parts in order.
     fn twin(row: &[i16], column: &[i16]) -> f32 {
         let parts = row.chunks(PART).zip(column.chunks(PART));
         let part = |(row, column): (&[i16], &[i16])| -> i64 {
@@ -297,7 +299,7 @@ mod tests {
                     let mut packed = vec![WholePanels::pack(&matrix, depth, columns)];
                     if largest == LARGEST_BYTE {
                         let bytes: Vec<i8> = by_column.iter().map(|&v| v as i8).collect();
-                        // Each packing that there may be, whatever the instructions.
+                        // All packings, for all instruction sets.
                         packed.push(WholePanels::pack_bytes(&bytes, depth));
                         packed.push(WholePanels::pack_bytes_for(instructions, &bytes, depth));
                     }

@@ -1,9 +1,9 @@
-//! The innermost loops, and what they work on.
+//! Innermost loops and their data types.
 
-/// How many columns are computed side by side.
+/// Number of columns that are computed side by side.
 pub(super) const LANES: usize = 16;
 
-/// One word of each of some columns.
+/// One word of each column of a panel.
 pub(super) type Words = [i32; LANES];
 
 /// The innermost loops: `sums[r][v] += rows[r] * panels[v]`, all slices of one length.
@@ -47,7 +47,7 @@ macro_rules! portable {
 portable!(PortablePairs, |left: i32, right: i32| {
     i32::from(left as i16) * i32::from(right as i16) + (left >> 16) * (right >> 16)
 });
-// Only ever used to check the kernel that has an instruction for it.
+// Used only to check the kernel that has an instruction for this product.
 portable!(PortableQuads, |left: i32, right: i32| {
     let pairs = left.to_le_bytes().into_iter().zip(right.to_le_bytes());
     pairs.map(|(left, right)| i32::from(left) * i32::from(right as i8)).sum::<i32>()

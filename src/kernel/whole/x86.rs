@@ -1,4 +1,4 @@
-//! The loops by hand, for processors with AVX-512 VNNI or AVX2.
+//! Hand-written loops for processors with AVX-512 VNNI or AVX2.
 
 use std::arch::x86_64::*;
 
@@ -25,7 +25,7 @@ macro_rules! vnni {
                     let rows = rows.map(|row| &row[..depth]);
                     let panels = panels.map(|panel| &panel[..depth]);
                     let load = |words: &Words| {
-                        // SAFETY: a load is of one whole `Words`, unaligned.
+                        // SAFETY: the load reads one whole `Words`, unaligned.
                         unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
                     };
                     let mut local = [[_mm512_setzero_si512(); V]; R];
@@ -48,7 +48,7 @@ macro_rules! vnni {
                     for r in 0..R {
                         for v in 0..V {
                             let out = sums[r][v].as_mut_ptr().cast();
-                            // SAFETY: a store is of one whole `Words`, unaligned.
+                            // SAFETY: the store writes one whole `Words`, unaligned.
                             unsafe { _mm512_storeu_si512(out, local[r][v]) };
                         }
                     }
@@ -83,7 +83,7 @@ impl Tile for Avx2Pairs {
                 let mut local = [[_mm256_setzero_si256(); 2]; R];
                 for (k, words) in panels[v].iter().enumerate() {
                     let right = [0, LANES / 2].map(|half| {
-                        // SAFETY: the two loads are of the halves of one `Words`.
+                        // SAFETY: the two loads read the halves of one `Words`.
                         unsafe { _mm256_loadu_si256(words.as_ptr().add(half).cast()) }
                     });
                     for r in 0..R {
@@ -98,7 +98,7 @@ impl Tile for Avx2Pairs {
                 for r in 0..R {
                     let mut found = [0; LANES];
                     let out = found.as_mut_ptr();
-                    // SAFETY: the two stores are of the halves of one `Words`.
+                    // SAFETY: the two stores write the halves of one `Words`.
                     unsafe {
                         _mm256_storeu_si256(out.cast(), local[r][0]);
                         _mm256_storeu_si256(out.add(LANES / 2).cast(), local[r][1]);
