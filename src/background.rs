@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// How far threads step back, where the system can tell them apart.
+/// Amount by which threads lower their priority, on systems that support priorities per thread.
 #[derive(Clone, Copy)]
 pub(crate) enum Rank {
-    /// For what somebody waits for.
+    /// For work that a caller waits for.
     AfterSearches = 5,
-    /// For what nobody waits for.
+    /// For work that nobody waits for.
     Last = 10,
 }
 
-/// Threads for work in the background.
+/// Thread pool for background work.
 pub(crate) struct Background(Option<ThreadPool>);
 
 impl Background {
-    /// So many threads.
+    /// Creates a pool with this number of threads.
     pub(crate) fn new(name: &'static str, threads: usize, rank: Rank) -> Background {
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads)
@@ -29,7 +29,7 @@ impl Background {
         Background(pool.build().ok())
     }
 
-    /// No threads: work runs on the calling thread.
+    /// Returns a pool without threads: work runs on the calling thread.
     pub(crate) fn none() -> Background {
         Background(None)
     }
@@ -42,13 +42,13 @@ impl Background {
     }
 }
 
-/// How long work waits that is done later.
+/// Delay of work that [`later`] runs.
 const LATER: Duration = Duration::from_secs(1);
 
 type Work = (Instant, Box<dyn FnOnce() + Send>);
 
-/// Runs work a second from now or later, on one low-priority thread for the whole process. If the thread cannot be
-/// spawned, the work runs at once on the calling thread.
+/// Runs work after a delay of at least one second, on one low-priority thread for the whole
+/// process. If the thread cannot be spawned, the work runs at once on the calling thread.
 pub(crate) fn later(work: impl FnOnce() + Send + 'static) {
     static QUEUE: Mutex<Option<Sender<Work>>> = Mutex::new(None);
     let mut queue = QUEUE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ pub(crate) fn later(work: impl FnOnce() + Send + 'static) {
         Some(sender) => sender.send(work).err().map(|unsent| unsent.0),
         None => Some(work),
     };
-    // A queue whose thread panicked receives no more; the next call spawns another.
+    // A queue whose thread panicked accepts no more work; the next call spawns another.
     *queue = sender.filter(|_| unsent.is_none());
     drop(queue);
     if let Some((_, work)) = unsent {
@@ -85,10 +85,10 @@ fn spawn_queue() -> Option<Sender<Work>> {
     }
 }
 
-/// Lets other threads go before this one, and before those that it starts.
+/// Lowers the priority of this thread and of the threads that it spawns.
 #[cfg(target_os = "linux")]
 pub(crate) fn step_back(rank: Rank) {
-    // Where that is not allowed the thread keeps its priority.
+    // If the system refuses, the thread keeps its priority.
     rustix::process::setpriority_process(Some(rustix::thread::gettid()), rank as i32).ok();
 }
 

@@ -1,4 +1,4 @@
-//! The contract that every learner keeps, as checks to run on one's own.
+//! Checks of the contract that every learner must satisfy, to run on your own learners.
 //!
 //! ```
 //! use hashbrook::check::{Subject, check_learner};
@@ -12,26 +12,26 @@
 //! report.assert();
 //! ```
 //!
-//! | check | what it demands |
+//! | check | requirement |
 //! |---|---|
 //! | `same_seed_same_function` | equal seeds and streams give equal functions |
-//! | `usable_before_any_data` | a function can be had, and used, before the first batch |
-//! | `freezing_does_not_disturb` | asking for functions on the way does not change what is learned |
-//! | `failed_batch_changes_nothing` | after a batch of another dimension all goes on as if it had not come |
-//! | `batch_of_one` | rows that come one by one give codes that tell classes apart |
-//! | `one_class_only` | rows of the only class lie no farther apart than with labels at random |
-//! | `late_classes` | classes that come up late in the stream are told apart as well |
-//! | `several_labels` | so are those of rows that have several labels, while others have none |
-//! | `any_batches` | how the stream is cut does not change the function |
-//! | `resumes` | saved, loaded and continued equals uninterrupted |
-//! | `bounded_memory` | its size does not grow with the stream |
+//! | `usable_before_any_data` | a function is available and usable before the first batch |
+//! | `freezing_does_not_disturb` | requesting functions between batches does not change what is learned |
+//! | `failed_batch_changes_nothing` | a rejected batch of another dimension has no effect |
+//! | `batch_of_one` | learning row by row gives codes that separate classes |
+//! | `one_class_only` | with a single class, rows are no farther apart than with random labels |
+//! | `late_classes` | classes that first appear late in the stream are separated as well |
+//! | `several_labels` | rows are separated even if some have several labels and others none |
+//! | `any_batches` | splitting the stream into other batches does not change the function |
+//! | `resumes` | saving, loading and continuing equals uninterrupted learning |
+//! | `bounded_memory` | the learner's size does not grow with the stream |
 //! | `stays_finite` | the function is sound after 100,000 rows |
 //! | `tells_of_changes` | [`Step::function_changed`](crate::Step) is set whenever the function changes |
 //! | `learns` | on four blobs, mAP is well above that of random projections |
 //!
-//! `any_batches` is for methods that go through the stream point by point, and is left out for
-//! others by name. `resumes` and `bounded_memory` need [`Subject::save`] and [`Subject::load`], and
-//! are left out without.
+//! `any_batches` is for methods that process the stream point by point; for other methods, skip it
+//! by name. `resumes` and `bounded_memory` need [`Subject::save`] and [`Subject::load`], and are
+//! skipped without them.
 
 mod blobs;
 
@@ -41,55 +41,57 @@ use crate::eval::{Metric, evaluate};
 use crate::labels::LabelList;
 use crate::{Batch, Features, HashFunction, HashParts, Learner, Result, learners};
 
-/// Starts a learner: for vectors of a dimension, codes of a length, and a seed.
+/// Function that starts a learner, given the dimension of the vectors, the length of the codes and
+/// a seed.
 pub type Start<'a, L> = &'a dyn Fn(usize, usize, u64) -> Result<L>;
 
-/// Gives all of a learner's state as bytes.
+/// Function that returns a learner's whole state as bytes.
 pub type Save<'a, L> = &'a dyn Fn(&L) -> Vec<u8>;
 
-/// Makes a learner from such bytes.
+/// Function that restores a learner from the bytes that [`Save`] returned.
 pub type Load<'a, L> = &'a dyn Fn(&[u8]) -> Result<L>;
 
-/// A kind of learner to be checked.
+/// Kind of learner to check.
 pub struct Subject<'a, L> {
-    /// How one is started.
+    /// Starts a learner.
     pub start: Start<'a, L>,
-    /// How one is saved, if it can be.
+    /// Saves a learner, if the kind supports saving.
     pub save: Option<Save<'a, L>>,
-    /// How one is loaded, if it can be.
+    /// Loads a learner, if the kind supports loading.
     pub load: Option<Load<'a, L>>,
-    /// Checks to leave out, by name, each with its reason.
+    /// Checks to skip, by name, each with its reason.
     pub skip: &'a [(&'a str, &'a str)],
 }
 
 impl<'a, L: Learner> Subject<'a, L> {
-    /// Something that can be started; nothing is left out, and nothing saved.
+    /// Creates a subject that is only started: no check is skipped by name, and learners are not
+    /// saved.
     pub fn new(start: Start<'a, L>) -> Self {
         Subject { start, save: None, load: None, skip: &[] }
     }
 }
 
-/// What became of one check.
+/// Outcome of one check.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// It holds.
+    /// The requirement holds.
     Passed,
-    /// It does not: why.
+    /// The requirement does not hold, for this reason.
     Failed(String),
-    /// It was left out: why.
+    /// The check was skipped, for this reason.
     Skipped(String),
 }
 
-/// What became of all checks.
+/// Outcomes of all checks.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Each check by name.
+    /// Outcome of each check, by name.
     pub outcomes: Vec<(&'static str, Outcome)>,
 }
 
 impl Report {
-    /// The checks that failed, with what failed in them.
+    /// Returns the checks that failed, each with its reason.
     pub fn failures(&self) -> Vec<String> {
         let failure = |(name, outcome): &(&str, Outcome)| match outcome {
             Outcome::Failed(why) => Some(format!("{name}: {why}")),
@@ -98,23 +100,23 @@ impl Report {
         self.outcomes.iter().filter_map(failure).collect()
     }
 
-    /// For tests.
+    /// Asserts that no check failed; for use in tests.
     ///
     /// # Panics
-    /// When a check failed, naming all that did.
+    /// Panics if a check failed; the message names all failed checks.
     pub fn assert(&self) {
         let failures = self.failures();
         assert!(failures.is_empty(), "checks that failed:\n{}", failures.join("\n"));
     }
 }
 
-/// What a check comes to: nothing, or what is wrong.
+/// Result of a check: `Ok`, or a description of what is wrong.
 type Verdict = std::result::Result<(), String>;
 
-/// A check; `None` if it cannot be made.
+/// Check of a subject; returns `None` if the check cannot be run on it.
 type Check<L> = fn(&Subject<'_, L>) -> Option<Verdict>;
 
-/// Runs all checks on a kind of learner. They take a few seconds for a quick one.
+/// Runs all checks on a kind of learner. This takes a few seconds for a fast learner.
 pub fn check_learner<L: Learner>(subject: &Subject<'_, L>) -> Report {
     let checks: [(&'static str, Check<L>); 14] = [
         ("same_seed_same_function", same_seed_same_function),
@@ -157,7 +159,7 @@ fn start<L>(subject: &Subject<'_, L>) -> std::result::Result<L, String> {
     (subject.start)(DIM, BITS, 7).map_err(|error| format!("does not start: {error}"))
 }
 
-/// Learns all batches of a size, with a function frozen after each if asked.
+/// Learns all rows in batches of `size`; freezes the function after each batch if `freeze` is set.
 fn run<L: Learner>(learner: &mut L, batch: Batch<'_>, size: usize, freeze: bool) -> Verdict {
     for at in (0..batch.len()).step_by(size) {
         let part = batch.slice(at..batch.len().min(at + size));
@@ -171,7 +173,7 @@ fn run<L: Learner>(learner: &mut L, batch: Batch<'_>, size: usize, freeze: bool)
     Ok(())
 }
 
-/// A new learner after a stream.
+/// Returns a new learner that learned a stream in batches of `size`.
 fn after<L: Learner>(
     subject: &Subject<'_, L>,
     batch: Batch<'_>,
@@ -189,7 +191,7 @@ fn equal(one: &impl Learner, other: &impl Learner, what: &str) -> Verdict {
     }
 }
 
-/// Whether a learner's function takes vectors and gives codes.
+/// Fails unless a learner's function encodes vectors to codes of the right count and length.
 fn works(learner: &impl Learner) -> Verdict {
     let data = blobs(20, 99);
     let function = learner.hash_function();
@@ -263,7 +265,7 @@ fn one_class_only<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
     };
     Some((|| {
         let one = apart(vec![3; 1500])?;
-        // Labels that have nothing to do with the rows: those of a class are everywhere.
+        // Random labels are independent of the rows: rows of each class are everywhere.
         let several = apart((0..1500).map(|row| row % 4).collect())?;
         match one <= several + SLACK {
             true => Ok(()),
@@ -275,7 +277,7 @@ fn one_class_only<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
     })())
 }
 
-/// Classes come up one after the other, each among those that are there already.
+/// Checks classes that appear one after the other, each among rows of the earlier ones.
 fn late_classes<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
     let data = blobs(2400, 6);
     let label = |row: usize| data.batch().labels().expect("labelled").row(row)[0];
@@ -284,7 +286,8 @@ fn late_classes<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
     Some((|| {
         let learner = after(subject, late.batch(), 100)?;
         works(&learner)?;
-        // The last one by itself: that it is late must not be lost among the others.
+        // The last class is also checked alone, since averaging over all classes could hide a
+        // failure on it.
         let distances = ClassDistances::of(&learner.hash_function())?;
         tells_apart(&distances, &[0, 1, 2, 3])?;
         tells_apart(&distances, &[3])
@@ -298,7 +301,7 @@ fn several_labels<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
     for row in 0..1500u32 {
         match row % 5 {
             0 => labels.push_set(&[]),
-            // One that rows of all blobs may have, besides that of their own.
+            // A label that rows of all blobs may have, in addition to the label of their own blob.
             1 => labels.push_set(&[4 + row / 5 % 3, blob(row)]),
             _ => labels.push_set(&[blob(row)]),
         }
@@ -351,7 +354,7 @@ fn bounded_memory<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
     Some((|| {
         let data = blobs(3000, 10);
         let mut learner = start(subject)?;
-        // The most in a pass: sizes may go up and down.
+        // Returns the largest saved size during a pass: sizes may go up and down.
         let mut most = || -> std::result::Result<usize, String> {
             let mut most = 0;
             for at in (0..3000).step_by(100) {
@@ -378,7 +381,7 @@ fn stays_finite<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
         let mut learner = start(subject)?;
         (0..20).try_for_each(|_| run(&mut learner, data.batch(), 500, false))?;
         works(&learner)?;
-        // Making a function checks that all its numbers are finite.
+        // Constructing a function checks that all its numbers are finite.
         HashFunction::new(learner.hash_function().parts().clone())
             .map(drop)
             .map_err(|error| error.to_string())

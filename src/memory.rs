@@ -1,38 +1,39 @@
-//! Large pieces of memory are asked for before they are used, so that their lack is an error, and
-//! neither a panic nor the end of the process.
+//! Fallible allocation of large buffers: running out of memory is an error, not a panic or the end
+//! of the process.
 
 use std::hint::black_box;
 
 use crate::Error;
 
-/// So many bytes cannot be had.
+/// Failed allocation of this number of bytes.
 #[derive(Debug, PartialEq)]
 pub(crate) struct NoRoom {
     pub(crate) bytes: u64,
 }
 
 impl NoRoom {
-    /// No room for so many `f64`.
+    /// Returns the failed allocation of `count` values of type `f64`.
     pub(crate) fn for_numbers(count: usize) -> Self {
         NoRoom { bytes: (count as u64).saturating_mul(size_of::<f64>() as u64) }
     }
 
-    /// As an error: what needs the memory, and what the user can do.
+    /// Converts the failure to an error that names what needs the memory and what the user can do.
     pub(crate) fn error(self, what: impl Into<String>, remedy: &'static str) -> Error {
         Error::OutOfMemory { what: what.into(), bytes: self.bytes, remedy }
     }
 }
 
-/// Fails unless so many `f64` can be had at once. They are given back, for whoever needs them next.
+/// Fails unless `count` values of type `f64` can be allocated at once. The memory is freed again,
+/// for the allocation that follows.
 pub(crate) fn expect_room(count: usize) -> Result<(), NoRoom> {
     let mut room = Vec::<f64>::new();
     let found = room.try_reserve_exact(count);
-    // Memory that nobody looks at would not be asked for at all in an optimised build.
+    // Without this line, an optimised build would drop the unused allocation.
     black_box(&mut room);
     found.map_err(|_| NoRoom::for_numbers(count))
 }
 
-/// A copy, if there is room for one.
+/// Returns a copy of the values; fails if the allocation fails.
 pub(crate) fn try_copy(values: &[f64]) -> Result<Vec<f64>, NoRoom> {
     let mut copy = Vec::new();
     copy.try_reserve_exact(values.len()).map_err(|_| NoRoom::for_numbers(values.len()))?;

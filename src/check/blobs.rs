@@ -1,4 +1,4 @@
-//! The data that learners are checked on, and how well codes tell its classes apart.
+//! Data that learners are checked on, and a measure of how well codes separate its classes.
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -11,7 +11,8 @@ pub(super) const DIM: usize = 12;
 pub(super) const BITS: usize = 8;
 const BLOBS: usize = 4;
 
-/// Four blobs in the corners of a room that leans: random projections find them, but not well.
+/// Draws rows of four blobs at the corners of a square: random projections separate them, but
+/// poorly.
 pub(super) fn blobs(rows: usize, seed: u64) -> Data {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut features = Vec::with_capacity(rows * DIM);
@@ -20,7 +21,7 @@ pub(super) fn blobs(rows: usize, seed: u64) -> Data {
         let label = rng.random_range(0..BLOBS as u32);
         labels.push(label);
         for i in 0..DIM {
-            // Two directions tell the blobs apart; the others are noise, some of it loud.
+            // Two dimensions separate the blobs; the others are noise of larger amplitude.
             let center = match i {
                 0 => (label % 2) as f32 - 0.5,
                 1 => (label / 2) as f32 - 0.5,
@@ -33,18 +34,19 @@ pub(super) fn blobs(rows: usize, seed: u64) -> Data {
     Data::new(DIM, features, LabelList::single(labels)).expect("as it should be")
 }
 
-/// The mean number of bits in which codes of two blobs differ, `[a][b]`, or of one, `[a][a]`.
+/// Mean number of bits in which codes of blobs `a` and `b` differ: `[a][b]`; within one blob:
+/// `[a][a]`.
 pub(super) struct ClassDistances([[f64; BLOBS]; BLOBS]);
 
 impl ClassDistances {
-    /// For rows that were not learned.
+    /// Measures the distances on rows that were not learned.
     pub(super) fn of(function: &HashFunction) -> Result<Self, String> {
         let data = blobs(1000, 99);
         let codes = function.encode(data.batch().features()).map_err(|error| error.to_string())?;
         let labels = data.batch().labels().expect("labelled");
         let rows_of =
             |blob: usize| (0..codes.len()).filter(move |&row| labels.row(row)[0] == blob as u32);
-        // The share of a blob's rows that have a bit set.
+        // Returns the share of a blob's rows that have a bit set.
         let share = |blob: usize, bit: usize| {
             let set = rows_of(blob).filter(|&row| codes.bit(row, bit)).count();
             set as f64 / rows_of(blob).count() as f64
@@ -59,14 +61,14 @@ impl ClassDistances {
         })))
     }
 
-    /// Between any two rows.
+    /// Returns the mean distance of any two rows.
     pub(super) fn overall(&self) -> f64 {
         self.0.as_flattened().iter().sum::<f64>() / (BLOBS * BLOBS) as f64
     }
 }
 
-/// Whether rows of some blobs have codes nearer to those of their own blob than to those of others.
-/// Random projections manage that; codes that say nothing of the blobs do not.
+/// Fails unless the codes of rows of some blobs are nearer to codes of their own blob than to those
+/// of other blobs. Random projections pass; codes that are independent of the blobs do not.
 pub(super) fn tells_apart(distances: &ClassDistances, blobs: &[usize]) -> Result<(), String> {
     const MARGIN: f64 = 0.9;
     let (mut own, mut others) = (0.0, 0.0);

@@ -1,9 +1,9 @@
-//! The one seam between durable data and the file system.
+//! The only interface between durable data and the file system.
 //!
-//! Index files, journals, models, snapshots and id names are opened, written, synced, renamed and locked through this
-//! module and nowhere else. In a product build every call is the call of the operating system. In the library's own
-//! tests a path may lead to a [simulated disk](simulated) instead, which loses, tears and reorders whatever was not
-//! synced, and fails any call.
+//! Index files, journals, models, snapshots and id names are opened, written, synced, renamed and
+//! locked only through this module. In a product build every function calls the operating system.
+//! In tests of this crate, a path may lead to a [simulated disk](simulated) instead. That disk
+//! loses, tears and reorders unsynced writes, and can fail any call.
 
 #[cfg(test)]
 pub(crate) mod simulated;
@@ -20,7 +20,7 @@ pub(crate) enum File {
     Simulated(simulated::Open),
 }
 
-/// What a file is opened for.
+/// Mode in which a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Reading a file that exists.
@@ -31,7 +31,8 @@ pub(crate) enum Mode {
     WriteOrCreate,
     /// Reading and writing an empty file; one that exists is emptied.
     Empty,
-    /// Reading and writing a file that must not exist yet, with these permissions if the system has any.
+    /// Reading and writing a file that must not exist yet, with these permissions if the system has
+    /// any.
     New(u32),
 }
 
@@ -41,7 +42,7 @@ pub(crate) const PERMISSIONS: u32 = 0o666;
 /// A file's device and number, which stay the same for as long as it exists.
 pub(crate) type Identity = (u64, u64);
 
-/// A name in a directory.
+/// Entry of a directory.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: OsString,
@@ -120,7 +121,7 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
     {
         let synced = fs::File::open(path)?.sync_all();
         match synced {
-            // Some network file systems cannot sync a directory, and write names at once.
+            // Some network file systems cannot sync a directory, and write names to disk at once.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -132,12 +133,12 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
             synced => synced,
         }
     }
-    // Other systems cannot open a directory, and order names themselves.
+    // Other systems cannot open a directory, and keep names in order themselves.
     #[cfg(not(unix))]
     Ok(())
 }
 
-/// Returns whether a path leads to something; an error other than its absence is reported.
+/// Returns whether a path exists. Errors other than "not found" are returned.
 pub(crate) fn exists(path: &Path) -> io::Result<bool> {
     simulated!(path, |disk: simulated::Disk| Ok(disk.exists(path)));
     path.try_exists()
@@ -159,7 +160,7 @@ pub(crate) fn list(path: &Path) -> io::Result<Vec<Entry>> {
                 let (is_dir, len) = (found.is_dir(), found.len());
                 entries.push(Entry { name: entry.file_name(), is_dir, len });
             }
-            // Another process removed it since.
+            // Another process removed the file after it was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -200,14 +201,16 @@ pub(crate) fn draw(path: &Path) -> u64 {
 }
 
 impl File {
-    /// Returns another handle of the same open file, with the same cursor. Simulated files have none.
+    /// Returns another handle of the same open file, with the same cursor. Simulated files have
+    /// none.
     #[cfg(feature = "arrow")]
     pub(crate) fn try_clone(&self) -> io::Result<File> {
         let file = self.real().ok_or(io::ErrorKind::Unsupported)?;
         file.try_clone().map(File::Real)
     }
 
-    /// Reads into `out` from an offset on; returns the number of bytes read, which may be fewer.
+    /// Reads into `out` from an offset onwards; returns the number of bytes read, which may be less
+    /// than requested.
     pub(crate) fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
         match self {
             #[cfg(unix)]
@@ -219,7 +222,8 @@ impl File {
         }
     }
 
-    /// Writes bytes at an offset; returns the number of bytes written, which may be fewer.
+    /// Writes bytes at an offset; returns the number of bytes written, which may be less than
+    /// requested.
     pub(crate) fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         match self {
             #[cfg(unix)]
@@ -231,7 +235,8 @@ impl File {
         }
     }
 
-    /// Reads up to `out.len()` bytes from an offset on: fewer only where the file ends.
+    /// Reads up to `out.len()` bytes from an offset onwards. The count is smaller only at the end
+    /// of the file.
     pub(crate) fn read_up_to(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut read = 0;
         while read < out.len() {
@@ -245,7 +250,7 @@ impl File {
         Ok(read)
     }
 
-    /// Fills `out` from an offset on.
+    /// Fills `out` from an offset onwards; fails if the file ends before.
     pub(crate) fn read_exact_at(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
         match self.read_up_to(out, offset)? {
             read if read == out.len() => Ok(()),
@@ -327,7 +332,8 @@ impl File {
         }
     }
 
-    /// Returns the file of the operating system, to be mapped or given permissions; `None` on a simulated disk.
+    /// Returns the operating system's file, to map it or set its permissions; `None` on a simulated
+    /// disk.
     pub(crate) fn real(&self) -> Option<&fs::File> {
         match self {
             File::Real(file) => Some(file),

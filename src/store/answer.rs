@@ -1,4 +1,4 @@
-//! What a store answers.
+//! Requests to a store and its answers.
 
 use std::path::PathBuf;
 
@@ -9,118 +9,121 @@ use super::settings::Renewal;
 use crate::learner::MeasuredTargets;
 use crate::{Codes, Dial, Features, Model};
 
-/// What items are searched for with.
+/// Queries of a search.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Queries<'a> {
     /// Vectors, which are encoded by the function that made the codes they are compared with.
     Vectors(Features<'a>),
-    /// Codes of that function.
+    /// Codes made by the function in use.
     Codes(&'a Codes),
-    /// Items of the store: their vectors as they are kept.
+    /// Items of the store, searched for by their stored vectors.
     Items(&'a [ItemId]),
 }
 
-/// How items are searched for. Begin with the default, and change what should be different.
+/// Options of a search. Start from the default and change individual fields.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Search {
-    /// What label bits and detail bits weigh, if not each bit 1.
+    /// Weights of label bits and detail bits; `None` weighs each bit 1.
     pub dial: Option<Dial>,
-    /// Number of the first hits by codes that are re-ranked by their vectors and the metric of the store.
+    /// Number of first hits by code that are re-ranked by their vectors and the store's metric.
     pub rerank: Option<usize>,
-    /// How many items within a radius are given for a query at most: more are an error
-    /// ([`Error::TooManyHits`](crate::Error::TooManyHits)), found out before they are put together.
+    /// Maximum number of hits per query within a radius. More hits are an error
+    /// ([`Error::TooManyHits`](crate::Error::TooManyHits)), detected before the hits are assembled.
     pub most: Option<usize>,
-    /// Items must have one of these labels, if any are named.
+    /// Labels of which a hit must have at least one; empty for no restriction.
     pub labels: Vec<String>,
-    /// Items must have none of these labels.
+    /// Labels that a hit must not have.
     pub without_labels: Vec<String>,
 }
 
-/// An item that was found.
+/// Item found by a search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Found {
-    /// Its id.
+    /// Id of the item.
     pub id: ItemId,
-    /// How far its code is from that of the query, in bits, or as the dial weighs them.
+    /// Hamming distance between the codes of item and query in bits, or its weighted form under the
+    /// dial.
     pub distance: u32,
-    /// Score of its vector by the [metric](super::Description::metric) of the store, if hits were re-ranked.
+    /// Score of the item's vector by the store's [metric](super::Description::metric), if hits were
+    /// re-ranked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f32>,
-    /// Its labels, by name.
+    /// Labels of the item, by name.
     pub labels: Vec<String>,
 }
 
-/// What was found for each query.
+/// Hits of each query.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Answer {
-    /// The version of the function that made the query's code and those that it was compared with.
+    /// Version of the function that made the codes of queries and items.
     pub version: u64,
-    /// What was found, query by query, the nearest first; ids ascend where distances are equal.
+    /// Hits of each query, nearest first; ties in distance are in ascending order of id.
     pub results: Vec<Vec<Found>>,
 }
 
-/// What was put in or labelled, once it is on the disk.
+/// Acknowledgement of items that were inserted or relabelled and are durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Acknowledged {
-    /// How many items there were.
+    /// Number of items.
     pub items: usize,
-    /// How many of them took the place of others.
+    /// Number of items that replaced others.
     pub replaced: usize,
-    /// Whether what was learned of those is taken back: the method can do that, and learning is on.
+    /// Whether the replaced items are unlearned: the method supports unlearning, and learning is
+    /// on.
     pub unlearned: bool,
     /// End of the journal, for [`wait`](super::Store::wait).
     pub position: u64,
 }
 
-/// What was removed, once that is on the disk.
+/// Acknowledgement of items whose removal is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Removed {
-    /// How many of the items were there.
+    /// Number of items that existed and were removed.
     pub removed: usize,
-    /// Whether what was learned of them is taken back: the method can do that, and learning is on.
+    /// Whether the removed items are unlearned: the method supports unlearning, and learning is on.
     pub unlearned: bool,
     /// End of the journal, for [`wait`](super::Store::wait).
     pub position: u64,
 }
 
-/// What to wait for after a change is on the disk.
+/// State to wait for after a change is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wait {
     /// Labels are learned.
     Learned,
-    /// Labels are learned, and the codes in use follow them: all items were re-encoded since, or the
-    /// [policy](super::Settings::renewal) found that re-encoding does not pay yet.
+    /// Labels are learned, and the codes in use follow them: all items were re-encoded since, or
+    /// the [policy](super::Settings::renewal) found that re-encoding does not pay off yet.
     Searchable,
 }
 
-/// What a store holds and does, in numbers.
+/// Statistics of a store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Items that are there.
+    /// Number of items.
     pub items: usize,
-    /// The version of the function that their codes are of.
+    /// Version of the function that made their codes.
     pub version: u64,
-    /// Labels that any item ever had.
+    /// Number of labels that any item ever had.
     pub labels: usize,
     /// Bytes of the journal, which holds all items.
     pub journal_bytes: u64,
-    /// Those of them that no item needs any more.
+    /// Bytes of the journal that no item needs any more.
     pub dead_bytes: u64,
-    /// What is learned.
+    /// State of learning.
     pub learning: Learning,
-    /// How codes are made anew.
+    /// State of re-encoding.
     pub renewal: Renewing,
-    /// How good search is.
+    /// Quality of search.
     pub quality: Quality,
-    /// Background work, and writing to the journal: what was done, and what fails.
+    /// State of background work and of writing to the journal.
     pub tasks: Vec<TaskStatus>,
 }
 
@@ -132,25 +135,25 @@ impl Stats {
     }
 }
 
-/// State of one task that a store runs in the background. A task that fails is tried again, after waits from half a
-/// second to a minute.
+/// State of one task that a store runs in the background. A task that fails is retried, after waits
+/// from half a second to a minute.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TaskStatus {
-    /// Name: `journal`, `learning`, `saving`, `renewal`, `measurement`, `checkpoint`, `structures`, `compaction` or
-    /// `cleanup`.
+    /// Name: `journal`, `learning`, `saving`, `renewal`, `measurement`, `checkpoint`, `structures`,
+    /// `compaction` or `cleanup`.
     pub task: &'static str,
-    /// How many times it succeeded since the store was opened.
+    /// Number of times that the task succeeded since the store was opened.
     pub done: u64,
-    /// How many times it failed since the store was opened.
+    /// Number of times that the task failed since the store was opened.
     pub failures: u64,
-    /// Why it failed, if it did the last time.
+    /// Reason of the last failure, if the task failed the last time.
     pub problem: Option<String>,
-    /// Since when it fails, in seconds since 1970.
+    /// Start of the current series of failures, in seconds since 1970.
     pub since: Option<u64>,
 }
 
-/// What [`Store::repair`](super::Store::repair) did.
+/// Report of [`Store::repair`](super::Store::repair).
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Repaired {
@@ -166,7 +169,7 @@ pub struct Repaired {
     pub unfinished_bytes: u64,
     /// Names of labels that were lost; items have `lost label N` in their place.
     pub lost_label_names: usize,
-    /// What was damaged or missing and was rebuilt from the journal, with the reason.
+    /// Parts that were damaged or missing and were rebuilt from the journal, each with the reason.
     pub rebuilt: Vec<String>,
 }
 
@@ -174,13 +177,13 @@ pub struct Repaired {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Loss {
-    /// The file.
+    /// Path of the damaged file.
     pub path: PathBuf,
     /// Offset of the first damaged byte.
     pub offset: u64,
     /// Number of bytes that were skipped.
     pub bytes: u64,
-    /// What is missing.
+    /// Description of what is missing.
     pub problem: String,
 }
 
@@ -190,64 +193,66 @@ impl Loss {
     }
 }
 
-/// How far learning is.
+/// State of learning.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Learning {
-    /// Rows that were learned, less those that were taken back. Held-out items are not learned
+    /// Number of rows learned, minus those unlearned. Held-out items are not learned
     /// ([`Description::held_out`](super::Description::held_out)).
     pub rows: u64,
     /// Whether the store learns at all ([`Settings::learn`](super::Settings::learn)).
     pub enabled: bool,
-    /// Bytes of the journal that are still to be looked at.
+    /// Bytes of the journal that are still to be read.
     pub behind_bytes: u64,
-    /// About how many rows these are, with and without labels.
+    /// Estimated number of rows in these bytes, with and without labels.
     pub behind_rows: u64,
-    /// Whether what is fixed before learning is fixed.
+    /// Whether the warm-up is complete.
     pub warm: bool,
-    /// Number of rows that fix it.
+    /// Number of rows of the warm-up.
     pub warmup_rows: usize,
-    /// Rows that could not be taken back.
+    /// Number of rows that could not be unlearned.
     pub not_unlearned: u64,
-    /// Why learning stands still, if it does.
+    /// Reason why learning has stopped, if it has.
     pub problem: Option<String>,
 }
 
-/// How codes are made anew.
+/// State of re-encoding.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Renewing {
-    /// How many times all codes were made anew since the store was opened.
+    /// Number of times that all items were re-encoded since the store was opened.
     pub done: u64,
-    /// The share of the items that has new codes, while they are being made.
+    /// Share of the items that have new codes, during a re-encoding.
     pub progress: Option<f64>,
-    /// Rows learned that the codes in use know nothing of.
+    /// Number of learned rows that the codes in use do not reflect.
     pub lag_rows: u64,
-    /// When all items are re-encoded.
+    /// Policy that decides when all items are re-encoded.
     pub policy: Renewal,
-    /// Seconds without anything new to learn after which all items are re-encoded, except under [`Renewal::Never`].
+    /// Seconds without anything new to learn after which all items are re-encoded, except under
+    /// [`Renewal::Never`].
     pub catch_up_seconds: f64,
-    /// The share of the bits of a sample that would change, when last looked at.
+    /// Share of the bits of a sample that would flip, at the last check.
     pub would_flip: Option<f64>,
-    /// The share of the bits of a sample that changed by the last renewal.
+    /// Share of the bits of a sample that the last re-encoding flipped.
     pub flipped: Option<f64>,
-    /// Gain of re-encoding when last checked: how much more distances would report of whether two items share a label, as
-    /// a share of all there is to know. `None` where few items share labels.
+    /// Gain of re-encoding at the last check: how much more information distances would carry about
+    /// whether two items share a label, as a share of the maximum. `None` where few items share
+    /// labels.
     pub would_gain: Option<f64>,
-    /// Gain of the last renewal.
+    /// Gain of the last re-encoding.
     pub gained: Option<f64>,
-    /// How long the last one took, in seconds.
+    /// Duration of the last re-encoding, in seconds.
     pub seconds: Option<f64>,
-    /// What the bits of the last function that was made are made of, of methods that measure that.
+    /// Targets of the bits of the last function, for methods that measure them.
     pub measured_targets: Option<MeasuredTargets>,
-    /// Those of the labels sampled for it whose items are found no better than by chance.
+    /// Labels in the sample for these targets whose items are found no better than by chance.
     pub not_distinguished: Vec<String>,
-    /// Why it failed, if the last one did.
+    /// Reason why the last re-encoding failed, if it did.
     pub problem: Option<String>,
 }
 
 impl Renewing {
-    /// Notes what the bits of a model's last function are made of.
+    /// Records the targets of the bits of a model's last function.
     pub(super) fn note_targets(&mut self, model: &Model) {
         let Some(measured) = model.measured_targets() else { return };
         let names = model.label_names();
@@ -258,29 +263,30 @@ impl Renewing {
     }
 }
 
-/// Quality of search, measured in the background: after each renewal, and now and then while items change.
+/// Quality of search, measured in the background: after each re-encoding, and from time to time
+/// while items change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Quality {
-    /// Share of the labelled ones among the ten nearest items that have a label of the query's, as the mean over the
-    /// queries. These are labelled items of the store, each searched for among all others. Those that find no labelled item
-    /// do not count.
+    /// Share of the labelled items among the ten nearest that have a label of the query, averaged
+    /// over the queries. Queries are labelled items of the store, each searched for among all other
+    /// items. Queries that find no labelled item do not count.
     pub precision_at_10: Option<f64>,
-    /// The same as the mean over the classes, each of which has the mean over its queries: a rare class counts as much as a
-    /// frequent one.
+    /// Mean of the precision over the classes, where the precision of a class is the mean over its
+    /// queries. A rare class counts as much as a frequent one.
     pub precision_at_10_per_class: Option<f64>,
-    /// Number of queries that the precision is the mean of.
+    /// Number of queries that the precision is averaged over.
     pub queries: usize,
     /// Whether the queries are held-out items or learned ones.
     pub measured_on: Option<MeasuredOn>,
-    /// About how many items are held out.
+    /// Estimated number of held-out items.
     pub held_out_items: usize,
-    /// When the precision was measured, in seconds since 1970.
+    /// Time when the precision was measured, in seconds since 1970.
     pub measured_at: Option<f64>,
-    /// Why there is no precision, if there is none.
+    /// Reason why the precision is unavailable, if it is.
     pub unmeasured: Option<&'static str>,
-    /// The share of a sample of items that have the most frequent code, measured at the same time. Close to 1 the codes
-    /// have collapsed: search cannot distinguish items.
+    /// Share of a sample of items that have the most frequent code, measured at the same time. A
+    /// value close to 1 means that the codes have collapsed: search cannot distinguish items.
     pub same_code: Option<f64>,
 }
 
@@ -289,10 +295,10 @@ pub struct Quality {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MeasuredOn {
-    /// Held-out items, which the store never learns: new items find about as many of their label.
+    /// Held-out items, which the store never learns: the precision is about the same for new items.
     HeldOut,
-    /// A sample of all labelled items, where fewer than 30 of them are held out. Most of them were learned: new items find
-    /// fewer of their label.
+    /// Sample of all labelled items, used if fewer than 30 of them are held out. Most of them were
+    /// learned, so the precision is lower for new items.
     Learned,
 }
 
@@ -313,7 +319,7 @@ impl Quality {
 }
 
 impl Default for Quality {
-    /// The quality of a store that was not measured.
+    /// Returns the quality of a store that was not measured.
     fn default() -> Quality {
         Quality {
             precision_at_10: None,

@@ -1,4 +1,4 @@
-//! A copy of a whole store, and whether all that is stored is what was written.
+//! Copying a whole store, and verifying that all stored data is what was written.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,23 @@ use crate::disk::{self, Mode};
 use crate::file::{AtomicFile, copy_to_new, is_temporary_of};
 use crate::{Error, Features, IdNames, Model, Result};
 
-/// Copies a store, as it is acknowledged up to now, to a folder that is not there yet.
+/// Copies a store, including everything acknowledged so far, to a directory that does not exist
+/// yet.
 pub(super) fn copy(shared: &Shared, to: &Path) -> Result<()> {
     into_new(to, |made| {
-        // No file is removed that is still to be copied, and there is one copy at a time.
+        // The lock keeps files from being removed before they are copied, and allows one copy at a
+        // time.
         let current = lock(&shared.current);
         let end = lock(&shared.progress).end;
         shared.check_place()?;
         fill(shared, &current, end, made)?;
-        // Files are copied by name.
+        // Files are copied by name, so the directory is checked again.
         shared.check_place()
     })
 }
 
-/// Makes a directory that does not exist yet: completely, or not at all. It is filled under a name of its own, so that
-/// several processes may try; the first that is ready gets the name.
+/// Creates a directory that does not exist yet, completely or not at all. The directory is filled
+/// under a temporary name, so that several processes may try; the first to finish gets the name.
 pub(super) fn into_new(to: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if disk::exists(to).map_err(Error::io(to))? {
         return Err(Error::NotEmpty(to.to_path_buf()));
@@ -39,7 +41,7 @@ pub(super) fn into_new(to: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Res
     let (made, claim) = claimed?;
     let filled = fill_and_rename(&made, to, fill);
     if filled.is_err() {
-        // What cannot be removed is removed by the next snapshot of this name.
+        // If the removal fails, the next snapshot of this name removes the directory.
         disk::remove_dir_all(&made).ok();
     }
     drop(claim);
@@ -47,21 +49,21 @@ pub(super) fn into_new(to: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Res
     disk::sync_dir(parent).map_err(Error::io(parent))
 }
 
-/// End of the name of a directory that is being filled.
+/// Suffix of the name of a directory that is being filled.
 const DIRECTORY: &str = ".dir";
 
-/// Makes a directory next to `to` that nobody else takes for a leftover: a locked file of the same name and another end
-/// stands for it. Leftovers of killed processes are removed.
+/// Creates a directory next to `to` and claims it: a locked file of the same name without the
+/// suffix shows that it is not a leftover. Leftovers of killed processes are removed.
 fn claim(parent: &Path, to: &Path) -> Result<(PathBuf, AtomicFile)> {
     remove_leftovers(parent, to);
-    // Locked from its creation on, and removed when it is dropped.
+    // The file is locked when it is created, and removed when the claim is dropped.
     let claim = AtomicFile::create(to)?;
     let made = directory_of(claim.temporary());
     disk::create_dir(&made).map_err(Error::io(&made))?;
     Ok((made, claim))
 }
 
-/// The directory that a temporary file stands for.
+/// Returns the directory that a temporary file claims.
 fn directory_of(claim: &Path) -> PathBuf {
     let mut name = claim.as_os_str().to_owned();
     name.push(DIRECTORY);
@@ -80,7 +82,8 @@ fn fill_and_rename(made: &Path, to: &Path, fill: impl FnOnce(&Path) -> Result<()
     })
 }
 
-/// Removes what killed processes left that made the same directory. What cannot be removed takes room and does no harm.
+/// Removes leftovers of killed processes that were creating the same directory. Leftovers that
+/// cannot be removed only take up space.
 fn remove_leftovers(parent: &Path, to: &Path) {
     for entry in disk::list(parent).into_iter().flatten() {
         let claim = entry.name.to_str().and_then(|name| name.strip_suffix(DIRECTORY));
@@ -110,16 +113,16 @@ fn fill(shared: &Shared, current: &Current, end: u64, to: &Path) -> Result<()> {
         let mut file = disk::open(&from, Mode::Read).map_err(Error::io(&from))?;
         copy_to_new(&mut file, u64::MAX, &to.join(&name))?;
     }
-    // Last, as it makes the others count.
+    // Saved last: `current.json` makes the other files count.
     current.save(to)
 }
 
-/// Reads all of a store, and compares it with its checksums, and items with what the index has of them.
+/// Reads all data of a store, compares it with its checksums, and compares items with the index.
 pub(super) fn verify(shared: &Shared) -> Result<()> {
     let _layout = lock(&shared.layout);
     let (moment, start) = {
         let current = lock(&shared.current);
-        // Under the lock: no other model takes the place of this one.
+        // Loaded under the lock, so that no newer model replaces this file meanwhile.
         Model::load(current.model_path(&shared.folder))?;
         (shared.moment(), current.journal_start)
     };

@@ -1,18 +1,19 @@
 //! Journals without dead rows: a copy of a store, and compaction while a store is in use.
 //!
-//! Rows before the position of the saved model are copied if they are live. Records after it have not been learned, and
-//! are copied one by one with the rows that they take out, so that learning goes on in the copy as it would have gone
-//! on in the original.
+//! Rows before the position of the saved model are copied if they are live. Later records have not
+//! been learned. They are copied one by one, with the rows that they replace or remove, so that
+//! learning continues in the copy as it would in the original.
 //!
-//! Compaction of a store in use replaces the files before a boundary, all of which is learned:
+//! Compaction of a store in use replaces the files before a boundary, once all of their records are
+//! learned:
 //!
-//! 1. The journal goes on in a new file, and leaves numbers free for compacted ones.
-//! 2. Once all before that boundary is learned and the model is saved, live rows are written to files with these
-//!    numbers, and an index is written that has their new positions.
-//! 3. `current.json` makes both count. Items that were changed meanwhile are caught up on, and the index takes the place
-//!    of the one in use.
-//! 4. Changes between the boundary and that exchange name rows by their old positions. The old files are removed once
-//!    these changes are learned and the model is saved.
+//! 1. The journal continues in a new file, and leaves file numbers free for compacted files.
+//! 2. Once all records before that boundary are learned and the model is saved, compaction writes
+//!    live rows to files with these numbers. It also writes an index with the rows' new positions.
+//! 3. `current.json` commits both. The new index catches up on items that changed meanwhile, and
+//!    replaces the index in use.
+//! 4. Changes between the boundary and that exchange refer to rows by their old positions. The old
+//!    files are removed once these changes are learned and the model is saved.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -30,10 +31,10 @@ use super::writer::{Boundary, Job, Jobs, ask, replay};
 use crate::disk::File;
 use crate::{Index, Result, Snapshot};
 
-/// Rows that are written as one change.
+/// Number of rows that are written as one change.
 const ROWS: usize = 1000;
 
-/// Bytes that are written at once.
+/// Number of bytes that are buffered before they are written.
 const BYTES: usize = 8 << 20;
 
 /// Fills a directory with a copy of a store that has no dead rows.
@@ -51,7 +52,7 @@ pub(super) fn fill(shared: &Shared, to: &Path) -> Result<()> {
         };
         (learner.model.clone(), learner.position, learned)
     };
-    // Whatever is learned was acknowledged before, so this version knows of it.
+    // All learned rows were acknowledged before, so this snapshot includes them.
     let moment = shared.moment();
     let start = lock(&shared.current).journal_start;
     let records = |from: u64| Cursor::new(shared.files.clone(), from);
@@ -85,11 +86,11 @@ pub(super) fn fill(shared: &Shared, to: &Path) -> Result<()> {
     rebuild::write(shared, None, &moment, &current.index_path(to), &|old| copy.moved(old))?;
     shared.description.save(&journal)?;
     shared.description.save(to)?;
-    // Last, as it makes the others count.
+    // Saved last: `current.json` makes the other files count.
     current.save(to)
 }
 
-/// Calls with each record up to an end.
+/// Calls `call` with each record up to an end.
 fn each(mut cursor: Cursor, end: u64, mut call: impl FnMut(Record) -> Result<()>) -> Result<()> {
     while let Some(record) = cursor.next(end)? {
         call(record)?;
@@ -100,22 +101,25 @@ fn each(mut cursor: Cursor, end: u64, mut call: impl FnMut(Record) -> Result<()>
 /// Compaction of a store in use, step by step.
 #[derive(Default)]
 pub(super) struct Compaction {
-    /// Where the journal went on in a new file, until all before that is compacted.
+    /// Boundary at which the journal continued in a new file, until everything before it is
+    /// compacted.
     boundary: Option<Boundary>,
-    /// Position up to which changes name rows of files that were replaced; these files are removed once it is learned.
+    /// Position up to which changes refer to rows of replaced files. Those files are removed once
+    /// everything before this position is learned.
     replaced: Option<u64>,
 }
 
 impl Compaction {
-    /// The compaction of a store that was just opened, up to the end of its journal.
+    /// Returns the compaction of a store that was just opened, up to the end of its journal.
     pub(super) fn new(shared: &Shared) -> Compaction {
         let has_replaced = lock(&shared.current).replaced.is_some();
         let end = lock(&shared.progress).end;
         Compaction { boundary: None, replaced: has_replaced.then_some(end) }
     }
 
-    /// Puts the compacted index in the place of the one in use, if that failed after it was made to count. Until it
-    /// succeeds no other index may be written: the one in use has positions of files that are to be removed.
+    /// Replaces the index in use with the compacted one, if this failed after the compacted one was
+    /// committed. Until it succeeds no other index may be written: the index in use has positions
+    /// in files that are to be removed.
     pub(super) fn finish_exchange(&mut self, shared: &Shared, jobs: &Jobs) -> Result<bool> {
         if self.replaced.is_some() || lock(&shared.current).replaced.is_none() {
             return Ok(false);
@@ -124,7 +128,8 @@ impl Compaction {
         Ok(true)
     }
 
-    /// Does the next step, if it is due and learning has come far enough; returns whether something was reclaimed.
+    /// Does the next step, if it is due and learning has progressed far enough; returns whether
+    /// space was reclaimed.
     pub(super) fn step(&mut self, shared: &Shared, jobs: &Jobs) -> Result<bool> {
         if let Some(position) = self.replaced {
             if is_saved(shared, position)? {
@@ -143,7 +148,8 @@ impl Compaction {
             None => return Ok(false),
         };
         if is_saved(shared, boundary.position)? {
-            // Should this fail, the next attempt begins with a new boundary: more rows may be dead by then.
+            // If compaction fails, the next attempt begins with a new boundary: more rows may be
+            // dead by then.
             self.boundary = None;
             self.replaced = Some(compact(shared, jobs, boundary)?);
         }
@@ -162,7 +168,8 @@ fn is_due(shared: &Shared) -> bool {
         && dead as f64 > bytes as f64 * settings.compaction
 }
 
-/// Returns whether everything before a position is learned and saved; saves what is learned if that is all it takes.
+/// Returns whether everything before a position is learned and saved. Saves the model if only
+/// saving is missing.
 fn is_saved(shared: &Shared, position: u64) -> Result<bool> {
     if lock(&shared.current).model_position >= position {
         return Ok(true);
@@ -178,7 +185,8 @@ fn is_saved(shared: &Shared, position: u64) -> Result<bool> {
     })
 }
 
-/// Replaces all files before a boundary by compacted ones; returns the position up to which changes name their rows.
+/// Replaces all files before a boundary with compacted ones; returns the position up to which
+/// changes refer to their rows.
 fn compact(shared: &Shared, jobs: &Jobs, boundary: Boundary) -> Result<u64> {
     let _layout = lock(&shared.layout);
     let begun = ask(jobs, shared, Job::Begin)?;
@@ -192,7 +200,8 @@ fn compact(shared: &Shared, jobs: &Jobs, boundary: Boundary) -> Result<u64> {
         shared.check_place()?;
         let mut copy = Copy::begin(&folder, shared.files.shape, boundary.free, origin)?;
         let records = |from: u64| Cursor::new(shared.files.clone(), from);
-        // A model before its warm-up starts over from the journal: it must find the rows that it unlearns later.
+        // A model before its warm-up starts over from the journal, and must find the rows that it
+        // unlearns later.
         let mut taken_out = HashSet::new();
         each(records(boundary.position), begun.position, |record| {
             taken_out.extend(record.change.takes_out());
@@ -221,8 +230,8 @@ fn compact(shared: &Shared, jobs: &Jobs, boundary: Boundary) -> Result<u64> {
     abandon_unless(build(), jobs)
 }
 
-/// Reads the index that counts, and puts it in the place of the one in use, with all that it does not know of; returns
-/// the position up to which changes know the old one.
+/// Reads the committed index, catches it up with all later changes, and puts it in place of the
+/// index in use. Returns the position up to which changes refer to the old index.
 fn reload(shared: &Shared, jobs: &Jobs) -> Result<u64> {
     let _layout = lock(&shared.layout);
     let begun = ask(jobs, shared, Job::Begin)?;
@@ -244,38 +253,40 @@ fn reload(shared: &Shared, jobs: &Jobs) -> Result<u64> {
 
 /// Removes the files that compaction replaced.
 fn remove_replaced(shared: &Shared) -> Result<()> {
-    // First they no longer count, then they go: a crash in between leaves files that opening removes.
+    // The files are first marked as unused and then removed: after a crash in between, opening
+    // removes them.
     shared.change_current(|current| current.replaced = None)?;
     shared.files.remove_replaced()
 }
 
-/// A journal that is written, with the new positions of the rows of another.
+/// Journal that is being written, with a map from the positions of another journal's rows to their
+/// new positions.
 pub(super) struct Copy {
     folder: PathBuf,
     shape: RowShape,
     origin: Origin,
     number: u32,
     file: Arc<File>,
-    /// Offset in the file of the records that are not written yet, and these records.
+    /// Offset in the file of the buffered records, and these records.
     offset: u64,
     bytes: Vec<u8>,
-    /// Names of labels that are not written yet, and the number of the first.
+    /// Number of the first buffered label name, and the buffered names.
     names: (u32, Vec<String>),
     written: Written,
     rows: u64,
 }
 
-/// A journal that was written.
+/// Journal that was written.
 #[derive(Default)]
 pub(super) struct Written {
     files: Vec<(u32, Arc<File>)>,
-    /// Old positions of rows, ascending, with the new ones.
+    /// Old positions of rows in ascending order, each with its new position.
     places: Vec<(u64, u64)>,
     rows: u64,
 }
 
 impl Written {
-    /// The new position of a row.
+    /// Returns the new position of a row.
     fn moved(&self, old: u64) -> u64 {
         let found = self.places.binary_search_by_key(&old, |(old, _)| *old);
         found.map_or(NOWHERE, |at| self.places[at].1)
@@ -287,7 +298,7 @@ impl Written {
 }
 
 impl Copy {
-    /// Begins with the file of a number.
+    /// Creates a copy that begins with the file of this number.
     pub(super) fn begin(
         folder: &Path,
         shape: RowShape,
@@ -313,7 +324,8 @@ impl Copy {
         self.written.moved(old)
     }
 
-    /// Copies the rows of records up to an end that an index has, and those whose positions are in `needed`.
+    /// Copies rows of records up to an end: those that the index has, and those whose positions are
+    /// in `needed`.
     fn live(
         &mut self,
         records: Cursor,
@@ -355,8 +367,8 @@ impl Copy {
         self.put_rows(first, names, &rows, &replaced).map(drop)
     }
 
-    /// Appends rows with their old positions, and those of the rows in this journal that they replace; returns their
-    /// positions.
+    /// Appends rows, each with its old position. `replaced` has the positions in this journal of
+    /// the rows that they replace. Returns the new positions.
     pub(super) fn put_rows(
         &mut self,
         first: u32,
@@ -381,7 +393,8 @@ impl Copy {
         Ok(positions)
     }
 
-    /// Appends a record, which `write` writes; the first of the bytes will be at the position that it is given.
+    /// Appends a record. `write` writes the record and is given the position of the first byte of
+    /// the buffer.
     pub(super) fn add(&mut self, write: impl FnOnce(&mut Vec<u8>, u64)) -> Result<()> {
         if self.offset + self.bytes.len() as u64 >= FILE_BYTES {
             self.next_file()?;
@@ -399,7 +412,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Finishes a file: its bytes are durable.
+    /// Finishes a file and makes its bytes durable.
     fn finish_file(&mut self) -> Result<()> {
         self.flush()?;
         self.file.sync_data().map_err(crate::Error::io(&self.folder))?;
@@ -415,7 +428,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Position of the next record.
+    /// Returns the position of the next record.
     pub(super) fn position(&mut self) -> Result<u64> {
         self.flush()?;
         Ok(place(self.number, self.offset))

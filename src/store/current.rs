@@ -1,4 +1,5 @@
-//! Which of the files in a store's folder are in use, and how much of the journal they know of.
+//! Record of the files of a store that are in use, and of how much of the journal each of them
+//! reflects.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,20 +14,20 @@ const CURRENT: &str = "current.json";
 pub(super) const JOURNAL: &str = "journal";
 pub(super) const LOCK: &str = "lock";
 
-/// The version of the folder's form.
+/// Version of the directory's format.
 const FORMAT: u32 = 1;
 
-/// Which files count, and how far into the journal each of them goes. A file is complete before it is named here, and
-/// being named makes it count.
+/// Files that are in use, and the journal position that each of them reflects. A file is complete
+/// before it is named here, and counts once it is named here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Current {
     /// Number of the newest file.
     pub(super) serial: u64,
-    /// The version of the function in the index.
+    /// Version of the function in the index.
     pub(super) version: u64,
     /// File name of the index.
     pub(super) index: String,
-    /// Journal position after the last record that the index knows of.
+    /// Journal position after the last record that the index reflects.
     pub(super) index_position: u64,
     /// Rows of the journal before that position.
     pub(super) rows: u64,
@@ -39,7 +40,7 @@ pub(super) struct Current {
     /// Rows that the model learned or unlearned since the store was created.
     #[serde(default)]
     pub(super) model_steps: u64,
-    /// Those of them that the function in the index knows of.
+    /// Number of these steps that the function in the index reflects.
     #[serde(default)]
     pub(super) function_steps: u64,
     /// Rows that should have been unlearned and could not be.
@@ -48,12 +49,12 @@ pub(super) struct Current {
     pub(super) journal_start: u64,
     /// Number of the last journal file that compaction wrote; 0 if there is none.
     pub(super) compacted: u32,
-    /// Position of the first record of the files that compaction replaced, while records that are not learned name
-    /// their rows.
+    /// Position of the first record of the files that compaction replaced, while records that are
+    /// not yet learned refer to their rows.
     pub(super) replaced: Option<u64>,
 }
 
-/// A text with its checksum.
+/// JSON content with its checksum.
 #[derive(Serialize, Deserialize)]
 struct Sealed {
     format: String,
@@ -94,7 +95,8 @@ impl Description {
         write_sealed(&folder.join(DESCRIPTION), self)
     }
 
-    /// Reads the description; `folder` is that of a store, or of its journal, which has a copy for repairs.
+    /// Reads the description from the directory of a store, or from the directory of its journal,
+    /// which has a copy for repairs.
     pub(super) fn load(folder: &Path) -> Result<Description> {
         let path = folder.join(DESCRIPTION);
         if let Ok(false) = disk::exists(&path) {
@@ -104,13 +106,13 @@ impl Description {
         read_sealed(&path)
     }
 
-    /// Whether a folder has one.
+    /// Returns whether a directory has a description.
     pub(super) fn is_in(folder: &Path) -> bool {
         matches!(disk::exists(&folder.join(DESCRIPTION)), Ok(true))
     }
 }
 
-/// Whether a file of this name is one of a store that can be made again from its journal, or the beginning of one.
+/// Returns whether a file name is that of a file derived from the journal, or of an unfinished one.
 pub(super) fn follows_from_journal(name: &str) -> bool {
     let numbered = name.split(['.', '-']).next().is_some_and(|stem| stem.parse::<u64>().is_ok());
     let kinds = [".index", ".index.ids", ".model"];
@@ -136,7 +138,7 @@ impl Current {
         folder.join(&self.model)
     }
 
-    /// A store without items, whose files have no names yet.
+    /// Returns the record of a store without items, whose files have no names yet.
     pub(super) fn new() -> Current {
         Current {
             serial: 0,
@@ -161,14 +163,14 @@ impl Current {
         Extent { start, compacted, replaced: self.replaced }
     }
 
-    /// Returns the name of the next file of a kind. The mark keeps the files of two directories apart of which one took
-    /// the other's name.
+    /// Returns the name of the next file of a kind. The mark distinguishes the files of two
+    /// directories if one of them took the other's name.
     pub(super) fn next_name(&mut self, kind: &str, mark: u32) -> String {
         self.serial += 1;
         format!("{}-{mark:08x}.{kind}", self.serial)
     }
 
-    /// Removes the files that others took the place of. Readers that have them open still can read them.
+    /// Removes the files that `by` replaced. Readers that still have them open can read them.
     pub(super) fn remove_replaced(&self, by: &Current, folder: &Path) -> Result<()> {
         let mut replaced = Vec::new();
         if self.index != by.index {
@@ -195,7 +197,7 @@ impl Current {
     }
 }
 
-/// Removes files that exist; the first error if some cannot be removed.
+/// Removes those of the files that exist; returns the first error if some cannot be removed.
 fn remove(paths: Vec<PathBuf>) -> Result<()> {
     let mut result = Ok(());
     for path in paths {

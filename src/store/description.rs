@@ -1,34 +1,34 @@
-//! [`Description`]: what a store is made of, fixed when it is made.
+//! [`Description`]: the properties of a store that are fixed when it is created.
 
 use serde::{Deserialize, Serialize};
 
 use super::held_out::HeldOut;
 use crate::{Center, Error, Method, Model, Result, Scale, Setup, VectorMetric};
 
-/// How the vectors of a store are kept.
+/// Format in which a store keeps its vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VectorPrecision {
-    /// As they come, 4 bytes a number.
+    /// Single precision as inserted, 4 bytes per number.
     #[default]
     F32,
-    /// In half precision, 2 bytes a number. They are rounded before anything is learned from them, so that
-    /// what is learned is what is kept.
+    /// Half precision, 2 bytes per number. Vectors are rounded before they are learned, so that the
+    /// model learns exactly the stored values.
     F16,
 }
 
-/// What the ids of a store are.
+/// Kind of ids of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IdKind {
-    /// Numbers from 0 to 2^64 - 1.
+    /// Integers from 0 to 2^64 - 1.
     #[default]
     Numbers,
-    /// Texts.
+    /// Strings.
     Texts,
 }
 
-/// What a store is made of: fixed when it is made, and kept in its folder.
+/// Properties of a store that are fixed when it is created, and stored in its directory.
 ///
 /// ```
 /// use hashbrook::Method;
@@ -41,39 +41,42 @@ pub enum IdKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Description {
-    /// The method that it learns by, with its parameters.
+    /// Learning method, with its parameters.
     pub method: Method,
-    /// The dimension of its vectors.
+    /// Dimension of the vectors.
     pub dim: usize,
-    /// The length of its codes.
+    /// Length of the codes in bits.
     pub bits: usize,
-    /// What the random start depends on.
+    /// Seed of the random start.
     pub seed: u64,
-    /// Whether vectors are centred on the mean of the first.
+    /// Whether vectors are centred on the mean of the first vectors.
     pub center: bool,
-    /// What columns are divided by.
+    /// Divisor of the columns.
     pub scale: Scale,
     /// Whether vectors are scaled to unit length.
     pub unit: bool,
-    /// How many of the first rows fix what is fixed before learning; `None`: as many as the method asks for.
+    /// Number of rows of the warm-up; `None` for the number that the method requests.
     pub warmup: Option<usize>,
-    /// How many rows are learned at once. Methods to which it makes no difference learn rows as they come.
+    /// Number of rows that are learned at once. Methods whose result does not depend on batches
+    /// learn rows as they arrive.
     pub batch: usize,
-    /// How vectors are kept.
+    /// Format in which vectors are stored.
     pub precision: VectorPrecision,
     /// Score that hits are re-ranked by.
     #[serde(default)]
     pub metric: VectorMetric,
-    /// What its ids are.
+    /// Kind of ids.
     pub ids: IdKind,
-    /// One of this number of items is never learned, so that [precision](super::Quality) is measured on items like those
-    /// that are not stored yet. Which items these are follows from a hash of their ids. With 0 all items are learned.
+    /// One of this number of items is never learned, so that [precision](super::Quality) is
+    /// measured on items like those that are not stored yet. A hash of the ids determines which
+    /// items are held out. With 0 all items are learned.
     #[serde(default)]
     pub held_out: u32,
 }
 
 impl Description {
-    /// Vectors of `dim` dimensions, learned into codes of `bits` bits, and defaults for the rest.
+    /// Creates a description for vectors of `dim` dimensions and codes of `bits` bits, with
+    /// defaults for the rest.
     pub fn new(method: Method, dim: usize, bits: usize) -> Self {
         Description {
             method,
@@ -92,10 +95,10 @@ impl Description {
         }
     }
 
-    /// The model that a store begins with.
+    /// Returns the model that a store starts with.
     ///
     /// # Errors
-    /// When something is out of range.
+    /// Fails if a value is out of range.
     pub fn start(&self) -> Result<Model> {
         if self.batch == 0 {
             return Err(Error::parameter("batch", "1 or more", 0));

@@ -1,5 +1,5 @@
-//! Single faults and what a store makes of them: each test fails one kind of call, or does to the directory what other
-//! programs do.
+//! Single faults and their effect on a store. Each test fails one kind of call, or changes the
+//! directory as other programs do.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ fn description() -> Description {
     method.set("anchors", "4").unwrap();
     let mut description = Description::new(method, DIM, 8);
     description.warmup = Some(4);
-    // Each row counts.
+    // No item is held out, so that each row counts.
     description.held_out = 0;
     description
 }
@@ -36,7 +36,7 @@ fn open(dir: &Path) -> Store {
     Store::open(dir, settings(Renewal::Never)).unwrap()
 }
 
-/// Puts items in whose labels are named after their ids.
+/// Inserts items whose labels are derived from their ids.
 fn put(store: &Store, ids: std::ops::Range<u64>) -> Result<Acknowledged> {
     let names: Vec<Vec<String>> = ids.clone().map(|id| vec![format!("label {}", id % 7)]).collect();
     let vectors: Vec<f32> = ids.clone().flat_map(|id| [(id % 7) as f32, 1.0]).collect();
@@ -76,7 +76,7 @@ fn learning_survives_a_save_that_fails() {
     let last = put(&store, 0..300).unwrap().position;
     store.wait_learned(last).unwrap();
     from_now_on(&disk, Failure::NoSpace);
-    // The model is saved when a store is closed. It cannot be, and that is reported.
+    // The model is saved when a store is closed. Here saving fails, and the error is reported.
     let error = store.close().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
     disk.heal();
@@ -100,7 +100,7 @@ fn labels_are_right_whichever_call_of_a_change_fails() {
             let from = disk.calls() + call;
             disk.fail(Fault { from, until: from + 1, failure });
             let refused = put(&store, 1..2).is_err();
-            // Acknowledged later, and with a label that is new.
+            // A later change, with a new label.
             let later = put(&store, 2..3).is_ok();
             disk.heal();
             put(&store, 3..4).unwrap();
@@ -122,7 +122,7 @@ fn what_is_seen_after_a_kill_survives_a_loss_of_power() {
             let dir = disk.path("store");
             let store = create(&dir);
             put(&store, 0..2).unwrap();
-            // The process ends at this call of a change: before the sync, within it, or after it.
+            // The process ends at this call of a change: before, during or after the sync.
             disk.crash_at(disk.calls() + call);
             let acknowledged = put(&store, 2..4).is_ok();
             drop(store);
@@ -147,7 +147,7 @@ fn a_failed_sync_loses_nothing_that_is_acknowledged_later() {
         let before = disk.calls();
         put(&store, 2..3).unwrap();
         let calls = disk.calls() - before;
-        // Each call of the next change fails once; the process is killed and started again.
+        // Each call of the next change fails once; then the process is killed and restarted.
         for call in 1..=calls {
             let from = disk.calls() + call;
             disk.fail(Fault { from, until: from + 1, failure: Failure::Io });
@@ -174,11 +174,11 @@ fn failing_renewals_are_reported_wait_and_recover() {
     store.wait_learned(last).unwrap();
     wait_until("a renewal", || store.stats().renewal.done > 0);
     from_now_on(&disk, Failure::NoSpace);
-    // Room is needed for the index and not for rows that are in memory; this change is refused.
+    // Appending to the journal needs space, so this change is refused.
     assert!(put(&store, 50..51).is_err());
     assert!(store.stats().cannot_write().is_some());
     disk.heal();
-    // Nobody has to try a change for that.
+    // The store recovers without another change.
     wait_until("recovery", || store.stats().cannot_write().is_none());
     let last = put(&store, 50..51).unwrap().position;
     store.wait_learned(last).unwrap();
@@ -217,7 +217,6 @@ fn learning_recovers_from_a_transient_error() {
     assert_eq!(store.stats().learning.rows, 40);
 }
 
-/// Copies a store that nobody has open, as a backup program does.
 #[test]
 fn search_structures_that_were_not_built_are_built_later() {
     let disk = Disk::new(6);
@@ -239,6 +238,7 @@ fn files_of(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Copies a store that no process has open, as a backup program does.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
@@ -316,7 +316,7 @@ fn upserts_do_not_grow_the_journal_for_ever() {
     (small.compaction, small.compaction_bytes) = (0.5, 20_000);
     let store = Store::create(&dir, &description(), small.clone()).unwrap();
     let held = store.reader();
-    // Some 400 kB, of which 3 kB are live.
+    // About 400 kB, of which 3 kB are live.
     for _ in 0..150 {
         let last = put(&store, 0..40).unwrap().position;
         store.wait_learned(last).unwrap();
@@ -343,7 +343,6 @@ fn upserts_do_not_grow_the_journal_for_ever() {
     }
 }
 
-/// Damages a store in every way that leaves its journal, and repairs it.
 #[test]
 fn a_model_before_its_warm_up_survives_compaction() {
     let disk = Disk::new(7);
@@ -373,11 +372,11 @@ fn a_model_before_its_warm_up_survives_compaction() {
     let mut keeper = store.keeper();
     put(0..3, "first");
     (0..4).for_each(|_| put(100..110, ""));
-    // A boundary is drawn, and compaction waits for learning.
+    // Compaction sets a boundary and waits for learning.
     keeper.compact().unwrap();
     while store.learn().unwrap() {}
-    // These changes are compacted away before they are learned: the first starts the model over, the second completes
-    // its warm-up, and the third unlearns a row.
+    // These changes are compacted away before they are learned: the first starts the model over,
+    // the second completes its warm-up, and the third unlearns a row.
     remove(0);
     put(10..14, "later");
     remove(1);
@@ -388,6 +387,7 @@ fn a_model_before_its_warm_up_survives_compaction() {
     assert_eq!((learner.model.is_warm(), learner.model.seen()), (true, 5));
 }
 
+/// Damages each file of a store except its journal, and repairs the store.
 #[test]
 fn what_follows_from_the_journal_is_rebuilt() {
     let folder = tempfile::tempdir().unwrap();
@@ -425,7 +425,7 @@ fn what_follows_from_the_journal_is_rebuilt() {
             }
             let repaired = Store::repair_in_place(&damaged).unwrap();
             assert_eq!((repaired.items, repaired.losses.len()), (99, 0), "{damage} {name}");
-            // A flipped byte may be one between two sections, which nothing reads.
+            // The flipped byte may be one between two sections, which is never read.
             let expected = if way == 2 && repaired.rebuilt.is_empty() { 0 } else { 1 };
             assert_eq!(repaired.rebuilt.len(), expected, "{damage} {name}: {:?}", repaired.rebuilt);
             let aside = repaired.damaged.unwrap();
@@ -483,7 +483,7 @@ fn a_damaged_journal_is_repaired_up_to_the_damage() {
             check_labels(&store);
         }
     }
-    // The end is gone, and the note of it says so.
+    // The end is missing, and the note shows it.
     let damaged = at("short");
     copy(&at("store"), &damaged);
     std::fs::write(damaged.join(journal), &whole[..whole.len() - 100]).unwrap();
@@ -491,7 +491,7 @@ fn a_damaged_journal_is_repaired_up_to_the_damage() {
     assert!(!repaired.losses.is_empty() && repaired.items >= 50, "{repaired:?}");
 }
 
-/// Changes some bytes: a few random ones, or a run of zeroes, or the end is cut off.
+/// Changes some bytes: flips a few random ones, zeroes a run, or cuts off the end.
 fn damage(bytes: &mut Vec<u8>, chance: &mut Chance) {
     let at = chance.below(bytes.len());
     match chance.below(4) {

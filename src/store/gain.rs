@@ -1,4 +1,5 @@
-//! Gain of re-encoding: how many bits of a sample would change, and how much more distances would report of labels.
+//! Gain of re-encoding: the share of bits of a sample that would flip, and the additional
+//! information that distances would carry about labels.
 
 use std::collections::HashMap;
 
@@ -9,31 +10,32 @@ use rand::{RngExt, SeedableRng};
 use super::shared::Shared;
 use crate::{Codes, Features, HashFunction, Result, hamming};
 
-/// Items whose labels are read, to find items that share one.
+/// Number of items whose labels are read, to find items that share a label.
 const POOL: usize = 20_000;
 
-/// Items whose vectors are read and encoded.
+/// Number of items whose vectors are read and encoded.
 const SAMPLE: usize = 1000;
 
-/// Items that must share a label with another one, for distances to report something of labels.
+/// Number of items that must share a label with another item, for the information to be measured.
 const LABELLED: usize = 50;
 
 /// Gain of re-encoding all items by another function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Gain {
-    /// The share of the bits that would be others.
+    /// Share of the bits that would flip.
     pub(super) flips: f64,
-    /// Additional information on labels, as a share of what there is to know; `None` where few items share labels.
+    /// Additional information about labels, as a share of the maximum; `None` where few items share
+    /// labels.
     pub(super) information: Option<f64>,
 }
 
 impl Gain {
-    /// Returns the value that is compared with the least gain that a renewal is for.
+    /// Returns the value that is compared with the least gain that triggers a re-encoding.
     pub(super) fn value(self) -> f64 {
         self.information.unwrap_or(self.flips)
     }
 
-    /// Returns what a function would change in a store.
+    /// Returns the gain of re-encoding a store with a function.
     pub(super) fn of(shared: &Shared, function: &HashFunction) -> Result<Gain> {
         let moment = shared.moment();
         let pool = moment.index.sample(POOL)?;
@@ -59,15 +61,16 @@ impl Gain {
     }
 }
 
-/// Rows of a pool: queries, and for each of them one that shares a label with it, if there is one.
+/// Rows of a pool: queries, and for each query a row that shares a label with it, if there is one.
 struct Sample {
     rows: Vec<usize>,
-    /// The share of the pool that shares a label with a query, on average.
+    /// Average share of the pool that shares a label with a query.
     share: f64,
 }
 
 impl Sample {
-    /// Draws a sample of rows with these labels. A random one would hardly have two rows of one label if labels are many.
+    /// Draws a sample of rows with these labels. A uniform sample would hardly contain two rows of
+    /// one label if there are many labels.
     fn draw(labels: &[&[u32]]) -> Sample {
         let mut random = ChaCha8Rng::seed_from_u64(0);
         let mut of_label: HashMap<u32, Vec<usize>> = HashMap::new();
@@ -76,7 +79,8 @@ impl Sample {
         }
         let mut order: Vec<usize> = (0..labels.len()).collect();
         order.shuffle(&mut random);
-        // Labelled rows first, so that a store with few of them is judged by these.
+        // Labelled rows come first, so that they dominate the sample even if a store has few of
+        // them.
         order.sort_by_key(|&row| labels[row].is_empty());
         let (mut is_drawn, mut rows) = (vec![false; labels.len()], Vec::new());
         let (mut sharing, mut queries, mut last_query) = (0, 0, vec![usize::MAX; labels.len()]);
@@ -109,9 +113,9 @@ impl Sample {
     }
 }
 
-/// Returns the mutual information of the distance of two items and whether they share a label, as a share of the entropy
-/// of the latter; `None` where too few items share labels, or all do. `share` is how frequent sharing is among all items:
-/// in a sample it is more frequent.
+/// Returns the mutual information between the distance of two items and whether they share a label,
+/// as a share of the entropy of sharing. Returns `None` if too few items share labels, or all do.
+/// `share` is the frequency of sharing among all items, which is lower than in a sample.
 fn information(codes: &Codes, labels: &[&[u32]], share: f64) -> Option<f64> {
     let distances = codes.bits() + 1;
     let (mut same, mut different) = (vec![0.0; distances], vec![0.0; distances]);
@@ -123,7 +127,7 @@ fn information(codes: &Codes, labels: &[&[u32]], share: f64) -> Option<f64> {
             let distance = hamming(codes.code(one), codes.code(other)) as usize;
             *(if shares { &mut of_one[distance] } else { &mut different[distance] }) += 1.0;
         }
-        // Each item counts once, however frequent its label is.
+        // Each item has the same weight, however frequent its label is.
         let partners: f64 = of_one.iter().sum();
         if partners > 0.0 {
             counted += 1;
@@ -144,7 +148,7 @@ fn information(codes: &Codes, labels: &[&[u32]], share: f64) -> Option<f64> {
     Some((entropy(&both) - given) / entropy(&shares))
 }
 
-/// Entropy of a distribution, in bits.
+/// Returns the entropy of a distribution in bits.
 fn entropy(shares: &[f64]) -> f64 {
     shares.iter().filter(|&&share| share > 0.0).map(|share| -share * share.log2()).sum()
 }

@@ -1,11 +1,12 @@
 //! [`HeldOut`]: items that a store never learns, so that its precision can be measured on them.
 //!
-//! An item that was learned finds its label more easily than one that was not. Whether an item is held out follows from
-//! its id alone, so learning, unlearning, replacing, labelling, rebuilding and repairing agree without any state.
+//! A learned item finds items of its label more easily than a new item does. Whether an item is
+//! held out follows from its id alone, so that learning, unlearning, replacing, labelling,
+//! rebuilding and repairing agree without any state.
 
 use crate::{Error, Result};
 
-/// Which items of a store are never learned.
+/// Rule that decides which items of a store are never learned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldOut {
     /// One of this number of items is held out; 0 if none is.
@@ -13,7 +14,7 @@ pub(super) struct HeldOut {
 }
 
 impl HeldOut {
-    /// Share of the items that a store holds out unless told otherwise: one of this number.
+    /// Default share of held-out items: one of this number.
     pub(super) const ONE_IN: u32 = 50;
 
     pub(super) fn new(one_in: u32) -> HeldOut {
@@ -23,7 +24,7 @@ impl HeldOut {
     /// Fails if this share of the items cannot be held out.
     pub(super) fn check(one_in: u32) -> Result<()> {
         match one_in {
-            // Nothing would be learned.
+            // All items would be held out, so nothing would be learned.
             1 => Err(Error::parameter("held_out", "0, or 2 or more", 1)),
             _ => Ok(()),
         }
@@ -34,8 +35,9 @@ impl HeldOut {
         self.one_in > 0
     }
 
-    /// Returns whether an item is held out. `text` is what its id stands for, and empty where ids are numbers. The
-    /// numbers of strings depend on the order in which they arrived.
+    /// Returns whether an item is held out. `text` is the string that its id stands for, and empty
+    /// where ids are numbers. The string decides, because the numbers of strings depend on the
+    /// order of insertion.
     pub(super) fn contains(self, id: u64, text: &str) -> bool {
         let hash = if text.is_empty() { mix(id) } else { hash(text) };
         self.any() && hash.is_multiple_of(self.one_in)
@@ -73,7 +75,8 @@ mod tests {
         assert!((0..1000).all(|id| !none.contains(id, "")) && !none.any());
     }
 
-    /// Stores on disk were learned by these: other ones would unlearn what was never learned.
+    /// Stores on disk depend on these hashes: with others they would unlearn items that were never
+    /// learned.
     #[test]
     fn hashes_stay_as_they_are() {
         assert_eq!(mix(0), 0xe220_a839_7b1d_cdaf);

@@ -1,4 +1,4 @@
-//! A store without threads: what the background does otherwise happens when it is called, in the order of the calls.
+//! Store without threads: background work runs when it is called, in the order of the calls.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -43,7 +43,7 @@ impl Inline {
         Keeper::new(&self.shared, &self.jobs, &self.background)
     }
 
-    /// Re-encodes all items by what is learned.
+    /// Re-encodes all items with what is learned.
     pub(super) fn renew(&self) -> Result<()> {
         self.keeper().renew()
     }

@@ -1,4 +1,4 @@
-//! What is put into a store, and what it gives back.
+//! Items that are inserted into a store, and items that it returns.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Features, Result};
 
-/// The id of an item: a number, or a text. A store has ids of one kind.
+/// Id of an item: a number or a string. All ids of a store are of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ItemId {
-    /// A number of one's own.
+    /// Number chosen by the caller.
     Number(u64),
-    /// A text of one's own.
+    /// String chosen by the caller.
     Text(String),
 }
 
@@ -37,7 +37,7 @@ impl From<&str> for ItemId {
     }
 }
 
-/// Items to be put into a store: ids and vectors, with labels and payloads if there are any.
+/// Items to insert into a store: ids and vectors, optionally with labels and payloads.
 ///
 /// ```
 /// use hashbrook::Features;
@@ -59,10 +59,10 @@ pub struct Put<'a> {
 }
 
 impl<'a> Put<'a> {
-    /// Vectors under ids, one for each.
+    /// Creates items from ids and vectors, one vector per id.
     ///
     /// # Errors
-    /// When there are not as many ids as vectors.
+    /// Fails if the numbers of ids and vectors differ.
     pub fn new(ids: &'a [ItemId], features: Features<'a>) -> Result<Self> {
         let items = features.len();
         if ids.len() != items {
@@ -71,10 +71,10 @@ impl<'a> Put<'a> {
         Ok(Put { ids, features, labels: &[], payloads: &[] })
     }
 
-    /// The labels of each item, by name; an item may have none.
+    /// Sets the labels of each item, by name; an item may have none.
     ///
     /// # Errors
-    /// When there are not as many as items.
+    /// Fails if the numbers of label lists and items differ.
     pub fn labels(mut self, labels: &'a [Vec<String>]) -> Result<Self> {
         if labels.len() != self.len() {
             return Err(Error::LabelCount { rows: self.len(), labels: labels.len() });
@@ -83,10 +83,11 @@ impl<'a> Put<'a> {
         Ok(self)
     }
 
-    /// Bytes that are kept with each item and given back as they are; they may be empty.
+    /// Sets the payloads: bytes that are stored with each item and returned unchanged; they may be
+    /// empty.
     ///
     /// # Errors
-    /// When there are not as many as items.
+    /// Fails if the numbers of payloads and items differ.
     pub fn payloads(mut self, payloads: &'a [Vec<u8>]) -> Result<Self> {
         if payloads.len() != self.len() {
             return Err(Error::PayloadCount { items: self.len(), payloads: payloads.len() });
@@ -95,31 +96,32 @@ impl<'a> Put<'a> {
         Ok(self)
     }
 
-    /// How many items there are.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no items.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 }
 
-/// An item as a store holds it.
+/// Item as a store holds it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StoredItem {
-    /// Its id.
+    /// Id of the item.
     pub id: ItemId,
-    /// Its vector, as it was put in; rounded if the store keeps [half precision](super::VectorPrecision).
+    /// Vector as it was inserted; rounded if the store uses [half
+    /// precision](super::VectorPrecision).
     pub vector: Vec<f32>,
-    /// Its labels, by name.
+    /// Labels of the item, by name.
     pub labels: Vec<String>,
-    /// The bytes that were put in with it.
+    /// Payload that was inserted with the item.
     pub payload: Vec<u8>,
-    /// Its code, 64 bits to a word, by the function of `version`.
+    /// Code of the item, 64 bits per word, made by the function of `version`.
     pub code: Vec<u64>,
-    /// The version of the function that made its code.
+    /// Version of the function that made the code.
     pub version: u64,
 }

@@ -1,4 +1,5 @@
-//! Learning: a thread that reads the journal and teaches the model what was acknowledged, in that order.
+//! Learning thread: reads the journal and lets the model learn all changes in the order of
+//! acknowledgement.
 
 use std::time::{Duration, Instant};
 
@@ -9,17 +10,18 @@ use super::tasks::Task;
 use crate::Result;
 use crate::background::Background;
 
-/// Rows that are learned at once, if they are there already.
+/// Maximum number of rows that are learned at once.
 const AT_ONCE: usize = 2048;
 
-/// A model is saved after this number of rows, or this time, since it was last saved.
+/// Number of rows, and time, since the last save after which the model is saved again.
 const SAVE_AFTER_ROWS: u64 = 200_000;
 const SAVE_AFTER: Duration = Duration::from_secs(60);
 
-/// After this time without changes the model is saved and leaves memory.
+/// Time without changes after which the model is saved and leaves memory.
 const REST_AFTER: Duration = Duration::from_secs(20);
 
-/// Runs the thread that learns, until the store is closed. Fails if what was learned last could not be saved.
+/// Runs the thread that learns, until the store is closed. Fails if what was learned last could not
+/// be saved.
 pub(super) fn run(shared: &Shared, background: &Background) -> Result<()> {
     let mut saved = Instant::now();
     loop {
@@ -45,7 +47,7 @@ pub(super) fn run(shared: &Shared, background: &Background) -> Result<()> {
         if end > lock(&shared.progress).learned {
             let learned = background.run(|| learn_some(shared));
             shared.tasks.report(Task::Learning, &learned);
-            // Whoever waits for learning is told of its problem.
+            // Wakes threads that wait for learning, so that they see its problem.
             shared.progress(|_| ());
             save_if_due(shared, &mut saved);
         } else {
@@ -54,8 +56,8 @@ pub(super) fn run(shared: &Shared, background: &Background) -> Result<()> {
     }
 }
 
-/// Learns the next rows of the journal; returns whether there were any. After an error the learner leaves memory, and
-/// learning goes on from the model that was last saved.
+/// Learns the next rows of the journal; returns whether there were any. After an error the learner
+/// is discarded, and learning continues from the last saved model.
 pub(super) fn learn_some(shared: &Shared) -> Result<bool> {
     let mut learner = shared.learner()?;
     let end = lock(&shared.progress).end;
@@ -63,7 +65,7 @@ pub(super) fn learn_some(shared: &Shared) -> Result<bool> {
     let (position, steps, learning) = match &learned {
         Ok(_) => (learner.next, learner.steps, Some(learner.learning())),
         Err(_) => {
-            // It may have learned a part of the rows.
+            // The learner may have learned a part of the rows.
             let steps = learner.steps;
             learner.discard();
             (lock(&shared.current).model_position, steps, None)
@@ -89,7 +91,7 @@ pub(super) fn read_and_learn(learner: &mut Learner, shared: &Shared, end: u64) -
         records.push(record);
     }
     if records.is_empty() {
-        // The journal goes on in another file.
+        // The journal continues in another file.
         learner.skip_to(cursor.position());
         return Ok(false);
     }
@@ -99,7 +101,8 @@ pub(super) fn read_and_learn(learner: &mut Learner, shared: &Shared, end: u64) -
     Ok(true)
 }
 
-/// Saves the model if enough was learned since, and it does not wait after a failure. It stays in memory either way.
+/// Saves the model if enough was learned since the last save, unless saving waits after a failure.
+/// The model stays in memory.
 fn save_if_due(shared: &Shared, saved: &mut Instant) {
     let (steps, saved_steps) = {
         let progress = lock(&shared.progress);
@@ -115,7 +118,7 @@ fn save_if_due(shared: &Shared, saved: &mut Instant) {
     }
 }
 
-/// Saves the model and takes it out of memory. If it cannot be saved it stays.
+/// Saves the model and drops it from memory. If it cannot be saved, it stays in memory.
 fn rest(shared: &Shared, saved: &mut Instant) {
     if !shared.tasks.is_due(Task::Saving) {
         return;
@@ -127,7 +130,7 @@ fn rest(shared: &Shared, saved: &mut Instant) {
     shared.tasks.report(Task::Saving, &outcome);
 }
 
-/// Saves what was learned since the model was last saved, when the store is closed.
+/// Saves what was learned since the last save, when the store is closed.
 fn save_last(shared: &Shared) -> Result<()> {
     if !shared.learner.is_in_memory() {
         return Ok(());

@@ -1,9 +1,10 @@
-//! [`Store`]: a durable collection that learns from what is put in, keeps the codes of all its items current, and
-//! is searched all the while.
+//! [`Store`]: a durable collection that learns from its items, keeps the codes of all items
+//! current, and stays searchable meanwhile.
 //!
-//! A store is a folder. Its journal has every change in the order in which it was acknowledged, and is the truth; the
-//! model and the index follow from it, and are written down so that it opens fast. One thread changes a store,
-//! one learns, and one makes codes anew; readers wait for none of them.
+//! A store is a directory. Its journal is the source of truth: it has every change in the order in
+//! which the changes were acknowledged. The model and the index are derived from the journal, and
+//! are saved so that the store opens fast. One thread applies changes, one learns, and one
+//! re-encodes items; readers wait for none of them.
 
 mod answer;
 mod backup;
@@ -53,9 +54,10 @@ use self::tasks::Task;
 use self::writer::{Job, Jobs, OwnedPut, ask, check_ids, check_lengths, check_payloads};
 use crate::{Error, Model, Result};
 
-/// A collection in a folder: vectors under ids, with labels and payloads, that are durable once they are
-/// acknowledged. It learns from those with labels, makes the codes of all of them anew as the function moves, and
-/// finds the nearest. All its methods take `&self`: share it among threads.
+/// Collection in a directory: vectors under ids, with labels and payloads, durable once
+/// acknowledged. A store learns from its labelled items, re-encodes all items as the hash function
+/// changes, and finds the nearest items. All methods take `&self`, so a store can be shared between
+/// threads.
 ///
 /// ```
 /// use hashbrook::dataset::{Digits, digits};
@@ -88,12 +90,12 @@ use crate::{Error, Model, Result};
 pub struct Store {
     shared: Arc<Shared>,
     jobs: Jobs,
-    /// The threads that learn, and that re-encode.
+    /// Threads that learn and re-encode.
     threads: Vec<JoinHandle<Result<()>>>,
     writer: Option<JoinHandle<()>>,
 }
 
-/// Where it is, and not what is in it.
+/// Prints the directory and the number of items, not the items.
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let items = self.shared.moment().index.len();
@@ -104,12 +106,13 @@ impl std::fmt::Debug for Store {
     }
 }
 
-/// Making and opening.
+/// Creating and opening.
 impl Store {
-    /// Makes a store in a folder that is not there yet, or empty.
+    /// Creates a store in a directory that does not exist yet or is empty.
     ///
     /// # Errors
-    /// When the folder has something in it or cannot be written, or the description is out of range.
+    /// Fails if the directory is not empty or cannot be written, or if the description is out of
+    /// range.
     pub fn create(
         dir: impl AsRef<Path>,
         description: &Description,
@@ -120,40 +123,41 @@ impl Store {
         Store::open(dir, settings)
     }
 
-    /// Opens a store, for this process alone.
+    /// Opens a store for exclusive use by this process.
     ///
     /// # Errors
-    /// When there is none ([`ErrorKind::NotFound`](crate::ErrorKind::NotFound)), another process has it open
-    /// ([`Error::InUse`]), or it is damaged.
+    /// Fails if there is no store in the directory
+    /// ([`ErrorKind::NotFound`](crate::ErrorKind::NotFound)), if another process has the store open
+    /// ([`Error::InUse`]), or if the store is damaged.
     pub fn open(dir: impl AsRef<Path>, settings: Settings) -> Result<Store> {
         let Opened { shared, jobs, threads, writer } = open::open(dir.as_ref(), settings)?;
         Ok(Store { shared, jobs, threads, writer: Some(writer) })
     }
 
-    /// Fails unless a store can be made in a folder: it is not there, or empty, or has only what is left of a store
-    /// whose making was cut off.
+    /// Fails unless a store can be created in a directory. The directory must be missing, be empty,
+    /// or contain only the remains of a store whose creation was cut off.
     ///
     /// # Errors
-    /// [`Error::NotEmpty`], or when the folder cannot be read.
+    /// [`Error::NotEmpty`], or an error if the directory cannot be read.
     pub fn check_free(dir: impl AsRef<Path>) -> Result<()> {
         open::check_free(dir.as_ref())
     }
 
-    /// Whether there is a store in a folder.
+    /// Returns whether a directory contains a store.
     pub fn exists(dir: impl AsRef<Path>) -> bool {
         Description::is_in(dir.as_ref())
     }
 
-    /// What it is made of.
+    /// Returns the description that the store was created with.
     pub fn description(&self) -> &Description {
         &self.shared.description
     }
 
-    /// Ends it: what is derived is written down, so that it opens fast. Dropping a store does the same, and
-    /// cannot tell of errors; nothing is lost without.
+    /// Closes the store and saves its derived data, so that it opens fast. Dropping a store does
+    /// the same but cannot report errors. A store that is not closed loses no acknowledged change.
     ///
     /// # Errors
-    /// When something could not be written.
+    /// Fails if the derived data could not be written.
     pub fn close(mut self) -> Result<()> {
         self.end()
     }
@@ -162,7 +166,7 @@ impl Store {
         self.shared.progress(|progress| progress.stop = true);
         let mut closed = Ok(());
         for thread in self.threads.drain(..) {
-            // A thread that panicked has nothing more to do either.
+            // A thread that panicked has nothing left to write either.
             closed = closed.and(thread.join().unwrap_or(Ok(())));
         }
         let Some(writer) = self.writer.take() else { return closed };
@@ -170,7 +174,8 @@ impl Store {
         writer.join().ok();
         let (lock, folder) = (&self.shared.lock, &self.shared.folder);
         let closed = closed.and(written).and_then(|()| open::note_closed(lock, folder));
-        // Readers may still hold what is shared, and must not keep others from opening the store.
+        // Readers may outlive the store. The lock is released here, so that they do not keep other
+        // processes from opening it.
         closed.and(lock.unlock().map_err(Error::io(folder)))
     }
 }
@@ -181,15 +186,16 @@ impl Drop for Store {
     }
 }
 
-/// Changes. They are on the disk when a call returns.
+/// Changes. They are durable when a call returns.
 impl Store {
-    /// Puts items in, in the place of those with the same ids: all of them, or none. They can be found when the call
-    /// returns; those with labels are learned after that.
+    /// Inserts items, replacing those with the same ids: either all of them or none. Searches find
+    /// the items when the call returns; labelled items are learned later.
     ///
     /// # Errors
-    /// When an id is given twice or is of the wrong kind, or vectors have another dimension or are too long
-    /// ([`Error::TooLong`]); nothing was changed then. When the disk is full or fails: the outcome is unknown until the
-    /// store is opened again. Items may be put again under the same ids.
+    /// Fails without any change if an id is given twice or is of the wrong kind, or if vectors have
+    /// another dimension or are too long ([`Error::TooLong`]). If the disk is full or fails, the
+    /// outcome is unknown until the store is opened again. Items may be inserted again under the
+    /// same ids.
     pub fn put(&self, items: Put<'_>) -> Result<Acknowledged> {
         items.features.expect_dim(self.shared.description.dim)?;
         check_lengths(items.features)?;
@@ -198,10 +204,11 @@ impl Store {
         ask(&self.jobs, &self.shared, |reply| Job::Put(OwnedPut::new(items), reply))
     }
 
-    /// Gives items other labels, which are learned in the place of those they had.
+    /// Replaces the labels of items. The new labels are learned in place of the old ones.
     ///
     /// # Errors
-    /// When an item is not there ([`Error::NoItem`]) or given twice, or the disk is full; nothing was changed then.
+    /// Fails without any change if an item does not exist ([`Error::NoItem`]) or is given twice, or
+    /// if the disk is full.
     pub fn label(&self, ids: &[ItemId], labels: &[Vec<String>]) -> Result<Acknowledged> {
         if ids.len() != labels.len() {
             return Err(Error::LabelCount { rows: ids.len(), labels: labels.len() });
@@ -211,48 +218,48 @@ impl Store {
         ask(&self.jobs, &self.shared, |reply| Job::Label(ids, labels, reply))
     }
 
-    /// Removes those of the items that are there.
+    /// Removes items; ids of items that do not exist are ignored.
     ///
     /// # Errors
-    /// When an id is of the wrong kind, or the disk is full; nothing was changed then.
+    /// Fails without any change if an id is of the wrong kind or the disk is full.
     pub fn remove(&self, ids: &[ItemId]) -> Result<Removed> {
         let ids = ids.to_vec();
         ask(&self.jobs, &self.shared, |reply| Job::Remove(ids, reply))
     }
 }
 
-/// Searches. None of them waits for a change.
+/// Searches. A search never waits for a change.
 impl Store {
-    /// The store of now, to read it.
+    /// Returns a reader of the current version of the store.
     pub fn reader(&self) -> Reader {
         Reader::new(self.shared.clone())
     }
 
-    /// The `k` nearest items to each query, in the store of now.
+    /// Returns the `k` nearest items to each query, in the current version of the store.
     ///
     /// # Errors
-    /// As for [`Reader::search`].
+    /// Same as [`Reader::search`].
     pub fn search(&self, queries: Queries<'_>, k: usize, search: &Search) -> Result<Answer> {
         self.reader().search(queries, k, search)
     }
 
-    /// All items up to a distance from each query, in the store of now.
+    /// Returns all items up to a distance from each query, in the current version of the store.
     ///
     /// # Errors
-    /// As for [`Reader::within`].
+    /// Same as [`Reader::within`].
     pub fn within(&self, queries: Queries<'_>, radius: u32, search: &Search) -> Result<Answer> {
         self.reader().within(queries, radius, search)
     }
 
-    /// An item, if it is there.
+    /// Returns an item, if it exists.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// Fails if the stored data is damaged.
     pub fn get(&self, id: &ItemId) -> Result<Option<StoredItem>> {
         self.reader().get(id)
     }
 
-    /// What it holds and does, in numbers.
+    /// Returns counts and sizes of the store, and the state of its background work.
     pub fn stats(&self) -> Stats {
         let moment = self.shared.moment();
         let journal_bytes = self.shared.files.bytes_up_to(moment.position);
@@ -265,7 +272,8 @@ impl Store {
         learning.problem = stopped.or(learning.problem);
         learning.enabled = self.shared.settings.learn;
         if progress.learned < progress.end {
-            // Positions in different files of the journal are far apart: only their bytes can be compared.
+            // Positions in different files of the journal are far apart, so only byte counts can be
+            // compared.
             let bytes = |position| self.shared.files.bytes_up_to(position);
             learning.behind_bytes = bytes(progress.end).saturating_sub(bytes(progress.learned));
             let share = learning.behind_bytes as f64 / journal_bytes.max(1) as f64;
@@ -289,29 +297,32 @@ impl Store {
     }
 }
 
-/// Learning, and what follows from it.
+/// Learning and re-encoding.
 impl Store {
-    /// Waits until all that was acknowledged up to a position is learned and [searchable](Wait::Searchable). A position
-    /// that the store has not reached, as one of another store may be, stands for all that was acknowledged so far.
+    /// Waits until everything acknowledged up to a position is learned and
+    /// [searchable](Wait::Searchable). A position that the store has not reached, such as a
+    /// position of another store, stands for everything acknowledged so far.
     ///
     /// # Errors
-    /// When learning or re-encoding fails, or learning is turned off.
+    /// Fails if learning or re-encoding fails, or if learning is turned off.
     pub fn wait(&self, position: u64) -> Result<()> {
         self.wait_until(position, Wait::Searchable, None).map(drop)
     }
 
-    /// Waits until all that was acknowledged up to a position is [learned](Wait::Learned), whatever the codes in use know.
+    /// Waits until everything acknowledged up to a position is [learned](Wait::Learned), whether or
+    /// not the codes in use reflect it.
     ///
     /// # Errors
-    /// When learning fails, or is turned off.
+    /// Fails if learning fails or is turned off.
     pub fn wait_learned(&self, position: u64) -> Result<()> {
         self.wait_until(position, Wait::Learned, None).map(drop)
     }
 
-    /// Waits at most for a time; returns whether the wait is over.
+    /// Waits like [`wait`](Store::wait) or [`wait_learned`](Store::wait_learned), but at most for
+    /// `time`. Returns whether the state was reached.
     ///
     /// # Errors
-    /// As for [`wait`](Store::wait).
+    /// Same as [`wait`](Store::wait).
     pub fn wait_up_to(&self, position: u64, wait: Wait, time: Duration) -> Result<bool> {
         self.wait_until(position, wait, Some(Instant::now() + time))
     }
@@ -344,7 +355,7 @@ impl Store {
             }
             let time = match end.map(|end| end.saturating_duration_since(Instant::now())) {
                 Some(Duration::ZERO) => return Ok(false),
-                // A failure wakes nobody by itself.
+                // A failure does not wake waiting threads.
                 time => time.unwrap_or(Duration::MAX).min(Duration::from_secs(1)),
             };
             let woken = self.shared.changed.wait_timeout(progress, time);
@@ -352,10 +363,11 @@ impl Store {
         }
     }
 
-    /// Makes all codes anew by what is learned now, and waits until they are in use; the new version.
+    /// Re-encodes all items with what is learned now, waits until the new codes are in use, and
+    /// returns their version.
     ///
     /// # Errors
-    /// When that fails; the codes in use stay.
+    /// Fails if re-encoding fails; the codes in use stay.
     pub fn renew(&self) -> Result<u64> {
         let mut asked = 0;
         self.shared.progress(|progress| {
@@ -374,56 +386,61 @@ impl Store {
         }
     }
 
-    /// The model as it is now.
+    /// Returns a copy of the current model.
     ///
     /// # Errors
-    /// When its file cannot be read: it is in memory only while there is something to learn.
+    /// Fails if the model's file cannot be read: the model is in memory only while rows are left to
+    /// learn.
     pub fn model(&self) -> Result<Model> {
         Ok(self.shared.learner()?.model.clone())
     }
 }
 
-/// Keeping it safe.
+/// Backup, repair and verification.
 impl Store {
-    /// Copies the whole store, as it is at one moment, to a folder that is not there yet; it can be opened there.
+    /// Copies the whole store, in its current version, to a directory that does not exist yet. The
+    /// copy can be opened there.
     ///
     /// # Errors
-    /// When the folder is there or cannot be written; nothing is left of it then.
+    /// Fails if the directory exists or cannot be written; nothing is left of the copy then.
     pub fn snapshot(&self, to: impl AsRef<Path>) -> Result<()> {
         backup::copy(&self.shared, to.as_ref())
     }
 
-    /// The same without items that were replaced or removed, which take room for as long as a store is
-    /// ([`Stats::dead_bytes`]). What is learned stays learned, and what is still to be learned or taken back is in the copy.
+    /// Copies the store without replaced and removed items, which otherwise occupy space for as
+    /// long as the store exists ([`Stats::dead_bytes`]). The copy keeps what is learned, and what
+    /// is still to be learned or unlearned.
     ///
     /// # Errors
-    /// As for [`Store::snapshot`].
+    /// Same as [`Store::snapshot`].
     pub fn compact_to(&self, to: impl AsRef<Path>) -> Result<()> {
         backup::into_new(to.as_ref(), |made| compacted::fill(&self.shared, made))
     }
 
-    /// Repairs a store that is damaged, in another directory, which must not exist yet. All that the journal still has is
-    /// copied, and the index and the model are rebuilt from it unless they are sound. The original stays as it is.
+    /// Repairs a damaged store into another directory, which must not exist yet. All sound records
+    /// of the journal are copied. The index and the model are rebuilt from them unless they are
+    /// sound. The original does not change.
     ///
     /// # Errors
-    /// When a process has the store open ([`Error::InUse`]), nothing says what the store is made of, or something cannot
-    /// be read or written.
+    /// Fails if a process has the store open ([`Error::InUse`]), if both copies of the description
+    /// are lost, or if a file cannot be read or written.
     pub fn repair(dir: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Repaired> {
         repair::repair(dir.as_ref(), Some(to.as_ref()))
     }
 
-    /// The same in place: the damaged store is moved to a directory next to it, which [`Repaired::damaged`] names.
+    /// Repairs a damaged store in place: the damaged store is moved to a directory next to it,
+    /// which [`Repaired::damaged`] names.
     ///
     /// # Errors
-    /// As for [`repair`](Store::repair); the store then is as it was.
+    /// Same as [`repair`](Store::repair); the store does not change then.
     pub fn repair_in_place(dir: impl AsRef<Path>) -> Result<Repaired> {
         repair::repair(dir.as_ref(), None)
     }
 
-    /// Reads everything that is stored and compares it with its checksums, and codes with items.
+    /// Reads all stored data, compares it with its checksums, and compares codes with items.
     ///
     /// # Errors
-    /// When something is damaged.
+    /// Fails if anything is damaged.
     pub fn verify(&self) -> Result<()> {
         backup::verify(&self.shared)
     }

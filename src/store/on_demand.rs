@@ -1,5 +1,5 @@
-//! The learner, which is read into memory when it is needed, and dropped when it is not: what it has learned may be
-//! larger than all codes.
+//! Learner that is read into memory when it is needed and dropped otherwise: a model may be larger
+//! than all codes.
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -9,14 +9,15 @@ use super::current::Current;
 use super::learner::Learner;
 use crate::{Model, Result};
 
-/// A learner that may be in memory.
+/// Learner that may be in memory.
 pub(super) struct OnDemand {
-    /// Held by who is next to have it: the thread that learns would else have it again before others wake up.
+    /// Held by the thread whose turn is next. Otherwise the learning thread would take the learner
+    /// again before other threads wake up.
     turn: Mutex<()>,
     learner: Mutex<Option<Learner>>,
 }
 
-/// A learner that nobody else has meanwhile.
+/// Exclusive access to a learner.
 pub(super) struct InHand<'a>(MutexGuard<'a, Option<Learner>>);
 
 impl OnDemand {
@@ -29,7 +30,7 @@ impl OnDemand {
         self.learner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The learner, which is read if it is not in memory.
+    /// Returns the learner, which is read if it is not in memory.
     pub(super) fn get(&self, read: impl FnOnce() -> Result<Learner>) -> Result<InHand<'_>> {
         let mut held = self.lock();
         if held.as_ref().is_none_or(Learner::is_spoilt) {
@@ -43,8 +44,8 @@ impl OnDemand {
         self.lock().as_ref().is_some_and(|learner| !learner.is_spoilt())
     }
 
-    /// Takes the learner out of memory, if it is there, no rows wait in it, and `save` has saved it; returns whether
-    /// something was saved.
+    /// Drops the learner from memory, if it is in memory, has no buffered rows, and `save`
+    /// succeeds. Returns whether something was saved.
     pub(super) fn rest(&self, save: impl FnOnce(&Learner) -> Result<bool>) -> Result<bool> {
         let mut held = self.lock();
         let mut saved = false;
@@ -71,7 +72,7 @@ impl DerefMut for InHand<'_> {
     }
 }
 
-/// The learner as it was last written down, after so many steps.
+/// Reads the last saved learner; `steps` is the number of its learning steps.
 pub(super) fn load(current: &Current, folder: &Path, steps: u64) -> Result<Learner> {
     let model = Model::load(current.model_path(folder))?;
     let (position, rows) = (current.model_position, current.model_rows);

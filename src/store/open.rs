@@ -1,4 +1,4 @@
-//! Creating a store, and opening one: the index learns from the journal what it does not know.
+//! Creating and opening a store. Opening catches the index up with the journal.
 
 use std::fs::TryLockError;
 use std::io::ErrorKind;
@@ -21,17 +21,17 @@ use crate::background::{Background, Rank};
 use crate::disk::{self, File, Mode};
 use crate::{Error, IdNames, Index, Result};
 
-/// A store that is open: what its threads share, and the threads.
+/// Open store: the state that its threads share, and the threads.
 pub(super) struct Opened {
     pub(super) shared: Arc<Shared>,
     pub(super) jobs: Jobs,
-    /// The threads that learn, and that re-encode.
+    /// Threads that learn and re-encode.
     pub(super) threads: Vec<JoinHandle<Result<()>>>,
     pub(super) writer: JoinHandle<()>,
 }
 
-/// What stands in a folder in which a store is to be made: nothing but what is left of one that was being made there
-/// when its process ended, and has no changes.
+/// Returns the files that remain in a directory from a store whose creation was cut off before any
+/// change. Fails if the directory contains anything else.
 fn left_over(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = match disk::list(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -41,7 +41,7 @@ fn left_over(folder: &Path) -> Result<Vec<PathBuf>> {
     for entry in entries {
         let path = folder.join(&entry.name);
         let known = match entry.name.to_str().unwrap_or_default() {
-            // The first that is made.
+            // The journal is the first part of a store that is created.
             JOURNAL => {
                 begun = true;
                 Journal::is_blank(&path)?
@@ -60,7 +60,7 @@ fn left_over(folder: &Path) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// Fails unless a store can be made in a folder.
+/// Fails unless a store can be created in a directory.
 pub(super) fn check_free(folder: &Path) -> Result<()> {
     left_over(folder).map(drop)
 }
@@ -77,13 +77,14 @@ pub(super) fn create(folder: &Path, description: &Description) -> Result<()> {
     for left in &others {
         disk::remove_file(left).map_err(Error::io(left))?;
     }
-    // Without a journal, what a crash leaves of the others could be anybody's files.
+    // The other files are removed durably before the journal: without a journal next to them, a
+    // later attempt could not recognize them as leftovers.
     disk::sync_dir(folder).map_err(Error::io(folder))?;
     for left in &begun {
         disk::remove_dir_all(left).map_err(Error::io(left))?;
     }
     Journal::create(&journal, shape(description))?;
-    // For the same reason its name is durable before any other.
+    // For the same reason the journal's name is durable before the name of any other file.
     disk::sync_dir(folder).map_err(Error::io(folder))?;
     description.save(&journal)?;
     let mark = mark_of(&lock, folder)?;
@@ -93,11 +94,11 @@ pub(super) fn create(folder: &Path, description: &Description) -> Result<()> {
     model.save(current.model_path(folder))?;
     Index::with_places(model.try_hash_function()?).save(current.index_path(folder))?;
     current.save(folder)?;
-    // Last: with it, it is a store.
+    // Saved last: the description makes the directory a store.
     description.save(folder)
 }
 
-/// Creates a directory and those above it, each with a durable name.
+/// Creates a directory and its missing parents, each with a durable name.
 fn create_dirs(folder: &Path) -> Result<()> {
     let parent =
         folder.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -111,7 +112,7 @@ fn create_dirs(folder: &Path) -> Result<()> {
     disk::sync_dir(parent).map_err(Error::io(parent))
 }
 
-/// What names of new files are marked by; see [`Current::next_name`].
+/// Returns the mark in the names of new files; see [`Current::next_name`].
 fn mark_of(lock: &File, folder: &Path) -> Result<u32> {
     let identity = lock.identity().map_err(Error::io(folder))?;
     let (device, number) = identity.unwrap_or_default();
@@ -141,8 +142,9 @@ pub(super) fn read(
     let lock = locked(folder)?;
     let mark = mark_of(&lock, folder)?;
     let mut current = Current::load(folder)?;
-    // A name that can be read need not be on the disk: a killed process may have left it. It must be before what it
-    // replaced is removed, and before the journal's end is noted.
+    // A killed process may have left names that can be read but are not durable. They must be
+    // durable before the files that they replaced are removed, and before the journal's end is
+    // recorded.
     if !take_closed_note(&lock, folder)? {
         sync_names(folder)?;
     }
@@ -170,7 +172,8 @@ pub(super) fn read(
     index.set_search_structure(settings.structure);
     index.report_structures(Some(tasks.for_structures()));
     let learner = load(&current, folder, current.model_steps)?;
-    // Names that were drawn before a crash may be those of files that are still open elsewhere.
+    // Files that were named before a crash may still be open in other processes, so their names are
+    // not used again.
     current.serial += 1;
     let writer = Writer::new(journal, index, current.version, rows);
     let progress = Progress {
@@ -184,7 +187,8 @@ pub(super) fn read(
     };
     let mut renewing = Renewing::default();
     renewing.note_targets(&learner.model);
-    // It takes as much memory as the codes of millions of items: where there is nothing to learn it need not stay.
+    // The learner takes as much memory as the codes of millions of items, so it leaves memory if
+    // nothing is left to learn.
     let wanted = settings.learn && progress.end > progress.learned;
     let shared = Arc::new(Shared {
         folder: folder.clone(),
@@ -213,7 +217,7 @@ fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Starts the threads.
+/// Starts the threads of a store.
 fn start(shared: Arc<Shared>, writer: Writer) -> Result<Opened> {
     let (jobs, received) = channel();
     let jobs = Jobs::Thread(jobs);
@@ -244,16 +248,16 @@ fn sync_names(folder: &Path) -> Result<()> {
         .try_for_each(|dir| disk::sync_dir(dir).map_err(Error::io(dir)))
 }
 
-/// Notes in the lock file that the store was closed in good order, with durable names of all its files. A copy of the
-/// directory has another lock file, so the note does not count there.
+/// Notes in the lock file that the store was closed cleanly and that the names of all its files are
+/// durable. A copy of the directory has another lock file, so the note does not count there.
 pub(super) fn note_closed(lock: &File, folder: &Path) -> Result<()> {
     sync_names(folder)?;
     let noted = closed_note(lock).and_then(|note| lock.write_all_at(&note, 0));
     noted.map_err(Error::io(folder))
 }
 
-/// Returns whether the store was closed in good order, and removes the note of it. Should a loss of power bring the note
-/// back, all names that can be read then are durable.
+/// Returns whether the store was closed cleanly, and removes the note that says so. A loss of power
+/// may bring the note back, but then all names that can be read are durable.
 fn take_closed_note(lock: &File, folder: &Path) -> Result<bool> {
     let take = || {
         let note = closed_note(lock)?;
@@ -267,13 +271,13 @@ fn take_closed_note(lock: &File, folder: &Path) -> Result<bool> {
     take().map_err(Error::io(folder))
 }
 
-/// Text of the note; empty where files have no identity.
+/// Returns the content of the note; empty where files have no identity.
 fn closed_note(lock: &File) -> std::io::Result<Vec<u8>> {
     let identity = lock.identity()?;
     Ok(identity.map_or(Vec::new(), |(device, file)| format!("closed {device} {file}\n").into()))
 }
 
-/// Keeps other processes out for as long as the file is open.
+/// Locks a store against other processes for as long as the returned file is open.
 pub(super) fn locked(folder: &Path) -> Result<File> {
     let path = folder.join(LOCK);
     let file = disk::open(&path, Mode::WriteOrCreate).map_err(Error::io(&path))?;

@@ -1,4 +1,4 @@
-//! Items that are put into an index together.
+//! Items that are added to an index together.
 
 use super::shared::Shared;
 use crate::index::Placed;
@@ -20,7 +20,8 @@ impl Part {
         self.places.push(item.place);
     }
 
-    /// Their codes by a function: made anew of their vectors, or those that they had, which it made.
+    /// Returns the codes of the items. With `anew` the function encodes their vectors; otherwise
+    /// the codes are the stored ones, which the same function made.
     pub(super) fn codes(
         &mut self,
         shared: &Shared,

@@ -1,5 +1,6 @@
-//! Quality of search, measured in the background: labelled items are searched for by their own codes. Those that the store
-//! never learned ([`HeldOut`](super::held_out::HeldOut)) stand for new ones.
+//! Quality of search, measured in the background: labelled items are searched for by their own
+//! codes. Held-out items, which the store never learned ([`HeldOut`](super::held_out::HeldOut)),
+//! represent new items.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -7,32 +8,34 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::answer::{MeasuredOn, Quality};
 use crate::{Codes, Result, Snapshot};
 
-/// Neighbours that are compared with the query.
+/// Number of neighbours that are compared with the query.
 const NEAREST: usize = 10;
 
-/// Items whose labels are read, to find labelled ones.
+/// Number of items whose labels are read to find labelled ones.
 const POOL: usize = 20_000;
 
-/// Items whose ids are read, to find those that are held out.
+/// Number of items whose ids are read to find held-out ones.
 const HELD_OUT_POOL: usize = 100_000;
 
-/// Labelled items that are searched for.
+/// Number of labelled items that are searched for.
 const QUERIES: usize = 500;
 
 /// Least number of held-out labelled items that the precision is measured on.
 const HELD_OUT_AT_LEAST: usize = 30;
 
-/// Queries that are searched for together. The store can be closed between two of these searches.
+/// Number of queries per search. The store can be closed between two searches.
 const AT_ONCE: usize = 100;
 
-/// Items whose codes are compared with each other, and the least number of them that says something of all items.
+/// Number of items whose codes are compared with each other, and the smallest number that is
+/// representative of all items.
 const COMPARED: usize = 1000;
 const COMPARED_AT_LEAST: usize = 50;
 
 /// Least time between two measurements by the same function.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Least time between two measurements by the same function, as a multiple of the time that the last one took.
+/// Least time between two measurements by the same function, as a multiple of the time that the
+/// last one took.
 const PAUSE_FACTOR: u32 = 50;
 
 /// The last measurement.
@@ -55,7 +58,8 @@ impl Measurement {
         self.quality.clone()
     }
 
-    /// Returns whether the store should be measured: always after a renewal, and now and then while items change.
+    /// Returns whether a measurement is due: always after a re-encoding, and from time to time
+    /// while items change.
     pub(super) fn is_due(&self, version: u64, position: u64) -> bool {
         let Some(last) = &self.last else { return true };
         let rested = last.ended.elapsed() >= PAUSE.max(PAUSE_FACTOR * last.took);
@@ -63,7 +67,8 @@ impl Measurement {
     }
 }
 
-/// Measures the quality of the codes of a version, of all items up to a journal position. `None` if it was stopped.
+/// Measures the quality of the codes of a version, over all items up to a journal position. Returns
+/// `None` if the measurement was stopped.
 pub(super) fn measure(
     index: &Snapshot,
     (version, position): (u64, u64),
@@ -96,7 +101,7 @@ pub(super) fn measure(
     Ok(Some(Measurement { quality, last: Some(last) }))
 }
 
-/// Returns the labelled ones of some items; every few of them, if they are more than are searched for.
+/// Returns the labelled items among `ids`, thinned out evenly to at most [`QUERIES`].
 fn labelled(index: &Snapshot, ids: &[u64]) -> Result<Vec<u64>> {
     let labels = index.labels_of(ids)?;
     let labelled = ids.iter().zip(labels).filter(|(_, labels)| !labels.is_empty());
@@ -130,14 +135,15 @@ impl Precision {
     fn per_class(&self) -> Option<f64> {
         let mut means: Vec<f64> =
             self.of_label.values().map(|(sum, queries)| sum / *queries as f64).collect();
-        // The same queries have the same mean, to the last digit.
+        // The order of a hash map is random: sorting makes the same queries give the same mean, to
+        // the last digit.
         means.sort_unstable_by(f64::total_cmp);
         (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
     }
 }
 
-/// Returns the precision of labelled items that are searched for: the share of the labelled ones among their nearest
-/// neighbours that share a label with them. `None` if it was stopped.
+/// Returns the precision over labelled items: the share of the labelled items among their nearest
+/// neighbours that share a label with them. Returns `None` if the measurement was stopped.
 fn precision(
     index: &Snapshot,
     queries: &[u64],
@@ -148,7 +154,7 @@ fn precision(
         if is_stopped() {
             return Ok(None);
         }
-        // One more than needed, since an item finds itself.
+        // One hit more than needed, since an item finds itself.
         let hits = index.search_codes(&codes_of(index, queries)?, NEAREST + 1)?;
         for ((query, labels), hits) in
             queries.iter().zip(index.labels_of(queries)?).zip(hits.iter())
@@ -168,7 +174,8 @@ fn precision(
     Ok(Some(precision))
 }
 
-/// Returns the share of the items that have the most frequent code; `None` of few items.
+/// Returns the share of the items that have the most frequent code; `None` if there are too few
+/// items.
 fn same_code(index: &Snapshot, pool: &[u64]) -> Result<Option<f64>> {
     let step = pool.len().div_ceil(COMPARED).max(1);
     let ids: Vec<u64> = pool.iter().copied().step_by(step).collect();

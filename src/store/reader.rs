@@ -1,4 +1,4 @@
-//! [`Reader`]: a store at one moment.
+//! [`Reader`]: a snapshot of a store.
 
 use std::sync::{Arc, PoisonError};
 
@@ -12,22 +12,22 @@ use crate::{
     Codes, Error, Features, Filter, Hit, Hits, Item, Result, Snapshot, VectorMetric, View,
 };
 
-/// A store at one moment: one version of the function, and the codes that it made. It stays as it is for as long as
-/// it is held, and never waits for the writer.
+/// Snapshot of a store: one version of the function, and the codes that it made. A reader does not
+/// change for as long as it is held, and never waits for the writer.
 #[derive(Clone)]
 pub struct Reader {
     shared: Arc<Shared>,
     moment: Arc<Moment>,
 }
 
-/// What a search is after.
+/// Items that a search returns.
 #[derive(Clone, Copy)]
 enum Goal {
     Nearest(usize),
     Within(u32),
 }
 
-/// What is compared with the codes.
+/// Queries that are compared with the codes.
 #[derive(Clone, Copy)]
 enum Asked<'a> {
     Vectors(Features<'a>),
@@ -35,7 +35,7 @@ enum Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// What codes find; within a radius up to so many for a query.
+    /// Returns the hits by code. Fails if a query has more than `most` hits within a radius.
     fn hits(self, view: &View<'_>, goal: Goal, most: Option<usize>) -> Result<Hits> {
         let hits = match (self, goal) {
             (Asked::Vectors(features), Goal::Nearest(k)) => view.search(features, k)?,
@@ -59,47 +59,49 @@ impl Reader {
         Reader { shared, moment }
     }
 
-    /// The version of the function that all its codes are of.
+    /// Returns the version of the function that made all codes of the snapshot.
     pub fn version(&self) -> u64 {
         self.moment.version
     }
 
-    /// Its codes and labels, under numbers: for stores whose ids are texts these are their own.
+    /// Returns the index of codes and labels. Items have numbers as ids here; stores with string
+    /// ids assign these numbers.
     pub fn index(&self) -> &Snapshot {
         &self.moment.index
     }
 
-    /// How many items there are.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.index().len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the snapshot has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The `k` nearest items to each query.
+    /// Returns the `k` nearest items to each query.
     ///
     /// # Errors
-    /// When queries have another dimension or length, an item to search with is not there, or what is stored is
-    /// damaged.
+    /// Fails if queries have another dimension or code length, if an item to search with does not
+    /// exist, or if the stored data is damaged.
     pub fn search(&self, queries: Queries<'_>, k: usize, search: &Search) -> Result<Answer> {
         self.run(queries, Goal::Nearest(k), search)
     }
 
-    /// All items up to a distance from each query, which is included; with a dial it is a sum of weights.
+    /// Returns all items up to and including a distance from each query. With a dial, the distance
+    /// is a sum of weights.
     ///
     /// # Errors
-    /// As for [`search`](Reader::search).
+    /// Same as [`search`](Reader::search).
     pub fn within(&self, queries: Queries<'_>, radius: u32, search: &Search) -> Result<Answer> {
         self.run(queries, Goal::Within(radius), search)
     }
 
-    /// An item, if it is there.
+    /// Returns an item, if it exists.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// Fails if the stored data is damaged.
     pub fn get(&self, id: &ItemId) -> Result<Option<StoredItem>> {
         let Some(number) = find(id, &self.shared)? else { return Ok(None) };
         let (Some(item), Some(place)) = (self.index().get(number)?, self.index().place(number)?)
@@ -122,11 +124,12 @@ impl Reader {
         }))
     }
 
-    /// Some ids, from the smallest on, after one if it is given: to go through all items in pages. Ids that are
-    /// texts are in the order in which they first came.
+    /// Returns up to `most` ids in ascending order, starting after `after` if it is given, to
+    /// iterate over all items in pages. String ids are in the order in which they were first
+    /// inserted.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// Fails if the stored data is damaged.
     pub fn ids(&self, after: Option<&ItemId>, most: usize) -> Result<Vec<ItemId>> {
         let first = match after {
             None => Some(0),
@@ -137,11 +140,12 @@ impl Reader {
         Ok(ids.into_iter().map(|number| self.id(number)).collect())
     }
 
-    /// Returns the codes and labels of about `count` items from all over the store, or of all items if there are fewer.
-    /// Labels are numbers, which the [index](Reader::index) names. No vector is read.
+    /// Returns the codes and labels of about `count` items from all over the store, or of all items
+    /// if there are fewer. Labels are numbers, which the [index](Reader::index) names. No vector is
+    /// read.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// Fails if the stored data is damaged.
     pub fn sample(&self, count: usize) -> Result<Vec<Item>> {
         let mut items = Vec::new();
         self.index().look_up(&self.index().sample(count)?, |_, item| {
@@ -188,7 +192,7 @@ impl Reader {
         Ok(Answer { version, results })
     }
 
-    /// Which items may be found; `None` if none can.
+    /// Returns a filter of the items that a search may return; `None` if it may return none.
     fn filter(&self, search: &Search) -> Option<Filter> {
         let numbers = |names: &[String]| -> Vec<u32> {
             names.iter().filter_map(|name| self.index().label_names().find(name)).collect()
@@ -222,7 +226,7 @@ impl Reader {
         results.collect()
     }
 
-    /// Re-ranks hits by their vectors, and keeps the first `k`.
+    /// Re-ranks hits by their vectors, and returns the first `k`.
     fn ranked(&self, features: Features<'_>, hits: &Hits, k: usize) -> Result<Vec<Vec<Found>>> {
         let (dim, metric) = (features.dim(), self.shared.description.metric);
         let queries = features.values().chunks_exact(dim);
@@ -233,7 +237,7 @@ impl Reader {
                 let vector = self.shared.files.row(place)?.vector;
                 found.score = Some(score(metric, query, &vector));
             }
-            // Equal scores stay in order of distance and id.
+            // The sort is stable: equal scores stay in order of distance and id.
             let nearness = |found: &Found| metric.nearness(found.score.unwrap_or_default());
             found.sort_by(|one, other| nearness(other).total_cmp(&nearness(one)));
             found.truncate(k);
@@ -242,7 +246,7 @@ impl Reader {
         Ok(results)
     }
 
-    /// The id that a number stands for.
+    /// Returns the id that a number stands for.
     fn id(&self, number: u64) -> ItemId {
         let texts = self.shared.texts.read().unwrap_or_else(PoisonError::into_inner);
         texts.name(number).map_or(ItemId::Number(number), |text| ItemId::Text(text.to_owned()))

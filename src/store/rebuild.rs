@@ -1,5 +1,6 @@
-//! An index of all items that takes the place of the one in use, by the same function or a newer one. Items are
-//! changed all the while: what was changed meanwhile is done again, until little is left, which the writer does.
+//! Building an index of all items that replaces the index in use, by the same function or a newer
+//! one. Items that change during the build are processed again, until few are left; the writer
+//! processes those.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,16 +10,16 @@ use super::shared::{Moment, Shared, lock};
 use super::writer::{Job, Jobs, Swap, ask, catch_up};
 use crate::{Error, HashFunction, IdNames, Index, IndexBuilder, Result};
 
-/// Items that are encoded together.
+/// Number of items that are encoded together.
 const AT_ONCE: usize = 1024;
 
-/// So many changed items may be left to the writer.
+/// Maximum number of changed items that are left to the writer, unless [`ROUNDS`] is reached.
 const LEFT_OVER: usize = 500;
 
-/// After so many rounds the rest is left to it in any case.
+/// Number of rounds after which the remaining items are left to the writer in any case.
 const ROUNDS: usize = 8;
 
-/// A function that codes may follow.
+/// Function that items may be re-encoded with.
 pub(super) struct Candidate {
     pub(super) function: HashFunction,
     /// Rows that the model had learned or unlearned when the function was made.
@@ -27,7 +28,7 @@ pub(super) struct Candidate {
     pub(super) position: u64,
 }
 
-/// Builds the index and puts it in place, under a newer version if there is a candidate.
+/// Builds an index and swaps it in, under a newer version if there is a candidate.
 pub(super) fn rebuild(shared: &Shared, jobs: &Jobs, candidate: Option<Candidate>) -> Result<()> {
     let steps = candidate.as_ref().map(|candidate| candidate.steps);
     let function = candidate.map(|candidate| candidate.function);
@@ -47,17 +48,17 @@ pub(super) fn rebuild(shared: &Shared, jobs: &Jobs, candidate: Option<Candidate>
     abandon_unless(build(), jobs)
 }
 
-/// Tells the writer to forget an index that will not be.
+/// Makes the writer forget an index whose build failed.
 pub(super) fn abandon_unless<T>(built: Result<T>, jobs: &Jobs) -> Result<T> {
     if built.is_err() {
-        // A writer that has ended has nothing to forget.
+        // If the writer has ended, it has nothing to forget.
         jobs.send(Job::Abandon).ok();
     }
     built
 }
 
-/// Puts an index in the place of the one in use, with all that was changed since it was begun; returns the position up
-/// to which changes know the old one.
+/// Replaces the index in use with another, after applying everything that changed since the new
+/// index was begun. Returns the position up to which changes refer to the old index.
 pub(super) fn swap_in(
     shared: &Shared,
     jobs: &Jobs,
@@ -76,8 +77,8 @@ pub(super) fn swap_in(
     ask(jobs, shared, |reply| Job::Swap(Swap { index, version, reclaimed }, reply))
 }
 
-/// Writes the file of an index of all items that are there at a moment; `moved` tells where those stand that stood
-/// somewhere.
+/// Writes the file of an index of all items of a snapshot; `moved` maps old positions of rows to
+/// new ones.
 pub(super) fn write(
     shared: &Shared,
     function: Option<HashFunction>,
@@ -136,7 +137,7 @@ pub(super) fn write(
     builder.finish()
 }
 
-/// Keeps work to a share of the time.
+/// Limits work to a share of the time.
 struct Pace {
     share: f64,
     since: Instant,
@@ -147,7 +148,7 @@ impl Pace {
         Pace { share: share.clamp(0.01, 1.0), since: Instant::now() }
     }
 
-    /// Rests as long as the work since the last rest demands.
+    /// Sleeps in proportion to the work since the last sleep.
     fn keep(&mut self) {
         let rest = self.since.elapsed().mul_f64(1.0 / self.share - 1.0);
         if rest > Duration::ZERO {

@@ -1,6 +1,6 @@
-//! Codes that follow what is learned: a thread that makes all of them anew when that pays, in an index of its own
-//! that takes the place of the one in use as a whole. The same thread writes the index down from time to time, so
-//! that the store opens fast and needs little memory.
+//! Background maintenance of codes and index. A thread re-encodes all items when that pays off,
+//! into a separate index that then replaces the index in use as a whole. The same thread saves the
+//! index from time to time, so that the store opens fast and needs little memory.
 
 use std::time::{Duration, Instant};
 
@@ -17,29 +17,30 @@ use crate::background::Background;
 use crate::learner::MeasuredTargets;
 use crate::{Result, advice};
 
-/// How often it looks whether there is something to do.
+/// Interval between checks for work.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Rows that must be learned, at least and as a share of those before, until it is looked at again what would be
-/// gained: finding the function takes as long as learning thousands of rows.
+/// Number of rows that must be learned before the gain is measured again: a minimum, and a share of
+/// the rows learned before. Computing the function takes as long as learning thousands of rows.
 const LOOK_AFTER_ROWS: u64 = 500;
 const LOOK_AFTER_SHARE: f64 = 0.05;
 
-/// Share of all rows that the codes in use do not know, from which on all items are re-encoded whatever the gain, once
-/// nothing more is to be learned.
+/// Share of all rows that the codes in use do not reflect, from which on all items are re-encoded
+/// regardless of the gain, once nothing is left to learn.
 const BEHIND_WHILE_IDLE: f64 = 0.05;
 
-/// Rows of the journal that the index on the disk may not know of, at least and as a share of all.
+/// Number of rows of the journal that the saved index may lack: a minimum, and a share of all rows.
 const WRITE_AFTER_ROWS: u64 = 100_000;
 const WRITE_AFTER_SHARE: f64 = 0.25;
 
-/// While items keep coming in, so many times as many: they would have to be gone over again.
+/// Factor on the number of rows that the saved index may lack, while items keep arriving: items
+/// changed during a checkpoint must be processed a second time.
 const WHILE_BUSY: u64 = 4;
 
-/// Items keep coming in if the last came less than this ago.
+/// Items count as arriving if the last one arrived less than this time ago.
 const BUSY: Duration = Duration::from_secs(1);
 
-/// Runs the thread, until the store is closed. Fails if the index could not be written at the end.
+/// Runs the thread until the store is closed. Fails if the index could not be saved at the end.
 pub(super) fn run(shared: &Shared, jobs: &Jobs, background: &Background) -> Result<()> {
     let mut keeper = Keeper::new(shared, jobs, background);
     loop {
@@ -69,7 +70,7 @@ pub(super) fn run(shared: &Shared, jobs: &Jobs, background: &Background) -> Resu
             None => keeper.keep(),
         }
     }
-    // What is rebuilt in a moment need not be written.
+    // An index that lacks few rows need not be saved: opening the store catches it up quickly.
     match keeper.unwritten() > WRITE_AFTER_ROWS / 10 {
         true => keeper.checkpoint(),
         false => Ok(()),
@@ -79,9 +80,9 @@ pub(super) fn run(shared: &Shared, jobs: &Jobs, background: &Background) -> Resu
 /// Outcome of a check whether all items should be re-encoded.
 enum Decision {
     Renew(Candidate),
-    /// The codes in use are good enough for all that is learned up to a journal position.
+    /// The codes in use are good enough for everything learned up to a journal position.
     Settled(u64),
-    /// It is checked again once more rows are learned.
+    /// The check is repeated once more rows are learned.
     Wait,
 }
 
@@ -90,11 +91,11 @@ pub(super) struct Keeper<'a> {
     jobs: &'a Jobs,
     background: &'a Background,
     compaction: Compaction,
-    /// Steps of learning when it was last checked what a renewal would gain.
+    /// Learning steps when the gain of re-encoding was last measured.
     looked: u64,
-    /// Steps of learning at the last check, and when they were reached.
+    /// Learning steps at the last check, and when this count was reached.
     steps: (u64, Instant),
-    /// Row count of the journal at the last check, and when it was reached.
+    /// Row count of the journal at the last check, and when this count was reached.
     rows: (u64, Instant),
 }
 
@@ -110,7 +111,8 @@ impl<'a> Keeper<'a> {
         Keeper { shared, jobs, background, compaction, looked: 0, steps, rows }
     }
 
-    /// Does what is due. Each task that fails waits before it is tried again, and holds up no other.
+    /// Does the work that is due. A task that fails waits before it is retried, and does not delay
+    /// other tasks.
     fn keep(&mut self) {
         let tasks = &self.shared.tasks;
         if tasks.problem(Task::Journal).is_some() && tasks.is_due(Task::Journal) {
@@ -140,7 +142,8 @@ impl<'a> Keeper<'a> {
             self.measure();
         }
         if !self.shared.settings.learn {
-            // It was read for its function, and is as it was saved.
+            // With learning off, the learner was only read for its function, and does not differ
+            // from its file.
             self.shared.learner.rest(|_| Ok(false)).ok();
         }
         let rows = self.shared.moment().rows;
@@ -150,7 +153,7 @@ impl<'a> Keeper<'a> {
         let least = WRITE_AFTER_ROWS.max((rows as f64 * WRITE_AFTER_SHARE) as u64);
         let times = if self.rows.1.elapsed() < BUSY { WHILE_BUSY } else { 1 };
         if self.unwritten() > least * times && tasks.is_due(Task::Checkpoint) {
-            // The supervisor has the error.
+            // The error is already reported to the supervisor.
             self.checkpoint().ok();
         }
         if tasks.problem(Task::Structures).is_some() && tasks.is_due(Task::Structures) {
@@ -164,7 +167,7 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Takes note of how a renewal ended, for stats and the supervisor.
+    /// Records the outcome of a re-encoding, for statistics and the supervisor.
     fn report_renewal(&self, renewed: &Result<bool>) {
         {
             let mut renewing = lock(&self.shared.renewing);
@@ -185,7 +188,7 @@ impl<'a> Keeper<'a> {
         background.run(|| compaction.finish_exchange(shared, jobs))
     }
 
-    /// Rows of the journal that the index on the disk does not know of.
+    /// Returns the number of rows of the journal that the saved index lacks.
     fn unwritten(&self) -> u64 {
         self.shared.moment().rows.saturating_sub(lock(&self.shared.current).rows)
     }
@@ -200,7 +203,7 @@ impl<'a> Keeper<'a> {
             return Ok(Decision::Settled(now.learned));
         }
         let (new, idle) = (now.steps - now.renewed_steps, now.learned >= now.end);
-        // Before the warm-up is complete a function is solved from all of its rows each time.
+        // Before the warm-up is complete, each function is computed from all of its rows.
         if !now.learning.warm && !idle {
             return Ok(Decision::Wait);
         }
@@ -229,7 +232,7 @@ impl<'a> Keeper<'a> {
             return Ok(Decision::Settled(now.learned));
         }
         let enough = LOOK_AFTER_ROWS.max((now.learning.rows as f64 * LOOK_AFTER_SHARE) as u64);
-        // At the end of a stream few rows are left over, which count as well.
+        // At the end of a stream few rows may be left; they are checked as well.
         if unseen < enough && !idle && !now.is_decision_wanted() {
             return Ok(Decision::Wait);
         }
@@ -244,7 +247,7 @@ impl<'a> Keeper<'a> {
         })
     }
 
-    /// Makes the function of what is learned now.
+    /// Computes the function of the current model.
     fn candidate(&self) -> Result<Candidate> {
         self.background.run(|| {
             let learner = self.shared.learner()?;
@@ -262,14 +265,15 @@ impl<'a> Keeper<'a> {
         })
     }
 
-    /// Takes note that codes follow what is learned up to a position, and wakes whoever waits for that.
+    /// Records that codes follow everything learned up to a position, and wakes threads that wait
+    /// for it.
     fn settle(&self, position: u64) {
         if lock(&self.shared.progress).settled < position {
             self.shared.progress(|progress| progress.settled = position);
         }
     }
 
-    /// Re-encodes all items by what is learned now.
+    /// Re-encodes all items with what is learned now.
     pub(super) fn renew(&mut self) -> Result<()> {
         let renewed = self.finish_exchange().and_then(|_| self.candidate());
         let renewed = renewed.and_then(|candidate| self.renew_by(candidate)).map(|()| true);
@@ -280,7 +284,7 @@ impl<'a> Keeper<'a> {
         renewed.map(drop)
     }
 
-    /// Measures the quality of the codes in use, unless that failed a short time ago.
+    /// Measures the quality of the codes in use, unless the last attempt failed recently.
     fn measure(&self) {
         if self.shared.tasks.is_due(Task::Measurement) {
             let (shared, moment) = (self.shared, self.shared.moment());
@@ -326,7 +330,7 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// Writes the index as it is.
+    /// Saves the index in use.
     pub(super) fn checkpoint(&mut self) -> Result<()> {
         let written = self.finish_exchange();
         let written = written.and_then(|_| {

@@ -1,4 +1,5 @@
-//! Repairing a store: whatever the journal still has is written to a new journal, and all else is rebuilt from it.
+//! Repairing a store: sound changes are copied to a new journal, and everything else is rebuilt
+//! from it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,9 +17,11 @@ use super::open::{locked, shape};
 use super::settings::Settings;
 use crate::{Error, IdNames, Index, LabelNames, Model, Result, disk};
 
-/// Repairs the store in a directory: in another one, or in place, where the damaged one is moved aside.
+/// Repairs the store in a directory, either into another directory or in place. In place, the
+/// damaged store is moved aside.
 pub(super) fn repair(folder: &Path, to: Option<&Path>) -> Result<Repaired> {
-    // Nobody may change it meanwhile. Without this file nobody has it open.
+    // The lock keeps others from changing the store. If the lock file does not exist, no process
+    // has the store open.
     let lock_path = folder.join(LOCK);
     let has_lock = disk::exists(&lock_path).map_err(Error::io(&lock_path))?;
     let _lock = if has_lock { Some(locked(folder)?) } else { None };
@@ -48,7 +51,7 @@ pub(super) fn repair(folder: &Path, to: Option<&Path>) -> Result<Repaired> {
     Ok(repaired)
 }
 
-/// A free name next to a directory.
+/// Returns a free name next to a directory.
 fn beside(folder: &Path, what: &str) -> Result<PathBuf> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     for number in 1.. {
@@ -61,7 +64,7 @@ fn beside(folder: &Path, what: &str) -> Result<PathBuf> {
     Err(Error::NotEmpty(folder.to_path_buf()))
 }
 
-/// The description of a store, or the copy of it that its journal has.
+/// Returns the description of a store, or its copy in the journal.
 fn description(folder: &Path, repaired: &mut Repaired) -> Result<Description> {
     Description::load(folder).or_else(|error| {
         let copy = Description::load(&folder.join(JOURNAL)).map_err(|_| error)?;
@@ -70,14 +73,15 @@ fn description(folder: &Path, repaired: &mut Repaired) -> Result<Description> {
     })
 }
 
-/// A model that is sound, and how far it has learned.
+/// Sound model, and its progress in the journal.
 struct Kept {
     current: Current,
     model: Model,
 }
 
 impl Kept {
-    /// The model of a store, if it and what is known of it are sound; finds out what else is damaged.
+    /// Returns the model of a store, if the model and its recorded progress are sound. Reports
+    /// other damaged files.
     fn of(folder: &Path, description: &Description, repaired: &mut Repaired) -> Option<Kept> {
         let mut sound =
             |what: &str, error: Error| repaired.rebuilt.push(format!("{what}: {error}"));
@@ -103,7 +107,7 @@ impl Kept {
     }
 }
 
-/// Writes a store that has all sound changes in its journal, and an index without items.
+/// Writes a store whose journal has all sound changes and whose index has no items.
 fn fill(
     folder: &Path,
     made: &Path,
@@ -132,7 +136,7 @@ fn fill(
     copy.finish()?;
     Journal::note_end(&journal, new_end)?;
     let mut current = Current::new();
-    // What was learned counts only if all that it was learned from is there.
+    // The model counts only if everything that it was learned from still exists.
     let model = match (kept, learned) {
         (Some(kept), Some(position)) if losses.is_empty() => {
             (current.version, current.not_unlearned) =
@@ -166,7 +170,8 @@ fn fill(
     Ok(())
 }
 
-/// All names of ids, in order of their numbers; those that no row names any more get others.
+/// Returns the strings of all ids, in order of their numbers. Numbers whose string no row has any
+/// more get a new one.
 fn id_names(texts: Vec<Option<String>>) -> IdNames {
     let mut names = IdNames::new();
     for (number, text) in texts.iter().enumerate() {
@@ -183,7 +188,7 @@ fn id_names(texts: Vec<Option<String>>) -> IdNames {
     names
 }
 
-/// Learns and encodes what the journal has.
+/// Learns and encodes the items of the journal.
 fn rebuild(made: &Path, repaired: &mut Repaired) -> Result<()> {
     let store = Inline::open(made, Settings::default())?;
     while store.learn()? {}
@@ -194,17 +199,17 @@ fn rebuild(made: &Path, repaired: &mut Repaired) -> Result<()> {
     store.close()
 }
 
-/// A journal that is written from the sound changes of another.
+/// Journal that is written from the sound changes of another.
 struct Rewrite {
     copy: Copy,
     /// Positions of the rows of all items.
     positions: HashMap<u64, u64>,
-    /// Position that the model was saved at, in the old journal, and in the new one if it was reached.
+    /// Position of the saved model in the old journal, and in the new one once it is reached.
     kept: Option<u64>,
     learned: Option<u64>,
     names: LabelNames,
     lost_names: usize,
-    /// The strings that ids stand for, by number.
+    /// Strings that ids stand for, by number.
     texts: Vec<Option<String>>,
 }
 
@@ -241,7 +246,8 @@ impl Rewrite {
         let new: Vec<String> = all.skip(before).map(str::to_owned).collect();
         for (_, row) in rows.iter().filter(|(_, row)| !row.text.is_empty()) {
             let number = row.id as usize;
-            // Numbers count up from 0: a larger one than there are rows is damage that the checksum missed.
+            // Numbers count up from 0, so a number far above the row count is damage that the
+            // checksum missed.
             if number < self.texts.len().max(1) * 2 + rows.len() + (1 << 20) {
                 self.texts.resize(self.texts.len().max(number + 1), None);
                 self.texts[number] = Some(row.text.clone());
@@ -259,7 +265,7 @@ impl Rewrite {
         Ok(())
     }
 
-    /// Gives names to all labels below a number whose names were lost.
+    /// Names all labels below a number whose names were lost.
     fn fill_names(&mut self, end: u32) {
         while (self.names.len() as u64) < u64::from(end) {
             let mut name = format!("lost label {}", self.names.len());

@@ -1,4 +1,4 @@
-//! [`Settings`]: how a store is run, which may differ each time it is opened.
+//! [`Settings`]: options of running a store, which may differ each time it is opened.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -7,25 +7,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result, SearchStructure};
 
-/// When the codes of all items are made anew by what was learned meanwhile.
+/// Policy that decides when all items are re-encoded with what was learned meanwhile.
 ///
-/// It is written `always`, `every:5000`, `gain:0.02` and `never`.
+/// The string forms are `always`, `every:5000`, `gain:0.02` and `never`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[non_exhaustive]
 pub enum Renewal {
-    /// Whenever the function has changed and no renewal is running.
+    /// Re-encode whenever the function has changed and no re-encoding is running.
     Always,
-    /// When so many rows were learned since the last.
+    /// Re-encode when this number of rows was learned since the last re-encoding.
     Every(u64),
-    /// When it pays: when distances among a sample of items would report more of whether two items share a label, by this
-    /// share of all there is to know (mutual information over entropy, so that 2 labels and 100,000 compare). Among
-    /// items without labels, when this share of bits would change.
+    /// Re-encode when the gain on a sample of items is at least this value. The gain is the
+    /// additional information that distances would carry about whether two items share a label. It
+    /// is a share of the maximum (mutual information over entropy), so that 2 labels and 100,000
+    /// labels are comparable. Among items without labels, the gain is the share of bits that would
+    /// flip.
     ///
-    /// Whatever the gain, items are re-encoded once the function has learned twice as many rows as the one in use, and
-    /// once there is nothing more to learn if the one in use does not know a twentieth of the rows.
+    /// Regardless of the gain, items are also re-encoded in these cases:
+    ///
+    /// - The function has learned twice as many rows as the function in use.
+    /// - Nothing is left to learn, and the function in use lacks at least a twentieth of the rows.
     Gain(f64),
-    /// Only when [told to](super::Store::renew).
+    /// Re-encode only when [requested](super::Store::renew).
     Never,
 }
 
@@ -87,26 +91,26 @@ impl From<Renewal> for String {
     }
 }
 
-/// How a store is run. There may be more fields one day: begin with the default.
+/// Options of running a store. Later versions may add fields: start from the default.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// When codes are made anew.
+    /// Policy that decides when all items are re-encoded.
     pub renewal: Renewal,
-    /// Time without anything new to learn after which all items are re-encoded, however little that gains. Not under
-    /// [`Renewal::Never`].
+    /// Time without anything new to learn after which all items are re-encoded, regardless of the
+    /// gain. Ignored under [`Renewal::Never`].
     pub catch_up_after: Duration,
-    /// The share of one processor core that making codes anew may take, above 0 and up to 1.
+    /// Share of one processor core that re-encoding may take, above 0 and up to 1.
     pub renewal_share: f64,
-    /// Whether labelled items are learned from.
+    /// Whether the store learns from labelled items.
     pub learn: bool,
-    /// The share of the journal's bytes that no item needs, above which they are reclaimed in the background; from 0
-    /// to 1, where 1 never reclaims any.
+    /// Share of the journal's bytes that no item needs, above which they are reclaimed in the
+    /// background. The range is 0 to 1, where 1 never reclaims any.
     pub compaction: f64,
     /// Number of bytes that no item needs, below which none are reclaimed.
     pub compaction_bytes: u64,
-    /// Search structure of the index. A smaller one than before takes effect at once, a larger one with the next
-    /// re-encoding.
+    /// Search structure of the index. A smaller structure than before takes effect at once, a
+    /// larger one with the next re-encoding.
     pub structure: SearchStructure,
 }
 
@@ -125,10 +129,10 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Fails if no store can be run so.
+    /// Fails if the settings are invalid.
     ///
     /// # Errors
-    /// When a share is out of range.
+    /// Fails if a share is out of range.
     pub fn check(&self) -> Result<()> {
         let share = self.renewal_share;
         if !(share > 0.0 && share <= 1.0) {

@@ -1,4 +1,4 @@
-//! What the threads of a store share.
+//! State that the threads of a store share.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -17,40 +17,42 @@ use crate::background::Background;
 use crate::disk::{self, File, Identity};
 use crate::{Error, IdNames, Result, Snapshot};
 
-/// What readers see: codes of one version, of all that was acknowledged up to a place in the journal.
+/// Snapshot that readers see: codes of one version, of everything that was acknowledged up to a
+/// journal position.
 pub(super) struct Moment {
     pub(super) version: u64,
     pub(super) index: Snapshot,
     pub(super) position: u64,
-    /// Rows of the journal up to there.
+    /// Rows of the journal up to that position.
     pub(super) rows: u64,
-    /// Keeps the files open that its positions lead to.
+    /// Keeps the files open that the positions in the index refer to.
     pub(super) _files: OpenFiles,
 }
 
-/// How far the threads are.
+/// Progress of the threads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
-    /// How far the journal is acknowledged.
+    /// Journal position up to which changes are acknowledged.
     pub(super) end: u64,
-    /// How far it was learned.
+    /// Journal position up to which changes are learned.
     pub(super) learned: u64,
-    /// Rows that were learned or taken back since the store was created.
+    /// Number of rows that were learned or unlearned since the store was created.
     pub(super) steps: u64,
-    /// Those of them that the codes in use know of.
+    /// Number of these steps that the codes in use reflect.
     pub(super) renewed_steps: u64,
-    /// Those of them that the saved model knows of.
+    /// Number of these steps that the saved model reflects.
     pub(super) saved_steps: u64,
-    /// What is told of learning, but for how far it is behind.
+    /// State of learning for the statistics, without the number of rows it is behind.
     pub(super) learning: Learning,
-    /// How many times someone asked for new codes, and how many of these were answered.
+    /// Number of requests to re-encode, and number of requests that were answered.
     pub(super) asked: u64,
     pub(super) answered: u64,
-    /// Journal position up to which everything is learned and the codes follow it, as far as the policy demands.
+    /// Journal position up to which everything is learned and the codes follow it, as far as the
+    /// policy demands.
     pub(super) settled: u64,
     /// Highest journal position that a caller waits for to be settled.
     pub(super) wanted: u64,
-    /// Why the last renewal failed.
+    /// Reason why the last re-encoding failed.
     pub(super) renewal_problem: Option<String>,
     pub(super) stop: bool,
 }
@@ -61,7 +63,7 @@ pub(super) struct Shared {
     pub(super) settings: Settings,
     pub(super) files: Arc<Files>,
     pub(super) moment: RwLock<Arc<Moment>>,
-    /// What ids stand for, where they are texts. None is ever taken out.
+    /// Strings that ids stand for, where ids are strings. Strings are never removed.
     pub(super) texts: RwLock<IdNames>,
     pub(super) progress: Mutex<Progress>,
     pub(super) changed: Condvar,
@@ -69,10 +71,10 @@ pub(super) struct Shared {
     pub(super) current: Mutex<Current>,
     pub(super) quality: Mutex<Measurement>,
     pub(super) renewing: Mutex<Renewing>,
-    /// Make the codes of items that come in.
+    /// Threads that encode inserted items.
     pub(super) encoders: Background,
     pub(super) tasks: Tasks,
-    /// Held while the positions of rows change, and by whoever compares them with the journal.
+    /// Held while positions of rows change, and while positions are compared with the journal.
     pub(super) layout: Mutex<()>,
     /// Keeps other processes out.
     pub(super) lock: File,
@@ -89,8 +91,8 @@ impl Progress {
     }
 }
 
-/// The content of a mutex. A thread that panicked while it held it left what was there: nothing is changed in
-/// parts.
+/// Locks a mutex, even if a thread panicked while it held the lock: no value is ever left partly
+/// changed.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -104,13 +106,13 @@ impl Shared {
         *self.moment.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(moment);
     }
 
-    /// Changes how far something is, and wakes whoever waits for that.
+    /// Changes the progress, and wakes all threads that wait for progress.
     pub(super) fn progress(&self, change: impl FnOnce(&mut Progress)) {
         change(&mut lock(&self.progress));
         self.changed.notify_all();
     }
 
-    /// About how many bytes of the journal no item needs.
+    /// Returns the estimated number of bytes of the journal that no item needs.
     pub(super) fn dead_bytes(&self, moment: &Moment) -> u64 {
         let dead = moment.rows.saturating_sub(moment.index.len() as u64);
         let bytes = self.files.bytes_up_to(moment.position) as f64;
@@ -125,7 +127,7 @@ impl Shared {
         ids.iter().copied().filter(is_held_out).collect()
     }
 
-    /// The learner, read from its file if it is not in memory.
+    /// Returns the learner, read from its file if it is not in memory.
     pub(super) fn learner(&self) -> Result<InHand<'_>> {
         self.learner.get(|| {
             let steps = lock(&self.progress).steps;
@@ -133,7 +135,8 @@ impl Shared {
         })
     }
 
-    /// Fails if the directory is no longer the one that was opened: it was moved or deleted, or another took its name.
+    /// Fails if the directory is no longer the one that was opened: it was moved or deleted, or
+    /// another directory took its name.
     pub(super) fn check_place(&self) -> Result<()> {
         let path = self.folder.join(LOCK);
         let found = match disk::identity_at(&path) {
@@ -149,12 +152,13 @@ impl Shared {
         })
     }
 
-    /// Makes other files count. The change is durable before anyone sees it.
+    /// Changes the files in use. The change is durable before any thread sees it.
     pub(super) fn change_current(&self, change: impl FnOnce(&mut Current)) -> Result<()> {
         self.change_current_and(change, || ())
     }
 
-    /// The same; `then` runs before anyone sees the change.
+    /// Changes the files in use; `then` runs once the change is durable and before any thread sees
+    /// it.
     pub(super) fn change_current_and(
         &self,
         change: impl FnOnce(&mut Current),
@@ -167,13 +171,14 @@ impl Shared {
         next.save(&self.folder)?;
         then();
         let before = std::mem::replace(&mut *current, next);
-        // Files that cannot be removed take room and do no harm; they are removed when the store is next opened.
+        // Files that cannot be removed only take up space; they are removed when the store is next
+        // opened.
         let removed = before.remove_replaced(&current, &self.folder).map(|()| true);
         self.tasks.report(Task::Cleanup, &removed);
         Ok(())
     }
 
-    /// The path and the name of a new file of a kind.
+    /// Returns the path and the name of a new file of a kind.
     pub(super) fn new_file(&self, kind: &str) -> Result<(PathBuf, String)> {
         self.check_place()?;
         let name = lock(&self.current).next_name(kind, self.mark);

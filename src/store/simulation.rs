@@ -1,8 +1,9 @@
-//! Simulated crashes: a store on a [simulated disk](crate::disk::simulated), changed at random, crashed at every
-//! kind of call, and compared with a model in memory.
+//! Simulated crashes: a store on a [simulated disk](crate::disk::simulated), changed at random,
+//! crashed at every kind of call, and compared with a model in memory.
 //!
-//! After each crash every acknowledged change is there, none is there in part, search equals brute force, and the model
-//! equals one that learned the journal from its start. A seed replays a run:
+//! After each crash, every acknowledged change is present and no change is present in part. Search
+//! equals brute force, and the model equals a model that learned the journal from its start. A seed
+//! replays a run:
 //!
 //! ```text
 //! cargo test --lib store::simulation                                   ten thousand crashes
@@ -34,7 +35,7 @@ struct Item {
     payload: Vec<u8>,
 }
 
-/// A payload by its length alone.
+/// Prints only the length of the payload.
 impl std::fmt::Debug for Item {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?} {:?} +{}", self.vector, self.labels, self.payload.len())
@@ -64,7 +65,7 @@ impl Change {
     }
 }
 
-/// Changes since the items were last compared; those that were refused may or may not come true.
+/// Changes since the items were last compared. Refused changes may or may not take effect.
 #[derive(Clone, Default)]
 struct History {
     base: Items,
@@ -72,7 +73,7 @@ struct History {
 }
 
 impl History {
-    /// The items if exactly the acknowledged changes count.
+    /// Returns the items if exactly the acknowledged changes count.
     fn acknowledged(&self) -> Items {
         let mut items = self.base.clone();
         self.changes
@@ -82,7 +83,7 @@ impl History {
         items
     }
 
-    /// Whether items are those after all acknowledged changes and any of the others.
+    /// Returns whether `found` results from all acknowledged changes and any subset of the others.
     fn allows(&self, found: &Items) -> bool {
         let open = self.changes.iter().filter(|(_, sure)| !sure).count();
         assert!(open <= MOST_OPEN + 1);
@@ -101,19 +102,20 @@ impl History {
         })
     }
 
-    /// The history of a copy of the disk that was taken when this many changes had ended.
+    /// Returns the history of a copy of the disk that was taken after this number of changes had
+    /// ended.
     fn up_to(&self, ended: usize) -> History {
         let mut changes = self.changes[..ended.min(self.changes.len())].to_vec();
-        // The next one had begun.
+        // The next change had begun.
         changes.extend(self.changes.get(ended).map(|(change, _)| (change.clone(), false)));
         History { base: self.base.clone(), changes }
     }
 }
 
-/// Refused changes after which a life ends: each doubles the states that are allowed.
+/// Number of refused changes after which a life ends: each doubles the number of allowed states.
 const MOST_OPEN: usize = 4;
 
-/// The directory of the store on its disk.
+/// Returns the directory of the store on its disk.
 fn folder(disk: &Disk) -> PathBuf {
     disk.path("store")
 }
@@ -154,7 +156,7 @@ impl Run {
         };
         description.warmup = Some(4 + self.chance.below(4));
         description.ids = if self.texts { IdKind::Texts } else { IdKind::Numbers };
-        // Many items of few: some of each run.
+        // Large shares are included, so that runs with few items hold out some.
         description.held_out = [0, 2, 3, 50][self.chance.below(4)];
         description.precision =
             if self.chance.one_in(4) { VectorPrecision::F16 } else { VectorPrecision::F32 };
@@ -172,7 +174,7 @@ impl Run {
         panic!("seed {}, after {} crashes: {problem}", self.seed, self.crashes)
     }
 
-    /// Creates the store, through crashes and failures.
+    /// Creates the store, despite crashes and failures.
     fn create(&mut self) {
         let description = self.description();
         for _ in 0..100 {
@@ -188,14 +190,14 @@ impl Run {
             }
             self.disk.heal();
             if created.is_ok() && !is_off {
-                // A store that was created survives, name and all.
+                // A created store survives a crash, including its name.
                 self.crash();
                 match Store::exists(folder(&self.disk)) {
                     true => return,
                     false => self.fail("a store that was created is gone"),
                 }
             }
-            // What is not created completely is created again; what is, opens.
+            // A store that was created only in part is created again; a complete one opens.
             if Store::exists(folder(&self.disk)) {
                 match Inline::open(&folder(&self.disk), Run::settings()) {
                     Ok(_) => return,
@@ -231,10 +233,10 @@ impl Run {
         self.disk.fail(Fault { from, until: from + length as u64, failure });
     }
 
-    /// One life: from opening to the crash.
+    /// Runs one life: from opening the store to a crash.
     fn life(&mut self) {
         if self.chance.one_in(6) {
-            // Opening fails and leaves nothing that keeps the next attempt from it.
+            // Opening fails and leaves nothing behind that prevents the next attempt.
             self.plan_failure(60);
             if let Ok(store) = Inline::open(&folder(&self.disk), Run::settings()) {
                 drop(store);
@@ -263,7 +265,7 @@ impl Run {
                 self.plan_failure(30);
             }
             self.disk.tag(self.history.changes.len() as u64);
-            // Failures of work in the background are reported, and concern no change.
+            // Failures of background work are reported, and do not affect changes.
             let step = self.chance.below(16);
             let outcome = match step {
                 0 => store.save(),
@@ -319,7 +321,7 @@ impl Run {
         }
     }
 
-    /// Makes a random change, and takes note of how it ended.
+    /// Makes a random change and records its outcome.
     fn change(&mut self, store: &Inline) -> crate::Result<()> {
         let there: Vec<ItemId> = self.history.acknowledged().into_keys().collect();
         let change = match self.chance.below(8) {
@@ -378,19 +380,19 @@ impl Run {
         if self.chance.one_in(8) {
             labels.push(format!("other {}", self.chance.below(3)));
         }
-        // Any order: they are compared as sets.
+        // The order does not matter: labels are compared as sets.
         labels.sort();
         labels
     }
 
     fn item(&mut self) -> Item {
-        // Exact in half precision.
+        // Values that half precision represents exactly.
         let vector = (0..DIM).map(|_| self.chance.below(64) as f32 / 8.0 - 4.0).collect();
         let payload = vec![7; self.chance.below(20) * self.chance.below(60)];
         Item { vector, labels: self.labels(), payload }
     }
 
-    /// Copies the store; a copy that is there is a store with the same items.
+    /// Copies the store. If the copy succeeds, it is a store with the same items.
     fn snapshot(&mut self, store: &Inline) {
         let to = self.disk.path(&format!("copy {}", self.chance.below(1000)));
         let expected = self.history.acknowledged();
@@ -408,11 +410,12 @@ impl Run {
                 self.fail(&format!("a copy has {copy:?}, expected {expected:?}"));
             }
         }
-        // An error that remains of a disk that is off, or of a failure, is that of the next life.
+        // Errors are ignored: if the disk is off or a failure is planned, the next life deals with
+        // it.
         drop(crate::disk::remove_dir_all(&to));
     }
 
-    /// Compares a store that was just opened with what it may be; returns its items.
+    /// Checks that a store that was just opened agrees with its history; returns its items.
     fn check(&self, store: &Inline, history: &History, seed: u64) -> Items {
         let mut chance = Chance::new(seed);
         let found = match items(store) {
@@ -464,7 +467,8 @@ impl Run {
         }
     }
 
-    /// Learns all that is there, and compares the model with one that learned the journal from its start.
+    /// Learns everything that is left, and compares the model with one that learned the journal
+    /// from its start.
     fn check_model(&self, store: &Inline, found: &Items) {
         let learned = || -> crate::Result<()> {
             while store.learn()? {}
@@ -491,7 +495,7 @@ impl Run {
         }
         let start = lock(&shared.current).journal_start;
         if start != START {
-            // The rows of the warm-up may be gone.
+            // Compaction may have removed rows of the warm-up.
             return;
         }
         let mut again = Learner::new(shared.description.start().unwrap(), START, 0, 0, 0);
@@ -500,7 +504,7 @@ impl Run {
         let state = |learner: &Learner| {
             let function =
                 learner.model.try_hash_function().and_then(|function| function.try_to_bytes());
-            // Rows of a warm-up are held in the batches in which they were read.
+            // Rows of a warm-up are buffered in the batches in which they were read.
             let fingerprint = learner.model.is_warm().then(|| learner.model.fingerprint());
             (fingerprint, function.ok(), learner.is_waiting(), learner.rows_there)
         };
@@ -518,7 +522,7 @@ impl Run {
     }
 }
 
-/// All items of a store.
+/// Returns all items of a store.
 fn items(store: &Inline) -> crate::Result<Items> {
     let reader = Reader::new(store.shared.clone());
     let mut items = Items::new();

@@ -1,4 +1,4 @@
-//! The supervisor of background work: what each task did, why it fails, and when it is tried again.
+//! Supervisor of background work: records what each task did, why it fails, and when it is retried.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -7,7 +7,7 @@ use super::answer::TaskStatus;
 use crate::Result;
 use crate::index::Report;
 
-/// Work that nobody waits for, and the one kind of work that everybody waits for.
+/// Kind of background work. The journal is included, although callers wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
     /// Writing changes to the journal.
@@ -26,7 +26,7 @@ pub(super) enum Task {
     Structures,
     /// Reclaiming dead rows of the journal.
     Compaction,
-    /// Removing files that others took the place of.
+    /// Removing files that were replaced.
     Cleanup,
 }
 
@@ -50,7 +50,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 struct State {
     done: u64,
     failures: u64,
-    /// The problem, and since when it lasts.
+    /// Problem of the last attempt, and the time of the first failure in a row.
     problem: Option<(String, SystemTime)>,
     wait: Duration,
     not_before: Option<Instant>,
@@ -65,7 +65,7 @@ impl Tasks {
         self.0[task as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes note of an outcome: of work that was done, of none that was to be done (`false`), or of an error, after
+    /// Records an outcome: work was done, there was nothing to do (`false`), or an error, after
     /// which the task [waits](Tasks::is_due).
     pub(super) fn report(&self, task: Task, outcome: &Result<bool>) {
         let name = TASKS[task as usize].1;
@@ -95,24 +95,24 @@ impl Tasks {
         }
     }
 
-    /// Returns the receiver of an index's outcomes of building search structures.
+    /// Returns a callback that reports the outcomes of an index building its search structures.
     pub(super) fn for_structures(&self) -> Report {
         let tasks = self.clone();
         Arc::new(move |built| tasks.report(Task::Structures, built))
     }
 
-    /// Returns whether a task may be tried: it does not wait after a failure.
+    /// Returns whether a task may be tried, that is, does not wait after a failure.
     pub(super) fn is_due(&self, task: Task) -> bool {
         self.state(task).not_before.is_none_or(|at| Instant::now() >= at)
     }
 
-    /// How long a task still waits after a failure.
+    /// Returns the time that a task still waits after a failure.
     pub(super) fn wait(&self, task: Task) -> Duration {
         let not_before = self.state(task).not_before;
         not_before.map_or(Duration::ZERO, |at| at.saturating_duration_since(Instant::now()))
     }
 
-    /// Why a task fails, if it does.
+    /// Returns the reason why a task fails, if it does.
     pub(super) fn problem(&self, task: Task) -> Option<String> {
         self.state(task).problem.as_ref().map(|(problem, _)| problem.clone())
     }

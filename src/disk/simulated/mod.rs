@@ -1,12 +1,13 @@
-//! A disk in memory that remembers what was synced, for tests of crash safety.
+//! In-memory disk that records which writes were synced, for tests of crash safety.
 //!
-//! Every file has the bytes that programs see (the page cache) and those that would survive a loss of power. A
-//! [crash](Disk::crash) keeps the former or builds an image of the latter: of each sector that was written since the
-//! last sync any version may have reached the disk, of each directory any of the changes since it was last synced.
-//! Calls can be made to fail. Everything that is random follows from the seed.
+//! Every file has two contents: the bytes that programs see (the page cache) and the bytes that
+//! would survive a loss of power. A [crash](Disk::crash) either keeps the page cache or builds an
+//! image of what survived. In that image, each sector has any version written since the last sync,
+//! and each directory any of its changes since then. Calls can be made to fail. All randomness
+//! follows from the seed.
 //!
-//! A disk is mounted under a path of its own, `/simulated-disk/<number>`, and answers all calls of
-//! [`disk`](super) below that path.
+//! A disk is mounted at `/simulated-disk/<number>`, and handles all calls of [`disk`](super) below
+//! that path.
 
 mod platter;
 
@@ -28,17 +29,18 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 /// A kind of failing call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Any call fails with an input/output error; a failed sync drops the pages that it could not write.
+    /// Any call fails with an input/output error; a failed sync drops the pages that it could not
+    /// write.
     Io,
-    /// Whatever needs room fails.
+    /// Calls that need space fail.
     NoSpace,
     /// Writes and reads are interrupted by a signal.
     Interrupted,
-    /// Writes take a part of the bytes.
+    /// Writes write only a part of the bytes.
     Short,
 }
 
-/// Calls that fail, by their numbers.
+/// Range of calls that fail, by call number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
     pub(crate) from: u64,
@@ -46,18 +48,18 @@ pub(crate) struct Fault {
     pub(crate) failure: Failure,
 }
 
-/// What a crash leaves.
+/// State of the disk after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Crash {
-    /// The process ends, and the operating system keeps what was written.
+    /// The process ends, and the operating system keeps all writes.
     Kill,
-    /// Power is lost, and nothing survives that was not synced.
+    /// Power is lost, and no unsynced write survives.
     LoseAll,
-    /// Power is lost, and of what was not synced anything survives.
+    /// Power is lost, and any subset of the unsynced writes survives.
     LoseSome,
 }
 
-/// What a call does, as far as failures differ.
+/// Kind of call, as far as failures differ between kinds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Call {
     Look,
@@ -79,7 +81,8 @@ struct Machine {
     is_off: bool,
     locks: BTreeMap<u64, u64>,
     handles: u64,
-    /// Copies of the platter, each with the tag of that time, taken before one in `fork_one_in` changing calls.
+    /// Copies of the platter, each with the tag at that time. One in `fork_one_in` changing calls
+    /// takes a copy first.
     forks: Vec<(Platter, u64)>,
     fork_one_in: usize,
     tag: u64,
@@ -137,12 +140,12 @@ impl Disk {
         Disk { number, machine }
     }
 
-    /// Takes the disk off the list of those that paths lead to.
+    /// Unmounts the disk: no path leads to it any more.
     pub(crate) fn unmount(&self) {
         DISKS.write().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
     }
 
-    /// The disk that a path leads to, if it is one of these.
+    /// Returns the simulated disk that a path leads to, if any.
     pub(crate) fn at(path: &Path) -> Option<Disk> {
         let number = path.strip_prefix(ROOT).ok()?.components().next()?;
         let number = number.as_os_str().to_str()?.parse().ok()?;
@@ -150,12 +153,12 @@ impl Disk {
         disks.get(&number).map(|machine| Disk { number, machine: machine.clone() })
     }
 
-    /// A path on this disk.
+    /// Returns the path of a name on this disk.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         Path::new(ROOT).join(self.number.to_string()).join(name)
     }
 
-    /// Number of calls so far.
+    /// Returns the number of calls so far.
     pub(crate) fn calls(&self) -> u64 {
         self.machine().calls
     }
@@ -168,32 +171,32 @@ impl Disk {
         self.machine().faults.clear();
     }
 
-    /// Turns the machine off at the call of this number: it and all later ones fail.
+    /// Turns the machine off at this call: it and all later calls fail.
     pub(crate) fn crash_at(&self, call: u64) {
         self.machine().crash_at = Some(call);
     }
 
-    /// Takes back a planned crash.
+    /// Cancels a planned crash.
     pub(crate) fn stay_on(&self) {
         self.machine().crash_at = None;
     }
 
-    /// Whether the machine was turned off.
+    /// Returns whether the machine was turned off.
     pub(crate) fn is_off(&self) -> bool {
         self.machine().is_off
     }
 
-    /// Keeps a copy of the disk before one in so many changing calls; 0 keeps none.
+    /// Keeps a copy of the disk before one in `times` changing calls; 0 keeps none.
     pub(crate) fn fork_one_in(&self, times: usize) {
         self.machine().fork_one_in = times;
     }
 
-    /// Sets what copies are tagged with.
+    /// Sets the tag of later copies.
     pub(crate) fn tag(&self, tag: u64) {
         self.machine().tag = tag;
     }
 
-    /// Takes the copies, each as a disk that has crashed, with its tag.
+    /// Takes the copies, each as a crashed disk with its tag.
     pub(crate) fn take_forks(&self) -> Vec<(Disk, u64)> {
         let (forks, mut chance) = {
             let mut machine = self.machine();
@@ -213,7 +216,8 @@ impl Disk {
         forks.into_iter().map(fork).collect()
     }
 
-    /// Ends all processes, and power if the kind of crash says so; then the machine is on again.
+    /// Ends all processes, and cuts the power if the kind of crash includes that; the machine is on
+    /// again afterwards.
     pub(crate) fn crash(&self, kind: Crash) {
         let machine = &mut *self.machine();
         machine.locks.clear();
@@ -229,7 +233,7 @@ impl Disk {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call; fails if it is one that fails.
+    /// Counts a call; fails if a fault or a crash is planned for it.
     fn called(&self, call: Call) -> io::Result<MutexGuard<'_, Machine>> {
         let mut machine = self.machine();
         let machine_ref = &mut *machine;
@@ -255,7 +259,7 @@ impl Disk {
             Some(Failure::Io) => return Err(error(EIO)),
             Some(Failure::NoSpace) if room && call != Call::Sync => return Err(error(ENOSPC)),
             Some(Failure::Interrupted) if matches!(call, Call::Read | Call::Write) => {
-                // A signal interrupts once, or programs that try again would wait for ever.
+                // A signal interrupts only once; otherwise programs that retry would never finish.
                 let fault = machine_ref.faults.iter_mut().find(|fault| fault.until > number);
                 if let Some(fault) = fault {
                     fault.until = number;
@@ -392,7 +396,7 @@ impl Disk {
 }
 
 impl Machine {
-    /// The error that the sync of this call ends with, if it fails.
+    /// Returns the error code of the sync at this call, if a fault makes it fail.
     fn sync_fails(&self) -> Option<i32> {
         let hit = |fault: &&Fault| (fault.from..fault.until).contains(&self.calls);
         match self.faults.iter().find(hit)?.failure {
@@ -554,7 +558,7 @@ mod tests {
             disk.fail(Fault { from, until: from + 2, failure: Failure::Io });
             assert!(file.sync_data().is_err());
             disk.heal();
-            // The second sync has nothing to write, and says so.
+            // The second sync has nothing to write, and succeeds.
             file.sync_data().unwrap();
             assert_eq!(disk::read(&path).unwrap(), b"new");
             disk.crash(Crash::LoseAll);

@@ -1,4 +1,5 @@
-//! Files and directories of a simulated disk: what programs see, what is durable, and what a crash makes of the rest.
+//! Files and directories of a simulated disk: the state that programs see, the durable state, and
+//! the effect of a crash on unsynced writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -12,10 +13,10 @@ pub(super) const ROOT: &str = "/simulated-disk";
 /// Number of the root directory of every disk.
 pub(super) const TOP: u64 = 1;
 
-/// Versions of one sector that are remembered between two syncs.
+/// Maximum number of versions of one sector that are remembered between two syncs.
 const VERSIONS: usize = 4;
 
-/// A small generator, so that a seed replays a run on every platform and version.
+/// Small random number generator, so that a seed replays a run on every platform and version.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance(u64);
 
@@ -32,7 +33,7 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`; 0 if that is 0.
+    /// Returns a random number below `end`; 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }
@@ -44,13 +45,14 @@ impl Chance {
 
 #[derive(Clone, Default)]
 pub(super) struct Bytes {
-    /// What programs see.
+    /// Bytes that programs see.
     pub(super) cached: Vec<u8>,
-    /// What is on the disk for certain.
+    /// Bytes that are certainly on the disk.
     pub(super) durable: Vec<u8>,
     /// Versions of sectors since the last sync, oldest first.
     pub(super) dirty: BTreeMap<usize, Vec<Vec<u8>>>,
-    /// Sectors whose sync failed: seen by programs, taken for clean, and not on the disk.
+    /// Sectors whose sync failed: programs see them, the page cache holds them as clean, and the
+    /// disk lacks them.
     pub(super) lost: BTreeSet<usize>,
     /// Lengths since the last sync.
     pub(super) lengths: Vec<usize>,
@@ -76,7 +78,7 @@ pub(super) enum Node {
     Dir(Arc<Names>),
 }
 
-/// Everything that a crash acts on.
+/// State that a crash acts on.
 #[derive(Clone)]
 pub(super) struct Platter {
     pub(super) sector: usize,
@@ -138,7 +140,7 @@ impl Bytes {
         self.lengths.clear();
     }
 
-    /// Puts what programs see of a sector onto the disk.
+    /// Writes the cached bytes of a sector to the disk.
     pub(super) fn settle(&mut self, number: usize, sector: usize) {
         let start = number * sector;
         let end = self.cached.len().min(start + sector);
@@ -147,7 +149,7 @@ impl Bytes {
         }
     }
 
-    /// A sync that fails: some sectors reach the disk, and all are taken for clean.
+    /// Fails a sync: some sectors reach the disk, and all of them are marked clean.
     pub(super) fn fail_to_sync(&mut self, sector: usize, chance: &mut Chance) {
         let reached = self.durable.len().max(self.cached.len());
         self.durable.resize(reached, 0);
@@ -235,7 +237,8 @@ impl Platter {
         Ok((self.find(dir)?, name.to_owned()))
     }
 
-    /// Drops files and directories that have no name any more, now that no process has them open.
+    /// Drops files and directories that no longer have a name. Called when no process has them
+    /// open.
     pub(super) fn drop_unnamed(&mut self) {
         let (mut named, mut next) = (BTreeSet::from([TOP]), vec![TOP]);
         while let Some(node) = next.pop() {

@@ -1,4 +1,4 @@
-//! The files of a journal, which are appended to and never changed, and positions in them.
+//! Files of a journal, which are append-only, and positions in them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::row::{Row, RowShape, number64, row_bytes};
 use crate::disk::{self, File, Mode};
 use crate::{Error, Result};
 
-/// First bytes of a file; the last of them is the version.
+/// First bytes of a file; the last byte is the version.
 const MAGIC: &[u8; 8] = b"HBJRNL\0\x02";
 
 /// Offset of the first record of a file.
@@ -17,10 +17,12 @@ pub(super) const FIRST: u64 = 24;
 /// Position of the first record of a new journal.
 pub(in crate::store) const START: u64 = FIRST;
 
-/// Bits of a position that are the offset in a file; those above number the file.
+/// Number of low bits of a position that are the offset in a file; the bits above are the number of
+/// the file.
 const OFFSET_BITS: u32 = 40;
 
-/// Returns a position in a journal: the number of a file, and an offset in it. Positions ascend with time.
+/// Returns a position in a journal, given the number of a file and an offset in the file. Positions
+/// ascend with time.
 pub(in crate::store) fn place(file: u32, offset: u64) -> u64 {
     u64::from(file) << OFFSET_BITS | offset
 }
@@ -33,14 +35,15 @@ pub(in crate::store) fn offset_of(place: u64) -> u64 {
     place & ((1 << OFFSET_BITS) - 1)
 }
 
-/// Part of a journal that counts, as the store has it written down.
+/// Part of a journal that is in use, as recorded by the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) struct Extent {
     /// Position of the first record.
     pub(in crate::store) start: u64,
     /// Number of the last file that a committed compaction wrote; 0 if there is none.
     pub(in crate::store) compacted: u32,
-    /// Position of the first record of the files that compaction replaced, while their rows are still needed.
+    /// Position of the first record of the files that compaction replaced, while their rows are
+    /// still needed.
     pub(in crate::store) replaced: Option<u64>,
 }
 
@@ -54,11 +57,11 @@ impl Extent {
 pub(in crate::store) enum Origin {
     /// Changes were appended as they were acknowledged.
     Appended,
-    /// Compaction wrote it. It replaces all files from this number up to its own.
+    /// Compaction wrote the file. It replaces all files from this number up to its own.
     Compacted(u32),
 }
 
-/// In place of a source, in the head of a file that was appended to.
+/// Value of the source field in the head of a file that was appended to.
 const NO_SOURCE: u32 = u32::MAX;
 
 fn head(number: u32, origin: Origin) -> Vec<u8> {
@@ -76,7 +79,7 @@ fn head(number: u32, origin: Origin) -> Vec<u8> {
 /// Open files by number.
 #[derive(Clone, Default)]
 pub(in crate::store) struct FilesOfNow {
-    /// The files that records are read from, one after the other.
+    /// Files that records are read from, in order.
     pub(in crate::store) chain: BTreeMap<u32, Arc<File>>,
     /// Files that compaction replaced and whose rows are still needed.
     pub(in crate::store) replaced: BTreeMap<u32, Arc<File>>,
@@ -90,7 +93,7 @@ pub(in crate::store) struct Files {
     folder: PathBuf,
     pub(in crate::store) shape: RowShape,
     open: RwLock<OpenFiles>,
-    /// Files that were removed, for as long as a reader of an older version holds them.
+    /// Files that were removed; readable for as long as a reader of an older version holds them.
     removed: RwLock<BTreeMap<u32, Weak<File>>>,
 }
 
@@ -126,8 +129,8 @@ pub(super) fn list(folder: &Path) -> Result<Vec<Listed>> {
 }
 
 impl Files {
-    /// The files of a directory that belong to a journal. Those that a compaction replaced, or wrote and did not
-    /// commit, and those whose creation was cut off are removed.
+    /// Opens the files of a directory that belong to a journal. Removes files that a compaction
+    /// replaced, or wrote without committing, and files whose creation was cut off.
     pub(super) fn open(folder: PathBuf, shape: RowShape, extent: Extent) -> Result<Files> {
         let start = file_of(extent.start);
         let (mut open, mut removed) = (FilesOfNow::default(), false);
@@ -154,22 +157,22 @@ impl Files {
         Ok(Files { folder, shape, open: RwLock::new(Arc::new(open)), removed: RwLock::default() })
     }
 
-    /// The same files, as they are, for those who only read.
+    /// Returns listed files without removing any, for use by readers.
     pub(super) fn over(folder: PathBuf, shape: RowShape, files: Vec<Listed>) -> Files {
         let chain = files.into_iter().map(|listed| (listed.number, listed.file)).collect();
         let open = Arc::new(FilesOfNow { chain, replaced: BTreeMap::new() });
         Files { folder, shape, open: RwLock::new(open), removed: RwLock::default() }
     }
 
-    /// Creates a file, in the place of one that was not finished.
+    /// Creates a file, replacing an unfinished file of the same number.
     pub(super) fn create(&self, number: u32, origin: Origin) -> Result<Arc<File>> {
         let file = create(&self.folder, number, origin)?;
         Arc::make_mut(&mut self.write_open()).chain.insert(number, file.clone());
         Ok(file)
     }
 
-    /// Puts compacted files in the place of all before a boundary. These can be read until they are
-    /// [removed](Files::remove_replaced).
+    /// Replaces all files before a boundary with compacted files. The replaced files can be read
+    /// until they are [removed](Files::remove_replaced).
     pub(in crate::store) fn replace(&self, files: Vec<(u32, Arc<File>)>, boundary: u32) {
         let mut open = self.write_open();
         let open = Arc::make_mut(&mut open);
@@ -183,7 +186,7 @@ impl Files {
         self.open.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All files of now; they can be read for as long as this is held.
+    /// Returns all current files; they can be read for as long as the result is held.
     pub(in crate::store) fn pinned(&self) -> OpenFiles {
         self.open.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -196,22 +199,23 @@ impl Files {
         path_of(&self.folder, number)
     }
 
-    /// Path of the file of this number in another directory.
+    /// Returns the path of the file with this number in another directory.
     pub(super) fn path_in(&self, folder: &Path, number: u32) -> PathBuf {
         path_of(folder, number)
     }
 
-    /// The numbers of all files, ascending.
+    /// Returns the numbers of all files, in ascending order.
     pub(in crate::store) fn numbers(&self) -> Vec<u32> {
         self.pinned().chain.keys().copied().collect()
     }
 
-    /// The number of the file that follows another.
+    /// Returns the number of the file that follows another.
     pub(super) fn next_after(&self, number: u32) -> Option<u32> {
         self.pinned().chain.range(number.checked_add(1)?..).next().map(|(&next, _)| next)
     }
 
-    /// A file that belongs to the journal, or belonged to it when a version was read that is still held.
+    /// Returns a file of the journal. Also returns a removed file if a version that used it is
+    /// still held.
     pub(in crate::store) fn file(&self, number: u32) -> Result<Arc<File>> {
         let open = self.pinned();
         if let Some(file) = open.chain.get(&number).or_else(|| open.replaced.get(&number)) {
@@ -224,8 +228,8 @@ impl Files {
         })
     }
 
-    /// Removes the files that compaction replaced. Readers that hold them still can read them. The first is removed
-    /// durably before the others: while it exists, all of them do.
+    /// Removes the files that compaction replaced. Readers that still hold them can read them. The
+    /// first file is removed durably before the others: while it exists, all of them do.
     pub(in crate::store) fn remove_replaced(&self) -> Result<()> {
         let mut first = true;
         for (number, file) in &self.pinned().replaced {
@@ -253,16 +257,17 @@ impl Files {
         Ok(())
     }
 
-    /// The bytes of all files up to a position.
+    /// Returns the number of bytes of all files up to a position.
     pub(in crate::store) fn bytes_up_to(&self, end: u64) -> u64 {
         let open = self.pinned();
         let before = open.replaced.iter().chain(&open.chain);
         let before = before.filter(|(number, _)| **number < file_of(end));
-        // A length that cannot be read counts as nothing: this is for people to read.
+        // A file whose length cannot be read counts as empty: the result is used only for display
+        // and estimates.
         before.map(|(_, file)| file.len().unwrap_or(0)).sum::<u64>() + offset_of(end)
     }
 
-    /// The row that stands at a place, compared with its checksum.
+    /// Returns the row at a position; fails if it does not match its checksum.
     pub(in crate::store) fn row(&self, at: u64) -> Result<Row> {
         let number = file_of(at);
         let file = self.file(number)?;

@@ -1,8 +1,9 @@
-//! How far a journal is acknowledged: two notes in turn, of which the newer sound one counts.
+//! Acknowledged end of a journal, recorded in two notes that are written in turn. The newer sound
+//! note counts.
 //!
-//! A note is written after the records before it were synced, so it never points past synced data. The note itself is
-//! synced only from time to time. A killed process leaves it all the same. After a loss of power an older note counts,
-//! and whole records behind it still do.
+//! A note is written after the records before it were synced, so it never points past synced data.
+//! The note itself is synced only from time to time. It survives a killed process. After a loss of
+//! power an older note may count, and complete records after its end still count.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,10 +18,11 @@ pub(super) const MARKS: &str = "end";
 /// Bytes of a note: the end of the journal, and a checksum.
 const NOTE: usize = 16;
 
-/// Distance between the notes: each is on a page of its own.
+/// Distance between the notes, so that each is on its own page.
 const APART: u64 = 4096;
 
-/// Bytes of records after which the newest note is synced: opening rewrites whatever is behind the last note.
+/// Number of bytes of records after which the newest note is synced. Opening rewrites all records
+/// after the end in the note.
 const SYNC_AFTER: u64 = 64 << 20;
 
 fn note(end: u64) -> [u8; NOTE] {
@@ -31,7 +33,7 @@ fn note(end: u64) -> [u8; NOTE] {
     bytes
 }
 
-/// Returns the end that a note names, if the note is sound.
+/// Returns the end that a note records, if the note is sound.
 fn end_of(note: &[u8; NOTE]) -> Option<u64> {
     let sound = number64(note, 8) == u64::from(crc32fast::hash(&note[..8]));
     sound.then(|| number64(note, 0))
@@ -42,7 +44,7 @@ pub(super) struct Marks {
     path: PathBuf,
     file: File,
     turn: u64,
-    /// Bytes of records since a note was synced.
+    /// Bytes of records since a note was last synced.
     unsynced: u64,
 }
 
@@ -67,12 +69,12 @@ impl Marks {
         let end = newest.ok_or_else(|| {
             Error::damaged(path, "is damaged: it does not say how far the journal goes")
         })?;
-        // The next note is written over the other one.
+        // The next note overwrites the older one.
         let turn = if notes[1] == Some(end) { 1 } else { 0 };
         Ok((Marks { path: path.to_path_buf(), file, turn, unsynced: 0 }, end))
     }
 
-    /// Notes a new end, after this many bytes of records were synced.
+    /// Records a new end, after this number of bytes of records was synced.
     pub(super) fn write(&mut self, end: u64, bytes: u64) -> Result<()> {
         let (turn, note) = (self.turn ^ 1, note(end));
         let written = match self.file.write_at(&note, turn * APART) {
@@ -83,7 +85,8 @@ impl Marks {
         self.file.write_all_at(&note[written..], at).map_err(Error::io(&self.path))?;
         self.turn = turn;
         self.unsynced += bytes;
-        // A note that was written in pieces may be torn by a crash: it is synced before the other one is written over.
+        // A crash may tear a note that was written in pieces, so it is synced before the other note
+        // is overwritten.
         if self.unsynced >= SYNC_AFTER || written < NOTE { self.sync() } else { Ok(()) }
     }
 

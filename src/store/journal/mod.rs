@@ -1,10 +1,11 @@
-//! The journal of a store: all changes, in the order in which they were acknowledged. Everything else in a store can
-//! be rebuilt from it.
+//! The journal of a store: all changes, in the order in which they were acknowledged. Everything
+//! else in a store can be rebuilt from it.
 //!
-//! It is a sequence of files that are only appended to. A change counts once its record is synced. A file of its own
-//! (`mark.rs`) notes how far records are acknowledged: records before that end must be sound, and whatever a crash left
-//! unfinished behind it is cut off. Whole records behind it, which nobody was told of, count as well: opening rewrites
-//! and syncs them first, because bytes that can be read need not be on the disk.
+//! The journal is a sequence of append-only files. A change counts once its record is synced. A
+//! separate file (`mark.rs`) records the acknowledged end: records before that end must be sound.
+//! After that end, opening cuts off whatever a crash left unfinished. Complete records after it
+//! were not acknowledged, but count as well. Opening rewrites and syncs them first, because bytes
+//! that can be read need not be on the disk.
 
 mod files;
 mod mark;
@@ -29,19 +30,19 @@ use crate::disk::{self, File, Mode};
 use crate::file::{copy_to_new, is_part};
 use crate::{Error, Result};
 
-/// Name of the description of a store, of which the journal has a copy for repairs.
+/// File name of a store's description. The journal has a copy of the description for repairs.
 pub(super) const DESCRIPTION: &str = "store.json";
 
-/// Bytes after which another file is begun.
+/// Size in bytes above which another file is begun.
 pub(super) const FILE_BYTES: u64 = 1 << 30;
 
-/// Highest number that a file can have.
+/// Highest file number.
 pub(super) const LAST_FILE: u32 = (1 << 24) - 1;
 
-/// Bytes that are written to find out whether a journal can be written.
+/// Number of bytes that are written to test whether a journal can be written.
 const PROBE_BYTES: usize = 4096;
 
-/// Bytes that are rewritten at once when a journal is opened.
+/// Number of bytes that are rewritten at once when a journal is opened.
 const REWRITE_BYTES: u64 = 1 << 20;
 
 /// A journal that is open to be written.
@@ -51,14 +52,14 @@ pub(super) struct Journal {
     marks: Marks,
     /// Position of the next record.
     end: u64,
-    /// Why it is not known what is behind the end, if it is not.
+    /// Cause of a failed change that may have left bytes after the end; `None` if there are none.
     doubt: Option<String>,
-    /// Why the last end could not be noted, if it could not.
+    /// Error of recording the last end, if that failed.
     unmarked: Option<Error>,
 }
 
 impl Journal {
-    /// Creates an empty journal in a directory, which is created, too.
+    /// Creates a directory with an empty journal.
     pub(super) fn create(folder: &Path, shape: RowShape) -> Result<()> {
         disk::create_dir(folder).map_err(Error::io(folder))?;
         let files = Files::open(folder.to_path_buf(), shape, Extent::NEW)?;
@@ -66,7 +67,8 @@ impl Journal {
         Marks::create(&marks_path(folder), START)
     }
 
-    /// Whether a folder is that of a journal without changes, as far as it was made.
+    /// Returns whether a directory contains only a journal without changes, possibly with its
+    /// creation cut off.
     pub(super) fn is_blank(folder: &Path) -> Result<bool> {
         for entry in disk::list(folder).map_err(Error::io(folder))? {
             let name = entry.name.to_str().unwrap_or_default();
@@ -78,8 +80,8 @@ impl Journal {
         Ok(true)
     }
 
-    /// Opens a journal, and finds its end: from `known`, where a record that was acknowledged begins, all records are
-    /// read and given to `call`.
+    /// Opens a journal and finds its end. `known` is the start of an acknowledged record; all
+    /// records from there on are read and passed to `call`.
     pub(super) fn open(
         folder: &Path,
         shape: RowShape,
@@ -113,7 +115,7 @@ impl Journal {
         Ok(Journal { files, file, marks, end, doubt: None, unmarked: None })
     }
 
-    /// Copies a journal, up to a place where a record ends, to a folder that is made for it.
+    /// Copies a journal, up to the end of a record, into a new directory.
     pub(super) fn copy(files: &Files, end: u64, folder: &Path) -> Result<()> {
         disk::create_dir(folder).map_err(Error::io(folder))?;
         let pinned = files.pinned();
@@ -127,7 +129,7 @@ impl Journal {
         Marks::create(&marks_path(folder), end)
     }
 
-    /// Notes the end of a journal whose files were written without one.
+    /// Records the end of a journal whose files were written without a note.
     pub(super) fn note_end(folder: &Path, end: u64) -> Result<()> {
         Marks::create(&marks_path(folder), end)
     }
@@ -136,12 +138,13 @@ impl Journal {
         &self.files
     }
 
-    /// Where the next record will stand.
+    /// Returns the position of the next record.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
 
-    /// Returns the position of the record that is appended next; another file is begun if the one in use is large.
+    /// Returns the position of the record that is appended next. Begins another file if the current
+    /// one is large.
     pub(super) fn begin(&mut self) -> Result<u64> {
         self.settle()?;
         if offset_of(self.end) >= FILE_BYTES {
@@ -150,7 +153,7 @@ impl Journal {
         Ok(self.end)
     }
 
-    /// Begins the file of a number, which is above that of the one in use.
+    /// Begins a file with this number, which is above the number of the current file.
     pub(super) fn roll(&mut self, number: u32) -> Result<()> {
         self.settle()?;
         self.file = self.files.create(number, Origin::Appended)?;
@@ -158,7 +161,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Cuts off what a failed change may have left behind the end, so that changes can go on.
+    /// Cuts off bytes that a failed change may have left after the end, so that changes can
+    /// continue.
     fn settle(&mut self) -> Result<()> {
         let Some(cause) = &self.doubt else { return Ok(()) };
         let cut = self.file.set_len(offset_of(self.end)).and_then(|()| self.file.sync_data());
@@ -171,10 +175,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Finds out whether records could be appended, and leaves the journal as it is.
+    /// Tests whether records could be appended, and leaves the journal as it is.
     pub(super) fn probe(&mut self) -> Result<()> {
         self.settle()?;
-        // Bytes behind the end are no record, whatever happens to them.
+        // Bytes after the end are no record, whether or not they can be cut off again.
         self.doubt = Some("it was not finished".to_owned());
         let written = self.file.write_all_at(&[0; PROBE_BYTES], offset_of(self.end));
         let probed = written.and_then(|()| self.file.sync_data());
@@ -187,29 +191,31 @@ impl Journal {
         Ok(())
     }
 
-    /// Appends whole records and syncs them. If that fails they do not count, unless the process ends before the next
-    /// change: then they may.
+    /// Appends complete records and syncs them. Records whose append failed do not count, unless
+    /// the process ends before the next change: then they may count.
     pub(super) fn append(&mut self, records: &[u8]) -> Result<()> {
         let written = self.file.write_all_at(records, offset_of(self.end));
         if let Err(error) = written.and_then(|()| self.file.sync_data()) {
-            // After a failed sync the system takes what it could not write for clean.
+            // After a failed sync the system treats unwritten pages as clean.
             self.doubt = Some(error.to_string());
             let error = Error::io(&self.files.path(file_of(self.end)))(error);
-            // Should this fail, it is tried again before the next change.
+            // If cutting off fails, it is retried before the next change.
             return self.settle().and(Err(error));
         }
         self.end += records.len() as u64;
-        // The records are durable. An older note is as good for them: opening finds what is behind it.
+        // The records are durable even if recording the end fails: opening finds records after an
+        // older note.
         self.unmarked = self.marks.write(self.end, records.len() as u64).err();
         Ok(())
     }
 
-    /// Why the end of the last change could not be noted, if it could not. It is noted again with the next change.
+    /// Returns the error of recording the end of the last change, if that failed. The next change
+    /// records the end again.
     pub(super) fn unmarked(&self) -> Option<&Error> {
         self.unmarked.as_ref()
     }
 
-    /// Syncs the note of its end.
+    /// Records the end, if that failed before, and syncs the note.
     pub(super) fn close(&mut self) -> Result<()> {
         if self.unmarked.take().is_some() {
             self.marks.write(self.end, 0)?;
@@ -218,8 +224,8 @@ impl Journal {
     }
 }
 
-/// Makes the records between two positions durable, which can be read and need not be on the disk, and cuts off what
-/// follows them in their last file.
+/// Makes the records between two positions durable: they can be read but need not be on the disk.
+/// Cuts off whatever follows them in their last file.
 fn make_durable(files: &Files, from: u64, end: u64) -> Result<()> {
     for number in files.numbers() {
         if number < file_of(from) || number > file_of(end) {

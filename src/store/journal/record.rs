@@ -1,10 +1,11 @@
-//! Changes as the journal stores them: each completely or not at all.
+//! Changes as the journal stores them: each is stored completely or not at all.
 //!
 //! ```text
 //! bytes of the body u64 | kind u32 | count u32 | position u64 | checksum of the body u32 | of all this u32
 //! ```
 //!
-//! The body of a put has the names of labels that it uses first, then its rows, so that names and rows count together:
+//! The body of a put has the new label names first, then its rows, so that names and rows count
+//! together:
 //!
 //! ```text
 //! number of the first name u32 | count u32 | names, each with its length u32 | zeros to a multiple of 8 | rows
@@ -25,13 +26,13 @@ pub(super) struct Head {
     pub(super) bytes: u64,
     kind: u32,
     count: u32,
-    /// Its position.
+    /// Position of the record.
     pub(super) place: u64,
     checksum: u32,
 }
 
 impl Head {
-    /// Reads a head; `None` if it is not what was written.
+    /// Reads a head; `None` if it does not match its checksum.
     pub(super) fn decode(bytes: &[u8; RECORD_HEAD]) -> Option<Head> {
         let checksum = crc32fast::hash(&bytes[..RECORD_HEAD - 4]);
         if checksum != (number64(bytes, 24) >> 32) as u32 && !cfg!(fuzzing) {
@@ -46,18 +47,18 @@ impl Head {
         })
     }
 
-    /// Number of rows that it should have.
+    /// Returns the number of rows according to the head.
     pub(super) fn rows(&self) -> usize {
         self.count as usize
     }
 
-    /// Whether the body is what was written.
+    /// Returns whether a body matches its checksum.
     pub(super) fn matches(&self, body: &[u8]) -> bool {
         crc32fast::hash(body) == self.checksum || cfg!(fuzzing)
     }
 }
 
-/// A change to be written: a record whose body is appended piece by piece.
+/// Change that is being written: a record whose body is appended piece by piece.
 pub(in crate::store) struct NewRecord {
     start: usize,
     kind: u32,
@@ -71,8 +72,8 @@ impl NewRecord {
         NewRecord { start, kind, count: count as u32 }
     }
 
-    /// Begins a record of rows, which the caller appends, and of the names of labels that are new with it, of which the
-    /// first has the number `first`.
+    /// Begins a record of rows, which the caller appends. `names` are the label names that are new
+    /// with this record; the first of them has the number `first`.
     pub(in crate::store) fn put(
         first: u32,
         names: &[String],
@@ -91,7 +92,8 @@ impl NewRecord {
         record
     }
 
-    /// Writes the head of a record whose body is there; the first of the bytes will stand at `start`.
+    /// Writes the head of a record whose body is complete; `start` is the position of the first
+    /// byte of `out`.
     pub(in crate::store) fn end(self, start: u64, out: &mut [u8]) {
         let place = start + self.start as u64;
         let (head, body) = out[self.start..].split_at_mut(RECORD_HEAD);
@@ -104,7 +106,7 @@ impl NewRecord {
         head[28..32].copy_from_slice(&checksum.to_le_bytes());
     }
 
-    /// A whole record of items that are removed, with the places where they stand.
+    /// Appends a complete record of removed items, each with the position of its row.
     pub(in crate::store) fn remove(items: &[(u64, u64)], start: u64, out: &mut Vec<u8>) {
         let record = NewRecord::begin(REMOVE, items.len(), out);
         out.extend(
@@ -114,7 +116,7 @@ impl NewRecord {
     }
 }
 
-/// A change, as it is read.
+/// Change that was read from the journal.
 #[derive(Debug, PartialEq)]
 pub(in crate::store) enum Change {
     Put(PutChange),
@@ -122,7 +124,7 @@ pub(in crate::store) enum Change {
     Remove(Vec<(u64, u64)>),
 }
 
-/// Rows, with the names of labels that are new with them.
+/// Rows, with the label names that are new with them.
 #[derive(Debug, Default, PartialEq)]
 pub(in crate::store) struct PutChange {
     /// Number of the first new name.
@@ -133,7 +135,7 @@ pub(in crate::store) struct PutChange {
 }
 
 impl Change {
-    /// Number of rows that it puts in or takes out.
+    /// Returns the number of rows that the change inserts or removes.
     pub(in crate::store) fn rows(&self) -> usize {
         match self {
             Change::Put(put) => put.rows.len(),
@@ -141,7 +143,7 @@ impl Change {
         }
     }
 
-    /// Positions of the rows that it takes out.
+    /// Returns the positions of the rows that the change replaces or removes.
     pub(in crate::store) fn takes_out(&self) -> impl Iterator<Item = u64> {
         let (rows, items) = match self {
             Change::Put(put) => (&put.rows[..], &[][..]),
@@ -152,10 +154,10 @@ impl Change {
     }
 }
 
-/// Why a change cannot be read.
+/// Reason why a change cannot be read.
 pub(super) enum Unreadable {
     Damaged,
-    /// A newer version wrote it.
+    /// A newer version of the program wrote the change.
     Newer(u64),
 }
 
@@ -190,8 +192,8 @@ fn put(shape: RowShape, count: usize, body: &[u8]) -> Option<PutChange> {
     (at == body.len()).then_some(PutChange { first, names, rows })
 }
 
-/// Reads the names of labels that the body of a put begins with: the number of the first, all of them, and the offset
-/// of the first row.
+/// Reads the label names at the start of a put's body. Returns the number of the first name, all
+/// names, and the offset of the first row.
 pub(super) fn names(body: &[u8]) -> Option<(u32, Vec<String>, usize)> {
     let head = number64(body.get(..8)?, 0);
     let (first, count) = (head as u32, (head >> 32) as u32);

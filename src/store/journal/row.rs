@@ -1,4 +1,4 @@
-//! An item as the journal has it, with a checksum of its own, so that it can be read alone.
+//! Row of the journal: one item with its own checksum, so that it can be read alone.
 //!
 //! ```text
 //! checksum u32 | bytes u32 | id u64 | replaces u64 | labels u32 | text u32 | payload u32 | 0 u32
@@ -11,13 +11,13 @@ use half::slice::HalfFloatSliceExt;
 use crate::kernel::bytes_of;
 use crate::store::description::VectorPrecision;
 
-/// What stands before the vector.
+/// Number of bytes before the vector.
 pub(in crate::store) const ROW_HEAD: usize = 40;
 
-/// Instead of a place: there is none.
+/// Position that stands for "no row".
 pub(in crate::store) const NOWHERE: u64 = u64::MAX;
 
-/// How vectors stand in rows.
+/// Format of the vectors in rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) struct RowShape {
     pub(in crate::store) dim: usize,
@@ -29,15 +29,16 @@ impl RowShape {
         self.dim * if self.precision == VectorPrecision::F16 { 2 } else { 4 }
     }
 
-    /// The bytes of a row with a label or two and nothing else, which is most often enough to read.
+    /// Returns the size of a row with one or two labels and nothing else. Reading this number of
+    /// bytes is usually enough.
     pub(super) fn usual_bytes(self) -> usize {
         ROW_HEAD + self.vector_bytes() + 16
     }
 
-    /// Numbers as they are kept.
+    /// Appends a vector in its stored form.
     fn put(self, vector: &[f32], out: &mut Vec<u8>) {
         match self.precision {
-            // Machines of the other byte order are refused when compiling.
+            // Big-endian machines are refused at compile time.
             VectorPrecision::F32 => out.extend_from_slice(bytes_of(vector)),
             VectorPrecision::F16 => {
                 out.extend(vector.iter().flat_map(|&value| rounded(value).to_le_bytes()));
@@ -45,7 +46,7 @@ impl RowShape {
         }
     }
 
-    /// The numbers that are kept, appended.
+    /// Reads the numbers of a stored vector and appends them.
     pub(in crate::store) fn numbers(self, bytes: &[u8], out: &mut Vec<f32>) {
         match self.precision {
             VectorPrecision::F32 => {
@@ -64,25 +65,25 @@ impl RowShape {
     }
 }
 
-/// In half precision; what is too large for that is the largest there is.
+/// Rounds to half precision; values out of range become the largest finite value of their sign.
 fn rounded(value: f32) -> f16 {
     f16::from_f32(value.clamp(f16::MIN.to_f32(), f16::MAX.to_f32()))
 }
 
-/// An item that is put in.
+/// Item that was inserted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::store) struct Row {
     pub(in crate::store) id: u64,
-    /// Where the item stood that it takes the place of; [`NOWHERE`] if there was none.
+    /// Position of the row that this row replaces; [`NOWHERE`] if there was none.
     pub(in crate::store) replaces: u64,
     pub(in crate::store) vector: Vec<f32>,
     pub(in crate::store) labels: Vec<u32>,
-    /// What the id stands for, where ids are texts.
+    /// String that the id stands for, where ids are strings.
     pub(in crate::store) text: String,
     pub(in crate::store) payload: Vec<u8>,
 }
 
-/// A row, to be written.
+/// Row to be written.
 pub(in crate::store) struct RowToPut<'a> {
     pub(in crate::store) id: u64,
     pub(in crate::store) replaces: u64,
@@ -119,14 +120,15 @@ impl RowToPut<'_> {
     }
 }
 
-/// The bytes of the row that begins here, as its head has them; `None` if there is no head.
+/// Returns the size of the row that begins here, according to its head; `None` if the head is
+/// incomplete.
 pub(super) fn row_bytes(head: &[u8]) -> Option<usize> {
     head.get(..ROW_HEAD)?;
     Some(number32(head, 4) as usize)
 }
 
 impl Row {
-    /// Reads the bytes of one row; `None` if they are not what was written.
+    /// Reads the bytes of one row; `None` if they do not match their checksum.
     pub(in crate::store) fn decode(shape: RowShape, bytes: &[u8]) -> Option<Row> {
         let size = row_bytes(bytes)?;
         let bytes = bytes.get(..size).filter(|bytes| bytes.len() >= ROW_HEAD)?;
@@ -146,7 +148,7 @@ impl Row {
         let labels = labels.map(|bytes| u32::from_le_bytes(*bytes)).collect();
         let text = String::from_utf8(take(text)?.to_vec()).ok()?;
         let payload = take(payload)?.to_vec();
-        // Whatever is not a number would fail whoever learns from it or encodes it.
+        // Learning and encoding fail on values that are not finite.
         if !vector.iter().all(|value| value.is_finite()) {
             return None;
         }
@@ -169,7 +171,7 @@ pub(super) fn number64(bytes: &[u8], at: usize) -> u64 {
     bytes[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// A vector as it is kept and read again.
+/// Rounds vectors to the precision in which they are stored and read again.
 pub(in crate::store) fn as_kept(shape: RowShape, vectors: Vec<f32>) -> Vec<f32> {
     match shape.precision {
         VectorPrecision::F32 => vectors,

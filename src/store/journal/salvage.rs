@@ -1,4 +1,4 @@
-//! Reading a journal that may be damaged: whatever is sound, and a report of what is not.
+//! Reading a journal that may be damaged: sound records are read, and damaged parts are reported.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use super::scan::Record;
 use crate::store::answer::Loss;
 use crate::{Error, Result};
 
-/// Rows and records begin at multiples of this.
+/// Alignment of rows and records, in bytes.
 const ALIGNED: usize = 8;
 
-/// What reading a damaged journal found.
+/// Result of reading a damaged journal.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Salvaged {
     /// Damaged parts that were skipped.
     pub(in crate::store) losses: Vec<Loss>,
-    /// Bytes at the end of a change that was never acknowledged.
+    /// Bytes of an unacknowledged change at the end.
     pub(in crate::store) unfinished: u64,
     /// Position of the first record, and number of the last file that compaction wrote.
     pub(in crate::store) extent: Option<Extent>,
@@ -27,7 +27,7 @@ pub(in crate::store) struct Salvaged {
     pub(in crate::store) end: u64,
 }
 
-/// Reads all sound records of a journal in a directory, in order, and calls with each.
+/// Reads all sound records of a journal in a directory, in order, and passes each to `call`.
 pub(in crate::store) fn salvage(
     folder: &Path,
     shape: RowShape,
@@ -37,7 +37,8 @@ pub(in crate::store) fn salvage(
     let acknowledged = match Marks::open(&folder.join(MARKS)) {
         Ok((_, end)) => Some(end),
         Err(error) => {
-            // All sound records are read; without the note a missing end cannot be told from an unfinished change.
+            // All sound records are read. Without the note, a missing end cannot be distinguished
+            // from an unfinished change.
             salvaged.losses.push(Loss::of_file(folder.join(MARKS), 0, error.to_string()));
             None
         }
@@ -68,8 +69,8 @@ pub(in crate::store) fn salvage(
     Ok(salvaged)
 }
 
-/// The files that count: those that a compaction wrote, or those that it read, which are removed only after the
-/// compaction was committed, the first of them before the others.
+/// Returns the files that count: either those that a compaction wrote, or those that it read. The
+/// latter are removed only after the compaction was committed, the first of them before the others.
 fn committed(listed: Vec<Listed>) -> Vec<Listed> {
     let exists = |number: u32| listed.iter().any(|file| file.number == number);
     let (mut from, mut uncommitted) = (0, Vec::new());
@@ -98,7 +99,8 @@ impl FileReader<'_> {
         self.files.path(self.number)
     }
 
-    /// Reads a file. Behind `acknowledged`, if it is given, an unsound end is that of an unfinished change.
+    /// Reads a file. If `acknowledged` is given, an unsound end after it belongs to an
+    /// unfinished change.
     fn read(
         &mut self,
         acknowledged: Option<u64>,
@@ -147,7 +149,8 @@ impl FileReader<'_> {
                     let rows = sound_rows(self.files.shape, &body, RECORD_HEAD);
                     self.lose(at, end - at, Some(head.rows()), rows.len());
                     let (first, names) = match names(&body) {
-                        // Without a checksum of their own, names count only if all rows behind them are where they say.
+                        // Names have no checksum of their own. They count only if the first sound
+                        // row is where the names end.
                         Some((first, names, start))
                             if rows
                                 .first()
@@ -185,7 +188,7 @@ impl FileReader<'_> {
         Ok(bytes)
     }
 
-    /// The head of the record at an offset, if there is a sound one.
+    /// Returns the head of the record at an offset, if it is sound.
     fn head(&self, at: u64, length: u64) -> Result<Option<Head>> {
         if length - at < RECORD_HEAD as u64 {
             return Ok(None);
@@ -202,7 +205,7 @@ impl FileReader<'_> {
         Head::decode(head).filter(fits)
     }
 
-    /// Offset of the next sound head behind an offset, or the length of the file.
+    /// Returns the offset of the next sound head after an offset, or the length of the file.
     fn next_head(&self, at: u64, length: u64) -> Result<u64> {
         const PIECE: u64 = 1 << 20;
         let mut from = at + ALIGNED as u64;
@@ -228,7 +231,8 @@ fn emit(at: u64, put: PutChange, call: &mut dyn FnMut(Record) -> Result<()>) -> 
     call(Record { from: at, at, end: at, change: Change::Put(put) })
 }
 
-/// All sound rows among bytes, with their offsets; `before` is that of the first byte.
+/// Returns all sound rows among bytes, with their offsets; `before` is the offset of the first
+/// byte.
 fn sound_rows(shape: RowShape, bytes: &[u8], before: usize) -> Vec<(u64, Row)> {
     let (mut rows, mut at) = (Vec::new(), 0);
     while at < bytes.len() {

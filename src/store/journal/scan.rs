@@ -1,4 +1,4 @@
-//! Reading a journal from a place on.
+//! Reading a journal from a position onwards.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use crate::{Error, Result};
 
 /// A record that was read.
 pub(in crate::store) struct Record {
-    /// Where reading went on: the position of the record, or the end of the file before.
+    /// Position where reading continued: the position of the record, or the end of the previous
+    /// file.
     pub(in crate::store) from: u64,
     /// Position of the record.
     pub(in crate::store) at: u64,
@@ -17,39 +18,39 @@ pub(in crate::store) struct Record {
     pub(in crate::store) change: Change,
 }
 
-/// Goes through the records of a journal.
+/// Iterates over the records of a journal.
 pub(in crate::store) struct Cursor {
     files: Arc<Files>,
     at: u64,
 }
 
-/// What stands at the place of a record.
+/// Content at the position of a record.
 enum Found {
     Record(Head, Vec<u8>),
-    /// Nothing, and another file follows.
+    /// No record, and another file follows.
     NextFile(u32),
-    /// Nothing, or not the whole of a record.
+    /// No record, or an incomplete one.
     Nothing,
 }
 
 impl Cursor {
-    /// From a place on where a record begins, or will.
+    /// Creates a cursor at a position where a record begins or will begin.
     pub(in crate::store) fn new(files: Arc<Files>, at: u64) -> Cursor {
         Cursor { files, at }
     }
 
-    /// Where it is.
+    /// Returns the position where reading continues.
     pub(in crate::store) fn position(&self) -> u64 {
         self.at
     }
 
-    /// The next record before the end, up to which records are acknowledged.
+    /// Returns the next record before `end`, up to which records are acknowledged.
     pub(in crate::store) fn next(&mut self, end: u64) -> Result<Option<Record>> {
         if self.at >= end { Ok(None) } else { self.next_to_recover(end) }
     }
 
-    /// The next record, which must be sound if it stands before `acknowledged`; `None` where there is no sound one
-    /// after that.
+    /// Returns the next record, which must be sound if it begins before `acknowledged`. Returns
+    /// `None` if no sound record follows after that.
     pub(super) fn next_to_recover(&mut self, acknowledged: u64) -> Result<Option<Record>> {
         let from = self.at;
         loop {

@@ -51,8 +51,8 @@ fn what_was_appended_is_read_again() {
     assert_eq!(ids_in(&folder).unwrap(), [1, 2, 300, 4]);
 }
 
-/// Whatever is cut off or flipped: what was acknowledged is there or its loss is told, and what was not is
-/// there wholly or not at all.
+/// After any cut or flipped byte, acknowledged changes are present or their loss is reported.
+/// Unacknowledged changes are present completely or not at all.
 #[test]
 fn every_cut_and_every_flipped_byte_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
@@ -68,7 +68,7 @@ fn every_cut_and_every_flipped_byte_is_noticed() {
     drop(journal);
     let after = (std::fs::read(&path).unwrap(), std::fs::read(&marks).unwrap());
     for cut in 0..=after.0.len() {
-        // Killed before the note was written: the last change may be there.
+        // Killed before the note was written: the last change may be present.
         std::fs::write(&path, &after.0[..cut]).unwrap();
         std::fs::write(&marks, &before.1).unwrap();
         let found = ids_in(&folder);
@@ -77,7 +77,7 @@ fn every_cut_and_every_flipped_byte_is_noticed() {
             _ if cut >= before.0.len() => assert_eq!(found.unwrap(), [1, 2]),
             _ => assert!(found.is_err(), "{cut}"),
         }
-        // Cut short by someone else.
+        // Cut short by another program.
         std::fs::write(&path, &after.0[..cut]).unwrap();
         std::fs::write(&marks, &after.1).unwrap();
         assert_eq!(ids_in(&folder).is_ok(), cut == after.0.len(), "{cut}");

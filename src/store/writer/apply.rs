@@ -1,4 +1,4 @@
-//! Changes that are on the disk, made in the index.
+//! Changes that are durable and are applied to the index.
 
 use std::collections::HashSet;
 use std::sync::PoisonError;
@@ -7,7 +7,7 @@ use crate::store::journal::Row;
 use crate::store::shared::Shared;
 use crate::{Features, Index, LabelList, Result};
 
-/// A change to be made in the index.
+/// Change to be applied to the index.
 pub(super) enum Applied {
     Put {
         ids: Vec<u64>,
@@ -16,14 +16,14 @@ pub(super) enum Applied {
         places: Vec<u64>,
     },
     Remove(Vec<u64>),
-    /// Names of labels, of which the first has this number.
+    /// Names of labels; the first name has this number.
     LabelNames(u32, Vec<String>),
-    /// Texts that ids stand for, in order of the numbers that they get.
+    /// Strings that ids stand for, in order of the numbers that they get.
     Texts(Vec<String>),
 }
 
 impl Applied {
-    /// Of rows and where they stand.
+    /// Creates a change from rows and their positions.
     pub(super) fn of_rows(rows: Vec<(u64, Row)>) -> Applied {
         let (mut ids, mut vectors) = (Vec::new(), Vec::new());
         let (mut labels, mut places) = (LabelList::new(), Vec::new());
@@ -36,7 +36,7 @@ impl Applied {
         Applied::Put { ids, vectors, labels, places }
     }
 
-    /// The items that it changes.
+    /// Returns the ids of the items that the change affects.
     pub(super) fn ids(&self) -> &[u64] {
         match self {
             Applied::Put { ids, .. } | Applied::Remove(ids) => ids,
@@ -44,7 +44,8 @@ impl Applied {
         }
     }
 
-    /// Makes it; how many rows it has. With `shared`, the store's own threads encode.
+    /// Applies the change; returns the number of its rows. With `shared`, the store's own threads
+    /// encode.
     pub(super) fn make(self, index: &mut Index, shared: Option<&Shared>) -> Result<u64> {
         match self {
             Applied::Put { ids, vectors, labels, places } => {
@@ -74,7 +75,7 @@ impl Applied {
     }
 }
 
-/// The same changes, with rows of several in one where no id comes twice.
+/// Merges consecutive puts, as long as no id occurs twice in one of them.
 pub(super) fn together(changes: Vec<Applied>) -> Vec<Applied> {
     let mut fewer: Vec<Applied> = Vec::new();
     let mut seen = HashSet::new();

@@ -1,4 +1,4 @@
-//! Changes that are brought to the disk together.
+//! Changes that are written to disk together.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
@@ -14,7 +14,7 @@ use crate::store::shared::Shared;
 use crate::store::tasks::Task;
 use crate::{Error, Features, Index, LabelList, LabelNames, Result};
 
-/// The largest payload, so that items are read and written in little time.
+/// Maximum payload size in bytes, so that items are read and written quickly.
 const MOST_PAYLOAD: usize = 16 << 20;
 
 #[derive(Default)]
@@ -22,11 +22,11 @@ pub(super) struct Group {
     bytes: Vec<u8>,
     changes: Vec<Applied>,
     replies: Replies,
-    /// Where items stand by what is in the group; `None` if they are removed.
+    /// Positions of items after the changes of the group; `None` for removed items.
     places: HashMap<u64, Option<u64>>,
-    /// Names of labels that came up in it.
+    /// Names of labels that are new with the group.
     new_labels: HashMap<String, u32>,
-    /// Texts that came up in it as ids.
+    /// String ids that are new with the group.
     new_texts: HashMap<String, u64>,
 }
 
@@ -39,12 +39,14 @@ impl Group {
         self.bytes.len()
     }
 
-    /// Whether it must be on the disk before a change is looked at: items that get other labels are read there.
+    /// Returns whether the group must be durable before a job is processed: relabelling reads items
+    /// from disk.
     pub(super) fn must_come_before(&self, job: &Job) -> bool {
         matches!(job, Job::Label(..)) && !self.is_empty()
     }
 
-    /// The bytes of the records, and what follows once they are on the disk.
+    /// Returns the bytes of the records, the changes to apply once they are durable, and the
+    /// waiting callers.
     pub(super) fn finish(self) -> (Vec<u8>, Vec<Applied>, Replies) {
         let mut changes = self.changes;
         if !self.new_texts.is_empty() {
@@ -55,7 +57,7 @@ impl Group {
         (self.bytes, changes, self.replies)
     }
 
-    /// Takes a change in, or tells whoever asked for it why not.
+    /// Adds a change to the group, or answers its caller with an error.
     pub(super) fn push(&mut self, job: Job, journal: &mut Journal, index: &Index, shared: &Shared) {
         match job {
             Job::Put(put, reply) => match self.put(put, journal, index, shared) {
@@ -82,7 +84,7 @@ impl Group {
         index: &Index,
         shared: &Shared,
     ) -> Result<Acknowledged> {
-        // All that can fail comes first: a change is in the group completely or not at all.
+        // Everything that can fail comes first: a change is in the group completely or not at all.
         let start = begin(journal, shared)?;
         let (numbers, new_texts) = self.numbers(&put.ids, shared);
         let there = index.places(&numbers)?;
@@ -97,7 +99,7 @@ impl Group {
             self.changes.push(Applied::LabelNames(first, new));
         }
         for (row, (id, &number)) in put.ids.iter().zip(&numbers).enumerate() {
-            // What is in the group is newer.
+            // The position in the group is newer than the one in the index.
             let old = self.places.get(&number).copied().unwrap_or(there[row]);
             replaced += usize::from(old.is_some());
             let with = put.labels.get(row).map_or(&[][..], Vec::as_slice);
@@ -133,7 +135,7 @@ impl Group {
         Ok(Acknowledged { items, replaced, unlearned, position: 0 })
     }
 
-    /// Other labels are the same items put in again with them.
+    /// Relabels items by inserting them again with other labels.
     fn label(
         &mut self,
         ids: Vec<ItemId>,
@@ -192,7 +194,7 @@ impl Group {
         Ok(Removed { removed, unlearned: removed > 0 && unlearns(shared), position: 0 })
     }
 
-    /// Gives numbers to names of labels that are new; returns the first of the numbers, and the names.
+    /// Assigns numbers to new label names; returns the first of the numbers, and the names.
     fn name_labels(&mut self, labels: &[Vec<String>], known: &LabelNames) -> (u32, Vec<String>) {
         let first = (known.len() + self.new_labels.len()) as u32;
         let mut new = Vec::new();
@@ -205,7 +207,7 @@ impl Group {
         (first, new)
     }
 
-    /// The numbers that ids stand for, and the strings among them that are new.
+    /// Returns the numbers that ids stand for, and the new strings among them.
     fn numbers(&self, ids: &[ItemId], shared: &Shared) -> (Vec<u64>, HashMap<String, u64>) {
         let texts = shared.texts.read().unwrap_or_else(PoisonError::into_inner);
         let mut new = HashMap::new();
@@ -224,7 +226,7 @@ impl Group {
     }
 }
 
-/// Returns the position of the next record; a journal that cannot be written is reported.
+/// Returns the position of the next record; reports an error if the journal cannot be written.
 fn begin(journal: &mut Journal, shared: &Shared) -> Result<u64> {
     let begun = journal.begin();
     if let Err(error) = &begun {
@@ -233,12 +235,12 @@ fn begin(journal: &mut Journal, shared: &Shared) -> Result<u64> {
     begun
 }
 
-/// Whether what is taken out is unlearned.
+/// Returns whether replaced and removed rows are unlearned.
 fn unlearns(shared: &Shared) -> bool {
     shared.settings.learn && can_unlearn(&shared.description.method)
 }
 
-/// The number that an id stands for, if it is of the right kind and came up before.
+/// Returns the number that an id stands for, if it is known. Fails if the id is of the wrong kind.
 pub(in crate::store) fn find(id: &ItemId, shared: &Shared) -> Result<Option<u64>> {
     check_kind(id, shared.description.ids)?;
     Ok(match id {
@@ -259,7 +261,7 @@ fn check_kind(id: &ItemId, kind: IdKind) -> Result<()> {
     Err(Error::IdKind { expected, found: id.to_string() })
 }
 
-/// Fails if ids are of the wrong kind, or one is given twice.
+/// Fails if ids are of the wrong kind, or an id is given twice.
 pub(in crate::store) fn check_ids(ids: &[ItemId], kind: IdKind) -> Result<()> {
     let mut seen = HashSet::with_capacity(ids.len());
     for id in ids {
@@ -274,8 +276,8 @@ pub(in crate::store) fn check_ids(ids: &[ItemId], kind: IdKind) -> Result<()> {
     Ok(())
 }
 
-/// Fails if the squared length of a row is beyond single precision. A few such rows in a warm-up would take all codes
-/// with them: next to them every other row is zero.
+/// Fails if the squared length of a row exceeds single precision. A few such rows in a warm-up
+/// would ruin all codes: compared with them every other row is zero.
 pub(in crate::store) fn check_lengths(features: Features<'_>) -> Result<()> {
     let is_too_long = |row: &[f32]| !row.iter().map(|value| value * value).sum::<f32>().is_finite();
     for row in 0..features.len() {

@@ -1,4 +1,4 @@
-//! What the writer is told.
+//! Jobs of the writer.
 
 use crate::store::answer::{Acknowledged, Removed};
 use crate::store::item::{ItemId, Put};
@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, SyncSender, sync_channel};
 
-/// Where an answer goes.
+/// Channel that an answer is sent to.
 pub(in crate::store) type Reply<T> = SyncSender<Result<T>>;
 
-/// Items to be put in, in memory of their own.
+/// Items to be inserted, in owned memory.
 pub(in crate::store) struct OwnedPut {
     pub(in crate::store) ids: Vec<ItemId>,
     pub(in crate::store) vectors: Vec<f32>,
@@ -30,22 +30,22 @@ impl OwnedPut {
     }
 }
 
-/// An index that is to take the place of the one in use.
+/// Index that is to replace the index in use.
 pub(in crate::store) struct Swap {
     pub(in crate::store) index: Index,
     pub(in crate::store) version: u64,
-    /// Rows that compaction took out of the journal.
+    /// Number of rows that compaction removed from the journal.
     pub(in crate::store) reclaimed: u64,
 }
 
-/// The end of a journal's files so far, when another is begun.
+/// Boundary between the files of a journal so far and a new file.
 #[derive(Clone, Copy)]
 pub(in crate::store) struct Boundary {
     /// Position of the first record of the new file.
     pub(in crate::store) position: u64,
-    /// Number of the first file that compaction may write: those up to the new file are free.
+    /// Number of the first file that compaction may write. All numbers up to the new file are free.
     pub(in crate::store) free: u32,
-    /// Rows of the journal before it.
+    /// Number of rows of the journal before the boundary.
     pub(in crate::store) rows: u64,
 }
 
@@ -53,17 +53,19 @@ pub(in crate::store) enum Job {
     Put(OwnedPut, Reply<Acknowledged>),
     Label(Vec<ItemId>, Vec<Vec<String>>, Reply<Acknowledged>),
     Remove(Vec<ItemId>, Reply<Removed>),
-    /// An index is begun that is to take the place of the one in use: what is there now.
+    /// Begins an index that is to replace the index in use; answered with the current snapshot.
     Begin(Reply<Moment>),
-    /// What is there now, and the ids that were changed since this was last asked.
+    /// Answered with the current snapshot, and with the ids that changed since the last such
+    /// request.
     Round(Reply<(Moment, Vec<u64>)>),
-    /// The index that was begun is ready; answered by the position up to which changes know the old one.
+    /// The index that was begun is ready; answered with the position up to which changes refer to
+    /// the old index.
     Swap(Swap, Reply<u64>),
-    /// The journal goes on in another file, and leaves numbers free for compacted ones.
+    /// Continues the journal in another file, and leaves file numbers free for compaction.
     Roll(Reply<Boundary>),
-    /// It will not be.
+    /// The index that was begun will not be finished.
     Abandon,
-    /// Changes were refused: finds out whether the journal can be written again.
+    /// Changes were refused: tests whether the journal can be written again.
     Probe(Reply<bool>),
     Close(Reply<()>),
 }
@@ -74,17 +76,17 @@ impl Job {
     }
 }
 
-/// The way to the writer.
+/// Channel to the writer.
 #[derive(Clone)]
 pub(in crate::store) enum Jobs {
-    /// A thread that does jobs one after the other.
+    /// A thread does the jobs one after the other.
     Thread(Sender<Job>),
-    /// A function: jobs are done where they are sent.
+    /// A function does each job on the sending thread.
     Inline(Arc<dyn Fn(Job) + Send + Sync>),
 }
 
 impl Jobs {
-    /// Sends a job; fails if nobody will do it.
+    /// Sends a job; fails if the writer has ended.
     pub(in crate::store) fn send(&self, job: Job) -> std::result::Result<(), ()> {
         match self {
             Jobs::Thread(jobs) => jobs.send(job).map_err(drop),
@@ -111,7 +113,7 @@ pub(in crate::store) fn ask<T>(
     answer.recv().map_err(|_| stopped())?
 }
 
-/// Whoever waits for a change to be on the disk.
+/// Callers that wait for changes to be durable.
 #[derive(Default)]
 pub(super) struct Replies {
     put: Vec<(Acknowledged, Reply<Acknowledged>)>,
@@ -153,7 +155,7 @@ pub(super) fn answer_to<T>(reply: &Reply<T>, answer: Result<T>) {
     reply.send(answer).ok();
 }
 
-/// The same error once more: several may wait for what failed.
+/// Copies an error, for several callers that wait for the same change.
 pub(super) fn again(error: &Error, folder: &Path) -> Error {
     match error {
         Error::Io { path, cause } => {

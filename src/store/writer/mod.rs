@@ -1,4 +1,5 @@
-//! The one thread that changes a store. Changes that come while it is busy are brought to the disk together.
+//! The only thread that changes a store. Changes that arrive while it is busy are written to disk
+//! together.
 
 mod apply;
 mod group;
@@ -20,17 +21,17 @@ use super::tasks::Task;
 use crate::background::{Rank, step_back};
 use crate::{Error, IdNames, Index, Result};
 
-/// As many bytes of changes are brought to the disk together at most.
+/// Maximum number of bytes of changes that are written to disk together.
 const GROUP_BYTES: usize = 64 << 20;
 
-/// What is there, and how it is changed.
+/// Writer of a store, with the store's current state.
 pub(super) struct Writer {
     journal: Journal,
     index: Index,
     version: u64,
-    /// Rows of the journal.
+    /// Number of rows of the journal.
     rows: u64,
-    /// Ids that were changed since another index was begun that is to take the place of this one.
+    /// Ids that changed since an index was begun that is to replace this one.
     touched: Option<Vec<u64>>,
 }
 
@@ -39,7 +40,7 @@ impl Writer {
         Writer { journal, index, version, rows, touched: None }
     }
 
-    /// What readers see of it.
+    /// Returns the snapshot that readers see.
     pub(super) fn moment(&self) -> Moment {
         let (index, position) = (self.index.snapshot(), self.journal.end());
         let _files = self.journal.files().pinned();
@@ -65,7 +66,8 @@ impl Writer {
         }
     }
 
-    /// Does a job, together with those that wait if it is a change; returns one of these that is none.
+    /// Does a job. A change is combined with waiting changes; returns the first waiting job that is
+    /// not a change.
     pub(super) fn do_job(
         &mut self,
         job: Job,
@@ -100,7 +102,7 @@ impl Writer {
         None
     }
 
-    /// Makes a change, and others that wait; returns the first job that is none.
+    /// Makes a change and waiting ones together; returns the first job that is not a change.
     fn change_together(
         &mut self,
         first: Job,
@@ -136,13 +138,14 @@ impl Writer {
         }
         let written = shared.check_place().and_then(|()| self.journal.append(&bytes));
         if let Err(error) = written {
-            // Reported first: whoever is refused finds the reason in the stats.
+            // The error is reported first, so that refused callers find the reason in the
+            // statistics.
             shared.tasks.report(Task::Journal, &Err(again(&error, &shared.folder)));
             replies.fail(&error, &shared.folder);
             return;
         }
-        // Nobody finds what was written to a directory that lost its name meanwhile. An error that leaves that open
-        // does not undo what is synced.
+        // Changes that were written to a directory that lost its name meanwhile are unreachable. If
+        // the check itself fails otherwise, the changes count, because they are synced.
         let is_there = match shared.check_place() {
             Err(error @ Error::NotAsOpened { .. }) => Err(error),
             _ => Ok(()),
@@ -151,7 +154,7 @@ impl Writer {
         shared.publish(self.moment());
         let end = self.journal.end();
         shared.progress(|progress| progress.end = end);
-        // The changes count either way. An error here is one that opening the store again repairs.
+        // The changes count in either case. Opening the store again repairs an error here.
         let outcome = is_there.and(applied);
         let problem = outcome.as_ref().err().or(self.journal.unmarked());
         let reported = problem.map_or(Ok(true), |error| Err(again(error, &shared.folder)));
@@ -162,7 +165,8 @@ impl Writer {
         }
     }
 
-    /// Begins another file of the journal, and leaves enough numbers free for all before it.
+    /// Begins another file of the journal, and leaves enough numbers free to compact all files
+    /// before it.
     fn roll(&mut self, shared: &Shared) -> Result<Boundary> {
         shared.check_place()?;
         let end = self.journal.end();
@@ -181,7 +185,7 @@ impl Writer {
         Ok(Boundary { position, free, rows: self.rows })
     }
 
-    /// Makes changes that are on the disk.
+    /// Applies durable changes to the index.
     fn apply(&mut self, changes: Vec<Applied>, shared: &Shared) -> Result<()> {
         for change in apply::together(changes) {
             if let Some(touched) = &mut self.touched {
@@ -192,7 +196,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Puts another index in the place of this one, once it knows of all that was changed meanwhile.
+    /// Replaces this index with another, once that one has all changes made meanwhile.
     fn swap(&mut self, swap: Swap, shared: &Shared) -> Result<u64> {
         let touched = self.touched.take().unwrap_or_default();
         let Swap { mut index, version, reclaimed } = swap;
@@ -205,7 +209,7 @@ impl Writer {
     }
 }
 
-/// Makes items of an index, whose version this is, what they are at a moment.
+/// Updates the touched items of an index, whose version is `version`, to their state in a snapshot.
 pub(super) fn catch_up(
     index: &mut Index,
     version: u64,
@@ -233,7 +237,7 @@ pub(super) fn catch_up(
     Ok(())
 }
 
-/// Applies a change of the journal to an index that does not know of it; returns the number of its rows.
+/// Applies a change of the journal to an index that lacks it; returns the number of its rows.
 pub(super) fn replay(
     index: &mut Index,
     record: Record,
