@@ -1,5 +1,5 @@
-//! [`Learner`], the trait behind every method, and what the library's own learners keep to besides it:
-//! how they are started, warmed up, merged and saved ([`BuiltIn`]).
+//! [`Learner`], the trait behind every method, and [`BuiltIn`], the additional interface of the
+//! built-in learners: how they are started, warmed up, merged and saved.
 
 use std::fmt;
 
@@ -11,26 +11,26 @@ use crate::{Batch, Codes, Error, Features, HashFunction, HashParts, Labels, Resu
 
 /// Learns a hash function from a stream, batch by batch.
 ///
-/// Methods of one's own implement this; those that come with the library are chosen by
+/// User-defined methods implement this trait. The built-in methods are chosen by
 /// [`Method`](crate::Method) and run in a [`Model`](crate::Model).
 pub trait Learner: Send + Sync {
-    /// Updates the learner with the next batch of the stream. A batch that fails leaves the
-    /// learner as it was.
+    /// Updates the learner with the next batch of the stream. A batch that fails leaves the learner
+    /// unchanged.
     ///
     /// # Errors
     /// When the batch does not fit the learner or cannot be learned.
     fn learn(&mut self, batch: Batch<'_>) -> Result<Step>;
 
-    /// Freezes the hash function learned so far; usable before the first batch.
+    /// Returns the hash function learned so far. It can be called before the first batch.
     ///
     /// # Panics
-    /// When a learner that solves for its function has not the memory for it: see
+    /// When a learner that solves for its function runs out of memory: see
     /// [`try_hash_function`](Learner::try_hash_function).
     fn hash_function(&self) -> HashFunction;
 
-    /// [`hash_function`](Learner::hash_function), for those who want to know when there is not the
-    /// memory for it. Learners that solve for their function, in memory that they do not keep,
-    /// have an answer of their own here.
+    /// Returns the [`hash_function`](Learner::hash_function), or an error if memory is
+    /// insufficient. Learners that solve for their function in temporary memory override this
+    /// method.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -39,14 +39,14 @@ pub trait Learner: Send + Sync {
     }
 }
 
-/// What one call of [`Learner::learn`] did, for those who watch.
+/// Result of one call of [`Learner::learn`], for monitoring.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// How many bits each pass of the inner optimisation over the batch's codes changed; empty for
-    /// methods that make none.
+    /// Number of bits changed by each pass of the inner optimization over the codes of the batch.
+    /// Empty for methods without such passes.
     pub changed_bits: Vec<u64>,
-    /// Whether [`Learner::hash_function`] gives another function than before: codes made with the
-    /// old one are no longer current.
+    /// Set if [`Learner::hash_function`] now returns a different function, so that existing codes
+    /// are out of date.
     pub function_changed: bool,
 }
 
@@ -57,30 +57,30 @@ impl std::ops::AddAssign for Step {
     }
 }
 
-/// A learner of the library's own: it is started from parameters, and can be saved as arrays.
+/// A built-in learner: it is started from parameters, and can be saved as arrays.
 pub(crate) trait BuiltIn: Learner + Sized {
-    /// Its parameters.
+    /// The parameters of the method.
     type Params;
-    /// Its name, in files and on the command line.
+    /// Name of the method, in files and on the command line.
     const NAME: &'static str;
-    /// Whether it learns from labels.
+    /// Set if the method learns from labels.
     const SUPERVISED: bool;
-    /// Whether it must see the first rows of the stream before it can learn.
+    /// Set if the learner must see the first rows of the stream before it can learn.
     const WARMS_UP: bool = false;
 
-    /// Whatever is wrong with the parameters is found here, before anything else is done.
+    /// Checks the parameters. All errors in them are reported here, before any work starts.
     fn check(params: &Self::Params, start: &Start) -> Result<()>;
 
-    /// A learner that has seen nothing, of parameters that were checked.
+    /// Returns a learner without any learned rows. The parameters must have been checked.
     fn start(params: &Self::Params, start: Start) -> Self;
 
-    /// How many rows it wants to see first, if the user does not say.
+    /// Returns the default number of warm-up rows.
     fn warmup(_params: &Self::Params) -> usize {
         WARMUP
     }
 
-    /// Returns how many rows it warms up with in all, if the user does not say, once the first
-    /// [`warmup`](BuiltIn::warmup) rows, of `dim` numbers each, have these labels.
+    /// Returns the default total number of warm-up rows, if the first [`warmup`](BuiltIn::warmup)
+    /// rows have these labels and the given dimension.
     fn warmup_after(
         params: &Self::Params,
         _first: Labels<'_>,
@@ -89,32 +89,33 @@ pub(crate) trait BuiltIn: Learner + Sized {
         Self::warmup(params)
     }
 
-    /// Fixes what must be fixed before learning, from the stream's first rows.
+    /// Computes whatever must be fixed before learning, from the stream's first rows.
     fn warm_up(&mut self, _first: Batch<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// What the function learned so far is made of, for vectors that are prepared already. The parts fit
-    /// each other, and are finite.
+    /// Returns the parts of the function learned so far, for vectors that are already preprocessed.
+    /// The parts are consistent and finite.
     fn hash_parts(&self) -> Result<HashParts>;
 
-    /// [`hash_parts`](BuiltIn::hash_parts), and the number of directions with variance that they use, for
-    /// methods whose bits need one direction each.
+    /// Returns [`hash_parts`](BuiltIn::hash_parts) and, for methods that need one direction per
+    /// bit, the number of directions with variance that the parts use.
     fn hash_parts_and_directions(&self) -> Result<(HashParts, Option<usize>)> {
         Ok((self.hash_parts()?, None))
     }
 
-    /// Adds all that `other` learned, whose labels have the numbers that `translate` gives them.
+    /// Adds everything that `other` learned. `translate` maps its labels to the labels used here.
     fn merge(&mut self, _other: &Self, _translate: &dyn Fn(u32) -> u32) -> Result<()> {
         Err(Error::NotSums { method: Self::NAME, what: "be merged" })
     }
 
-    /// Forgets rows, as if they had never been learned. `name` is what a label is called in errors.
+    /// Unlearns rows, as if they had never been learned. `name` returns the name of a label for
+    /// error messages.
     fn unlearn(&mut self, _batch: Batch<'_>, _name: &dyn Fn(u32) -> String) -> Result<()> {
         Err(Error::NotSums { method: Self::NAME, what: "unlearn" })
     }
 
-    /// Takes rows as if they had been learned with other labels.
+    /// Changes the labels of rows, as if they had been learned with the new labels.
     fn relabel(
         &mut self,
         _: Features<'_>,
@@ -124,71 +125,71 @@ pub(crate) trait BuiltIn: Learner + Sized {
         Err(Error::NotSums { method: Self::NAME, what: "relabel" })
     }
 
-    /// A learner that has seen nothing, with all that the warm-up fixed.
+    /// Returns a learner without any learned rows that shares the result of the warm-up.
     fn sibling(&self) -> Result<Self> {
         Err(Error::NotSums { method: Self::NAME, what: "have siblings" })
     }
 
-    /// Returns a learner that has learned the same, for codes of fewer bits.
+    /// Returns a learner that has learned the same rows, for codes of fewer bits.
     fn with_bits(&self, _bits: usize) -> Result<Self> {
         Err(Error::NotSums { method: Self::NAME, what: "change the length of their codes" })
     }
 
-    /// Whether what the warm-up fixes is fixed; asked of learners that have one.
+    /// Returns whether the warm-up is complete. Only called for learners that warm up.
     fn is_warm(&self) -> bool {
         true
     }
 
-    /// The codes that learning gave to items, where a method gives them any.
+    /// Returns the codes that learning assigned to items, if the method assigns any.
     fn training_codes(&self) -> Option<TrainingCodes> {
         None
     }
 
-    /// Returns what the bits of the last function are made of, for methods that choose that. `None` before a function was
-    /// made.
+    /// Returns what the bits of the last function are made of, for methods that choose between
+    /// targets. Returns `None` before a function was computed.
     fn measured_targets(&self) -> Option<MeasuredTargets> {
         None
     }
 
-    /// Takes notice of what labels are called.
+    /// Updates the names of the labels.
     fn name_labels(&mut self, _names: &LabelNames) {}
 
     /// Adds the learner's state to the arrays of a model file.
     fn save(&self, state: &mut Tensors);
 
-    /// The same, without what follows from the rest and would have to be computed.
+    /// Adds the learner's state without anything that can be computed from the rest.
     fn save_learned(&self, state: &mut Tensors) {
         self.save(state);
     }
 
-    /// Takes up a learner from its state; the parameters were checked.
+    /// Restores a learner from its state. The parameters must have been checked.
     fn load(params: &Self::Params, start: Start, state: &mut Tensors) -> Loaded<Self>;
 }
 
-/// How many of the stream's first rows a model warms up with, unless its method or its user says
-/// otherwise.
+/// Default number of the stream's first rows that a model warms up with.
 pub(crate) const WARMUP: usize = 1000;
 
-/// The codes that a discrete method gave to the items it learned from, as it left them: not those
-/// that its hash function gives. For looking into a method; they are not saved with a model.
+/// Codes that a discrete method assigned to the items it learned from, in their final state. They
+/// may differ from the codes of its hash function. For inspection of a method; not saved with a
+/// model.
 #[derive(Clone, Debug)]
 pub struct TrainingCodes {
-    /// Those of the last batch, row by row: `B_s` of BSODH.
+    /// Codes of the last batch, one per row: `B_s` of BSODH.
     pub batch: Codes,
-    /// That of all older items with a set of labels: `B_e`.
+    /// For each label set, the code of all older items with it: `B_e`.
     pub existing: Vec<(Vec<u32>, Vec<u64>)>,
 }
 
-/// What the label bits of a function are made of.
+/// Targets that the label bits of a function are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MadeOf {
     /// Codes of classes; for rows with several labels, mixtures of labels or their presence.
     Classes,
-    /// Presence of single labels, by thresholds that rank rare ones.
+    /// Presence of single labels, by thresholds that rank the rows of rare labels.
     Presence,
-    /// The same, from vectors that are not lifted.
+    /// Presence of single labels, from vectors that are not lifted.
     LinearPresence,
     /// Directions in which labels differ.
     Discriminant,
@@ -218,52 +219,55 @@ impl fmt::Display for MadeOf {
     }
 }
 
-/// What the label bits of a function may have been made of, and how well that would find rows that share a label.
+/// Possible targets of the label bits, with their score on the sample of learned rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Candidate {
-    /// What its label bits are made of.
+    /// The targets of the candidate.
     pub made_of: MadeOf,
-    /// nDCG of the first ten hits on a sample of the rows learned, as the mean over labels.
+    /// nDCG of the first ten hits on a sample of the learned rows, averaged over labels.
     pub score: f64,
 }
 
-/// What the label bits of a function are made of, and why.
+/// Targets of the label bits of a function, and the measurements behind the choice.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct MeasuredTargets {
-    /// What they are made of.
+    /// The chosen targets.
     pub made_of: MadeOf,
-    /// The candidates that were compared; none if there was no choice, or the sample was too small.
+    /// The candidates that were compared. Empty if only one was possible, or if the sample was too
+    /// small.
     pub candidates: Vec<Candidate>,
-    /// Those of the sampled labels that bits do not distinguish: their rows are found no better than by chance.
+    /// Sampled labels that the bits do not distinguish: their rows are found no better than by
+    /// chance.
     #[serde(skip)]
     pub not_distinguished: Vec<u32>,
-    /// Whether the sums of lifted vectors were given up, as labels became many. Then codes of classes are out of the question.
+    /// Set if the sums of lifted vectors were discarded because of too many labels. Codes of
+    /// classes are then not available.
     pub gave_up_lifted: bool,
 }
 
 impl MeasuredTargets {
-    /// Describes bits that were not chosen among others.
+    /// Returns the description of bits whose targets were not compared with others.
     pub(crate) fn unmeasured(made_of: MadeOf) -> Self {
         let (candidates, not_distinguished) = (Vec::new(), Vec::new());
         MeasuredTargets { made_of, candidates, not_distinguished, gave_up_lifted: false }
     }
 }
 
-/// A learner that was loaded; or what is wrong with its state.
+/// Result of loading a learner; the error describes what is wrong with its state.
 pub(crate) type Loaded<T> = std::result::Result<T, String>;
 
-/// What all learners are started from, besides their parameters.
+/// Settings that all learners are started from, in addition to their parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Start {
     pub(crate) dim: usize,
     pub(crate) bits: usize,
     pub(crate) seed: u64,
-    /// Whether rows come scaled to unit length.
+    /// Set if rows are scaled to unit length.
     pub(crate) unit: bool,
-    /// How many rows [`BuiltIn::warm_up`] will be given; fewer if the stream is shorter.
+    /// Number of rows passed to [`BuiltIn::warm_up`]; fewer if the stream is shorter.
     pub(crate) warmup: usize,
-    /// A projection to start from, dim x bits.
+    /// An initial projection, dim x bits.
     pub(crate) init: Option<Vec<f32>>,
 }

@@ -1,4 +1,4 @@
-//! [`Method`]: the methods there are, their parameters, and the learners behind them.
+//! [`Method`]: all methods, their parameters, and their learners.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,10 +14,10 @@ use crate::{Batch, Error, Features, HashParts, Labels, Learner, Result, Step};
 /// Defines [`Method`] and the learners behind it from one list.
 macro_rules! methods {
     ($($(#[doc = $doc:literal])* $variant:ident($module:ident) => $learner:ident,)*) => {
-        /// A method with its parameters: a published one, or this library's own.
+        /// A method with its parameters: a published method, or `brook`, the library's own.
         ///
-        /// In JSON and TOML it is one flat table, tagged by name; what is left out has the value
-        /// of its paper, and what is not known is refused:
+        /// In JSON and TOML a method is one flat table, tagged by its name. Omitted parameters have
+        /// the values of the paper; unknown parameters are rejected:
         ///
         /// ```
         /// use hashbrook::Method;
@@ -36,42 +36,43 @@ macro_rules! methods {
         }
 
         impl Method {
-            /// Every method with the parameters of its paper.
+            /// Returns every method with the parameters of its paper.
             pub fn all() -> Vec<Method> {
                 vec![$(Method::$variant($module::Params::default()),)*]
             }
 
-            /// The method's name, as in files and on the command line.
+            /// Returns the method's name, as in files and on the command line.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Method::$variant(_) => $module::$learner::NAME,)*
                 }
             }
 
-            /// Whether the method learns from labels and cannot do without them.
+            /// Returns whether the method learns from labels and requires them.
             pub fn is_supervised(&self) -> bool {
                 match self {
                     $(Method::$variant(_) => $module::$learner::SUPERVISED,)*
                 }
             }
 
-            /// Whether the method must see the first rows of a stream before it can learn.
+            /// Returns whether the method must see the first rows of a stream before it can learn.
             pub(crate) fn warms_up(&self) -> bool {
                 match self {
                     $(Method::$variant(_) => $module::$learner::WARMS_UP,)*
                 }
             }
 
-            /// Returns how many of a stream's first rows it warms up with, unless told otherwise. `brook` may warm up with
-            /// more, if these rows have many labels: see [`anchors`](crate::learners::brook::Params::anchors).
+            /// Returns the default number of warm-up rows. `brook` may warm up with more rows if
+            /// these have many labels: see [`anchors`](crate::learners::brook::Params::anchors).
             pub fn warmup(&self) -> usize {
                 match self {
                     $(Method::$variant(params) => $module::$learner::warmup(params),)*
                 }
             }
 
-            /// Returns how many rows it warms up with in all, unless told otherwise, once the first
-            /// [`warmup`](Method::warmup) rows have these labels, and `shape` is their dimension and the number of bits.
+            /// Returns the default total number of warm-up rows, if the first
+            /// [`warmup`](Method::warmup) rows have these labels. `shape` is the dimension and the
+            /// number of bits.
             pub(crate) fn warmup_after(&self, first: Labels<'_>, shape: (usize, usize)) -> usize {
                 match self {
                     $(Method::$variant(params) => $module::$learner::warmup_after(params, first, shape),)*
@@ -103,7 +104,7 @@ macro_rules! methods {
             }
         }
 
-        /// Any learner of the library's own, at work.
+        /// Any built-in learner.
         #[derive(Clone, Debug)]
         pub(crate) enum AnyLearner {
             $($variant($module::$learner),)*
@@ -128,7 +129,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Both are of one method.
+            /// Adds everything that `other` learned. Fails if the two are of different methods.
             pub(crate) fn merge(
                 &mut self,
                 other: &AnyLearner,
@@ -215,7 +216,7 @@ macro_rules! methods {
 }
 
 methods! {
-    /// This library's own: the whole stream at once, from sums.
+    /// The library's own method: it learns from the whole stream at once, through sums.
     Brook(brook) => Brook,
     /// Balanced similarity for online discrete hashing (AAAI 2019).
     Bsodh(bsodh) => Bsodh,
@@ -241,7 +242,7 @@ methods! {
     Lsh(lsh) => Lsh,
 }
 
-/// What a parameter should be, in words for people, from the message of a parser.
+/// Returns a readable description of a parameter's expected value, from the message of a parser.
 fn expectation(message: &str) -> String {
     let Some((_, expected)) = message.split_once("expected ") else { return message.to_owned() };
     let expected = expected.replace('`', "").replace("one of ", "");
@@ -261,10 +262,10 @@ fn expectation(message: &str) -> String {
 const PRESETS: &str = include_str!("presets.json");
 
 impl Method {
-    /// A method by its name, with the parameters of its paper.
+    /// Returns a method by its name, with the parameters of its paper.
     ///
     /// # Errors
-    /// When there is no such method.
+    /// When the method does not exist.
     pub fn named(name: &str) -> Result<Method> {
         let all = Method::all();
         let known = all.iter().map(Method::name).collect::<Vec<_>>().join(", ");
@@ -273,7 +274,7 @@ impl Method {
             .ok_or(Error::UnknownMethod { name: name.to_owned(), known })
     }
 
-    /// The names of the data sets there are presets for.
+    /// Returns the names of the data sets with presets.
     pub fn presets() -> Vec<String> {
         Method::preset_table().into_iter().map(|(name, _)| name).collect()
     }
@@ -282,11 +283,11 @@ impl Method {
         serde_json::from_str(PRESETS).expect("the presets are part of the library, and tested")
     }
 
-    /// Sets the parameters that the papers use on a data set. A method that has none for it stays
-    /// as it is.
+    /// Sets the parameters that the papers use on a data set. A method without a preset for it
+    /// stays unchanged.
     ///
     /// # Errors
-    /// When there are no presets for such a data set.
+    /// When no presets exist for the data set.
     pub fn preset(&mut self, dataset: &str) -> Result<()> {
         let table = Method::preset_table();
         let Some(presets) = table.get(dataset) else {
@@ -297,7 +298,7 @@ impl Method {
         parameters.iter().try_for_each(|(name, value)| self.set_value(name, value.clone()))
     }
 
-    /// Sets one parameter from text, as a user would write it.
+    /// Sets one parameter from a string, as a user would write it.
     ///
     /// ```
     /// use hashbrook::Method;
@@ -310,10 +311,10 @@ impl Method {
     /// ```
     ///
     /// # Errors
-    /// When the method has no such parameter, or the value is not of its kind. Whether the value
-    /// is in range is checked by [`start`](Method::start).
+    /// When the method has no such parameter, or the value has the wrong type. The range of the
+    /// value is checked by [`start`](Method::start).
     pub fn set(&mut self, parameter: &str, value: &str) -> Result<()> {
-        // Numbers, true and false are read as such, all else as text.
+        // Numbers, true and false are parsed; any other value is a string.
         let value = match serde_json::from_str::<Value>(value) {
             Ok(value) if value.is_number() || value.is_boolean() => value,
             _ => Value::String(value.to_owned()),
@@ -339,7 +340,8 @@ impl Method {
         match serde_json::from_value(Value::Object(table.clone())) {
             Ok(method) => *self = method,
             Err(problem) => {
-                // Which names there are is told of a name alone.
+                // The parser lists the valid names only in the error for an unknown name, so it is
+                // given an empty one.
                 let name = Value::String(String::new());
                 let problem = match table.insert(parameter.to_owned(), name) {
                     Some(Value::String(_)) => problem,
@@ -355,16 +357,16 @@ impl Method {
         Ok(())
     }
 
-    /// The names of the method's parameters.
+    /// Returns the names of the method's parameters.
     pub fn parameters(&self) -> Vec<String> {
         self.table().into_iter().map(|(name, _)| name).filter(|name| name != "method").collect()
     }
 
-    /// The method and all its parameters as one flat JSON table.
+    /// Returns the method and all its parameters as one flat JSON table.
     pub(crate) fn table(&self) -> serde_json::Map<String, Value> {
         match serde_json::to_value(self) {
             Ok(Value::Object(table)) => table,
-            // A struct of numbers and names always serialises to a table.
+            // A struct of numbers and names always serializes to a table.
             _ => serde_json::Map::new(),
         }
     }

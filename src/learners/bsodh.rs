@@ -1,9 +1,9 @@
 //! **BSODH**: M. Lin, R. Ji, H. Liu, X. Sun, Y. Wu, Y. Wu, *Towards Optimal Discrete Online
 //! Hashing with Balanced Similarity*, AAAI 2019.
 //!
-//! With `X` the batch, `B` its codes, `E` the codes of everything before it and `S~` their balanced
-//! similarity (`+similar_weight` for pairs that share a label, `-dissimilar_weight` for others), it
-//! seeks
+//! Let `X` be the batch, `B` its codes, `E` the codes of all earlier items, and `S~` the balanced
+//! similarity of the two (`+similar_weight` for pairs that share a label, `-dissimilar_weight` for
+//! others). BSODH seeks
 //!
 //! ```text
 //! min  ||B^T E - k S~||^2  +  fit_weight ||W^T X - B||^2  +  ridge ||W||^2
@@ -11,36 +11,38 @@
 //!
 //! over `W`, `B` and `E` in turn: `W` by ridge regression, `E = sgn(B S~)`, and `B` bit by bit.
 //!
-//! # What is kept, and what it costs
+//! # Memory and cost
 //!
-//! `E = sgn(B S~)` makes the code of an existing item depend on its label set alone. So everything
-//! older than the last batch is one code and one count per label set, and the last batch enters
-//! through sums: O(sets x bits + bits^2 + dim x bits) in all, nothing per item. A batch of `n`
-//! rows costs O(min(n d^2 + d^3, n^2 d + n^3) + n d k + n k^2 + sets k^2), however much came before.
-//! With one label per row a set is a class. With several, sets can become many, and a batch grows
-//! dearer with them (not with the rows): by the pairs of a set and a set of the batch that share a
-//! label, k operations each.
+//! Since `E = sgn(B S~)`, the code of an existing item depends on its label set alone. All items
+//! older than the last batch therefore take one code and one count per label set. The last batch
+//! takes sums: O(sets x bits + bits^2 + dim x bits) in all, and nothing per item. A batch of `n`
+//! rows costs O(min(n d^2 + d^3, n^2 d + n^3) + n d k + n k^2 + sets k^2), whatever the number of
+//! earlier rows.
 //!
-//! # Settings to know of
+//! With one label per row, a set is a class. With several labels, sets can become numerous, and a
+//! batch becomes more expensive with their number (not with the number of rows). It then costs k
+//! operations for each pair of a set and a set of the batch that share a label.
+//!
+//! # Important settings
 //!
 //! * The weights must fit the number of classes: `dissimilar_weight` should be near
-//!   `similar_weight / (classes - 1)`. The default is for about ten; with hundreds all codes
-//!   become alike.
-//! * A batch should have most classes in it: those that it lacks are all given one code.
-//! * The first batch only gives its items their codes: nothing is learned from one batch alone.
+//!   `similar_weight / (classes - 1)`. The default is for about ten classes; with hundreds of
+//!   classes, all codes become similar.
+//! * A batch should contain most classes: all classes that it lacks get the same code.
+//! * The first batch only assigns codes to its items: nothing is learned from one batch alone.
 //!
-//! # Which order
+//! # Order of the steps
 //!
-//! The paper's Algorithm 1, its text and the program its authors released differ in the order of
-//! the steps; see [`Order`].
+//! The paper's Algorithm 1, the paper's text and the authors' released program differ in the order
+//! of the steps; see [`Order`].
 //!
 //! # Deviations
 //!
-//! None but arithmetic: vectors and `W` are kept in `f32`, sums in `f64`; `W` is solved to `f64`, where
-//! that is faster by refining a solution in `f32`; an exact tie in `B S~` is
-//! decided by a single-precision sum over the batch, as the authors' program decides it.
+//! Only the arithmetic differs. Vectors and `W` are stored in `f32`, sums in `f64`. `W` is solved
+//! to `f64` precision, by refining a solution in `f32` where this is faster. An exact tie in `B S~`
+//! is decided by a single-precision sum over the batch, as in the authors' program.
 
-// For tests and measurements, not for use.
+// For tests and measurements only.
 #[doc(hidden)]
 pub mod dense;
 
@@ -56,38 +58,39 @@ use crate::similarity::{Balance, BatchCodes, LabelSets, SetSums};
 use crate::tensors::Tensors;
 use crate::{Batch, Codes, Error, Features, HashFunction, HashParts, Learner, Result, Step};
 
-/// The parameters of BSODH; by default the paper's for MNIST.
+/// The parameters of BSODH. The defaults are the paper's values for MNIST.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// The order in which the steps are taken.
+    /// Order of the steps.
     pub order: Order,
-    /// How much large weights are punished: the paper's lambda. Above 0.
+    /// Penalty on large weights: the paper's lambda. Above 0.
     pub ridge: f64,
-    /// How much the codes should be linear in the vectors: the paper's sigma. Above 0.
+    /// Weight of the linear fit of the codes to the vectors: the paper's sigma. Above 0.
     pub fit_weight: f64,
-    /// How much a similar pair counts: the paper's eta_s.
+    /// Weight of a similar pair: the paper's eta_s.
     pub similar_weight: f64,
-    /// How much a dissimilar pair counts: the paper's eta_d.
+    /// Weight of a dissimilar pair: the paper's eta_d.
     pub dissimilar_weight: f64,
-    /// When to stop passing over the bits of a batch that do not settle (`printed` and
+    /// Largest number of passes over the bits of a batch that do not converge (`printed` and
     /// `alternating`; `released` makes one pass).
     pub max_iterations: usize,
 }
 
-/// The order of the steps within a batch. The first batch only gives its items their codes.
+/// The order of the steps within a batch. The first batch only assigns codes to its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Algorithm 1 as printed: `W` from the signs of the batch under the last `W`, then the codes
-    /// of existing items, then the batch's own until they settle. `W` never sees those.
+    /// Algorithm 1 as printed: `W` from the signs of the batch under the last `W`; then the codes
+    /// of existing items; then the batch's codes until they converge. `W` never uses the converged
+    /// codes.
     Printed,
-    /// The paper's text: codes of existing items, the batch's codes until they settle, then `W`
-    /// from them.
+    /// The paper's text: codes of existing items; the batch's codes until they converge; then `W`
+    /// from these codes.
     Alternating,
-    /// The authors' program: each item of the batch takes over the code of the first existing
-    /// item similar to it; one pass over the bits, with `k^2` in place of `k` and no `fit_weight`
-    /// in it; then the codes of existing items; then `W`.
+    /// The authors' program: each item of the batch takes the code of the first existing item
+    /// similar to it. One pass over the bits follows, with `k^2` in place of `k` and without
+    /// `fit_weight`; then the codes of existing items; then `W`.
     Released,
 }
 
@@ -104,7 +107,7 @@ impl Default for Params {
     }
 }
 
-/// BSODH at work.
+/// The BSODH learner.
 #[derive(Clone, Debug)]
 pub(crate) struct Bsodh {
     params: Params,
@@ -113,42 +116,42 @@ pub(crate) struct Bsodh {
     weights: Vec<f32>,
     sets: LabelSets,
     existing: Existing,
-    /// The last batch, until the next one gives its items their sets' codes (`released` only: the
-    /// other orders do that before they look at any existing code).
+    /// The last batch, until the next batch gives its items the codes of their sets (`released`
+    /// only: the other orders do so before they use any existing code).
     last: Option<Summary>,
     started: bool,
-    /// The codes of the last batch, for those who look into it; not part of the state.
+    /// The codes of the last batch, for inspection; not part of the state.
     batch_codes: Option<Codes>,
-    /// How `W` is solved for; other than by default only to be tested and measured.
+    /// Solver for `W`. Only tests and measurements change the default.
     regression: Regression,
 }
 
 /// Items that have the code of their label set.
 #[derive(Clone, Debug, Default)]
 struct Existing {
-    /// How many there are, per set.
+    /// Number of items, per set.
     counts: Vec<f64>,
-    /// Their codes, sets x bits; zeros for sets that have none.
+    /// Codes, sets x bits; zeros for sets without items.
     codes: Vec<i8>,
 }
 
-/// All that matters of a batch's codes once they are settled.
+/// Statistics of a batch's final codes.
 #[derive(Clone, Debug, Default)]
 struct Summary {
-    /// The sets it has items of, ascending; the next three go by them.
+    /// The sets with items in the batch, ascending. The next three fields have one entry per set.
     sets: Vec<usize>,
-    /// How many items of each.
+    /// Number of items, per set.
     counts: Vec<f64>,
-    /// Their codes' sum.
+    /// Sum of the items' codes, per set.
     sums: Vec<f64>,
-    /// The code of the first of them.
+    /// Code of the first item, per set.
     first: Vec<i8>,
-    /// The sum of `b b^T` over all items, bits x bits.
+    /// Sum of `b b^T` over all items, bits x bits.
     gram: Vec<f64>,
 }
 
 impl Bsodh {
-    /// The step on a batch whose sets are numbered; `self` changes only when all went well.
+    /// Processes a batch whose sets are numbered. `self` changes only if every step succeeds.
     fn step(&mut self, features: Features<'_>, sets: &[usize]) -> Result<Step> {
         let projections = self.hash_function().project(features)?;
         let mut codes = self.signs(projections.iter().copied().map(f64::from));
@@ -197,8 +200,8 @@ impl Bsodh {
         Ok(Step { function_changed, ..step })
     }
 
-    /// `sgn`, with the zero of the order: the released program takes it for `+1`, the paper for
-    /// `-1`.
+    /// Returns the sign of a value. The sign of zero depends on the order: `+1` in the released
+    /// program, `-1` in the paper.
     fn sign(&self, value: f64) -> f64 {
         let positive = match self.params.order {
             Order::Released => value >= 0.0,
@@ -215,7 +218,7 @@ impl Bsodh {
         Balance { similar: self.params.similar_weight, dissimilar: self.params.dissimilar_weight }
     }
 
-    /// The W-step: `(X X^T + (lambda / sigma) I)^-1 X B^T`.
+    /// Solves the W-step: `(X X^T + (lambda / sigma) I)^-1 X B^T`.
     fn solve(&self, features: Features<'_>, codes: &[f64]) -> Result<Vec<f32>> {
         let ridge = self.params.ridge / self.params.fit_weight;
         let (x, dim, y, columns) = (features.values(), self.dim, codes, self.bits);
@@ -233,10 +236,11 @@ impl Bsodh {
         })
     }
 
-    /// Each item takes over the code of the first existing item that is similar to it, if any is.
+    /// Gives each item the code of the first existing item that is similar to it, if any is.
     fn adopt_first_similar(&self, codes: &mut [f64], sets: &[usize], existing: &Existing) {
         for (&set, code) in sets.iter().zip(codes.chunks_exact_mut(self.bits)) {
-            // Sets are numbered as they came up: the first similar item is of the first such set.
+            // Sets are numbered in order of appearance, so the first similar item is in the first
+            // similar set.
             let found = |set: usize| {
                 let last = || self.last.as_ref()?.first(set, self.bits);
                 existing.code(set, self.bits).or_else(last)
@@ -249,7 +253,7 @@ impl Bsodh {
         }
     }
 
-    /// The B_s-step: passes over the bits of every item, each bit set to
+    /// Runs the B_s-step: passes over the bits of every item, in which each bit is set to
     /// `sgn(p_r - sum_{q != r} G_rq b_q)`, with `G = E E^T` and `P = k E S~^T + sigma W^T X`.
     fn settle(
         &self,
@@ -265,13 +269,13 @@ impl Bsodh {
             _ => (k, self.params.fit_weight, self.params.max_iterations),
         };
         let (sums, gram) = existing.sums_and_gram(self.last.as_ref(), bits);
-        // One vector of E S~^T per set: all items of a set share it.
+        // One vector of E S~^T per set, which all items of the set share.
         let mut present = sets.to_vec();
         present.sort_unstable();
         present.dedup();
         let weigh = |&set: &usize| self.balance().weigh(set, &self.sets, &sums);
         let targets: Vec<Vec<f64>> = present.par_iter().map(weigh).collect();
-        // G b for every item at once; kept current as bits change.
+        // G b for all items at once, updated as bits change.
         let mut fields = product(codes, bits, &gram, bits);
         let mut step = Step::default();
         while step.changed_bits.len() < most {
@@ -338,14 +342,14 @@ impl Existing {
         (self.counts[set] > 0.0).then(|| &self.codes[set * bits..(set + 1) * bits])
     }
 
-    /// Counts the items of a batch in.
+    /// Adds the counts of a batch.
     fn absorb(&mut self, batch: &Summary) {
         for (&set, count) in batch.sets.iter().zip(&batch.counts) {
             self.counts[set] += count;
         }
     }
 
-    /// The B_e-step: `sgn(B S~)`, one code per set that has items.
+    /// Runs the B_e-step: `sgn(B S~)`, one code per set that has items.
     fn recode(&mut self, sets: &[usize], codes: &[f64], learner: &Bsodh) {
         let balance = learner.balance();
         let batch = BatchCodes::new(sets, codes, &learner.sets, learner.bits);
@@ -361,8 +365,8 @@ impl Existing {
         );
     }
 
-    /// The codes of all existing items, those of the last batch included: summed by set, and the
-    /// sum of `b b^T`.
+    /// Returns the codes of all existing items, including the last batch: their sums by set, and
+    /// the sum of `b b^T`.
     fn sums_and_gram(&self, last: Option<&Summary>, bits: usize) -> (SetSums, Vec<f64>) {
         let mut sums = SetSums::new(self.counts.len(), bits);
         let (mut codes, mut weighed) = (Vec::new(), Vec::new());
@@ -413,7 +417,7 @@ impl Summary {
     }
 }
 
-/// Bits, row after row, as codes.
+/// Packs bits into codes, row after row.
 fn packed(bits: usize, values: impl ExactSizeIterator<Item = bool>) -> Codes {
     let mut codes = Codes::zeros(bits, values.len() / bits);
     let stride = codes.words_per_code();

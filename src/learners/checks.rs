@@ -1,4 +1,4 @@
-//! The ranges that parameters must be in.
+//! Range checks for parameters.
 
 use crate::{Error, Result};
 

@@ -1,4 +1,4 @@
-//! Codewords from a Hadamard matrix, for methods that give each label one.
+//! Codewords from a Hadamard matrix, for methods that assign a codeword to each label.
 
 use std::collections::HashMap;
 
@@ -10,22 +10,22 @@ use crate::learner::Loaded;
 use crate::tensors::Tensors;
 use crate::{Error, Result};
 
-/// The largest matrix: its rows are made when they are needed, its order is not.
+/// Largest order of the matrix. Its rows are computed on demand, so the matrix is never stored.
 const MAX_ORDER: usize = 1 << 16;
 
-/// Codewords of +1 and -1 for labels, in the order in which these come up.
+/// Codewords of +1 and -1 for labels, in the order in which labels appear.
 ///
-/// They are the rows of a Hadamard matrix, any two of which differ in half of their places. Where it is
-/// wider than the codes, rows are mapped to them by the signs of fixed random projections. Labels
-/// beyond its last row have random codewords.
+/// The codewords are rows of a Hadamard matrix, any two of which differ in half of their positions.
+/// If the matrix is wider than the codes, its rows are mapped to codes by the signs of fixed random
+/// projections. Labels beyond the last row have random codewords.
 #[derive(Clone, Debug)]
 pub(super) struct Codebook {
     bits: usize,
     seed: u64,
     order: usize,
-    /// Which row each label in turn has.
+    /// Row of the matrix for each label, in order of appearance.
     rows: Vec<usize>,
-    /// order x bits, if rows are mapped.
+    /// Projection of rows to codes, order x bits, if the matrix is wider than the codes.
     mapping: Option<Vec<f32>>,
     places: HashMap<u32, usize>,
     labels: Vec<u32>,
@@ -33,8 +33,8 @@ pub(super) struct Codebook {
 }
 
 impl Codebook {
-    /// Fails unless an order can be that of the matrix; 0 stands for the smallest that has room for
-    /// the bits.
+    /// Fails unless the matrix can have this order; 0 selects the smallest order that fits the
+    /// bits.
     pub(super) fn check(order: usize, bits: usize) -> Result<()> {
         let fits = order == 0 || (order.is_power_of_two() && (bits..=MAX_ORDER).contains(&order));
         match fits {
@@ -46,33 +46,35 @@ impl Codebook {
         }
     }
 
-    /// No label has a codeword yet. The rows of the matrix are given out in order, or permuted.
+    /// Returns a codebook without labels. The rows of the matrix are assigned in order, or
+    /// permuted.
     pub(super) fn new(order: usize, bits: usize, seed: u64, permuted: bool) -> Codebook {
         let order = if order == 0 { bits.next_power_of_two() } else { order };
         let mut rows: Vec<usize> = (0..order).collect();
         if permuted {
             rows.shuffle(&mut random(seed, Purpose::Codewords, u64::MAX));
         }
-        // Unlike the projection that learning starts from.
+        // The seed differs from that of the learner's initial projection.
         let mapping = (order != bits).then(|| random_projection(order, bits, seed ^ u64::MAX));
         let (places, labels, words) = (HashMap::new(), Vec::new(), Vec::new());
         Codebook { bits, seed, order, rows, mapping, places, labels, words }
     }
 
-    /// How many labels have a codeword.
+    /// Returns the number of labels with a codeword.
     pub(super) fn len(&self) -> usize {
         self.labels.len()
     }
 
-    /// Forgets the labels that came after so many.
+    /// Removes all but the first `labels` labels.
     pub(super) fn truncate(&mut self, labels: usize) {
         self.labels.truncate(labels);
         self.words.truncate(labels);
         self.places.retain(|_, place| *place < labels);
     }
 
-    /// The codeword of a row with these labels, which are given one if they have none. Of several
-    /// labels it is the sign of the sum; where that is 0, bits are drawn so that the whole is balanced.
+    /// Returns the codeword of a row with these labels. New labels are assigned codewords. For
+    /// several labels, the result is the sign of the sum; where the sum is 0, bits are drawn so
+    /// that half of all bits are set.
     pub(super) fn word(&mut self, labels: &[u32]) -> Vec<f32> {
         let places: Vec<usize> = labels.iter().map(|&label| self.place(label)).collect();
         if let [place] = places[..] {
@@ -82,7 +84,7 @@ impl Codebook {
         let mut word: Vec<f32> = (0..self.bits).map(sum).map(sign_or_zero).collect();
         let mut open: Vec<usize> = (0..self.bits).filter(|&bit| word[bit] == 0.0).collect();
         let ones = word.iter().filter(|&&bit| bit > 0.0).count();
-        // The same for the same labels, whenever they come.
+        // The key depends only on the set of labels, so that the codeword is the same in every row.
         let mut key: Vec<u32> = labels.to_vec();
         key.sort_unstable();
         let key = key.iter().fold(1u64, |key, &label| {
@@ -125,7 +127,7 @@ impl Codebook {
         state.put(&format!("{method}.labels"), 1, &self.labels);
     }
 
-    /// Gives the labels that were saved their codewords again.
+    /// Reassigns codewords to the labels that were saved.
     pub(super) fn load(mut self, method: &str, state: &mut Tensors) -> Loaded<Codebook> {
         let labels: Vec<u32> = state.take(&format!("{method}.labels"), 1)?;
         labels.iter().for_each(|&label| {
@@ -138,7 +140,8 @@ impl Codebook {
     }
 }
 
-/// An entry of the Hadamard matrix that is made by doubling: the parity of what two numbers share.
+/// Returns an entry of the Hadamard matrix in Sylvester's construction: the parity of the bits that
+/// two numbers have in common.
 fn hadamard(row: usize, column: usize) -> f32 {
     if (row & column).count_ones().is_multiple_of(2) { 1.0 } else { -1.0 }
 }
@@ -151,7 +154,7 @@ fn sign_or_zero(value: f32) -> f32 {
 mod tests {
     use super::*;
 
-    /// By doubling, as it is defined: H of order 2n is [[H, H], [H, -H]].
+    /// Computes the matrix by its definition: H of order 2n is [[H, H], [H, -H]].
     fn doubled(order: usize) -> Vec<Vec<f32>> {
         if order == 1 {
             return vec![vec![1.0]];
@@ -211,7 +214,7 @@ mod tests {
         for bit in (0..64).filter(|&bit| one[bit] == two[bit]) {
             assert_eq!(both[bit], one[bit]);
         }
-        // The first row is all ones, so half of the bits are decided, all to one.
+        // The first row is all ones. Half of the bits are therefore decided, all to one.
         assert_eq!(both.iter().sum::<f32>(), 0.0);
     }
 }

@@ -1,5 +1,5 @@
-//! The directions that rows spread along most, and bits from them: PCA, and the rotation of Y. Gong,
-//! S. Lazebnik, A. Gordo, F. Perronnin, *Iterative Quantization*, TPAMI 2013.
+//! Principal directions of rows, and bits from them: PCA, and the rotation of Y. Gong, S. Lazebnik,
+//! A. Gordo, F. Perronnin, *Iterative Quantization*, TPAMI 2013.
 
 use rand_distr::{Distribution, StandardNormal};
 
@@ -11,20 +11,21 @@ use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
 use crate::{Features, Mean};
 
-/// How many directions more than asked for are followed on the way, so that the last are found as well.
+/// Number of additional directions in the iteration, so that the last requested ones are accurate.
 const SPARE: usize = 8;
 
-/// The first principal directions of some rows, and these rows along them.
+/// The first principal directions of some rows, and the projections of these rows on them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Directions {
     mean: Vec<f32>,
-    /// Row-major, dimensions x directions; each a unit vector, in order of variance.
+    /// Row-major, dimensions x directions; the directions are unit vectors, in order of variance.
     axes: Vec<f32>,
     /// Row-major, rows x directions.
     along: Vec<f32>,
 }
 
-/// A linear projection with an offset: dimensions x bits, and bits.
+/// A linear projection with an offset. The weights are dimensions x bits, the offset has `bits`
+/// values.
 #[derive(Clone, Debug)]
 pub(super) struct Projection {
     pub(super) weights: Vec<f32>,
@@ -32,7 +33,7 @@ pub(super) struct Projection {
 }
 
 impl Directions {
-    /// At most `count` of them: there are no more than dimensions, or rows.
+    /// Computes at most `count` directions, and no more than there are dimensions or rows.
     pub(super) fn of(rows: Features<'_>, count: usize) -> Result<Self, NoRoom> {
         let (dim, most) = (rows.dim(), rows.dim().min(rows.len()).max(1));
         let (count, followed) = (count.clamp(1, most), (count + SPARE).min(most));
@@ -46,7 +47,7 @@ impl Directions {
         };
         let centred: Vec<f32> = rows.values().chunks_exact(dim).flat_map(centred).collect();
         let spanning = match followed == dim {
-            // All of the space.
+            // The standard basis of the whole space.
             true => (0..dim * dim).map(|at| f32::from(at % dim == at / dim)).collect(),
             false => spanning(Features::new(&centred, dim).expect("of finite rows"), followed),
         };
@@ -54,7 +55,7 @@ impl Directions {
         let basis: Vec<f64> = (0..dim)
             .flat_map(|row| spanning[row..].iter().step_by(dim).map(|&value| f64::from(value)))
             .collect();
-        // The directions of most variance within the space.
+        // The directions of largest variance within the subspace.
         let along = product(&double(&centred), dim, &basis, followed);
         let turn = linalg::principal_axes(&along, followed)?;
         let first = |values: Vec<f64>, scale: f64| -> Vec<f32> {
@@ -67,7 +68,8 @@ impl Directions {
         Ok(Directions { mean, axes, along })
     }
 
-    /// Directions with these axes, row-major, dimensions x directions, of rows as they lie along them.
+    /// Returns directions with these axes, row-major, dimensions x directions, and the projections
+    /// of `rows` on them.
     pub(super) fn along_axes(mean: Vec<f32>, axes: Vec<f64>, rows: &[f32]) -> Self {
         let count = axes.len() / mean.len();
         let centred: Vec<f64> =
@@ -81,13 +83,14 @@ impl Directions {
         self.mean.len()
     }
 
-    /// How many directions there are.
+    /// Returns the number of directions.
     pub(super) fn count(&self) -> usize {
         self.axes.len() / self.dim()
     }
 
-    /// Removes directions along which the rows vary by rounding errors alone, whose eigenvectors are arbitrary:
-    /// they become zero, and no bit depends on them. Returns the number of directions that remain.
+    /// Sets directions to zero along which the rows vary by rounding errors alone, so that no bit
+    /// depends on them: their eigenvectors are arbitrary. Returns the number of remaining
+    /// directions.
     pub(super) fn drop_noise(&mut self, rows: Features<'_>) -> usize {
         let count = self.count();
         let largest = rows.values().iter().fold(0.0f32, |most, value| most.max(value.abs()));
@@ -104,8 +107,8 @@ impl Directions {
         remaining
     }
 
-    /// One bit per direction for the first `count`, as [`rotated`](Self::rotated), and columns of `fill`
-    /// (dimensions x `bits`) for the other bits, with the same mean variance.
+    /// Returns one bit per direction for the first `count`, as [`rotated`](Self::rotated) does. The
+    /// other bits use columns of `fill` (dimensions x `bits`), scaled to the same mean variance.
     pub(super) fn rotated_and_filled(
         &self,
         count: usize,
@@ -138,12 +141,13 @@ impl Directions {
         Projection { weights, offset: rotated.offset.into_iter().chain(offset).collect() }
     }
 
-    /// Bits along the first directions, as many as there are bits, turned so that the rows lose least
-    /// when they are cut to signs; beyond the number of directions, these turned in another way. The
-    /// projections of the rows have a mean of 0 and a mean variance of 1.
+    /// Returns bits along the first directions, one per bit, rotated so that the rows lose least
+    /// when they are reduced to signs. Beyond the number of directions, the same directions are
+    /// used with another rotation. The projections of the rows have a mean of 0 and a mean variance
+    /// of 1.
     ///
-    /// Before they are turned, directions are divided by their variance to the power of `evened`: 0
-    /// leaves them as they are, and with 1/2 all count the same.
+    /// Before the rotation, directions are divided by their variance to the power of `evened`: 0
+    /// leaves the directions unchanged, and 1/2 gives all of them equal weight.
     pub(super) fn rotated(
         &self,
         bits: usize,
@@ -189,7 +193,7 @@ impl Directions {
         for row in along.chunks_exact(size) {
             squares.iter_mut().zip(row).for_each(|(sum, value)| *sum += value * value);
         }
-        // Along a direction that no row has anything of there is nothing to even out.
+        // A direction without variance cannot be scaled, and becomes zero.
         let factor = |square: &f64| if *square > 0.0 { square.powf(-power) } else { 0.0 };
         let factors: Vec<f64> = squares.iter().map(factor).collect();
         for row in along.chunks_exact_mut(size).chain(axes.chunks_exact_mut(size)) {
@@ -197,7 +201,7 @@ impl Directions {
         }
     }
 
-    /// The first of the numbers of each row.
+    /// Returns the first `size` numbers of each row.
     fn first(&self, values: &[f32], size: usize) -> Vec<f64> {
         let rows = values.chunks_exact(self.count());
         rows.flat_map(|row| row[..size].iter().map(|&value| f64::from(value))).collect()
@@ -209,7 +213,7 @@ impl Directions {
         state.put(&format!("{name}.along"), self.count(), &self.along);
     }
 
-    /// What was saved, if anything was.
+    /// Reads the saved directions, if there are any.
     pub(super) fn load(name: &str, dim: usize, state: &mut Tensors) -> Loaded<Option<Self>> {
         if !state.contains(&format!("{name}.mean")) {
             return Ok(None);
@@ -226,8 +230,8 @@ impl Directions {
     }
 }
 
-/// The rotation `R` for which the signs of `V R` lie nearest to `V R`, found by turns: signs for a given
-/// rotation, and the best rotation for given signs.
+/// Returns the rotation `R` that brings `V R` nearest to its signs. Alternates between the signs
+/// for a given rotation and the best rotation for given signs.
 fn quantizing_rotation(
     rows: &[f64],
     size: usize,
@@ -255,7 +259,7 @@ mod tests {
     use super::*;
     use rand::RngExt;
 
-    /// Rows that spread along the axes, each less than the one before.
+    /// Returns rows that spread along the axes, less along each axis than along the one before.
     fn spread(rows: usize, dim: usize) -> Vec<f32> {
         let mut rng = random(3, Purpose::Signs, 0);
         let value = |at: usize, random: f32| 4.0 * random * 0.8f32.powi((at % dim) as i32) + 1.0;
@@ -281,7 +285,8 @@ mod tests {
         }
         let variances: Vec<f64> = (0..6).map(|a| variance(&found.along, 6, a)).collect();
         assert!(variances.is_sorted_by(|a, b| a >= b), "{variances:?}");
-        // All directions of a small space are found exactly: these are nearly as good.
+        // All directions of a small space are computed exactly; the iterated ones are nearly as
+        // good.
         let all = Directions::of(Features::new(&values, 30).unwrap(), 30).unwrap();
         for (a, found) in variances.iter().enumerate() {
             let best = variance(&all.along, 30, a);

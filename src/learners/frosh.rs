@@ -1,22 +1,22 @@
 //! **FROSH**: X. Chen, I. King, M. R. Lyu, *FROSH: FasteR Online Sketching Hashing*, UAI 2017.
 //! Without labels.
 //!
-//! [SketchHash](super::sketchhash) with a faster way into the sketch: a buffer of `m` rows `F` is
-//! first mixed down to `q = sketch / 2` rows by a random Hadamard transform,
-//! `Y = S H D F / sqrt(q)` (`D` random signs, `H` the Hadamard matrix, `S` a random choice of `q`
-//! rows; drawn afresh for every buffer), so that the sketch is shrunk once per `m` rows.
+//! [SketchHash](super::sketchhash) with a cheaper update of the sketch. A buffer `F` of `m` rows is
+//! first reduced to `q = sketch / 2` rows by a random Hadamard transform, `Y = S H D F / sqrt(q)`.
+//! `D` are random signs, `H` is the Hadamard matrix, and `S` a random choice of `q` rows; `D` and
+//! `S` are redrawn for every buffer. The sketch is therefore shrunk only once per `m` rows.
 //!
-//! # What is kept, and what it costs
+//! # Memory and cost
 //!
-//! The sketch, `Y` as far as it has come, and a block of `c <= q` rows: O(sketch x dim), since the
-//! buffer itself is never stored. `H` of order `m` is that of order `m / c` of blocks that are
-//! Hadamard matrices of order `c`, so a block is transformed by itself and added to each row of `Y`
-//! with a sign. `m` rows cost O(m dim (log c + q / c)) and one shrink.
+//! FROSH stores the sketch, the partial sums of `Y`, and a block of `c <= q` rows: O(sketch x dim),
+//! since the buffer itself is never stored. `H` of order `m` is the matrix of order `m / c` of
+//! blocks that are Hadamard matrices of order `c`. A block is therefore transformed separately and
+//! added to each row of `Y` with a sign. `m` rows cost O(m dim (log c + q / c)) and one shrink.
 //!
 //! # Deviations
 //!
-//! No program was released. The size of the buffer, a power of two not below the dimension, and
-//! filling up a buffer with zeros when a function is asked for are our choices.
+//! The authors released no program. We chose the buffer size, a power of two not below the
+//! dimension, and we pad an incomplete buffer with zeros when a function is requested.
 
 use rand::seq::index::sample;
 use rand::{RngExt, rngs::ChaCha8Rng};
@@ -33,12 +33,12 @@ use crate::{Batch, Error, HashFunction, HashParts, Learner, Result, Step};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many rows the sketch has; even, and at least the bits.
+    /// Number of rows of the sketch; even, and at least the number of bits.
     pub sketch: usize,
-    /// How many rows are mixed together: a power of two, or 0 for the first that is not below the
-    /// dimension and half of the sketch (65,536 at most).
+    /// Number of rows that are mixed together: a power of two. 0 selects the first power that is
+    /// not below the dimension and half of the sketch (65,536 at most).
     pub buffer: usize,
-    /// How many rows are centred together.
+    /// Number of rows that are centred together.
     pub batch: usize,
 }
 
@@ -48,39 +48,39 @@ impl Default for Params {
     }
 }
 
-/// FROSH at work.
+/// The FROSH learner.
 #[derive(Clone, Debug)]
 pub(crate) struct Frosh {
     dim: usize,
     bits: usize,
     seed: u64,
-    /// The random start, which helps out where the sketch has too few directions.
+    /// The random initial projection, which supplies columns if the sketch has too few directions.
     first: Vec<f32>,
     centring: Centring,
     sketch: FastSketch,
 }
 
-/// Frequent directions behind a Hadamard transform.
+/// Frequent directions after a Hadamard transform.
 #[derive(Clone, Debug)]
 struct FastSketch {
     dim: usize,
     seed: u64,
-    /// Rows of a buffer, and of a block.
+    /// Numbers of rows of a buffer, and of a block.
     buffer: usize,
     block_rows: usize,
     /// The first half of the sketch; empty before the first buffer is full.
     rows: Vec<f64>,
-    /// How many buffers were full so far, and how many rows the next one has.
+    /// Number of full buffers so far, and number of rows in the current one.
     buffers: u64,
     taken: usize,
     mix: Mix,
-    /// The block that is not complete yet, signs applied.
+    /// The incomplete block, with signs applied.
     block: Vec<f64>,
-    /// The rows of `Y`, before their scale.
+    /// The rows of `Y`, before scaling.
     sums: Vec<f64>,
 }
 
-/// What is random about the transform of one buffer.
+/// Random choices for the transform of one buffer.
 #[derive(Clone, Debug)]
 struct Mix {
     signs: Vec<f64>,
@@ -133,7 +133,7 @@ impl FastSketch {
         Ok(())
     }
 
-    /// The sketch with the rows of the buffer as they are mixed so far, the rest of it zeros.
+    /// Returns the sketch with the mixed rows of the incomplete buffer, padded with zeros.
     fn with_mixed_rows(&self) -> Vec<f64> {
         let mut all = self.rows.clone();
         if self.taken > 0 {
@@ -151,7 +151,7 @@ impl FastSketch {
     }
 }
 
-/// Transforms a block of rows and adds to each chosen row its part.
+/// Transforms a block of rows and adds its part to each chosen row.
 fn add_block(mut block: Vec<f64>, number: usize, dim: usize, chosen: &[usize], sums: &mut [f64]) {
     let rows = block.len() / dim;
     hadamard(&mut block, dim);
@@ -162,7 +162,7 @@ fn add_block(mut block: Vec<f64>, number: usize, dim: usize, chosen: &[usize], s
     }
 }
 
-/// The fast Walsh-Hadamard transform over the rows, of which there is a power of two.
+/// Applies the fast Walsh-Hadamard transform over the rows, whose number is a power of two.
 fn hadamard(rows: &mut [f64], dim: usize) {
     let mut width = dim;
     while width < rows.len() {
@@ -176,7 +176,7 @@ fn hadamard(rows: &mut [f64], dim: usize) {
     }
 }
 
-/// An entry of the Hadamard matrix.
+/// Returns an entry of the Hadamard matrix.
 fn hadamard_sign(row: usize, column: usize) -> f64 {
     if (row & column).count_ones().is_multiple_of(2) { 1.0 } else { -1.0 }
 }
@@ -207,7 +207,7 @@ impl Learner for Frosh {
     }
 }
 
-/// The size of the buffer that the parameters ask for.
+/// Returns the buffer size that the parameters specify.
 fn buffer_size(params: &Params, dim: usize) -> usize {
     match params.buffer {
         0 => dim.max(params.sketch / 2).next_power_of_two().min(MAX_ROWS),
@@ -301,7 +301,7 @@ mod tests {
     use super::*;
     use crate::learners::sketch::tests::{covariance_error, random_rows};
 
-    /// The transform with the whole matrix: `Y = S H D F / sqrt(q)`.
+    /// Computes the transform with the whole matrix: `Y = S H D F / sqrt(q)`.
     fn plain_mix(mix: &Mix, rows: &[Vec<f64>], dim: usize) -> Vec<f64> {
         let scale = 1.0 / (mix.chosen.len() as f64).sqrt();
         let mut out = Vec::new();

@@ -1,25 +1,25 @@
 //! **HCOH**: M. Lin, R. Ji, H. Liu, Y. Wu, *Supervised Online Hashing via Hadamard Codebook Learning*,
 //! ACM MM 2018.
 //!
-//! Each label gets a row of a Hadamard matrix as its codeword `b` when it first comes up: any two
-//! differ in half of their bits. Every bit is regressed on it, one row after the other, by gradient
-//! descent on
+//! Each label gets a row of a Hadamard matrix as its codeword `b` when it first appears. Any two
+//! codewords differ in half of their bits. Every bit is regressed on the codeword, one row after
+//! the other, by gradient descent on
 //!
 //! ```text
 //! 1/2 || tanh(x W) - b ||^2
 //! ```
 //!
-//! # What is kept, and what it costs
+//! # Memory and cost
 //!
-//! The projection, and which labels have come up. A row costs O(dim x bits).
+//! HCOH stores the projection, and the labels that have appeared. A row costs O(dim x bits).
 //!
 //! # Deviations
 //!
-//! * The authors choose the order of the matrix by hand, to be at least the number of labels; a stream
-//!   does not tell that. It is `order`, or the smallest that has room for the bits, and labels beyond its
-//!   last row have random codewords.
-//! * The paper has one label per row. Of several, the codeword is as in [`hmoh`](super::hmoh); rows
-//!   without labels are passed over.
+//! * The authors choose the order of the matrix by hand, as at least the number of labels. In a
+//!   stream this number is unknown. The order is therefore `order`, or the smallest that fits the
+//!   bits, and labels beyond its last row have random codewords.
+//! * The paper has one label per row. For several labels, the codeword is as in
+//!   [`hmoh`](super::hmoh); rows without labels are skipped.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,13 +32,14 @@ use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
 use crate::{Batch, HashFunction, HashParts, Learner, Result, Step};
 
-/// The parameters of HCOH; by default those of its authors for MNIST and CIFAR-10.
+/// The parameters of HCOH. The defaults are the authors' values for MNIST and CIFAR-10.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// The length of a step: eta. Above 0.
+    /// Step size: eta. Above 0.
     pub rate: f64,
-    /// The order of the Hadamard matrix, a power of two that is not below the bits; 0 for the smallest.
+    /// Order of the Hadamard matrix: a power of two, at least the number of bits. 0 selects the
+    /// smallest.
     pub order: usize,
 }
 
@@ -48,7 +49,7 @@ impl Default for Params {
     }
 }
 
-/// HCOH at work.
+/// The HCOH learner.
 #[derive(Clone, Debug)]
 pub(crate) struct Hcoh {
     params: Params,
@@ -63,7 +64,7 @@ impl Hcoh {
         Codebook::new(params.order, start.bits, start.seed, true)
     }
 
-    /// One step towards a codeword. `steps` is a buffer.
+    /// Updates the weights towards a codeword. `steps` is a buffer.
     fn step(&mut self, x: &[f32], word: &[f32], steps: &mut [f32]) {
         project_row(&self.weights, x, steps);
         for (step, &target) in steps.iter_mut().zip(word) {
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
     use crate::{Features, Labels};
 
-    /// W <- W - eta x^T [(F - b)(1 - F^2)], F = tanh(x W), as it is written.
+    /// Computes W <- W - eta x^T [(F - b)(1 - F^2)], F = tanh(x W), by its definition.
     #[test]
     fn the_recurrence_is_followed() {
         let (dim, bits) = (5, 16);

@@ -1,24 +1,26 @@
 //! **HMOH**: M. Lin, R. Ji, H. Liu, X. Sun, S. Chen, Q. Tian, *Hadamard Matrix Guided Online Hashing*, IJCV
 //! 2020.
 //!
-//! Each label gets a row of a Hadamard matrix as its codeword `b` when it first comes up. Every bit is
-//! a perceptron, from zero, and the function is the sum of what it was after every row:
+//! Each label gets a row of a Hadamard matrix as its codeword `b` when it first appears. Every bit
+//! is a perceptron that starts from zero. The function is the sum of the perceptron's states after
+//! every row:
 //!
 //! ```text
 //! where sgn(w_r . x) != b_r:  w_r <- w_r + rate b_r x          bit r of x:  [sum_t w_r(t) . x > 0]
 //! ```
 //!
-//! # What is kept, and what it costs
+//! # Memory and cost
 //!
-//! The perceptrons and their sum, and which labels have come up. The sum is kept as `(t + 1) W` less each
-//! change times the number of its row, so that a row costs no more than its own change: O(width x
-//! bits), where `width` is the number of anchors, or of dimensions without a lift.
+//! HMOH stores the perceptrons and their sum, and the labels that have appeared. The sum is stored
+//! as `(t + 1) W` minus each change times the number of its row. A row therefore costs no more than
+//! its own change: O(width x bits), where `width` is the number of anchors, or of dimensions
+//! without a lift.
 //!
 //! # Deviations
 //!
-//! * The division of each bit by its number of mistakes is left out: it changes no sign.
-//! * The authors do not centre vectors or scale them to unit length (`center = none`, `unit = false`), and
-//!   choose the order of the matrix by hand: see [`hcoh`](super::hcoh).
+//! * The division of each bit by its number of mistakes is omitted, because it changes no sign.
+//! * The authors do not centre vectors or scale them to unit length (`center = none`,
+//!   `unit = false`), and choose the order of the matrix by hand: see [`hcoh`](super::hcoh).
 //! * Anchors come from the warm-up rows.
 
 use serde::{Deserialize, Serialize};
@@ -34,19 +36,20 @@ use crate::learner::{BuiltIn, Loaded, Start, WARMUP};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Result, Step};
 
-/// The parameters of HMOH; by default those of its authors for MNIST.
+/// The parameters of HMOH. The defaults are the authors' values for MNIST.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// The length of a step. Above 0; it changes no sign either.
+    /// Step size. Above 0; it changes no sign either.
     pub rate: f64,
-    /// What vectors are mapped by before they are learned.
+    /// Mapping of the vectors before they are learned.
     pub lift: LiftBy,
-    /// How many anchors to lift by; at most half of the warm-up.
+    /// Number of anchors of the lift; at most half of the warm-up.
     pub anchors: usize,
-    /// The mean squared distance is divided by this to be the bandwidth. Above 0.
+    /// Divisor of the mean squared distance that gives the bandwidth. Above 0.
     pub narrowing: f64,
-    /// The order of the Hadamard matrix, a power of two that is not below the bits; 0 for the smallest.
+    /// Order of the Hadamard matrix: a power of two, at least the number of bits. 0 selects the
+    /// smallest.
     pub order: usize,
 }
 
@@ -56,7 +59,7 @@ impl Default for Params {
     }
 }
 
-/// HMOH at work.
+/// The HMOH learner.
 #[derive(Clone, Debug)]
 pub(crate) struct Hmoh {
     params: Params,
@@ -69,11 +72,11 @@ pub(crate) struct Hmoh {
 /// The perceptrons.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Bits {
-    /// Rows that were learned.
+    /// Number of rows learned.
     rows: u64,
-    /// width x bits.
+    /// Weights, width x bits.
     weights: Vec<f64>,
-    /// The sum of each change of the weights times the number of its row, from 1.
+    /// Sum of each change of the weights times the number of its row. Rows are numbered from 1.
     changes: Vec<f64>,
 }
 
@@ -82,14 +85,14 @@ impl Bits {
         Bits { rows: 0, weights: vec![0.0; width * bits], changes: vec![0.0; width * bits] }
     }
 
-    /// One row; `p` is a buffer.
+    /// Learns one row; `p` is a buffer.
     fn step(&mut self, rate: f64, x: &[f32], word: &[f32], p: &mut [f64]) {
         self.rows += 1;
         p.fill(0.0);
         for (weights, &x) in self.weights.chunks_exact(p.len()).zip(x) {
             p.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += f64::from(x) * weight);
         }
-        // What is to be added, per bit: nothing where it is right.
+        // The update per bit, which is zero for correct bits.
         for (p, &target) in p.iter_mut().zip(word) {
             let right = (*p > 0.0) == (target > 0.0);
             *p = if right { 0.0 } else { rate * f64::from(target) };
@@ -108,7 +111,7 @@ impl Bits {
         }
     }
 
-    /// The sum of what the weights were after each row, divided by one more than the rows.
+    /// Returns the sum of the weights after each row, divided by the number of rows plus one.
     fn mean(&self) -> Vec<f32> {
         let count = self.rows as f64 + 1.0;
         let both = self.weights.iter().zip(&self.changes);
@@ -121,7 +124,7 @@ impl Hmoh {
         Codebook::new(params.order, start.bits, start.seed, false)
     }
 
-    /// How many numbers a row has when it is learned.
+    /// Returns the number of values of a row after the lift.
     fn width(&self) -> usize {
         self.lift.as_ref().map_or(self.start.dim, Lifter::width)
     }
@@ -256,7 +259,7 @@ mod tests {
     use super::*;
     use crate::Labels;
 
-    /// The perceptron of each bit as it is written, and the sum of all its states.
+    /// Computes the perceptron of each bit by its definition, and the sum of all its states.
     #[test]
     fn the_recurrence_is_followed() {
         let (dim, bits) = (5, 16);

@@ -1,29 +1,32 @@
 //! **ITQ**: Y. Gong, S. Lazebnik, A. Gordo, F. Perronnin, *Iterative Quantization: A Procrustean
 //! Approach to Learning Binary Codes for Large-Scale Image Retrieval*, TPAMI 2013. Without labels.
 //!
-//! The first principal directions `E` of the rows, turned by the rotation `R` whose signs lie nearest:
+//! The first principal directions `E` of the rows, rotated by the matrix `R` that brings them
+//! nearest to their signs:
 //!
 //! ```text
 //! min over B, R of || B - V R ||^2      V = (X - mean) E,  B of -1 and +1,  R a rotation
 //! ```
 //!
-//! solved by turns: `B = sgn(V R)`, then `R` from the singular vectors of `V^T B`. It keeps what is near
-//! by the vectors themselves: the reference for codes that should find more than labels.
+//! The problem is solved by alternating: `B = sgn(V R)`, then `R` from the singular vectors of
+//! `V^T B`. ITQ preserves similarity of the vectors themselves. It is the reference for codes that
+//! should capture more than labels.
 //!
-//! # What is kept, and what it costs
+//! # Memory and cost
 //!
-//! The projection. It is found from the stream's first rows (the warm-up) and stays: learning costs
-//! nothing after them.
+//! ITQ stores the projection. It is computed from the stream's first rows (the warm-up) and then
+//! fixed: later rows cost nothing to learn.
 //!
 //! # Deviations
 //!
-//! * The paper learns from all rows at once; the first rows stand for them here.
+//! * The paper learns from all rows at once; here the first rows represent them.
 //! * The principal directions come from subspace iteration, not from a full decomposition.
-//! * The paper has at most one bit per dimension. With more bits than dimensions, the directions are used
-//!   again, rotated from another start.
-//! * Directions without variance beyond rounding errors are not used. With more bits than directions, the
-//!   user gets a warning; with more than three times as many, the bits beyond one per
-//!   direction are seeded Gaussian projections, which see more of new rows than another rotation.
+//! * The paper has at most one bit per dimension. With more bits than dimensions, the directions
+//!   are reused with a rotation from another start.
+//! * Directions without variance beyond rounding errors are not used. With more bits than
+//!   directions, the user gets a warning. With more than three times as many, the bits beyond one
+//!   per direction are seeded Gaussian projections, which capture more of new rows than another
+//!   rotation.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,16 +37,16 @@ use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, HashFunction, HashParts, Learner, Result, Step};
 
-/// Largest ratio of bits to directions at which rotations of these directions fill all bits. Measured on digits
-/// with few rows: above it, Gaussian projections find more of the nearest neighbours than another rotation,
-/// below it they find fewer of the same label.
+/// Largest ratio of bits to directions at which rotations of these directions fill all bits.
+/// Measured on digits with few rows. Above this ratio, Gaussian projections find more of the
+/// nearest neighbours than another rotation; below it, they find fewer rows of the same label.
 const MOST_BITS_PER_DIRECTION: usize = 3;
 
 /// The parameters of ITQ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many times signs and rotation are improved in turn.
+    /// Number of alternating updates of signs and rotation.
     pub iterations: usize,
 }
 
@@ -53,12 +56,12 @@ impl Default for Params {
     }
 }
 
-/// ITQ at work.
+/// The ITQ learner.
 #[derive(Clone, Debug)]
 pub(crate) struct Itq {
     params: Params,
     start: Start,
-    /// What there is once the warm-up is over: weights and offset.
+    /// Weights and offset; `None` during the warm-up.
     found: Option<(Vec<f32>, Vec<f32>)>,
     /// Number of directions with variance in the warm-up; not saved.
     directions: Option<usize>,
@@ -180,7 +183,8 @@ mod tests {
         itq
     }
 
-    /// Length of the part of each column of weights that lies outside the span of the centred rows.
+    /// Returns the length of the part of each weight column that is outside the span of the centred
+    /// rows.
     fn outside_span(values: &[f32], itq: &Itq) -> Vec<f64> {
         let count = values.len() / DIM;
         let mut basis: Vec<Vec<f64>> = Vec::new();
@@ -212,7 +216,7 @@ mod tests {
 
     #[test]
     fn bits_do_not_depend_on_directions_without_variance() {
-        // Twelve rows have eleven directions; further ones are whatever rounding errors make them.
+        // Twelve rows have eleven directions; further directions are determined by rounding errors.
         let values = rows(12);
         for (repeats, bits) in [(1, 12), (7, 12), (5, 33)] {
             let itq = warm(&values.repeat(repeats), bits);
@@ -220,7 +224,7 @@ mod tests {
             let outside = outside_span(&values, &itq);
             assert!(outside.iter().all(|&left| left < 1e-5), "{bits} bits: {outside:?}");
         }
-        // Constant rows have none.
+        // Constant rows have no directions.
         let constant = warm(&rows(1).repeat(5), 12);
         assert_eq!(constant.directions, Some(0));
         let (weights, _) = constant.found.unwrap();

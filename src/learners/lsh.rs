@@ -1,13 +1,15 @@
 //! **LSH**: random projections, after M. Charikar, *Similarity Estimation Techniques from Rounding
-//! Algorithms*, STOC 2002. It learns nothing: the line that every other method has to beat.
+//! Algorithms*, STOC 2002. It learns nothing, and is the baseline that every other method has to
+//! beat.
 //!
-//! # What is kept, and what it costs
+//! # Memory and cost
 //!
-//! The projection. Learning costs nothing.
+//! LSH stores the projection. Learning costs nothing.
 //!
 //! # Deviations
 //!
-//! The columns are scaled to unit length, as the start of all other methods is; codes are the same.
+//! The columns are scaled to unit length, like the initial projection of all other methods. The
+//! codes do not depend on this.
 
 use serde::{Deserialize, Serialize};
 

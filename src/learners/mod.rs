@@ -1,5 +1,5 @@
-//! The methods, one file per paper, all in the same order: what it is, what it keeps and what it
-//! costs, where it deviates; its parameters, its state, the step, and how it is saved.
+//! The methods, one file per paper. Each file has the same order: description, memory and cost,
+//! deviations from the paper, parameters, state, the learning step, saving and loading.
 
 pub mod adapthash;
 pub mod brook;

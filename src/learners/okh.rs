@@ -1,30 +1,31 @@
 //! **OKH**: L.-K. Huang, Q. Yang, W.-S. Zheng, *Online Hashing*, IJCAI 2013 (journal version TNNLS
 //! 2017).
 //!
-//! Vectors are lifted by their RBF similarity to anchors. The stream is taken in pairs; a pair
-//! whose codes are too far apart or too near (by `R` bits) is moved to the nearest pair of codes
-//! that is right, by the passive-aggressive step
+//! Vectors are lifted by their RBF similarity to anchors. The stream is processed in pairs. If the
+//! codes of a pair are too far apart or too near (by `R` bits), the pair is moved to the nearest
+//! correct pair of codes, by the passive-aggressive step
 //!
 //! ```text
 //! W += tau (z_i (g_i - h_i)^T + z_j (g_j - h_j)^T),   tau = min(C, loss / ||.||^2)
 //! ```
 //!
-//! where `h` are the codes as they are and `g` as they should be: of the bits that are wrong, the
-//! `R` that are cheapest to flip are flipped, each in the point whose projection is smaller.
+//! where `h` are the current codes and `g` the desired codes: of the wrong bits, the `R` that are
+//! cheapest to flip are flipped, each in the point whose projection is smaller.
 //!
-//! # What is kept, and what it costs
+//! # Memory and cost
 //!
-//! The anchors, and a projection of anchors + 1 (a constant) x bits. A pair costs O(dim x anchors)
-//! for the lift, O(anchors x bits) for its codes, and O(anchors) per bit flipped.
+//! OKH stores the anchors, and a projection of anchors + 1 (a constant) x bits. A pair costs O(dim
+//! x anchors) for the lift, O(anchors x bits) for its codes, and O(anchors) per flipped bit.
 //!
 //! # Deviations
 //!
 //! * Anchors are drawn from the first half of the warm-up, and the bandwidth comes from its second
 //!   half; the published protocol draws both from all data beforehand.
-//! * The bandwidth is that of the program in use: `exp(-d^2 / (2 s^2))` with `s` the mean *squared*
-//!   distance. It makes all similarities nearly alike.
-//! * The step follows the paper's description; its authors released no readable program. How the
-//!   two thresholds follow from the paper's one parameter is not settled: they are two here.
+//! * The bandwidth is that of the program in common use: `exp(-d^2 / (2 s^2))` with `s` the mean
+//!   *squared* distance. It makes all similarities nearly equal.
+//! * The step follows the paper's description; its authors released no readable program. The paper
+//!   does not specify how the two thresholds follow from its single parameter, so here they are two
+//!   parameters.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,13 +44,13 @@ use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Result, St
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many anchors to lift by; at most half of the warm-up.
+    /// Number of anchors of the lift; at most half of the warm-up.
     pub anchors: usize,
-    /// Similar pairs may differ in this share of the bits.
+    /// Share of the bits in which similar pairs may differ.
     pub similar_within: f64,
-    /// Dissimilar pairs should differ in this share of the bits.
+    /// Share of the bits in which dissimilar pairs should differ.
     pub dissimilar_beyond: f64,
-    /// The longest step: C. Above 0.
+    /// Largest step size: C. Above 0.
     pub aggressiveness: f64,
 }
 
@@ -59,7 +60,7 @@ impl Default for Params {
     }
 }
 
-/// OKH at work.
+/// The OKH learner.
 #[derive(Clone, Debug)]
 pub(crate) struct Okh {
     params: Params,
@@ -70,16 +71,16 @@ pub(crate) struct Okh {
     pairs: Pairs,
 }
 
-/// What there is once the anchors are known.
+/// State after the anchors are chosen.
 #[derive(Clone, Debug, PartialEq)]
 struct Lifted {
     lift: Lifter,
-    /// Anchors + 1 rows of bits: the last is that of the constant.
+    /// Anchors + 1 rows of bits; the last row belongs to the constant.
     weights: Vec<f32>,
 }
 
 impl Okh {
-    /// One pair of lifted points.
+    /// Updates the weights for one pair of lifted points.
     fn step(params: &Params, weights: &mut [f32], bits: usize, z: [&[f32]; 2], similar: bool) {
         let [v, u] = z.map(|z| {
             let mut out = weights[weights.len() - bits..].to_vec();
@@ -102,7 +103,7 @@ impl Okh {
         wrong.sort_by(|&r, &q| price(r).total_cmp(&price(q)));
         wrong.truncate(excess.ceil() as usize);
 
-        // Each flip is made in one of the two points, so the norm of the step is a sum.
+        // Each flip is in only one of the two points, so the norm of the step is a sum.
         let flips_first = |r: usize| v[r].abs() < u[r].abs();
         let loss = 2.0 * wrong.iter().map(|&r| f64::from(price(r))).sum::<f64>() + excess.sqrt();
         let norms = z.map(|z| squared_norm(z) + 1.0);
@@ -111,7 +112,7 @@ impl Okh {
         let tau = params.aggressiveness.min(loss / norm);
         for r in wrong {
             let (z, projection) = if flips_first(r) { (z[0], v[r]) } else { (z[1], u[r]) };
-            // From its sign to the other one.
+            // From the sign of the projection to the opposite sign.
             let change = (if projection > 0.0 { -2.0 } else { 2.0 } * tau) as f32;
             let column = weights.iter_mut().skip(r).step_by(bits);
             column
@@ -220,8 +221,8 @@ mod tests {
     use rand::rngs::ChaCha8Rng;
     use rand::{RngExt, SeedableRng};
 
-    /// After a step without a limit the pair has the codes it was moved to, or is nearer to them;
-    /// and the whole-matrix form of the step gives the same weights.
+    /// After a step without a limit, the pair has its target codes or is nearer to them. The
+    /// whole-matrix form of the step gives the same weights.
     #[test]
     fn a_step_equals_its_matrix_form() {
         let mut rng = ChaCha8Rng::seed_from_u64(4);
@@ -236,7 +237,8 @@ mod tests {
             let (zi, zj) = (z(), z());
             let similar = rng.random_bool(0.5);
 
-            // W in double, points with their constant, codes h and g spelled out.
+            // W in double precision, points with their constant, codes h and g computed by
+            // definition.
             let full =
                 |z: &[f32]| -> Vec<f64> { z.iter().map(|&z| f64::from(z)).chain([1.0]).collect() };
             let points = [full(&zi), full(&zj)];

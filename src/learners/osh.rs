@@ -1,25 +1,25 @@
 //! **OSH**: F. Cakir, S. A. Bargal, S. Sclaroff, *Online Supervised Hashing*, CVIU 2017.
 //!
-//! Each label gets a random codeword `c` when it first comes up. Every bit is a linear classifier
-//! that learns to tell the labels whose codeword has that bit from the others, one point after the
-//! other, by gradient descent on
+//! Each label gets a random codeword `c` when it first appears. Every bit is a linear classifier
+//! that separates the labels whose codeword has this bit from the other labels. It learns one point
+//! after the other, by gradient descent on
 //!
 //! ```text
 //! boost:  sum_k  omega_k exp(-c_k w_k . x),   omega_k = exp(-sum_{j<k} c_j w_j . x)
 //! hinge:  sum_k  max(0, 1 - c_k w_k . x)
 //! ```
 //!
-//! # What is kept, and what it costs
+//! # Memory and cost
 //!
-//! The projection, and one codeword per label. A point costs O(dim x bits).
+//! OSH stores the projection, and one codeword per label. A point costs O(dim x bits).
 //!
 //! # Deviations
 //!
-//! * Codewords are drawn when they are needed rather than from a pool of 10,000, and drawn again
-//!   while they equal another one (as long as the bits leave room).
+//! * Codewords are drawn when they are needed instead of from a pool of 10,000. They are redrawn
+//!   while they equal another codeword (as long as unused codewords remain).
 //! * Exponents are clipped at 50, so that weights stay finite on any data.
-//! * The program that its authors released forgets the map from labels to codewords after every
-//!   step, so that all labels share the first codeword: `state = lost`.
+//! * The authors' released program forgets the map from labels to codewords after every step, so
+//!   that all labels share the first codeword: `state = lost`.
 
 use std::collections::HashMap;
 
@@ -35,15 +35,15 @@ use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
 use crate::{Batch, HashFunction, HashParts, Learner, Result, Step};
 
-/// The parameters of OSH; by default those of its authors' program, with the state kept.
+/// The parameters of OSH. The defaults are the values of the authors' program, with the state kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What is descended on.
+    /// Loss that is minimized.
     pub loss: Loss,
-    /// The length of a step: eta. Above 0.
+    /// Step size: eta. Above 0.
     pub rate: f64,
-    /// Whether codewords are remembered.
+    /// State between steps: codewords are kept, or lost as in the released program.
     pub state: State,
 }
 
@@ -53,7 +53,7 @@ pub struct Params {
 pub enum Loss {
     /// The boosted exponential loss of the paper.
     Boost,
-    /// The hinge loss, the other choice of the authors' program.
+    /// The hinge loss, the alternative in the authors' program.
     Hinge,
 }
 
@@ -63,7 +63,7 @@ impl Default for Params {
     }
 }
 
-/// OSH at work.
+/// The OSH learner.
 #[derive(Clone, Debug)]
 pub(crate) struct Osh {
     params: Params,
@@ -71,19 +71,19 @@ pub(crate) struct Osh {
     bits: usize,
     seed: u64,
     weights: Vec<f32>,
-    /// The codeword of each label, by its place among `codewords`.
+    /// Index of each label's codeword in `codewords`.
     places: HashMap<u32, usize>,
-    /// Labels in the order in which they came up.
+    /// Labels in order of appearance.
     labels: Vec<u32>,
-    /// Their codewords, of +1 and -1.
+    /// Codewords of the labels, of +1 and -1.
     codewords: Vec<Vec<f32>>,
 }
 
 impl Osh {
-    /// The codeword of a label, which is drawn if it has none.
+    /// Returns the index of a label's codeword, which is drawn if the label has none.
     fn codeword(&mut self, label: u32) -> usize {
         if self.params.state == State::Lost {
-            // Every label finds an empty map, and is given the first codeword.
+            // The map is empty for every label, so every label gets the first codeword.
             if self.codewords.is_empty() {
                 self.add_codeword();
             }
@@ -105,7 +105,7 @@ impl Osh {
             (0..self.bits).map(|_| if rng.random_bool(0.5) { 1.0 } else { -1.0 }).collect()
         };
         let mut word = draw();
-        // With as many words as there can be, nothing is left to draw.
+        // Once all possible codewords are used, duplicates are unavoidable.
         let room = self.bits >= 32 || self.codewords.len() < 1 << self.bits;
         while room && self.codewords.contains(&word) {
             word = draw();
@@ -113,13 +113,13 @@ impl Osh {
         self.codewords.push(word);
     }
 
-    /// One step towards a codeword. `p` and `steps` are buffers.
+    /// Updates the weights towards a codeword. `p` and `steps` are buffers.
     fn step(&mut self, x: &[f32], norm: f64, word: usize, p: &mut [f32], steps: &mut [f32]) {
         project_row(&self.weights, x, p);
         let word = &self.codewords[word];
         match self.params.loss {
             Loss::Boost => {
-                // What the bits before say of x, after their own step.
+                // Sum of c_j w_j . x over the earlier bits, after their own updates.
                 let mut margin = 0.0;
                 for ((step, &c), &p) in steps.iter_mut().zip(word).zip(&*p) {
                     let (c, p) = (f64::from(c), f64::from(p));
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(lost.codewords.len(), 1, "the released program has one for all");
     }
 
-    /// The steps as the paper has them: bit after bit, each seeing the updated ones before it.
+    /// Computes the steps as in the paper: bit after bit, each using the updated earlier bits.
     #[test]
     fn the_cheap_form_of_boosting_equals_the_plain_one() {
         for loss in [Loss::Boost, Loss::Hinge] {

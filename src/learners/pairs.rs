@@ -1,4 +1,4 @@
-//! Streams taken two rows at a time.
+//! Streams processed in pairs of rows.
 
 use crate::similarity::share_a_label;
 use crate::tensors::Tensors;
@@ -6,15 +6,16 @@ use crate::{Features, Labels};
 
 use crate::learner::Loaded;
 
-/// The row that waits for the next one, for methods that learn from pairs: batches of any size give
-/// the same pairs.
+/// The row that is buffered until the next row arrives, for methods that learn from pairs. The
+/// pairs do not depend on the batch sizes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Pairs {
     waiting: Option<(Vec<f32>, Vec<u32>)>,
 }
 
 impl Pairs {
-    /// Calls `each` with every pair that is complete now: both rows, and whether they are similar.
+    /// Calls `each` for every pair that is now complete, with both rows and whether they are
+    /// similar.
     pub(crate) fn take(
         &mut self,
         features: Features<'_>,

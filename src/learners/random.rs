@@ -1,4 +1,4 @@
-//! The random numbers of learners: the same for the same seed, whatever else happens.
+//! Random numbers of learners: the same for the same seed, whatever else happens.
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -6,8 +6,8 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::learner::Start;
 
-/// What randomness is for. Each purpose has numbers of its own, found again by their place, so that
-/// a learner that is loaded goes on with the same ones.
+/// The purpose of random numbers. Each purpose has its own streams, addressed by an index, so that
+/// a loaded learner continues with the same numbers.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose {
     Projection,
@@ -18,14 +18,14 @@ pub(crate) enum Purpose {
     Signs,
 }
 
-/// The random numbers of a learner with this seed, for a purpose, at a place.
+/// Returns the random numbers of a learner with this seed, for a purpose and an index.
 pub(crate) fn random(seed: u64, purpose: Purpose, at: u64) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream((purpose as u64) << 56 | at & (u64::MAX >> 8));
     rng
 }
 
-/// The random start that most methods have: Gaussian, each bit's column of unit length.
+/// Returns the random initial projection of most methods: Gaussian, with columns of unit length.
 pub(crate) fn random_projection(dim: usize, bits: usize, seed: u64) -> Vec<f32> {
     let mut rng = random(seed, Purpose::Projection, 0);
     let weights: Vec<f64> = (0..dim * bits).map(|_| StandardNormal.sample(&mut rng)).collect();
@@ -37,7 +37,7 @@ pub(crate) fn random_projection(dim: usize, bits: usize, seed: u64) -> Vec<f32> 
     weights.iter().zip(norms.iter().cycle()).map(|(weight, norm)| (weight / norm) as f32).collect()
 }
 
-/// The projection to start from: the one given, or a random one.
+/// Returns the initial projection: the given one, or a random one.
 pub(crate) fn start_projection(start: &Start) -> Vec<f32> {
     let random = || random_projection(start.dim, start.bits, start.seed);
     start.init.clone().unwrap_or_else(random)

@@ -1,4 +1,4 @@
-//! Anchors from the first rows of a stream, and how near is near: the lift of methods that have one.
+//! The RBF lift of other methods: anchors from the first rows of a stream, and the bandwidth.
 
 use rand::seq::index::sample;
 
@@ -6,7 +6,7 @@ use super::random::{Purpose, random};
 use crate::hash::Lifter;
 use crate::{Error, Features, Lift, Result};
 
-/// Fails unless so many anchors can be drawn from half of the warm-up.
+/// Fails unless `anchors` anchors can be drawn from half of the warm-up.
 pub(super) fn check_anchors(anchors: usize, warmup: usize) -> Result<()> {
     if warmup < 2 {
         let expected =
@@ -20,9 +20,9 @@ pub(super) fn check_anchors(anchors: usize, warmup: usize) -> Result<()> {
     Err(Error::parameter("anchors", expected, anchors))
 }
 
-/// Anchors drawn from the first half of some rows. What gamma should be is told from the mean
-/// squared distance of the other half to them; rows that are all alike leave no scale, and any
-/// will do.
+/// Returns the lift with anchors drawn from the first half of some rows. `gamma_of` computes gamma
+/// from the mean squared distance of the other half to the anchors. If all rows are equal, no scale
+/// exists, and gamma is 1.
 pub(super) fn from_first(
     rows: Features<'_>,
     count: usize,
@@ -31,13 +31,13 @@ pub(super) fn from_first(
 ) -> Result<Lifter> {
     let (dim, half) = (rows.dim(), rows.len().div_ceil(2));
     let mut rng = random(seed, Purpose::Anchors, 0);
-    // A stream that ends within the warm-up gives fewer anchors.
+    // A stream that ends within the warm-up has fewer anchors.
     let anchors: Vec<f32> = sample(&mut rng, half, count.min(half))
         .iter()
         .flat_map(|row| rows.row(row))
         .copied()
         .collect();
-    // The rows that are left, or all of a stream of one row.
+    // The remaining rows, or all rows of a stream of one row.
     let others = if half < rows.len() { rows.slice(half..rows.len()) } else { rows };
     let mut sum = 0.0;
     for row in 0..others.len() {

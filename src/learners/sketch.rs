@@ -1,4 +1,5 @@
-//! What SketchHash and FROSH share: rows centred on the fly, and the directions of a sketch.
+//! Code shared by SketchHash and FROSH: incremental centring of rows, and the directions of a
+//! sketch.
 
 use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -10,14 +11,14 @@ use crate::{Error, Features, HashParts, Result};
 
 use crate::learner::Loaded;
 
-/// Turns a stream into rows whose sum of squares is its scatter about its own mean, as far as it
-/// has come: each batch is centred on the batch's mean, and one row more makes up for the
-/// difference between that and the mean of all before.
+/// Converts a stream to rows whose sum of squares is the stream's scatter about its mean so far.
+/// Each batch is centred on its own mean. One additional row per batch accounts for the difference
+/// between this mean and the mean of all earlier batches.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Centring {
     dim: usize,
     batch: usize,
-    /// Rows of the batch that is not complete yet.
+    /// Rows of the incomplete batch.
     waiting: Vec<f32>,
     mean: Vec<f64>,
     rows: f64,
@@ -28,13 +29,13 @@ impl Centring {
         Centring { dim, batch, waiting: Vec::new(), mean: vec![0.0; dim], rows: 0.0 }
     }
 
-    /// The mean of all complete batches.
+    /// Returns the mean of all complete batches.
     pub(crate) fn mean(&self) -> &[f64] {
         &self.mean
     }
 
-    /// Adds rows; gives the centred rows of each batch that is complete now. With `forget`, all
-    /// batches before it are forgotten each time.
+    /// Adds rows. Returns the centred rows of each batch that is now complete. With `forget`, each
+    /// batch is processed without the batches before it.
     pub(crate) fn push(&mut self, features: Features<'_>, forget: bool) -> Vec<Vec<f64>> {
         let mut complete = Vec::new();
         for row in 0..features.len() {
@@ -90,11 +91,12 @@ impl Centring {
     }
 }
 
-/// Halves a full sketch: shrinks all directions by the middle one, and turns the sketch so that its
-/// second half is zero. Gives the first half.
+/// Halves a full sketch: reduces the squared length of all directions by that of the middle one,
+/// and rotates the sketch so that its second half is zero. Returns the first half.
 pub(crate) fn shrink(sketch: &[f64], dim: usize, method: &'static str) -> Result<Vec<f64>> {
     let half = sketch.len() / dim / 2;
-    // The squared lengths of the sketch along its directions, and these as weights of its rows.
+    // The squared lengths of the sketch along its directions, and the directions as weights of
+    // rows.
     let eigen = symmetric_eigen(sketch, dim).map_err(|no_room| too_large(method, no_room))?;
     let (squares, vectors) = eigen.ok_or_else(|| no_sketch(method))?;
     let middle = squares[half].max(0.0);
@@ -110,7 +112,7 @@ pub(crate) fn shrink(sketch: &[f64], dim: usize, method: &'static str) -> Result
     Ok(product(&turn, squares.len(), sketch, dim))
 }
 
-/// A sketch that is not one of numbers.
+/// Returns the error for a sketch that is not finite.
 pub(crate) fn no_sketch(method: &'static str) -> Error {
     Error::NoSolution { method, problem: "the sketch cannot be shrunk" }
 }
@@ -119,10 +121,11 @@ fn too_large(method: &'static str, no_room: NoRoom) -> Error {
     no_room.error(method, "use a smaller sketch: with half the rows it needs a quarter of that")
 }
 
-/// Returns the parts of the function of a sketch: its first `bits` directions, rotated at random so that
-/// each bit gets its share of them, about the mean. If the sketch has fewer directions than bits, columns of
-/// `first`, the random start, take the place of the missing ones. Also returns the number of directions;
-/// `None` for an empty sketch, which leaves the random start.
+/// Returns the parts of the function of a sketch, centred on `mean`. The first `bits` directions
+/// are rotated randomly, so that each bit gets a share of every direction. If the sketch has fewer
+/// directions than bits, columns of `first`, the random initial projection, replace the missing
+/// directions. Also returns the number of directions, or `None` for an empty sketch, whose function
+/// is `first`.
 pub(crate) fn parts(
     method: &'static str,
     sketch: &[f64],
@@ -141,7 +144,7 @@ pub(crate) fn parts(
     Ok((parts, Some(count)))
 }
 
-/// `None` if there are no directions, or none that are finite.
+/// Returns `None` if there are no directions, or if the result is not finite.
 fn directions(
     (squares, vectors): Eigen,
     sketch: &[f64],
@@ -151,7 +154,7 @@ fn directions(
 ) -> Option<(HashParts, usize)> {
     let dim = mean.len();
     let (rows, bits) = (sketch.len() / dim, first.len() / dim);
-    // Directions that are rounding error and nothing else are none.
+    // Directions that consist of rounding errors alone do not count.
     let count = squares.iter().take(bits).filter(|square| **square > squares[0] * 1e-12).count();
     if count == 0 {
         return None;
@@ -181,10 +184,10 @@ fn directions(
     is_finite.then(|| (parts(), count))
 }
 
-/// The most rows of a sketch, a mini-batch or a buffer.
+/// Largest number of rows of a sketch, a mini-batch or a buffer.
 pub(crate) const MAX_ROWS: usize = 1 << 16;
 
-/// Fails unless a sketch of this size can give so many bits.
+/// Fails unless a sketch of this size can provide `bits` bits.
 pub(crate) fn check_sketch(sketch: usize, batch: usize, bits: usize, dim: usize) -> Result<()> {
     if !(bits..=MAX_ROWS).contains(&sketch) || !sketch.is_multiple_of(2) {
         let expected = format!("even, from the {bits} bits (twice that is better) to {MAX_ROWS}");
@@ -207,7 +210,7 @@ pub(crate) mod tests {
     use faer::Mat;
     use rand::{RngExt, SeedableRng};
 
-    /// Random rows, some directions much larger than others.
+    /// Returns random rows, with some directions much larger than others.
     pub(crate) fn random_rows(count: usize, dim: usize, seed: u64) -> Vec<Vec<f64>> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let scale = |i: usize| 1.0 / (1.0 + i as f64 * 0.7);
@@ -215,7 +218,7 @@ pub(crate) mod tests {
         (0..count).map(|_| row()).collect()
     }
 
-    /// The spectral norm of `A^T A - B^T B`, and the sum of squares of `A`.
+    /// Returns the spectral norm of `A^T A - B^T B`, and the sum of squares of `A`.
     pub(crate) fn covariance_error(rows: &[Vec<f64>], sketch: &[f64], dim: usize) -> (f64, f64) {
         let a = rows.concat();
         let difference = Mat::<f64>::from_fn(dim, dim, |i, j| {
@@ -227,7 +230,7 @@ pub(crate) mod tests {
         (norm, a.iter().map(|value| value * value).sum())
     }
 
-    /// However a stream is centred on the fly, the squares add up to its scatter about its mean.
+    /// Whatever the batches, the squares of the centred rows add up to the scatter about the mean.
     #[test]
     fn centred_rows_have_the_scatter_of_the_whole() {
         let dim = 6;

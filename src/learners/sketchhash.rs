@@ -1,23 +1,25 @@
 //! **SketchHash**: C. Leng, J. Wu, J. Cheng, X. Bai, H. Lu, *Online Sketching Hashing*, CVPR 2015.
 //! Without labels.
 //!
-//! Principal components of the whole stream, from a sketch of fixed size: a matrix `B` of few rows
-//! with `B^T B` near the scatter matrix of all rows seen (frequent directions). The bits are the
-//! first directions of `B`, turned at random.
+//! SketchHash computes principal components of the whole stream from a sketch of fixed size. The
+//! sketch is a matrix `B` of few rows with `B^T B` near the scatter matrix of all rows seen
+//! (frequent directions). The bits are the first directions of `B`, rotated randomly.
 //!
-//! # What is kept, and what it costs
+//! # Memory and cost
 //!
-//! The sketch (sketch x dim), the mean, and the rows of a mini-batch that is not complete. Every
-//! sketch / 2 rows, the sketch is shrunk: O(sketch^2 dim + sketch^3) by its Gram matrix. The
-//! projection is computed when a function is asked for.
+//! SketchHash stores the sketch (sketch x dim), the mean, and the rows of an incomplete mini-batch.
+//! Every sketch / 2 rows, the sketch is shrunk: O(sketch^2 dim + sketch^3) by its Gram matrix. The
+//! projection is computed when a function is requested.
 //!
 //! # Deviations
 //!
-//! * If the sketch has fewer directions than the function has bits, columns of the random start, which
-//!   depend on the seed alone, take the place of the missing ones, and the user gets a warning.
-//! * Mini-batches are the method's own (`batch`): how the stream was cut does not matter.
-//! * The program in use forgets sketch and mean after every mini-batch, so that what it finds are
-//!   the components of the last one, not centred: `state = lost`.
+//! * If the sketch has fewer directions than the function has bits, columns of the random initial
+//!   projection replace the missing directions, and the user gets a warning. These columns depend
+//!   on the seed alone.
+//! * The method forms its own mini-batches (`batch`), so the result does not depend on how the
+//!   stream was split.
+//! * The program in common use forgets sketch and mean after every mini-batch. It therefore finds
+//!   the components of the last mini-batch, not centred: `state = lost`.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,11 +35,11 @@ use crate::{Batch, Error, HashFunction, HashParts, Learner, Result, Step};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many rows the sketch has; even, and at least the bits.
+    /// Number of rows of the sketch; even, and at least the number of bits.
     pub sketch: usize,
-    /// How many rows are centred and sketched together.
+    /// Number of rows that are centred and sketched together.
     pub batch: usize,
-    /// Whether the sketch is remembered.
+    /// State between mini-batches: the sketch is kept, or lost as in the released program.
     pub state: State,
 }
 
@@ -47,14 +49,14 @@ impl Default for Params {
     }
 }
 
-/// SketchHash at work.
+/// The SketchHash learner.
 #[derive(Clone, Debug)]
 pub(crate) struct SketchHash {
     params: Params,
     dim: usize,
     bits: usize,
     seed: u64,
-    /// The random start, which helps out where the sketch has too few directions.
+    /// The random initial projection, which supplies columns if the sketch has too few directions.
     first: Vec<f32>,
     centring: Centring,
     /// The rows of the sketch that are in use.
@@ -178,7 +180,7 @@ mod tests {
     use super::*;
     use crate::learners::sketch::tests::{covariance_error, random_rows};
 
-    /// `0 <= A^T A - B^T B <= 2 ||A||^2 / sketch`, whatever the rows.
+    /// Checks `0 <= A^T A - B^T B <= 2 ||A||^2 / sketch` for any rows.
     #[test]
     fn the_sketch_keeps_within_the_bound_of_frequent_directions() {
         for (seed, (dim, sketch, count)) in

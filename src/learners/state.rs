@@ -1,14 +1,14 @@
-//! Mistakes of released programs, by name.
+//! Known errors of released programs that can be reproduced.
 
 use serde::{Deserialize, Serialize};
 
-/// What the programs that came with some papers forget between batches, by mistake.
+/// State between batches. The programs released with some papers lose some of it by mistake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// What is learned is kept, as the paper has it.
+    /// All learned state is kept, as in the paper.
     #[default]
     Kept,
-    /// What is learned besides the projection is lost after each step, as in the released program.
+    /// Everything except the projection is lost after each step, as in the released program.
     Lost,
 }

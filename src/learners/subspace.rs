@@ -1,8 +1,9 @@
-//! A space of few dimensions in which rows lie nearly all.
+//! A subspace of few dimensions that contains nearly all variance of rows.
 //!
-//! By orthogonal iteration: a basis is multiplied by `X^T X` and made orthogonal again. Two rounds are
-//! enough, as any basis of nearly the same space will do. Products are chains of fused multiply-adds
-//! and sums are in order, so every machine finds the same directions.
+//! Computed by orthogonal iteration: a basis is multiplied by `X^T X` and orthogonalized again. Two
+//! rounds are enough, because any basis of nearly the same subspace is sufficient. Products are
+//! chains of fused multiply-adds and sums are in a fixed order, so every machine computes the same
+//! directions.
 
 use rayon::prelude::*;
 
@@ -10,16 +11,17 @@ use crate::Features;
 use crate::kernel::{Panels, squared_norm};
 use crate::linalg::dot;
 
-/// How many directions are tried, one after the other.
+/// Numbers of directions, tried one after the other.
 const COUNTS: [usize; 2] = [128, 256];
 
-/// How much of the rows' squared length directions must hold.
+/// Share of the rows' squared length that the directions must contain.
 const SHARE: f64 = 0.93;
 
 const ROUNDS: usize = 2;
 
-/// Orthogonal directions of unit length, one after the other, that hold nearly all of the rows; none
-/// if there are no such directions, or too few dimensions for it to be worth while.
+/// Returns orthogonal unit vectors, one after the other, that contain nearly all of the rows.
+/// Returns an empty vector if there are no such directions, or if too few dimensions make them
+/// useless.
 pub(super) fn principal(rows: Features<'_>) -> Vec<f32> {
     let dim = rows.dim();
     let total: f64 = rows.values().chunks_exact(dim).map(squared_norm).sum();
@@ -35,8 +37,9 @@ pub(super) fn principal(rows: Features<'_>) -> Vec<f32> {
     Vec::new()
 }
 
-/// Orthogonal directions of unit length, one after the other, that hold more of the rows than nearly all
-/// others; zeros in place of those that rows do not have. At most as many as rows.
+/// Returns `count` orthogonal unit vectors, one after the other, that contain nearly as much of the
+/// rows as possible. Directions that the rows do not have are zeros. `count` is at most the number
+/// of rows.
 pub(super) fn spanning(rows: Features<'_>, count: usize) -> Vec<f32> {
     let (dim, n) = (rows.dim(), rows.len());
     let mut transposed = vec![0.0; n * dim];
@@ -44,7 +47,7 @@ pub(super) fn spanning(rows: Features<'_>, count: usize) -> Vec<f32> {
         let values = rows.values().iter().skip(column).step_by(dim);
         out.iter_mut().zip(values).for_each(|(out, value)| *out = *value);
     });
-    // Rows from all over the warm-up: they lie where the data does.
+    // Rows from the whole warm-up, because they are already in the subspace of the data.
     let mut basis: Vec<f64> =
         (0..count).flat_map(|at| rows.row(at * n / count)).map(|&value| f64::from(value)).collect();
     for _ in 0..ROUNDS {
@@ -61,7 +64,7 @@ pub(super) fn spanning(rows: Features<'_>, count: usize) -> Vec<f32> {
     basis.iter().map(|&value| value as f32).collect()
 }
 
-/// Rows times panels of so many columns, in parallel.
+/// Returns the products of rows with panels of `columns` columns, computed in parallel.
 fn multiply(rows: &[f32], panels: &Panels, columns: usize) -> Vec<f32> {
     const ROWS: usize = 48;
     let mut out = vec![0.0; rows.len() / panels.depth() * panels.width()];
@@ -69,13 +72,14 @@ fn multiply(rows: &[f32], panels: &Panels, columns: usize) -> Vec<f32> {
         .zip(rows.par_chunks(ROWS * panels.depth()))
         .for_each(|(out, rows)| panels.multiply(rows, out));
     if panels.width() > columns {
-        // Without what the panels were filled up with.
+        // Removes the padding of the panels.
         out = out.chunks_exact(panels.width()).flat_map(|row| &row[..columns]).copied().collect();
     }
     out
 }
 
-/// Gram and Schmidt's way, twice over; what is left of a row that depends on those before is zeros.
+/// Applies Gram-Schmidt orthogonalization twice. Rows that depend linearly on earlier rows become
+/// zero.
 fn orthogonalise(basis: &mut [f64], dim: usize) {
     for at in 0..basis.len() / dim {
         let (before, row) = basis.split_at_mut(at * dim);
@@ -99,7 +103,7 @@ mod tests {
     use crate::learners::random::{Purpose, random};
     use rand::RngExt;
 
-    /// Rows that spread over some directions, and by `noise` over all.
+    /// Returns rows that spread over `rank` directions, and by `noise` over all.
     fn rows(count: usize, dim: usize, rank: usize, noise: f32) -> Vec<f32> {
         let mut rng = random(3, Purpose::Signs, 0);
         let mut draw =

@@ -1,4 +1,4 @@
-//! A projection, and a block of steps that are not yet written out into it.
+//! A projection, and a block of steps that are not yet applied to it.
 
 use crate::kernel::{Panels, row_products, squared_norm};
 use crate::learner::Loaded;
@@ -9,22 +9,22 @@ use crate::{Features, Result};
 /// Pairs in a block.
 const PAIRS: usize = 32;
 
-/// The projection `W T + X^T R`: `W` as it was written out last, turned by `T` since, plus steps
-/// along the rows `X`. Whenever it is full it is written out, which depends on how many steps there
-/// were and not on how they came.
+/// The projection `W T + X^T R`: `W` with all steps of earlier blocks applied, `T` the rotation
+/// since then, and steps along the rows `X`. A full block is applied to `W`. When this happens
+/// depends only on the number of steps, not on how the rows were batched.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     dim: usize,
     bits: usize,
-    /// `W`, dim x bits, and in the form that rows are multiplied with.
+    /// `W`, dim x bits, and the same matrix packed for products with rows.
     base: Vec<f32>,
     panels: Panels,
     /// `T`, bits x bits.
     turn: Vec<f32>,
-    /// `X`, and one row of `R` for each of its rows.
+    /// `X`, and one row of `R` for each row of `X`.
     rows: Vec<f32>,
     along: Vec<f32>,
-    /// `G`: the inner products of the columns of the whole.
+    /// `G`: the inner products of the columns of the whole projection.
     gram: Vec<f64>,
 }
 
@@ -39,7 +39,7 @@ impl Block {
         Block { dim, bits, base, panels, turn, rows: Vec::new(), along: Vec::new(), gram }
     }
 
-    /// The projection, written out.
+    /// Returns the projection with all steps applied.
     pub(super) fn weights(&self) -> Vec<f32> {
         if self.rows.is_empty() {
             return self.base.clone();
@@ -53,7 +53,7 @@ impl Block {
         weights
     }
 
-    /// The projections of two rows.
+    /// Returns the projections of two rows.
     pub(super) fn project(&self, x: [&[f32]; 2]) -> (Vec<f32>, Vec<f32>) {
         let [v, u] = x.map(|x| {
             let mut wide = vec![0.0; self.panels.width()];
@@ -73,8 +73,8 @@ impl Block {
         (v, u)
     }
 
-    /// `W' = W M - x_i a^T - x_j c^T` with `M = I - lambda (G - I)`, then columns of unit length;
-    /// `v` and `u` are the rows' projections.
+    /// Applies the step `W' = W M - x_i a^T - x_j c^T` with `M = I - lambda (G - I)`, then scales
+    /// columns to unit length. `v` and `u` are the rows' projections.
     pub(super) fn step(
         &mut self,
         lambda: f64,
@@ -100,7 +100,7 @@ impl Block {
         }
     }
 
-    /// `G` after the step, from `G` before it; gives what the columns are scaled by.
+    /// Computes `G` after the step from `G` before it. Returns the scale factors of the columns.
     fn advance_gram(
         &mut self,
         m: &[f32],
@@ -121,7 +121,7 @@ impl Block {
         let (ii, jj) = (squared_norm(xi), squared_norm(xj));
         let ij: f64 = xi.iter().zip(xj).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum();
         for (r, row) in gram.chunks_exact_mut(bits).enumerate() {
-            // What the row's own bit puts in front of a and c of the others.
+            // Factors of a and c of the other bits, from the row's own bit.
             let before_a = ii * a[r] + ij * c[r] - mv[r];
             let before_c = jj * c[r] + ij * a[r] - mu[r];
             for (q, g) in row.iter_mut().enumerate() {
@@ -167,7 +167,7 @@ impl Block {
     }
 }
 
-/// `A B`, for `B` of rows of `columns` numbers.
+/// Returns `A B`, for `B` with rows of `columns` numbers.
 fn multiply(a: &[f32], b: &[f32], columns: usize) -> Vec<f32> {
     let depth = b.len() / columns;
     if depth == 0 {

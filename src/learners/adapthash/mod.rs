@@ -1,19 +1,19 @@
 //! **AdaptHash**: F. Cakir, S. Sclaroff, *Adaptive Hashing for Fast Similarity Search*, ICCV 2015.
 //!
-//! It takes the stream in pairs. With `f(t) = 2 / (1 + e^-t) - 1` for the sign, and `s` +1 for a
-//! similar pair and -1 for another, a pair whose codes are too far apart or too near changes the
-//! bits that are most wrong, by gradient descent on
+//! The stream is processed in pairs. Let `f(t) = 2 / (1 + e^-t) - 1` approximate the sign, and let
+//! `s` be +1 for a similar pair and -1 for a dissimilar pair. If the codes of a pair are too far
+//! apart or too near, the bits that are most wrong are changed, by gradient descent on
 //!
 //! ```text
 //! (f(W^T x_i) . f(W^T x_j) - bits s)^2  +  orthogonality ||W^T W - I||^2 / 4
 //! ```
 //!
-//! # What is kept, and what it costs
+//! # Memory and cost
 //!
-//! The projection `W`, and the steps since it was last written out: each step turns `W` by a matrix
-//! of bits x bits and adds to it along two rows, so for a block of pairs these are kept apart,
-//! `W T + X^T R`, and all but every 32nd pair costs O(dim x bits + bits^3) instead of
-//! O(dim x bits^2). `G = W^T W` follows at O(bits^3).
+//! AdaptHash stores the projection `W`, and the steps that are not yet applied to it. Each step
+//! multiplies `W` by a matrix of bits x bits and adds to it along two rows. The steps of a block of
+//! pairs are therefore stored separately, as `W T + X^T R`. All but every 32nd pair then cost O(dim
+//! x bits + bits^3) instead of O(dim x bits^2). Updating `G = W^T W` costs O(bits^3).
 //!
 //! # Deviations
 //!
@@ -33,15 +33,15 @@ use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
 use crate::{Batch, HashFunction, HashParts, Learner, Result, Step};
 
-/// The parameters of AdaptHash; by default those of its authors' program.
+/// The parameters of AdaptHash. The defaults are the values of the authors' program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// The share of bits in which dissimilar pairs should differ, and similar ones agree: alpha.
+    /// Share of bits in which dissimilar pairs should differ, and similar pairs agree: alpha.
     pub threshold: f64,
-    /// How much the bits are pushed apart: lambda.
+    /// Strength with which the bits are decorrelated: lambda.
     pub orthogonality: f64,
-    /// The length of a step: eta. Above 0.
+    /// Step size: eta. Above 0.
     pub rate: f64,
 }
 
@@ -51,7 +51,7 @@ impl Default for Params {
     }
 }
 
-/// AdaptHash at work.
+/// The AdaptHash learner.
 #[derive(Clone, Debug)]
 pub(crate) struct AdaptHash {
     params: Params,
@@ -62,7 +62,7 @@ pub(crate) struct AdaptHash {
 }
 
 impl AdaptHash {
-    /// One pair; whether it changed anything.
+    /// Learns one pair. Returns whether it changed anything.
     fn step(&mut self, xi: &[f32], xj: &[f32], similar: bool) -> bool {
         let (v, u) = self.block.project([xi, xj]);
         match self.gradient(&v, &u, similar) {
@@ -75,7 +75,8 @@ impl AdaptHash {
         }
     }
 
-    /// The steps of the columns along `x_i` and `x_j`, times the rate; `None` without loss.
+    /// Returns the steps of the columns along `x_i` and `x_j`, times the rate. Returns `None` if
+    /// the pair has no loss.
     fn gradient(&self, v: &[f32], u: &[f32], similar: bool) -> Option<(Vec<f32>, Vec<f32>)> {
         let k = self.bits as f64;
         let differ = |(v, u): (&f32, &f32)| (*v > 0.0) != (*u > 0.0);
@@ -87,7 +88,7 @@ impl AdaptHash {
         if loss <= 0.0 {
             return None;
         }
-        // Of the bits that are wrong, the surest go first.
+        // Of the wrong bits, the most certain ones are changed first.
         let mut wrong: Vec<usize> =
             (0..self.bits).filter(|&r| differ((&v[r], &u[r])) == similar).collect();
         let sureness = |r: usize| v[r].abs().max(u[r].abs());
@@ -179,7 +180,8 @@ mod tests {
     use rand::rngs::ChaCha8Rng;
     use rand::{RngExt, SeedableRng};
 
-    /// The step as the paper and its program have it, in double and with whole matrices.
+    /// Computes the step as in the paper and its program, in double precision and with whole
+    /// matrices.
     fn plain_step(w: &mut [f64], bits: usize, params: &Params, x: [&[f32]; 2], similar: bool) {
         let dot = |w: &[f64], x: &[f32], r: usize| -> f64 {
             x.iter().zip(w.iter().skip(r).step_by(bits)).map(|(x, w)| f64::from(*x) * w).sum()

@@ -9,29 +9,30 @@ use crate::learners::random::{Purpose, random};
 use crate::linalg::dot;
 use crate::tensors::Tensors;
 
-/// When to stop passing over codes that do not settle; they do in 5 to 30 passes.
+/// Limit on the passes over codes that do not converge; most converge in 5 to 30 passes.
 const MOST_PASSES: usize = 64;
 
-/// The code of each class, by label, as `+1` and `-1`.
+/// The codes of the classes, by label; bits are `+1` and `-1`.
 pub(super) type Codes = Vec<(u32, Vec<i8>)>;
 
+/// The objective
 /// `J(U) = 2k/r^2 sum over c != c' of p_c p_c' exp(r u_c . u_c' / k) - tr(U^T fit U)`.
 pub(super) struct Problem {
     pub(super) bits: usize,
-    /// `p`: each class's share of all rows.
+    /// `p`: share of each class in all rows.
     pub(super) shares: Vec<f64>,
     /// `r`: how fast the price of two codes falls with their distance.
     pub(super) repulsion: f64,
-    /// Symmetric, classes x classes.
+    /// The matrix `fit`: symmetric, classes x classes.
     pub(super) fit: Vec<f64>,
 }
 
-/// What a flip must gain, in parts of what it costs against codes that lie just right.
+/// Gain that a flip must reach, relative to its cost against codes at the optimal distance.
 const WORTH_A_CHANGE: f64 = 1.0;
 
-/// Where the search for codes starts: from the codes in use, for classes that have one, and from
-/// random codes for others, all different as long as there are enough codes. The keys, not the
-/// labels, are what randomness goes by.
+/// Returns the codes that the search starts from. Classes with a code in use start from it. Others
+/// start from random codes, all different as long as there are enough codes. The randomness depends
+/// on the keys, not on the labels.
 pub(super) fn start(
     classes: impl Iterator<Item = (u32, u64)>,
     bits: usize,
@@ -45,7 +46,8 @@ pub(super) fn start(
         let mut rng = random(seed, Purpose::Codewords, key);
         let mut draw = || (0..bits).map(|_| if rng.random() { 1 } else { -1 }).collect::<Vec<i8>>();
         let mut code = draw();
-        // With many more codes than classes the first is good; with few, so are a hundred tries.
+        // If there are many more codes than classes, the first draw is unused. If there are few
+        // codes, one of a hundred draws is good enough.
         for _ in 0..100 {
             if !taken.contains(&code) {
                 break;
@@ -58,7 +60,7 @@ pub(super) fn start(
     for (label, key) in classes {
         let code = match in_use.get(&label) {
             Some(code) if code.len() == bits => code.to_vec(),
-            // There are more label bits than there were, or fewer.
+            // The number of label bits has changed.
             Some(code) => {
                 let others = random_code(key, &taken);
                 code.iter().chain(others.iter().skip(code.len())).copied().take(bits).collect()
@@ -72,11 +74,11 @@ pub(super) fn start(
 }
 
 impl Problem {
-    /// Flips single bits of `codes` while `J` falls. Those of classes that are `steady` are
-    /// flipped only for a gain worth the change. No two codes become equal.
+    /// Flips single bits of `codes` while `J` falls. Bits of classes that are `steady` are flipped
+    /// only if the gain justifies the change. No two codes become equal.
     pub(super) fn descend(&self, codes: &mut [(u32, Vec<i8>)], steady: &[bool]) {
         let (classes, bits) = (codes.len(), self.bits);
-        // By bit, so that the innermost loop runs along the classes.
+        // Stored by bit, so that the innermost loop iterates over the classes.
         let mut columns: Vec<Vec<f64>> =
             (0..bits).map(|r| codes.iter().map(|(_, code)| f64::from(code[r])).collect()).collect();
         let mut fits: Vec<Vec<f64>> = columns
@@ -84,7 +86,8 @@ impl Problem {
             .map(|u| self.fit.chunks_exact(classes).map(|row| dot(row, u)).collect())
             .collect();
         let mut pairs = Pairs::new(self, codes);
-        // What a flip does to the price of a pair that it brings together, or drives apart.
+        // Relative change of a pair's price when a flip brings the two codes closer or drives them
+        // apart.
         let step = 2.0 * self.repulsion / bits as f64;
         let (closer, farther) = (step.exp() - 1.0, (-step).exp() - 1.0);
         for _ in 0..MOST_PASSES {
@@ -119,24 +122,24 @@ impl Problem {
         }
     }
 
-    /// What a pair of codes with this inner product costs, before the shares.
+    /// Returns the price of a pair of codes with this inner product, without the shares.
     fn price(&self, inner: i32) -> f64 {
         let k = self.bits as f64;
         2.0 * k / self.repulsion.powi(2) * (self.repulsion * f64::from(inner) / k).exp()
     }
 }
 
-/// The inner products of all pairs of codes, and what they cost.
+/// The inner products of all pairs of codes, and their prices.
 struct Pairs {
     bits: usize,
     classes: usize,
     inner: Vec<i32>,
-    /// For each pair the price of its inner product times the share of the second; zeros for a
+    /// For each pair, the price of its inner product times the share of the second class; 0 for a
     /// class with itself.
     prices: Vec<f64>,
-    /// The sums of their rows.
+    /// Sums of the rows of `prices`.
     totals: Vec<f64>,
-    /// The price of every inner product there can be, from `-bits` on.
+    /// The price of every possible inner product, from `-bits` on.
     table: Vec<f64>,
 }
 
@@ -172,7 +175,8 @@ impl Pairs {
         }
     }
 
-    /// Whether the code of `class` would be that of another with its bit `u` of `column` flipped.
+    /// Returns whether flipping the bit `u` of `column` would make the code of `class` equal to
+    /// another.
     fn would_be_equal(&self, class: usize, u: f64, column: &[f64]) -> bool {
         let inner = &self.inner[class * self.classes..(class + 1) * self.classes];
         let equal = |(other, (inner, v)): (usize, (&i32, &f64))| {
@@ -203,7 +207,7 @@ pub(super) fn save(state: &mut Tensors, name: &str, bits: usize, codes: &[(u32, 
     state.put(name, bits, &values);
 }
 
-/// Reads codes of at most so many bits, all of one length.
+/// Reads codes of at most `most` bits, all of the same length.
 pub(super) fn load(state: &mut Tensors, name: &str, most: usize) -> Loaded<Codes> {
     let bits = state.width(name)?;
     if !(1..=most).contains(&bits) {
@@ -223,7 +227,7 @@ mod tests {
     use crate::learners::random::random;
 
     impl Problem {
-        /// `J` by its definition.
+        /// Computes `J` by its definition.
         fn objective(&self, codes: &[(u32, Vec<i8>)]) -> f64 {
             let (classes, k) = (codes.len(), self.bits as f64);
             let inner = |a: &[i8], b: &[i8]| -> f64 {

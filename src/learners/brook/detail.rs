@@ -1,29 +1,31 @@
-//! Detail bits: the last bits of a code, which keep what is near by the vectors themselves.
+//! Detail bits: the last bits of a code, which preserve similarity of the vectors themselves.
 //!
-//! They come from the warm-up alone: the signs of its first principal directions, evened out and turned
-//! so that least is lost. So they do not move as the stream goes on, and add nothing to the sums.
+//! Detail bits come from the warm-up alone. They are the signs of its first principal directions,
+//! partly whitened and rotated so that the signs lose least. They therefore do not change as the
+//! stream continues, and add nothing to the sums.
 
 use super::params::{Params, StartFrom};
 use crate::learners::directions::{Directions, Projection};
 use crate::memory::NoRoom;
 use crate::{Features, HashParts, Lift};
 
-/// How many times signs and rotation are improved in turn.
+/// Number of alternating updates of signs and rotation.
 const ITERATIONS: usize = 50;
 
-/// How far the directions are evened out: halfway to where all count the same.
+/// Exponent of the whitening: halfway to equal weights of all directions.
 const EVENED: f64 = 0.25;
 
-/// The smallest and the largest share of bits that is given to detail without being asked for.
+/// Bounds on the share of detail bits, if it is chosen automatically.
 const LEAST: f64 = 1.0 / 32.0;
 const MOST: f64 = 1.0 / 4.0;
 
-/// How many label bits come before detail gets more than the least, times the root of the number of
-/// classes; and what part of the bits beyond those is for detail.
+/// Rule for the automatic share. `LABEL_BITS`, times the root of the number of classes, is the
+/// number of label bits from which detail bits get more than the least share. `OF_OTHERS` is the
+/// share of detail bits among the bits beyond these.
 const LABEL_BITS: f64 = 5.0;
 const OF_OTHERS: f64 = 1.0 / 3.0;
 
-/// The directions that detail bits can be made of, if any may be wanted.
+/// Returns the directions for detail bits, or `None` if no detail bits can be needed.
 pub(super) fn directions(
     params: &Params,
     bits: usize,
@@ -36,18 +38,18 @@ pub(super) fn directions(
     Directions::of(first, most).map(Some)
 }
 
-/// How many of the bits tell labels, where `classes` are told apart, with rare ones counting less.
+/// Returns the number of label bits for `classes` classes, of which rare ones count less.
 pub(super) fn label_bits(params: &Params, bits: usize, classes: f64) -> usize {
     let others = || 1.0 - LABEL_BITS * classes.sqrt() / bits as f64;
     bits - count(bits, params.detail.or(|| (OF_OTHERS * others()).clamp(LEAST, MOST)))
 }
 
-/// A share of the bits, of which one at least tells labels.
+/// Returns the number of bits of this share, leaving at least one label bit.
 fn count(bits: usize, share: f64) -> usize {
     ((bits as f64 * share).floor() as usize).min(bits - 1)
 }
 
-/// What the detail bits are the signs of.
+/// Returns the projection whose signs are the detail bits.
 pub(super) fn projection(
     params: &Params,
     directions: &Directions,
@@ -57,7 +59,7 @@ pub(super) fn projection(
     if params.start == StartFrom::Seeded {
         return directions.rotated(bits, EVENED, ITERATIONS, seed);
     }
-    // Those of all directions, so that bits stay what they are when there are fewer of them.
+    // All directions are rotated, so that the remaining bits stay the same if their number falls.
     let all = directions.count().max(bits);
     let turned = directions.rotated(all, EVENED, ITERATIONS, seed);
     let last = |values: &[f32]| -> Vec<f32> {
@@ -66,7 +68,7 @@ pub(super) fn projection(
     Projection { weights: last(&turned.weights), offset: last(&turned.offset) }
 }
 
-/// A function from the weights and offsets of its label bits, and of its detail bits.
+/// Returns the parts of a function from the weights and offsets of its label bits and detail bits.
 pub(super) fn parts(
     (dim, bits, label_bits): (usize, usize, usize),
     lift: Lift,
@@ -74,7 +76,7 @@ pub(super) fn parts(
     detail: Option<&Projection>,
 ) -> HashParts {
     let detail_bits = bits - label_bits;
-    // Rows of both kinds of bits, where one of them may have none.
+    // Rows with the columns of both kinds of bits. Either kind may have no rows.
     let side_by_side = |label: &[f32], detail: &[f32]| -> Vec<f32> {
         let rows =
             (label.len() / label_bits).max(detail.len().checked_div(detail_bits).unwrap_or(0));
@@ -88,7 +90,7 @@ pub(super) fn parts(
     let none = Projection { weights: Vec::new(), offset: Vec::new() };
     let detail = detail.unwrap_or(&none);
     let offset = Some(side_by_side(offset, &detail.offset));
-    // What is not lifted is one projection; else there are two.
+    // Without a lift, one projection suffices; with a lift there are two.
     let (weights, linear_weights) = match lift {
         Lift::Identity => (side_by_side(weights, &detail.weights), None),
         _ if detail_bits == 0 => (weights.to_vec(), None),

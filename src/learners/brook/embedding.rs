@@ -1,4 +1,4 @@
-//! From a vector to the whole numbers that are added up.
+//! Conversion of vectors to the integers that are added up.
 
 use rayon::prelude::*;
 
@@ -12,15 +12,15 @@ use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
 use crate::{Batch, Compact, Features, Lift, Mean};
 
-/// What larger numbers are cut to: a few hundred times the largest value of the warm-up. A single
-/// wild value should neither drown out all others nor cost the sums their exactness.
+/// Bound to which larger numbers are clamped: a few hundred times the largest value of the warm-up.
+/// A single outlier must neither dominate all other values nor make the sums inexact.
 const FARTHEST: f64 = 1_048_576.0;
 
-/// From how many products of a vector with the anchors on those are worth saving.
+/// Number of products of a vector with the anchors from which reducing the products pays off.
 const MANY_PRODUCTS: usize = 1 << 17;
 
-/// Returns the rows that become anchors, in ascending order: the first with labels, and the first without where there are too
-/// few of these.
+/// Returns the rows that become anchors, in ascending order: the first rows with labels and, if
+/// these are too few, the first rows without.
 fn chosen_anchors(batch: Batch<'_>, count: usize) -> Vec<usize> {
     let has_label = |row: &usize| batch.labels().is_none_or(|labels| !labels.row(*row).is_empty());
     let (labelled, others): (Vec<usize>, Vec<usize>) = (0..batch.len()).partition(has_label);
@@ -29,20 +29,21 @@ fn chosen_anchors(batch: Batch<'_>, count: usize) -> Vec<usize> {
     chosen
 }
 
-/// What is done to a vector before it is added up: lifted, centred, and rounded to whole steps.
+/// Conversion of a vector before it is added up: lifting, centring, and rounding to integer steps.
 /// Fixed by the warm-up.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Embedding {
     lifter: Lifter,
-    /// Subtracted from lifted vectors, so that sums stay small; empty without a lift, and with one
-    /// that does so itself.
+    /// Subtracted from lifted vectors, so that sums stay small. Empty without a lift, and with a
+    /// lift that centres its output.
     center: Vec<f32>,
-    /// What one whole number stands for, in each place: a power of two.
+    /// Value of one integer step in each dimension: a power of two.
     steps: Vec<f32>,
 }
 
 impl Embedding {
-    /// Returns the embedding by the stream's first rows, prepared as all rows will be, of which `anchors` become anchors.
+    /// Returns the embedding for the stream's first rows, of which `anchors` become anchors. The
+    /// rows must be preprocessed like all later rows.
     pub(super) fn from_first(
         params: &Params,
         anchors: usize,
@@ -56,7 +57,7 @@ impl Embedding {
         let chosen = chosen_anchors(batch, anchors.min(first.len()));
         let rows: Vec<f32>;
         let anchors = match chosen.last() {
-            // The first rows, where they are.
+            // If these are the first rows, they are used in place, without a copy.
             Some(&last) if last >= chosen.len() => {
                 rows = chosen.iter().flat_map(|&row| first.row(row)).copied().collect();
                 Features::new(&rows, first.dim()).expect("rows of checked features")
@@ -65,7 +66,7 @@ impl Embedding {
         };
         let gamma = params.gamma.or(|| 1.0 / mean_squared_distance(anchors)) as f32;
         let gamma = gamma.clamp(f32::MIN_POSITIVE, f32::MAX);
-        // Similarities are from 0 to 1, and so within 1 of their mean.
+        // Similarities are from 0 to 1, and therefore within 1 of their mean.
         let steps = vec![1.0 / (f32::from(LARGEST) + 1.0); anchors.len()];
         let compact = match params.precision {
             Precision::Auto => anchors.values().len() >= MANY_PRODUCTS,
@@ -81,18 +82,19 @@ impl Embedding {
         Embedding { center: mean(&lifter, first), lifter, steps }
     }
 
-    /// Returns the embedding that leaves vectors as they are.
+    /// Returns the embedding that leaves vectors unchanged.
     pub(super) fn linear(unit: bool, first: Features<'_>) -> Self {
         let lifter = ready(Lift::Identity, first.dim());
         Embedding { lifter, center: Vec::new(), steps: linear_steps(unit, first) }
     }
 
-    /// Whether vectors are lifted.
+    /// Returns whether vectors are lifted.
     pub(super) fn is_lifted(&self) -> bool {
         !matches!(self.lift(), Lift::Identity)
     }
 
-    /// The lift by whole numbers, which gives the very numbers that are added up.
+    /// Returns the lift in integer arithmetic, whose results are exactly the numbers that are added
+    /// up.
     fn compact(anchors: Features<'_>, gamma: f32, first: Features<'_>) -> Option<Compact> {
         let dim = first.dim();
         let compact = Compact::new(anchors.values(), subspace::principal(first), dim, gamma);
@@ -101,8 +103,8 @@ impl Embedding {
         Some(compact.centered(&center))
     }
 
-    /// The same embedding with these rows as further anchors; `rows` tell where they lie. `None` where
-    /// they cannot be anchors.
+    /// Returns the embedding with additional anchors `more`, centred by the similarities of `rows`.
+    /// Returns `None` if the rows of `more` cannot be anchors.
     pub(super) fn with_anchors(&self, more: Features<'_>, rows: Features<'_>) -> Option<Self> {
         if let Lift::Identity = self.lift() {
             return None;
@@ -115,21 +117,21 @@ impl Embedding {
         Some(Embedding { lifter, center, steps: steps.collect() })
     }
 
-    /// Whether `other` is this embedding with further anchors, or with none.
+    /// Returns whether `other` is this embedding, possibly with additional anchors.
     pub(super) fn begins(&self, other: &Embedding) -> bool {
         self.lift().begins(other.lift())
             && other.center.starts_with(&self.center)
             && other.steps.starts_with(&self.steps)
     }
 
-    /// Returns the similarity of each of these anchors to each other one.
+    /// Returns the similarity between all pairs of these anchors.
     pub(super) fn between_anchors(&self, chosen: &[usize]) -> Result<Vec<f64>, NoRoom> {
-        // The similarities twice, and the anchors as they are and transposed.
+        // The similarities twice, and the anchors in original and transposed form.
         expect_room(chosen.len() * (2 * chosen.len() + 3 * self.dim()))?;
         Ok(self.lift().between_anchors(self.dim(), chosen))
     }
 
-    /// What is taken off the similarity to each anchor.
+    /// Returns the values that are subtracted from the similarities to the anchors.
     pub(super) fn centers(&self) -> &[f32] {
         match self.lift() {
             Lift::Compact(compact) => &compact.center,
@@ -137,7 +139,7 @@ impl Embedding {
         }
     }
 
-    /// What one whole number stands for in lifted vectors.
+    /// Returns the value of one integer step in lifted vectors.
     pub(super) fn step(&self) -> f64 {
         f64::from(self.steps[0])
     }
@@ -146,7 +148,7 @@ impl Embedding {
         self.steps.len()
     }
 
-    /// The dimension of the vectors it takes.
+    /// Returns the dimension of the input vectors.
     pub(super) fn dim(&self) -> usize {
         self.lifter.dim()
     }
@@ -163,7 +165,7 @@ impl Embedding {
         self.lifter.lift()
     }
 
-    /// Rows of vectors as they are added up.
+    /// Returns the rows as the integers that are added up.
     pub(super) fn whole_numbers(&self, rows: &[f32]) -> WholeNumbers {
         if let Some(rows) = self.lifter.whole_rows(rows) {
             return WholeNumbers { width: self.width(), rows, large: Vec::new(), roots: None };
@@ -199,7 +201,7 @@ impl Embedding {
         WholeNumbers { width, rows, large, roots: None }
     }
 
-    /// Puts the arrays under names that begin with `prefix`.
+    /// Stores the arrays under names that begin with `prefix`.
     pub(super) fn save(&self, prefix: &str, state: &mut Tensors) {
         state.put(&format!("{prefix}.steps"), self.width(), &self.steps);
         self.lifter.save(prefix, state);
@@ -208,7 +210,7 @@ impl Embedding {
         }
     }
 
-    /// Reads an embedding that leaves vectors as they are.
+    /// Reads an embedding that leaves vectors unchanged.
     pub(super) fn load_linear(prefix: &str, dim: usize, state: &mut Tensors) -> Loaded<Self> {
         let steps = load_steps(prefix, dim, state)?;
         Ok(Embedding { lifter: ready(Lift::Identity, dim), center: Vec::new(), steps })
@@ -249,10 +251,10 @@ fn ready(lift: Lift, dim: usize) -> Lifter {
     Lifter::new(lift, dim).expect("of finite rows of that dimension, and a gamma above 0")
 }
 
-/// The mean of lifted rows.
+/// Returns the mean of lifted rows.
 fn mean(lifter: &Lifter, rows: Features<'_>) -> Vec<f32> {
     let mut mean = Mean::new(lifter.width());
-    // In parts: all at once could be larger than the sums.
+    // In blocks, because all lifted rows at once could be larger than the sums.
     for part in rows.values().chunks(BLOCK * rows.dim()) {
         let values = lifter.lift_rows(part);
         let lifted = Features::new(&values, lifter.width()).expect("similarities are finite");
@@ -261,7 +263,7 @@ fn mean(lifter: &Lifter, rows: Features<'_>) -> Vec<f32> {
     mean.value()
 }
 
-/// Rounds a row to whole numbers of steps; whether they are all small enough.
+/// Rounds a row to integer numbers of steps. Returns whether all of them fit the fast sum.
 fn round(row: &[f32], center: &[f32], inverse: &[f32], out: &mut [i16]) -> bool {
     if center.is_empty() {
         out.iter_mut().zip(row).zip(inverse).for_each(|((out, value), inverse)| {
@@ -276,9 +278,9 @@ fn round(row: &[f32], center: &[f32], inverse: &[f32], out: &mut [i16]) -> bool 
     out.iter().fold(true, |all, value| all & (value.unsigned_abs() <= LARGEST.unsigned_abs()))
 }
 
-/// The steps for vectors that are not lifted. Those of unit length have no number beyond 1; of
-/// others, each place may have a scale of its own, and grow to twice what it was in the first rows
-/// before the slower sum for larger numbers is used.
+/// Returns the steps for vectors that are not lifted. Unit vectors have no value beyond 1. For
+/// other vectors, each dimension may have its own scale. Its values may grow to twice those of the
+/// first rows before the slower sum for large numbers is used.
 fn linear_steps(unit: bool, first: Features<'_>) -> Vec<f32> {
     let dim = first.dim();
     let range = f32::from(LARGEST) + 1.0;
@@ -293,19 +295,19 @@ fn linear_steps(unit: bool, first: Features<'_>) -> Vec<f32> {
             .for_each(|(largest, value)| *largest = largest.max(value.abs()));
     }
     let overall = largest.iter().copied().fold(0.0, f32::max);
-    // Whatever was always zero may yet come: as large as the largest, for all that is known.
+    // A dimension that was always zero may change later; its scale is assumed to be the largest.
     let known = |value: f32| if value > 0.0 { value } else { overall };
     let step = |value: f32| (known(value).log2().ceil() + 1.0).clamp(-100.0, 120.0).exp2() / range;
     largest.into_iter().map(step).collect()
 }
 
-/// The mean squared distance between two rows; 1 when there is none.
+/// Returns the mean squared distance between two rows; 1 if it is zero or not finite.
 fn mean_squared_distance(rows: Features<'_>) -> f64 {
     let mut mean = Mean::new(rows.dim());
     mean.add(rows).expect("of its own dimension");
     let n = rows.len() as f64;
     let norms: f64 = rows.values().chunks_exact(rows.dim()).map(squared_norm).sum();
-    // Over pairs of different rows: twice the variance.
+    // Over pairs of different rows, the mean is twice the variance.
     let mean = 2.0 * (norms / n - squared_norm(&mean.value())) * n / (n - 1.0).max(1.0);
     if mean.is_finite() && mean > 1e-9 * norms / n { mean } else { 1.0 }
 }

@@ -1,27 +1,29 @@
-//! What further anchors would have added to sums that were made without them.
+//! Estimate of the sums for additional anchors, from sums that were computed without them.
 
 use super::embedding::Embedding;
 use crate::linalg::Positive;
 use crate::memory::NoRoom;
 
-/// What keeps the estimate steady: a small part of the similarity of an anchor to itself.
+/// Regularization of the estimate: a small share of the similarity of an anchor to itself.
 const RIDGE: f64 = 1e-3;
 
-/// Largest number of old anchors that the estimate is made from. Similarity is so smooth that further ones add little, and
-/// the cost grows with the square of their number.
+/// Largest number of old anchors that the estimate uses. Similarity is so smooth that more of them
+/// add little, and the cost grows with the square of their number.
 const MOST_NODES: usize = 1024;
 
-/// How the numbers of further anchors follow from those of some old ones: `q' = B^T q + d`.
+/// Linear prediction of the numbers of additional anchors from those of some old ones:
+/// `q' = B^T q + d`.
 pub(super) struct Extension {
-    /// The old anchors that count, in ascending order.
+    /// The old anchors that are used, in ascending order.
     pub(super) nodes: Vec<usize>,
-    /// `B`, row-major: a row for each of these anchors, a number for each new one.
+    /// `B`, row-major: a row for each of `nodes`, a column for each additional anchor.
     pub(super) by: Vec<f64>,
     pub(super) shift: Vec<f64>,
 }
 
 impl Extension {
-    /// Returns the extension of the first `old` anchors of an embedding to all of them; `None` if there is no estimate.
+    /// Returns the extension of the first `old` anchors of an embedding to all of them. Returns
+    /// `None` if it cannot be computed.
     pub(super) fn of(embedding: &Embedding, old: usize) -> Result<Option<Self>, NoRoom> {
         let width = embedding.width();
         let (count, added) = (old.min(MOST_NODES), width - old);
@@ -35,7 +37,7 @@ impl Extension {
         };
         let right = (0..count).flat_map(|i| (count..chosen.len()).map(move |j| at(i, j)));
         let by = factor.solve(&right.collect::<Vec<f64>>(), added)?;
-        // Similarities are whole steps above their centre, before and after.
+        // Similarities are stored as integer steps above their centre, for old and new anchors.
         let (center, step) = (embedding.centers(), embedding.step());
         let mut shift: Vec<f64> = center[old..].iter().map(|&c| -f64::from(c) / step).collect();
         for (row, &node) in by.chunks_exact(added).zip(&nodes) {

@@ -1,15 +1,17 @@
-//! Anchors that follow a stream whose labels do not come mixed.
+//! Anchors that follow a stream whose labels arrive unshuffled.
 //!
-//! Anchors are rows of the warm-up. A stream that brings its classes one after the other has none of the
-//! later ones there, and could tell these apart only by their similarity to others. So whenever a block
-//! of rows holds many whose labels no anchor had, some of these rows become anchors, too.
+//! Anchors are rows of the warm-up. If a stream brings one class after the other, the warm-up has
+//! no rows of the later classes. These could then be distinguished only by their similarity to
+//! earlier classes. Whenever a block holds many rows whose labels no anchor had, some of these rows
+//! therefore become anchors too.
 //!
-//! Rows that were added up before are gone, and with them their similarity to the new anchors. It is
-//! estimated from that to the old ones: the similarity `k(x, b)` of a row to a new anchor is taken for
-//! `k(x, A) K^-1 k(A, b)`, with `K` the similarities between the old anchors `A`. That is linear in what
-//! the sums are of, so that sums become sums.
+//! Rows that were already added to the sums are no longer stored, so their similarity to the new
+//! anchors is estimated from their similarity to the old ones. The similarity `k(x, b)` of a row to
+//! a new anchor is approximated by `k(x, A) K^-1 k(A, b)`, where `K` holds the similarities between
+//! the old anchors `A`. The estimate is linear in the rows of the sums, so it applies to the sums
+//! directly.
 //!
-//! In a mixed stream nothing of that happens: its first rows have nearly all labels.
+//! In a shuffled stream no anchors are added, because its first rows have nearly all labels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,23 +23,24 @@ use crate::memory::NoRoom;
 use crate::tensors::Tensors;
 use crate::{Batch, Labels};
 
-/// What part of the anchors of the warm-up is added at a time.
+/// Divisor of the warm-up's number of anchors that gives the number of anchors added at a time.
 const PART: usize = 4;
 
-/// Which part of a block, besides twice what is to be expected, must have labels that are new.
+/// Share of a block's rows, beyond twice the expected share, that must have new labels.
 const MANY: f64 = 0.125;
 
 /// The labels that anchors had.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Anchored {
     labels: BTreeSet<u32>,
-    /// The share of rows to be expected of a mixed stream whose labels no first row had: that of the
-    /// first rows whose labels came but once (Good and Turing).
+    /// Expected share of rows in a shuffled stream whose labels no first row had. Estimated by the
+    /// share of the first rows whose labels occurred once (Good and Turing).
     expected: f64,
 }
 
 impl Anchored {
-    /// `None` where most of the first rows have no labels: then nothing is known of what is new.
+    /// Returns `None` if most of the first rows have no labels: new labels then cannot be
+    /// recognized.
     pub(super) fn of_first(first: Batch<'_>) -> Option<Self> {
         let labels = first.labels()?;
         let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
@@ -55,13 +58,14 @@ impl Anchored {
         Some(Anchored { labels: counts.into_keys().collect(), expected })
     }
 
-    /// Whether a row has none of the labels that anchors had.
+    /// Returns whether a row has none of the labels that anchors had.
     pub(super) fn is_new(&self, labels: &[u32]) -> bool {
         labels.iter().all(|label| !self.labels.contains(label))
     }
 
-    /// Which of the newcomers of a block should become anchors: none where there are no more of them than
-    /// in a mixed stream. `anchors` are how many the warm-up had, `room` how many more there may be.
+    /// Returns the positions of the newcomers of a block that should become anchors. The result is
+    /// empty if there are no more newcomers than in a shuffled stream. `anchors` is the number of
+    /// anchors of the warm-up, `room` the number that may still be added.
     pub(super) fn choose(
         &self,
         newcomers: usize,
@@ -76,12 +80,12 @@ impl Anchored {
         (0..count).map(|at| at * newcomers / count).collect()
     }
 
-    /// Notes that there are anchors with these labels now.
+    /// Records that anchors with the labels of these rows now exist.
     pub(super) fn add(&mut self, labels: Labels<'_>, rows: &[usize]) {
         self.labels.extend(rows.iter().flat_map(|&row| labels.row(row)));
     }
 
-    /// Takes over the labels that other anchors had, as `translate` calls them.
+    /// Adds the labels that other anchors had. `translate` maps them to the labels used here.
     pub(super) fn merge(&mut self, other: &Anchored, translate: &dyn Fn(u32) -> u32) {
         self.labels.extend(other.labels.iter().map(|&label| translate(label)));
     }
@@ -92,7 +96,7 @@ impl Anchored {
         state.put("brook.anchored.expected", 1, &[self.expected]);
     }
 
-    /// What was saved, if anything was.
+    /// Reads the saved labels, if there are any.
     pub(super) fn load(state: &mut Tensors) -> Loaded<Option<Self>> {
         if !state.contains("brook.anchored") {
             return Ok(None);
@@ -106,7 +110,8 @@ impl Anchored {
     }
 }
 
-/// Sums over the anchors that an embedding has now, from those over its first ones.
+/// Extends sums over the first anchors of an embedding to all of its anchors. Returns `None` if the
+/// similarities to the new anchors cannot be estimated.
 pub(super) fn extended(sums: Sums, embedding: &Embedding) -> Result<Option<Sums>, NoRoom> {
     let old = sums.total().len();
     if old == embedding.width() {

@@ -1,4 +1,4 @@
-//! The parameters, each a number or a rule that finds it.
+//! The parameters of brook: numbers, and rules that derive them from the data.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,101 +8,109 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::kernel::Gram;
 use crate::{Labels, Result};
 
-/// The widest sum of products that is kept: 2 GB, and twice that again while it is solved.
+/// Largest supported width of the sums. Their Gram matrix then takes 2 GB, and solving takes twice
+/// as much again.
 pub(super) const MAX_WIDTH: usize = 16_384;
 
-/// Number of classes that take part in the search for codes: the most frequent.
+/// Number of classes whose codes are optimized: the most frequent ones.
 pub(super) const MOST_CLASSES: usize = 1024;
 
-/// How many times the anchors of the warm-up there may be in the end, where they follow the stream.
+/// Largest number of anchors, relative to those of the warm-up, if anchors follow the stream.
 pub(super) const MOST_TIMES: usize = 2;
 
-/// The parameters of brook. What is [`Choice::Auto`] is found from the data.
+/// The parameters of brook. Those that are [`Choice::Auto`] are derived from the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What vectors are mapped by before they are learned.
+    /// Mapping of the vectors before they are learned.
     pub lift: LiftBy,
-    /// Number of the stream's first rows that become anchors of the lift; fewer if the warm-up is shorter. Rows with labels
-    /// come before others. Automatic: `300 sqrt(C)` for `C` classes among the first 3,000 rows with labels, from 3,000 to 6,000, and within [`memory`](Self::memory).
-    /// The warm-up has the same number of rows, unless another is given. Twice the number of anchors takes four times the
-    /// memory and, for each row, three times the time.
+    /// Number of the stream's first rows that become anchors of the lift; fewer if the warm-up is
+    /// shorter. Rows with labels have priority over others. Automatic: `300 sqrt(C)` for `C`
+    /// classes among the first 3,000 rows with labels, from 3,000 to 6,000, and within
+    /// [`memory`](Self::memory). The warm-up has the same number of rows, unless another number is
+    /// given. Twice the number of anchors takes four times the memory and, for each row, three
+    /// times the time.
     pub anchors: Choice<usize>,
-    /// Bytes that learning may take, by which an automatic number of anchors and the number of labels are bounded.
+    /// Memory limit for learning, in bytes. It bounds an automatic number of anchors and the number
+    /// of labels.
     pub memory: u64,
-    /// Whether rows become anchors, too, when many come whose labels the first rows did not have, up to as
-    /// many again. In a stream that is mixed none do.
+    /// Set if rows become anchors when many rows arrive whose labels the first rows did not have,
+    /// up to twice the initial number of anchors. In a shuffled stream no anchors are added.
     pub follow: bool,
-    /// How fast similarity to an anchor falls with distance. By itself: one over the mean squared
-    /// distance between anchors.
+    /// Rate at which similarity to an anchor falls with distance. Automatic: one over the mean
+    /// squared distance between anchors.
     pub gamma: Choice,
-    /// How exactly similarity to anchors is computed.
+    /// Precision of the similarities to anchors.
     pub precision: Precision,
-    /// How much large weights are punished. By itself: the mean squared length of the centred
-    /// vectors, times 1 without a lift and 0.0005 with one.
+    /// Penalty on large weights. Automatic: the mean squared length of the centred vectors, times 1
+    /// without a lift and 0.0005 with one.
     pub ridge: Choice,
-    /// How much bits are preferred that vectors can tell, over codes that lie far apart. By itself:
-    /// `60 (1 - e) / C`, at most 0.6, where `e` is the share of the classes' variance that the vectors
-    /// explain and `C` the number of classes, with rare ones counting less.
+    /// Preference for bits that the vectors can predict, over codes that are far apart. Automatic:
+    /// `60 (1 - e) / C`, at most 0.6, where `e` is the share of the classes' variance that the
+    /// vectors explain and `C` the number of classes, with rare classes counting less.
     pub fit_weight: Choice,
-    /// How much near codes are driven apart more than far ones: `r` above.
+    /// Strength with which near codes are driven apart more than distant ones: `r` in the objective
+    /// `J` of brook.
     pub repulsion: f64,
-    /// The share of bits that keep what is near by the vectors themselves, and not labels: the last
-    /// bits of a code. By itself: a third of the bits beyond `5 sqrt(C)`, for `C` classes, with rare
-    /// ones counting less and those of rows with several labels more; from 1/32 to 1/4 of all.
+    /// Share of the bits that preserve similarity of the vectors themselves instead of labels: the
+    /// last bits of a code. Automatic: a third of the bits beyond `5 sqrt(C)`, for `C` classes,
+    /// from 1/32 to 1/4 of all bits. Rare classes count less, and classes of rows with several
+    /// labels more.
     pub detail: Choice,
-    /// What bits are made of.
+    /// Targets that the bits are made of.
     pub targets: Targets,
-    /// What the search for codes starts from.
+    /// Starting point of the search for codes.
     pub start: StartFrom,
-    /// With `start = steady`: after how many rows the codes in use are renewed. 0: whenever the
-    /// stream has doubled.
+    /// With `start = steady`: number of rows after which the codes in use are re-encoded. 0:
+    /// whenever the stream has doubled.
     pub renew_every: u64,
-    /// After how many rows a row counts half. 0: never.
+    /// Number of rows after which a row counts half. 0: never.
     pub half_life: f64,
 }
 
-/// What vectors are mapped by.
+/// Mapping of the vectors before they are learned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LiftBy {
-    /// Nothing: codes are linear in the vectors.
+    /// No mapping: codes are linear in the vectors.
     None,
     /// Similarity to anchors: [`Lift::Rbf`](crate::Lift::Rbf).
     Rbf,
 }
 
-/// How exactly similarity to anchors is computed.
+/// Precision of the similarities to anchors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Precision {
-    /// `compact` where it saves much: from 131,072 products of a vector with the anchors on.
+    /// `compact` where it saves much: if a vector has at least 131,072 products with the anchors.
     #[default]
     Auto,
-    /// In single precision and all dimensions: [`Lift::Rbf`](crate::Lift::Rbf).
+    /// Single precision and all dimensions: [`Lift::Rbf`](crate::Lift::Rbf).
     Full,
-    /// By whole numbers, in the directions that hold 93 % of the first rows if 128 or 256 do:
-    /// [`Lift::Compact`](crate::Lift::Compact). Several times as fast, and as good. (Vectors whose
-    /// squared length is beyond single precision are lifted in full.)
+    /// Integer arithmetic, in 128 or 256 directions if these hold 93 % of the first rows:
+    /// [`Lift::Compact`](crate::Lift::Compact). Several times as fast, and as good. Vectors whose
+    /// squared length exceeds single precision are lifted in full precision.
     Compact,
 }
 
-/// What bits are made of.
+/// Targets that the bits are made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Targets {
-    /// Whatever finds most items that share a label, on a sample of the rows learned.
+    /// The target that finds most items that share a label, on a sample of the learned rows.
     #[default]
     Auto,
-    /// Codes of classes; of rows with several labels, their presence or mixtures of them.
+    /// Codes of classes; for rows with several labels, presence bits or mixtures of the labels.
     Classes,
-    /// Directions of the vectors along which labels differ most, compared with the rows of a label. For many labels with few
-    /// rows each, and for labels that are not known yet. Linear, whatever the lift.
+    /// Directions of the vectors along which labels differ most, compared with the rows of a label.
+    /// For many labels with few rows each, and for labels that are not known yet. Linear, whatever
+    /// the lift.
     Discriminant,
-    /// Of one label each whether a row has it, by thresholds between rows with the label and rows without it. For rare labels.
+    /// Presence of one label per bit, by thresholds between rows with the label and rows without
+    /// it. For rare labels.
     Presence,
 }
 
@@ -117,26 +125,26 @@ impl fmt::Display for Targets {
     }
 }
 
-/// What the search for codes starts from.
+/// Starting point of the search for codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StartFrom {
-    /// The seed. The function depends on what was learned, and on nothing else: not on its order,
-    /// nor on how it was cut into batches.
+    /// The seed. The function depends only on the learned rows, not on their order or on how the
+    /// stream was split into batches.
     Seeded,
-    /// The codes in use, which change only for a gain worth the change: a function that is asked
-    /// for again later leaves most codes as they are.
+    /// The codes in use, which change only if the gain justifies the change. A function computed
+    /// later in the stream therefore leaves most codes as they are.
     Steady,
 }
 
-/// A number that is given, or found from the data: a number or `"auto"` in files.
+/// A value that is given or derived from the data. In files: a number or `"auto"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Choice<T = f64> {
-    /// Found from the data.
+    /// Derived from the data.
     #[default]
     Auto,
-    /// Given.
+    /// A given value.
     Fixed(T),
 }
 
@@ -197,18 +205,20 @@ impl Number for usize {
 /// Number of the stream's first rows whose classes decide the number of anchors.
 pub(super) const FIRST_ROWS: usize = 3_000;
 
-/// Most rows that the warm-up has where few of them have labels, and the part of the memory that they may take.
+/// Largest number of rows of the warm-up if few rows have labels, and the divisor of the memory
+/// limit that bounds the size of these rows.
 const MOST_WARMUP: usize = 30_000;
 const MEMORY_OF_WARMUP: u64 = 8;
 
 /// Largest number of anchors that is chosen automatically.
 const MOST_ANCHORS: usize = 6_000;
 
-/// Anchors for each root of the number of classes.
+/// Number of anchors per square root of the number of classes.
 const PER_ROOT: f64 = 300.0;
 
 impl Params {
-    /// Returns the number of anchors, for a stream whose first rows have these labels and codes of `bits` bits.
+    /// Returns the number of anchors, for a stream whose first rows have these labels and codes of
+    /// `bits` bits.
     pub(super) fn anchors_for(&self, first: Option<Labels<'_>>, bits: usize) -> usize {
         self.anchors.or(|| {
             let labelled = first.iter().flat_map(|labels| labels.iter());
@@ -219,7 +229,8 @@ impl Params {
         })
     }
 
-    /// Returns how many rows of `dim` numbers the warm-up needs to have enough rows with labels, by its first rows.
+    /// Returns the number of rows of `dim` numbers that the warm-up needs to have enough rows with
+    /// labels, extrapolated from its first rows.
     pub(super) fn rows_with_labels(&self, first: Labels<'_>, dim: usize) -> usize {
         let labelled = first.iter().filter(|labels| !labels.is_empty()).count();
         if 2 * labelled >= first.len() {
@@ -230,14 +241,14 @@ impl Params {
         wanted.min(most).min(MOST_WARMUP).max(first.len())
     }
 
-    /// Returns the largest number of anchors with which classes can be learned, and solved for codes of `bits` bits, within
-    /// the memory.
+    /// Returns the largest number of anchors for which learning `classes` classes and solving for
+    /// codes of `bits` bits stays within the memory limit.
     pub(super) fn most_anchors(&self, classes: usize, bits: usize) -> usize {
         let fits = |anchors: usize| {
             let numbers = Gram::numbers(anchors) + numbers_to_solve(anchors, classes, bits);
             8 * numbers as u64 <= self.memory
         };
-        // The first one that does not fit, by halving.
+        // Binary search for the smallest number that does not fit.
         let (mut low, mut high) = (1, MAX_WIDTH + 1);
         while high - low > 1 {
             let middle = (low + high) / 2;
@@ -247,10 +258,10 @@ impl Params {
     }
 }
 
-/// Returns how many numbers solving takes besides the sums.
+/// Returns the number of values that solving needs in addition to the sums.
 pub(super) fn numbers_to_solve(width: usize, classes: usize, bits: usize) -> usize {
     let right_sides = classes.min(MOST_CLASSES).max(bits);
-    // The sums with the rows that wait, their factor, and the right sides with their solutions.
+    // The sums with the buffered rows, their factor, and the right-hand sides with their solutions.
     2 * Gram::numbers(width) + 3 * width * right_sides
 }
 

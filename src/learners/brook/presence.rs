@@ -1,39 +1,40 @@
-//! TargetWeights for rows with several labels, from what the vectors tell of each label.
+//! Target weights for rows with several labels, from what the vectors predict for each label.
 //!
-//! The regression of "has label `l`" on the vectors, `f_l(x)`, is linear in `x`, so that any bit
-//! `[sum over l of w_l f_l(x) > threshold]` is one of a hash function. The sum of the codes of a row's
-//! labels is no good target for several: where two codes differ it is zero, and chance decides.
+//! The regression of "has label `l`" on the vectors, `f_l(x)`, is linear in `x`. Any bit
+//! `[sum over l of w_l f_l(x) > threshold]` is therefore a bit of a hash function. For a row with
+//! several labels, the sum of their codes is a poor target: where two codes differ it is zero, and
+//! chance decides.
 
 use super::codes::Codes;
 use crate::linalg::{product, symmetric_eigen, transposed_product};
 use crate::memory::NoRoom;
 
-/// How many labels a row must have on average before labels have bits of their own: one row in twenty
-/// has one more. Codes of classes leave such rows to chance, and are little better for others.
+/// Mean number of labels per row from which labels have bits of their own: one row in twenty has a
+/// second label. Codes of classes leave such rows to chance, and are hardly better for other rows.
 pub(super) const PRESENCE_FROM: f64 = 1.05;
 
-/// The same where labels share bits. There codes of classes are better as long as most rows have one
-/// label.
+/// Mean number of labels per row from which labels share bits by a rotation. Below it, codes of
+/// classes are better, because most rows have one label.
 pub(super) const ROTATION_FROM: f64 = 1.5;
 
-/// Where the thresholds of a label's bits lie between the mean of `f` over rows without it, 0, and
-/// over those with it, 1.
+/// Range of the thresholds of a label's bits, on a scale where the mean of `f` is 0 over rows
+/// without the label and 1 over rows with it.
 const THRESHOLDS: (f64, f64) = (0.2, 0.7);
 
-/// The last threshold where labels are rare: it ranks the rows with a label, too.
+/// The last threshold for rare labels, high enough that it also ranks the rows with the label.
 const LAST_OF_RARE: f64 = 1.2;
 
-/// When to stop turning what does not settle; most settle in 10 to 30 turns.
+/// Limit on the iterations of a rotation that does not converge; most converge in 10 to 30.
 const MOST_TURNS: usize = 50;
 
-/// What bits should tell.
+/// The kind of targets that bits encode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// The code of a row's class: rows have one label, or nearly all do.
+    /// The code of a row's class. For rows of which nearly all have one label.
     Codes,
-    /// Of one label each whether it is there: there are two bits or more for every label.
+    /// The presence of one label per bit. For at least two bits per label.
     Presence,
-    /// Mixtures of labels.
+    /// Mixtures of labels by a rotation.
     Rotation,
 }
 
@@ -47,7 +48,8 @@ impl Wanted {
     }
 }
 
-/// A bit is set where the weighted sum of what a row has of each label exceeds its threshold.
+/// Targets as weights of labels: a bit is set where the weighted sum of a row's labels exceeds its
+/// threshold.
 pub(super) struct TargetWeights {
     /// Labels x bits.
     pub(super) weights: Vec<f64>,
@@ -56,28 +58,30 @@ pub(super) struct TargetWeights {
 }
 
 impl TargetWeights {
-    /// Of classes with codes: the bits of the code itself.
+    /// Returns the targets for classes with codes: the bits of the codes themselves.
     pub(super) fn of_codes(codes: &Codes, bits: usize) -> Self {
         let weights = codes.iter().flat_map(|(_, code)| code).map(|&bit| f64::from(bit)).collect();
         TargetWeights { weights, thresholds: vec![0.0; bits] }
     }
 }
 
-/// What the vectors tell of the labels that take part.
+/// The regressions of the chosen labels on the vectors.
 pub(super) struct Fitted<'a> {
     pub(super) bits: usize,
-    /// Of all rows, the share that has each label.
+    /// Share of the rows that have each label.
     pub(super) shares: &'a [f64],
     /// `M / n`: the covariances of labels and their `f`, labels x labels.
     pub(super) fit: &'a [f64],
 }
 
 impl Fitted<'_> {
-    /// Each label has the same number of bits, the most frequent one more if there are bits left: a
-    /// row has as many bits in common with another as they have labels in common. The bits of a label
-    /// have one threshold each, so that they also tell how sure it is.
+    /// Returns targets in which each bit encodes the presence of one label. All labels have the
+    /// same number of bits; if bits are left over, the most frequent labels have one more. Two rows
+    /// thus have as many bits in common as they have labels in common. Each bit of a label has its
+    /// own threshold, so that the bits also encode how certain the label is.
     ///
-    /// `chosen` are the places of the labels in `codes`, which become those of rows with one label.
+    /// `chosen` are the positions of the labels in `codes`. The codes become those of rows with one
+    /// label.
     pub(super) fn presence(
         &self,
         chosen: &[usize],
@@ -87,7 +91,7 @@ impl Fitted<'_> {
         let (bits, labels) = (self.bits, chosen.len());
         let mut targets =
             TargetWeights { weights: vec![0.0; codes.len() * bits], thresholds: vec![0.0; bits] };
-        // What all rows have, or none, or what vectors do not tell, needs no bit.
+        // A label needs no bit if all rows or no rows have it, or if the vectors do not predict it.
         let spread =
             |l: usize| self.fit[l * labels + l] / (self.shares[l] * (1.0 - self.shares[l]));
         let tells = |l: usize| self.shares[l] < 1.0 - 1e-9 && spread(l) > 1e-9;
@@ -97,14 +101,14 @@ impl Fitted<'_> {
         let mut bit = 0;
         for (at, &label) in telling.iter().enumerate() {
             let own = bits / telling.len() + usize::from(at < bits % telling.len());
-            // From the mean of f where the label is not to that where it is, it rises by this.
+            // Difference between the mean of f over rows with the label and over rows without it.
             let rise = spread(label);
             let without = self.shares[label] * (1.0 - rise);
             for place in 0..own {
                 let (low, high) = THRESHOLDS;
                 let high = if is_rare { LAST_OF_RARE } else { high };
                 let part = low + (high - low) * (place as f64 + 0.5) / own as f64;
-                // About -1 where the label is not and 1 where it is.
+                // The target is about -1 for rows without the label and 1 for rows with it.
                 let scale = 2.0 / rise;
                 targets.weights[chosen[label] * bits + bit] = scale;
                 targets.thresholds[bit] = scale * (without + rise * part);
@@ -115,13 +119,14 @@ impl Fitted<'_> {
         targets
     }
 
-    /// With fewer bits than that, every bit weighs all labels. The means of `f` over the rows of each
-    /// label are turned until signs cost least (iterative quantisation, Gong and Lazebnik 2011):
-    /// `R` with orthonormal columns (or rows) and signs `B` that bring `Z R` and `B` together, where
-    /// `Z = diag(1 / p) M / n` has these means as rows. Labels that come together have similar means, and
-    /// so have classes and their superclass: what they share is not told twice.
+    /// Returns targets in which every bit weighs all labels, for fewer than two bits per label. The
+    /// means of `f` over the rows of each label are rotated until signs cost least (iterative
+    /// quantization, Gong and Lazebnik 2011). The algorithm seeks `R` with orthonormal columns (or
+    /// rows) and signs `B` that bring `Z R` and `B` together. The rows of `Z = diag(1 / p) M / n`
+    /// are these means. Labels that occur together have similar means, and so do classes and their
+    /// superclass: their common part is not encoded twice.
     ///
-    /// The turning starts from `codes`, which become `B`.
+    /// The iteration starts from `codes`, which become `B`.
     pub(super) fn rotation(
         &self,
         chosen: &[usize],
@@ -146,7 +151,7 @@ impl Fitted<'_> {
                 break;
             }
         }
-        // The mean of a label is at about -1 or 1.
+        // Scaled so that the mean of a label is about -1 or 1.
         for bit in 0..bits {
             let column = || (0..labels).map(move |l| l * bits + bit);
             let size = column().map(|at| turned[at].abs()).sum::<f64>() / labels as f64;
@@ -155,7 +160,7 @@ impl Fitted<'_> {
             }
         }
         let typical = (weights.iter().map(|w| w * w).sum::<f64>() / weights.len() as f64).sqrt();
-        // Labels that are too rare to take part have their random codes.
+        // Labels that are too rare to take part keep their random codes.
         let code = |&bit: &i8| typical * f64::from(bit);
         let mut all: Vec<f64> = codes.iter().flat_map(|(_, c)| c.iter().map(code)).collect();
         let found = weights.chunks_exact(bits).zip(signs.chunks_exact(bits));
@@ -164,7 +169,7 @@ impl Fitted<'_> {
             let code = &mut codes[class].1;
             code.iter_mut().zip(signs).for_each(|(bit, &sign)| *bit = sign as i8);
         }
-        // Half of what comes lies on either side of the mean.
+        // With the mean as the threshold, about half of the rows are on either side of it.
         let mut thresholds = vec![0.0; bits];
         for (&class, share) in chosen.iter().zip(self.shares) {
             let weights = &all[class * bits..(class + 1) * bits];
@@ -174,9 +179,9 @@ impl Fitted<'_> {
     }
 }
 
-/// The matrix with orthonormal columns, or rows if those are fewer, that is nearest to one of `rows` x
-/// `columns`; zeros in directions that this one does not have, which a rotation would fill at will. `None`
-/// when it cannot be found.
+/// Returns the matrix with orthonormal columns, or rows if rows are fewer, that is nearest to a
+/// matrix of `rows` x `columns`. The result is zero in directions that the matrix does not have; a
+/// rotation would fill them arbitrarily. Returns `None` if it cannot be computed.
 fn nearest_orthonormal(
     matrix: &[f64],
     rows: usize,
@@ -237,7 +242,8 @@ mod tests {
         }
     }
 
-    /// Rows of `labels` independent labels and what is told of them: the labels themselves, shrunk.
+    /// Returns the shares, the covariances and the predictions for rows of `labels` independent
+    /// labels. The predictions are the labels themselves, shrunk.
     fn covariances(labels: usize, shrink: f64, seed: u64) -> (Vec<f64>, Vec<f64>, Vec<Vec<f64>>) {
         let mut rng = random(seed, Purpose::Signs, 0);
         let has: Vec<Vec<f64>> = (0..500)
@@ -320,7 +326,7 @@ mod tests {
                 |n: usize| -> Vec<f64> { (0..n).map(|_| rng.random_range(-1.0..1.0)).collect() };
             let matrix = product(&draw(rows * rank), rank, &draw(rank * columns), columns);
             let found = nearest_orthonormal(&matrix, rows, columns).unwrap().unwrap();
-            // R is a partial isometry: R R^T R = R. And R^T A is symmetric, with no negative values.
+            // R is a partial isometry: R R^T R = R. R^T A is symmetric, with no negative values.
             let gram = transposed_product(&found, columns, &found, columns);
             let again = product(&found, columns, &gram, columns);
             let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6);
@@ -338,7 +344,8 @@ mod tests {
         }
     }
 
-    /// Turned as the definition says, in the plainest way, and no single other code would fit better.
+    /// Evaluates the rotation by its definition. Every sign agrees with its mean, so no flip of a
+    /// single bit would fit better.
     #[test]
     fn a_rotation_ends_where_signs_and_means_agree() {
         for (labels, bits, seed) in [(30, 16, 1), (12, 20, 2), (40, 40, 3)] {

@@ -1,4 +1,4 @@
-//! All that is kept of what was learned.
+//! Sums over the learned rows.
 
 use std::collections::BTreeMap;
 
@@ -11,43 +11,44 @@ use crate::linalg::{product, transposed_product};
 use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
 
-/// What a row counts in the sum of each of its labels. In equal parts, one of `n` labels counts the
-/// whole number next to an `n`-th of this.
+/// Weight of a row in the sum of each of its labels, as an integer. If a row with `n` labels counts
+/// in equal parts, it has the integer nearest to an `n`-th of this weight.
 const WHOLE: u32 = 840;
 
-/// What a row with several labels counts for each of them.
+/// Weight of a row with several labels in the sum of each label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counting {
-    /// As much as one that has this label alone.
+    /// The same weight as a row that has this label alone.
     Full,
-    /// An equal part, as it was in files before there were targets for several labels. From such
-    /// sums the full ones cannot be had, so that these go on as they began.
+    /// An equal part, as in files from before targets for several labels were supported. Full sums
+    /// cannot be computed from such sums, so they continue to count parts.
     Parts,
 }
 
-/// Sums over rows `q` of whole numbers. Exact, in any order, unless rows count less as they age.
+/// Sums over integer rows `q`. Exact, and independent of the order, unless rows count less as they
+/// age.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sums {
     counting: Counting,
-    /// Whether part of it was estimated: see [`extended`](Sums::extended).
+    /// Set if some of the sums were estimated: see [`extended`](Sums::extended).
     estimated: bool,
     rows: f64,
-    /// Of `q q^T`.
+    /// Sum of `q q^T`.
     gram: Gram,
-    /// Of `q`.
+    /// Sum of `q`.
     total: Vec<f64>,
-    /// By label.
+    /// Sums by label.
     labels: BTreeMap<u32, LabelSum>,
 }
 
-/// Sums over the rows with a label, [`WHOLE`] times what each counts.
+/// Sums over the rows with a label, each multiplied by its weight: [`WHOLE`] or a part of it.
 #[derive(Clone, Debug, PartialEq)]
 struct LabelSum {
     weight: f64,
     sum: Vec<f64>,
 }
 
-/// A label's sums as they are solved with: rows count 1, numbers are still whole steps.
+/// The sums of a label as the solver uses them: rows count 1, and numbers are still integer steps.
 pub(super) struct Class<'a> {
     pub(super) label: u32,
     pub(super) rows: f64,
@@ -68,7 +69,7 @@ impl Sums {
         Ok(Sums { counting, estimated, rows, gram, total, labels })
     }
 
-    /// Empty sums that count rows as these do.
+    /// Returns empty sums with the same counting.
     pub(super) fn empty(&self) -> Result<Self, NoRoom> {
         Ok(Sums { counting: self.counting, ..Sums::new(self.total.len())? })
     }
@@ -84,12 +85,13 @@ impl Sums {
         self.rows
     }
 
-    /// Whether part of it was estimated.
+    /// Returns whether some of the sums were estimated.
     pub(super) fn is_estimated(&self) -> bool {
         self.estimated
     }
 
-    /// The same sums over further numbers that follow from those there are. What was whole stays whole.
+    /// Returns the sums over additional numbers, which are estimated from the existing ones.
+    /// Integer sums stay integers.
     pub(super) fn extended(self, extension: &Extension) -> Result<Self, NoRoom> {
         let (old, added) = (self.total.len(), extension.shift.len());
         let width = old + added;
@@ -128,7 +130,7 @@ impl Sums {
             for b in 0..=a {
                 let shifted = bare[a] * shift[b] + bare[b] * shift[a];
                 let sum = within[a * added + b] + shifted + self.rows * shift[a] * shift[b];
-                // An estimate is off by a step at the least, each row by its own.
+                // Each row's estimate is off by at least a step, independently of other rows.
                 row[old + b] = number(sum + if a == b { self.rows } else { 0.0 });
             }
         }
@@ -145,17 +147,17 @@ impl Sums {
         Ok(Sums { counting, estimated: rows > 0.0, rows, gram, total, labels })
     }
 
-    /// Number of labels with rows.
+    /// Returns the number of labels with rows.
     pub(super) fn label_count(&self) -> usize {
         self.labels.len()
     }
 
-    /// Whether rows with this label were added.
+    /// Returns whether rows with this label were added.
     pub(super) fn contains(&self, label: u32) -> bool {
         self.labels.contains_key(&label)
     }
 
-    /// Length of the vectors that were added.
+    /// Returns the length of the rows.
     pub(super) fn width(&self) -> usize {
         self.total.len()
     }
@@ -168,7 +170,8 @@ impl Sums {
         &self.total
     }
 
-    /// How many labels a row has on average; 1 where rows count in parts, as is not known there.
+    /// Returns the mean number of labels per row; 1 if rows count in parts, where the number is
+    /// unknown.
     pub(super) fn labels_per_row(&self) -> f64 {
         match self.counting {
             Counting::Parts => 1.0,
@@ -179,8 +182,8 @@ impl Sums {
         }
     }
 
-    /// Whether these can be added to `other`: both count alike, or one has nothing to count
-    /// differently.
+    /// Returns whether these sums can be added to `other`: both have the same counting, or the rows
+    /// of one count the same either way.
     pub(super) fn fit(&self, other: &Sums) -> bool {
         let single = |sums: &Sums| {
             sums.counting == Counting::Full && (sums.labels_per_row() - 1.0).abs() < 1e-9
@@ -189,7 +192,7 @@ impl Sums {
         self.counting == other.counting || fits(self) || fits(other)
     }
 
-    /// The classes there are rows of, by label.
+    /// Returns the classes with rows, in order of their labels.
     pub(super) fn classes(&self) -> Vec<Class<'_>> {
         let rows = |of: &LabelSum| of.weight / f64::from(WHOLE);
         self.labels
@@ -198,7 +201,7 @@ impl Sums {
             .collect()
     }
 
-    /// Adds at most [`BLOCK`](super::whole_numbers::BLOCK) rows; those without a label are passed over.
+    /// Adds at most [`BLOCK`](super::whole_numbers::BLOCK) rows, without those that have no label.
     pub(super) fn add(&mut self, numbers: &WholeNumbers, labels: Labels<'_>) {
         let width = self.total.len();
         let labelled = |row: usize| !labels.row(row).is_empty();
@@ -210,8 +213,8 @@ impl Sums {
                 rows.filter(|(at, _)| labelled(*at)).flat_map(|(_, row)| row).copied().collect();
             self.gram.add_rows(&rows);
         }
-        // Rows with the same labels are added up first. In a fixed order: with a half-life the sums
-        // are not whole.
+        // Rows with the same labels are added up first. The order is fixed, because with a
+        // half-life the sums are not integers.
         let mut by_set: BTreeMap<&[u32], (f64, Vec<f64>)> = BTreeMap::new();
         let mut large = numbers.large().iter().peekable();
         for at in 0..labels.len() {
@@ -236,7 +239,7 @@ impl Sums {
         }
     }
 
-    /// Adds what counts as `rows` rows with these labels, of which this is the sum.
+    /// Adds rows with the same labels that together count as `rows` rows, given their sum.
     fn add_sum(&mut self, labels: &[u32], rows: f64, sum: impl Iterator<Item = f64> + Clone) {
         self.rows += rows;
         let totals = self.total.iter_mut().zip(sum.clone());
@@ -256,7 +259,7 @@ impl Sums {
         }
     }
 
-    /// Lets all that was added count `factor` times as much.
+    /// Multiplies the weight of everything added so far by `factor`.
     pub(super) fn scale(&mut self, factor: f64) {
         self.rows *= factor;
         self.gram.scale(factor);
@@ -265,14 +268,14 @@ impl Sums {
             of.weight *= factor;
             of.sum.iter_mut().for_each(|sum| *sum *= factor);
         }
-        // What numbers can no longer tell from nothing is nothing.
+        // Weights below the smallest normal number are treated as zero.
         self.labels.retain(|_, of| of.weight >= f64::MIN_POSITIVE);
     }
 
-    /// Adds other sums, which [fit](Self::fit), and whose labels are known here by the names that
-    /// `translate` gives.
+    /// Adds other sums, which must [fit](Self::fit). `translate` maps their labels to the labels
+    /// used here.
     pub(super) fn merge(&mut self, other: &Sums, translate: &dyn Fn(u32) -> u32) {
-        // What is in parts stays in parts; of nothing there are no parts.
+        // Sums in parts stay in parts; empty sums take the other's counting.
         if self.rows == 0.0 || (other.counting == Counting::Parts && other.rows > 0.0) {
             self.counting = other.counting;
         }
@@ -289,7 +292,7 @@ impl Sums {
         }
     }
 
-    /// These sums without `gone`, or why that was never part of them.
+    /// Returns these sums without `gone`. Fails with the reason if `gone` was never part of them.
     pub(super) fn without(
         self,
         gone: &Sums,
@@ -316,7 +319,7 @@ impl Sums {
         }
         let width = rest.total.len();
         if rest.estimated && rest.rows == 0.0 {
-            // What is left of the estimate is left of nothing.
+            // Without rows, all that remains is the error of the estimate.
             rest.gram.scale(0.0);
             rest.total.fill(0.0);
             rest.estimated = false;
@@ -332,7 +335,7 @@ impl Sums {
         if rest.rows == 0.0 && (0..width).any(|i| rest.gram.row(i)[i] != 0.0) {
             return Err("other rows were learned".to_owned());
         }
-        // No rows have a variance below 0. An estimate is allowed to.
+        // Rows never have a variance below 0, but estimated sums may.
         let varies = |i: usize| {
             let square = rest.gram.row(i)[i];
             square * rest.rows - rest.total[i].powi(2) >= -1e-9 * square * rest.rows
@@ -343,7 +346,7 @@ impl Sums {
         Ok(rest)
     }
 
-    /// Puts the arrays under names that begin with `prefix`.
+    /// Stores the arrays under names that begin with `prefix`.
     pub(super) fn save(&self, prefix: &str, state: &mut Tensors) {
         let width = self.total.len();
         let name = |of: &str| format!("{prefix}.{of}");
@@ -390,12 +393,13 @@ impl Sums {
             return Err("its sums hold negative counts".to_owned());
         }
         let diagonal = |i: usize| sums.gram.row(i)[i];
-        // With a half-life, sums fade to where numbers have few digits left, and then none. So much is
-        // let through there.
+        // With a half-life, sums fade until numbers have few digits left, and then none. The check
+        // allows for this loss of precision.
         let root = |i: usize| (diagonal(i) + f64::MIN_POSITIVE).sqrt();
         let estimated = state.contains(&name("estimated"));
         let possible = |i: usize| {
-            // What was learned after an estimate and unlearned with what came before leaves more.
+            // If rows learned after an estimate are unlearned together with earlier rows, the sums
+            // may exceed the bound.
             if estimated {
                 return true;
             }
@@ -421,8 +425,8 @@ impl Sums {
     }
 }
 
-/// The array of what labels count. Its name says how: a program that knows one of them only does
-/// not take the one for the other.
+/// Returns the name of the array of label weights. The name depends on the counting, so that a
+/// program that supports only one of the two cannot mistake the other for it.
 fn name_of_weights(counting: Counting) -> &'static str {
     match counting {
         Counting::Full => "counts_of_labels",
@@ -450,7 +454,7 @@ mod tests {
     use crate::{Batch, Features};
     use rand::RngExt;
 
-    /// A model whose columns have long been empty must not be taken for a damaged one.
+    /// A model whose columns have long been empty must not be rejected as damaged.
     #[test]
     fn what_fades_away_can_be_loaded_at_any_time() {
         let params = Params { lift: LiftBy::None, ..Params::default() };

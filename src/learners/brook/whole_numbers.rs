@@ -1,30 +1,30 @@
-//! Rows as they are added up: whole numbers.
+//! Rows of integers, in the form in which they are added up.
 
 use rayon::prelude::*;
 
 use crate::kernel::{LARGEST, nearest};
 
-/// How many rows are gathered before they are added up, at most.
+/// Largest number of rows that are buffered before they are added up.
 pub(super) const BLOCK: usize = 2048;
 
-/// Rows of whole numbers: those that fit the fast sum, and those that do not.
+/// Rows of integers: small numbers for the fast sum, and rows with larger numbers.
 pub(super) struct WholeNumbers {
     pub(super) width: usize,
     pub(super) rows: Vec<i16>,
-    /// The place of each row that has larger numbers, and the numbers; zeros stand in `rows`.
+    /// The index and the numbers of each row that has larger numbers. Such a row is zero in `rows`.
     pub(super) large: Vec<(usize, Vec<f64>)>,
-    /// With a half-life: the square root of what each row counts. The rows are multiplied by it.
+    /// With a half-life: the square root of each row's weight. The rows are multiplied by it.
     pub(super) roots: Option<Vec<f64>>,
 }
 
 impl WholeNumbers {
-    /// The same rows, each counting half as much as the one that came `half_life` rows later; the
-    /// last counts 1.
+    /// Returns the same rows, each counting half as much as the row `half_life` rows later. The
+    /// last row counts 1.
     ///
-    /// A row that counts `w` is multiplied by the root of `w`, so that its square is `w` times what
-    /// it was, and rounded again: the less a row counts, the coarser are its steps. So rows of any
-    /// age are added up together, in the fast sum. To add them up in parts that count alike, all of
-    /// the sums would have to be gone through for each part.
+    /// A row with the weight `w` is multiplied by the root of `w`, so that its square is multiplied
+    /// by `w`, and rounded again. The less a row counts, the coarser are its steps. Rows of any age
+    /// can then be added up together, in the fast sum. Adding them in groups of equal weight would
+    /// require a pass over all sums for each group.
     pub(super) fn aged(mut self, half_life: f64) -> Self {
         let count = self.rows.len() / self.width;
         let root = |at: usize| (-0.5 * (count - 1 - at) as f64 / half_life).exp2();
@@ -40,18 +40,18 @@ impl WholeNumbers {
         self
     }
 
-    /// The square root of what a row counts.
+    /// Returns the square root of a row's weight.
     pub(super) fn root(&self, at: usize) -> f64 {
         self.roots.as_ref().map_or(1.0, |roots| roots[at])
     }
 
-    /// The first row that is not rounded to nothing, however large its numbers.
+    /// Returns the index of the first row that is not rounded to zero, however large its numbers.
     pub(super) fn first_that_counts(&self) -> usize {
         let nothing = |root: &&f64| **root * f64::from(LARGEST) < 0.5;
         self.roots.as_ref().map_or(0, |roots| roots.iter().take_while(nothing).count())
     }
 
-    /// The rows that fit, zeros for those that do not.
+    /// Returns the rows of small numbers, with zeros for the other rows.
     pub(super) fn small(&self) -> &[i16] {
         &self.rows
     }
@@ -60,7 +60,7 @@ impl WholeNumbers {
         &self.large
     }
 
-    /// One of the rows that fit.
+    /// Returns a row of small numbers.
     pub(super) fn row(&self, at: usize) -> &[i16] {
         &self.rows[at * self.width..(at + 1) * self.width]
     }

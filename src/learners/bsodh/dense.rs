@@ -1,13 +1,14 @@
 //! BSODH as the paper writes it, with the similarity matrix `S~` and the code of every existing
-//! item: the naive twin of `Bsodh`. It is here, and not with the other twins in `tests/`,
-//! because the command measures what it costs, and a package has no files of another.
+//! item: the naive reference for `Bsodh`. It is stored here, and not with the other references in
+//! `tests/`, because the command-line tool measures its cost, and a package cannot include files of
+//! another.
 
 use super::{Bsodh, Existing, LabelSets, Order, Params};
 pub use crate::linalg::Regression;
 use crate::{Features, Labels, Learner};
 
-/// BSODH as it is, from these weights (dim x bits), with its regressions solved in one way: for vectors
-/// that are prepared already.
+/// Returns the actual BSODH learner, for vectors that are already preprocessed. It starts from
+/// these weights (dim x bits), and solves its regressions by the given method.
 pub fn learner(
     params: Params,
     dim: usize,
@@ -28,25 +29,25 @@ pub fn learner(
     }
 }
 
-/// BSODH in plain loops: slow, and growing slower with every batch.
+/// BSODH in plain loops: slow, and slower with every batch.
 pub struct DenseBsodh {
     params: Params,
     dim: usize,
     bits: usize,
     /// The projection, dim x bits.
     pub weights: Vec<f32>,
-    /// Every existing item: its labels and its code.
+    /// The labels and the code of every existing item.
     labels: Vec<Vec<u32>>,
     codes: Vec<Vec<f64>>,
 }
 
 impl DenseBsodh {
-    /// A learner that starts from these weights, dim x bits.
+    /// Returns a learner that starts from these weights, dim x bits.
     pub fn new(params: Params, dim: usize, bits: usize, weights: Vec<f32>) -> Self {
         DenseBsodh { params, dim, bits, weights, labels: Vec::new(), codes: Vec::new() }
     }
 
-    /// Learns the next batch: vectors that are prepared already, and their labels.
+    /// Learns the next batch: vectors that are already preprocessed, and their labels.
     ///
     /// # Panics
     /// When there are fewer labels than vectors.
@@ -105,7 +106,7 @@ impl DenseBsodh {
         x.iter().map(|x| (0..self.bits).map(|r| f64::from(bit(x, r))).collect()).collect()
     }
 
-    /// `S~`, in single precision as in the program of the paper's authors.
+    /// Returns `S~`, in single precision as in the authors' program.
     fn similarity(&self, y: &[Vec<u32>]) -> Vec<Vec<f32>> {
         let Params { similar_weight, dissimilar_weight, .. } = self.params;
         let of = |a: &[u32], b: &[u32]| match a.iter().any(|label| b.contains(label)) {
@@ -115,7 +116,7 @@ impl DenseBsodh {
         y.iter().map(|a| self.labels.iter().map(|b| of(a, b)).collect()).collect()
     }
 
-    /// `B_e = sgn(B_s S~)`.
+    /// Runs `B_e = sgn(B_s S~)`.
     fn update_existing(&mut self, b: &[Vec<f64>], s: &[Vec<f32>]) {
         let mut sums = vec![vec![0.0f32; self.bits]; self.codes.len()];
         for (b, s) in b.iter().zip(s) {
@@ -129,14 +130,14 @@ impl DenseBsodh {
             .collect();
     }
 
-    /// `b_r = sgn(p_r - b_er B_e'^T B_s')`, row after row.
+    /// Runs `b_r = sgn(p_r - b_er B_e'^T B_s')`, row after row.
     fn update_batch(&self, b: &mut [Vec<f64>], s: &[Vec<f32>], projections: &[Vec<f64>]) {
         let k = self.bits as f64;
         let (scale, pull, most) = match self.params.order {
             Order::Released => (k * k, 1.0, 1),
             _ => (k, self.params.fit_weight, self.params.max_iterations),
         };
-        // The exact weights, not their single-precision forms.
+        // The exact weights, not their single-precision values.
         let Params { similar_weight, dissimilar_weight, .. } = self.params;
         let exact = |s: f32| if s > 0.0 { similar_weight } else { -dissimilar_weight };
         let p: Vec<Vec<f64>> = s
@@ -171,7 +172,7 @@ impl DenseBsodh {
         }
     }
 
-    /// `W = (X X^T + (lambda / sigma) I)^-1 X B^T`, by Gaussian elimination.
+    /// Solves `W = (X X^T + (lambda / sigma) I)^-1 X B^T`, by Gaussian elimination.
     fn regress(&self, x: &[&[f32]], b: &[Vec<f64>]) -> Vec<f32> {
         let (dim, bits) = (self.dim, self.bits);
         let width = dim + bits;

@@ -1,11 +1,11 @@
-//! The mutual information of distances and similarity, and its slopes.
+//! The mutual information of distances and similarity, and its gradient.
 
 /// Soft histograms of the distances from one point to a reservoir.
 pub(super) struct Histograms {
-    /// The distance to each point.
+    /// Distance to each point of the reservoir.
     distances: Vec<f64>,
     similar: Vec<bool>,
-    /// How wide a bin is, and what is in each: among similar, dissimilar and all points.
+    /// Width of a bin, and the weight in each bin: of similar, dissimilar and all points.
     width: f64,
     near: Vec<f64>,
     far: Vec<f64>,
@@ -13,8 +13,8 @@ pub(super) struct Histograms {
 }
 
 impl Histograms {
-    /// From relaxed bits in [-1, 1], the point's own and the reservoir's. A distance counts for the
-    /// two bins about it, more for the nearer one.
+    /// Computes the histograms from relaxed bits in [-1, 1], of the point and of the reservoir. A
+    /// distance counts for the two nearest bins, more for the nearer one.
     pub(super) fn new(own: &[f32], relaxed: &[f32], similar: &[bool], bins: usize) -> Self {
         let bits = own.len();
         let width = bits as f64 / bins as f64;
@@ -40,10 +40,11 @@ impl Histograms {
         Histograms { distances, similar: similar.to_vec(), width, near, far, all }
     }
 
-    /// By how much the mutual information falls with the distance to each point.
+    /// Returns the decrease of the mutual information per unit of distance to each point.
     pub(super) fn slopes(&self) -> Vec<f64> {
         let log = |value: &f64| if *value > 0.0 { value.log2() } else { 0.0 };
-        // What a bit more in a bin is worth, for either kind.
+        // Decrease of the mutual information per unit of weight in a bin, for either kind of
+        // points.
         let worth = |kind: &[f64]| -> Vec<f64> {
             self.all.iter().zip(kind).map(|(all, kind)| log(all) - log(kind)).collect()
         };
@@ -55,7 +56,7 @@ impl Histograms {
             .zip(&self.similar)
             .map(|(distance, &similar)| {
                 let worth = if similar { &near } else { &far };
-                // A distance on the edge of two bins belongs to the lower one.
+                // A distance on the edge of two bins belongs to the lower bin.
                 let upper = ((distance / self.width).ceil() as usize).clamp(1, bins);
                 scale * (worth[upper] - worth[upper - 1])
             })
@@ -63,7 +64,7 @@ impl Histograms {
     }
 }
 
-/// In eight sums, so that it is vectorised.
+/// Returns the inner product. Eight partial sums allow the loop to be vectorized.
 fn dot(left: &[f32], right: &[f32]) -> f64 {
     let mut sums = [0.0f32; 8];
     let (lefts, left) = left.as_chunks::<8>();

@@ -1,8 +1,8 @@
 //! **MIHash**: F. Cakir, K. He, S. A. Bargal, S. Sclaroff, *MIHash: Online Hashing with Mutual
 //! Information*, ICCV 2017.
 //!
-//! For each point, the distances to a reservoir of earlier points should tell similar from
-//! dissimilar ones: gradient ascent on their mutual information
+//! For each point, the distances to a reservoir of earlier points should distinguish similar from
+//! dissimilar points. MIHash performs gradient ascent on their mutual information
 //!
 //! ```text
 //! MI = H(P) - p+ H(P+) - p- H(P-)
@@ -11,22 +11,24 @@
 //! where `P+` and `P-` are the histograms of distances to similar and dissimilar points, and bits
 //! are relaxed to `phi(x) = 1 / (1 + e^(-A W^T x))`.
 //!
-//! # What is kept, and what it costs
+//! # Memory and cost
 //!
-//! The projection, the reservoir and its projections `W^T x_r`. A step changes `W` by a matrix of
-//! rank one, so the projections follow at O(reservoir x bits); the products `x_r . x` are computed
-//! for many rows at once. A point costs O(reservoir x (dim + bits)) in all.
+//! MIHash stores the projection, the reservoir and its projections `W^T x_r`. A step changes `W` by
+//! a matrix of rank one, so that updating the projections costs O(reservoir x bits). The products
+//! `x_r . x` are computed for many rows at once. A point costs O(reservoir x (dim + bits)) in all.
 //!
-//! # When the function changes
+//! # When does the function change?
 //!
-//! Codes of existing items would have to be renewed whenever the function changes. So the function
-//! given out is a snapshot, taken when it pays: see [`Trigger`]. [`Step`] tells when it was.
+//! Codes of existing items are out of date whenever the function changes. The published function is
+//! therefore a snapshot, which is replaced only when this pays off: see [`Trigger`]. [`Step`]
+//! reports each replacement.
 //!
 //! # Deviations
 //!
-//! * The reservoir starts with rows of the warm-up; the published protocol draws them from all data.
-//! * The gradient is that of the objective. The authors' program uses relaxed bits in [0, 1] where
-//!   the formula has them in [-1, 1], and a factor of 1/2: `gradient = released`.
+//! * The reservoir starts with rows of the warm-up; the published protocol draws them from all
+//!   data.
+//! * The gradient is the gradient of the objective. The authors' program uses relaxed bits in [0,
+//!   1] where the formula has them in [-1, 1], and a factor of 1/2: `gradient = released`.
 
 use rand::RngExt;
 use rand::seq::index::sample;
@@ -51,23 +53,23 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many earlier points are kept to compare with.
+    /// Number of earlier points in the reservoir.
     pub reservoir: usize,
-    /// Into how many parts distances are divided: K. More than the bits are of no use.
+    /// Number of bins of the distances: K. More bins than bits are useless.
     pub bins: usize,
-    /// How steeply bits are relaxed: A. Above 0.
+    /// Slope of the relaxed bits: A. Above 0.
     pub slope: f64,
-    /// The length of a step: eta. Above 0.
+    /// Step size: eta. Above 0.
     pub rate: f64,
-    /// How fast steps get shorter: the step at point t is rate / (1 + decay t).
+    /// Decay of the step size: the step at point t is rate / (1 + decay t).
     pub decay: f64,
-    /// Which gradient is followed.
+    /// Gradient of the updates.
     pub gradient: Gradient,
-    /// When a new function is given out.
+    /// Condition for publishing a new function.
     pub trigger: Trigger,
-    /// After how many points that is looked at.
+    /// Number of points between two checks of the condition.
     pub every: u64,
-    /// By how much mutual information must have grown, for the trigger `mi`.
+    /// Required growth of the mutual information, for the trigger `mi`.
     pub threshold: f64,
 }
 
@@ -75,22 +77,22 @@ pub struct Params {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gradient {
-    /// That of the objective.
+    /// The gradient of the objective.
     Exact,
-    /// That of the authors' program.
+    /// The gradient of the authors' program.
     Released,
 }
 
-/// When the function given out is replaced by the newest one.
+/// Condition for replacing the published function by the newest one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
-    /// When it separates the reservoir better, by [`threshold`](Params::threshold) bits of mutual
-    /// information: as in the paper.
+    /// If the new function separates the reservoir better, by [`threshold`](Params::threshold) bits
+    /// of mutual information: as in the paper.
     Mi,
-    /// Each time it is looked at.
+    /// At each check.
     Fixed,
-    /// With every point.
+    /// After every point.
     Always,
 }
 
@@ -110,7 +112,7 @@ impl Default for Params {
     }
 }
 
-/// MIHash at work.
+/// The MIHash learner.
 #[derive(Clone, Debug)]
 pub(crate) struct MiHash {
     params: Params,
@@ -118,20 +120,20 @@ pub(crate) struct MiHash {
     bits: usize,
     seed: u64,
     weights: Vec<f32>,
-    /// The weights that are given out.
+    /// The weights of the published function.
     snapshot: Vec<f32>,
     reservoir: Reservoir,
     seen: u64,
 }
 
-/// How many rows are multiplied with the reservoir at once.
+/// Number of rows that are multiplied with the reservoir at once.
 const ROWS_AT_ONCE: usize = 64;
 
 impl MiHash {
-    /// Learns a few rows; whether a new function was given out.
+    /// Learns a few rows. Returns whether a new function was published.
     fn learn_rows(&mut self, features: Features<'_>, labels: Labels<'_>) -> bool {
-        // x_r . x for every point of the reservoir and every row; and between the rows themselves,
-        // for those that enter the reservoir meanwhile.
+        // Products x_r . x for every point of the reservoir and every row. The products between the
+        // rows are needed for rows that enter the reservoir meanwhile.
         let columns = Panels::pack_transposed(features.values(), self.dim);
         let product = |rows: &[f32]| {
             let mut out = vec![0.0; rows.len() / self.dim * columns.width()];
@@ -169,14 +171,14 @@ impl MiHash {
         renewed
     }
 
-    /// What is added to each column of `W`, along the point; `None` if that is nothing.
+    /// Returns the update to each column of `W`, along the point. Returns `None` if there is none.
     fn gradient_step(&mut self, projection: &[f32], labels: &[u32]) -> Option<Vec<f32>> {
         let gradient = self.gradient(projection, labels)?;
         let rate = self.params.rate / (1.0 + self.params.decay * self.seen as f64);
         Some(gradient.iter().map(|g| (rate * g) as f32).collect())
     }
 
-    /// The gradient of the mutual information by `W^T x`.
+    /// Returns the gradient of the mutual information by `W^T x`.
     fn gradient(&mut self, projection: &[f32], labels: &[u32]) -> Option<Vec<f64>> {
         if self.reservoir.len() == 0 {
             return None;
@@ -201,7 +203,7 @@ impl MiHash {
                     pull.iter_mut().zip(relaxed).for_each(|(p, r)| *p += weight * f64::from(*r));
                 }
                 Gradient::Released => {
-                    // Bits in [0, 1], and half of them.
+                    // Bits in [0, 1], and the factor of 1/2.
                     let half = weight / 4.0;
                     pull.iter_mut()
                         .zip(relaxed)
@@ -214,8 +216,8 @@ impl MiHash {
         gradient.iter().any(|g| *g != 0.0).then_some(gradient)
     }
 
-    /// Whether a batch could make the weights grow beyond all bounds. With numbers of ordinary size
-    /// it cannot, and the reservoir need not be copied in case it does.
+    /// Returns whether a batch could make the weights overflow. With numbers of ordinary size it
+    /// cannot, so the reservoir need not be copied for a rollback.
     fn could_overflow(&self, features: Features<'_>) -> bool {
         let ordinary = |value: &f32| value.abs() < 1e6;
         let all_ordinary = |values: &[f32]| values.iter().fold(true, |all, v| all & ordinary(v));
@@ -224,7 +226,7 @@ impl MiHash {
             && all_ordinary(&self.weights))
     }
 
-    /// Gives out the newest function, if it is time to.
+    /// Publishes the newest function if the trigger requires it. Returns whether it did.
     fn pull_trigger(&mut self) -> bool {
         if self.snapshot == self.weights {
             return false;
@@ -306,7 +308,7 @@ impl BuiltIn for MiHash {
         Ok(HashParts::linear(self.dim, self.bits, self.snapshot.clone()))
     }
 
-    /// The reservoir starts with a tenth of what it holds.
+    /// Fills a tenth of the reservoir.
     fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {
         let labels = first.require_labels(MiHash::NAME)?;
         let mut rng = random(self.seed, Purpose::Anchors, 0);
@@ -357,7 +359,7 @@ mod tests {
         (0..count * dim).map(|_| rng.random_range(-1.0..1.0)).collect()
     }
 
-    /// A learner whose reservoir is full of random points.
+    /// Returns a learner whose reservoir is full of random points.
     fn filled(bits: usize, dim: usize, params: Params, seed: u64) -> MiHash {
         let mut learner = learner(bits, dim, params, seed);
         for (at, x) in rows(40, dim, seed).chunks_exact(dim).enumerate() {
@@ -369,7 +371,8 @@ mod tests {
         learner
     }
 
-    /// The mutual information as it is defined, in double, as a function of `W^T x`.
+    /// Computes the mutual information by its definition, in double precision, as a function of
+    /// `W^T x`.
     fn information(learner: &mut MiHash, projection: &[f64], labels: &[u32]) -> f64 {
         let slope = learner.params.slope;
         let relax = |p: f64| 2.0 / (1.0 + (-slope * p).exp()) - 1.0;
@@ -438,8 +441,9 @@ mod tests {
         assert!(cosine < 0.999, "{cosine}");
     }
 
-    /// The projections of the reservoir, which follow the weights step by step, are those of its
-    /// points under the weights: in whatever chunks the rows come, and as points leave and enter.
+    /// The projections of the reservoir are updated step by step. They must equal the projections
+    /// of its points under the current weights, whatever the chunks of rows, and as points leave
+    /// and enter.
     #[test]
     fn the_reservoir_follows_the_weights() {
         let params = Params { reservoir: 30, rate: 0.3, ..Params::default() };

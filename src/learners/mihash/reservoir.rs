@@ -10,8 +10,8 @@ use crate::similarity::{LabelSets, running_total, share_a_label};
 use crate::tensors::Tensors;
 use crate::{Features, Labels, MAX_BITS};
 
-/// A sample of the points seen so far, each as likely to be in it as any other: every point draws
-/// a key, and those with the smallest keys stay.
+/// A sample of the points seen so far, in which each point is equally likely to be. Every point
+/// draws a key, and the points with the smallest keys remain.
 #[derive(Clone, Debug)]
 pub(super) struct Reservoir {
     dim: usize,
@@ -22,14 +22,14 @@ pub(super) struct Reservoir {
     keys: Vec<f64>,
     /// `W^T x` of each point under the newest weights.
     projections: Vec<f32>,
-    /// Relaxed bits in [-1, 1], while they are those of the projections.
+    /// Relaxed bits in [-1, 1], while they are up to date with the projections.
     relaxed: Vec<f32>,
     stale: bool,
-    /// The points' codes under the weights that are given out.
+    /// Codes of the points under the weights of the published function.
     given_out: Vec<u64>,
 }
 
-/// How many relaxed bits keep a thread busy for longer than it takes to wake it.
+/// Number of relaxed bits from which the work of a thread exceeds the time to wake it.
 const WORTH_A_THREAD: usize = 1 << 16;
 
 impl Reservoir {
@@ -65,12 +65,12 @@ impl Reservoir {
         &self.projections
     }
 
-    /// Which points share a label with these.
+    /// Returns, for each point, whether it shares a label with these.
     pub(super) fn similar_to(&self, labels: &[u32]) -> Vec<bool> {
         self.labels.iter().map(|own| share_a_label(own, labels)).collect()
     }
 
-    /// The points' relaxed bits.
+    /// Returns the relaxed bits of the points.
     pub(super) fn relaxed(&mut self, slope: f64) -> &[f32] {
         if self.stale {
             self.relaxed.clear();
@@ -85,7 +85,8 @@ impl Reservoir {
         &self.relaxed
     }
 
-    /// Follows the weights, to which `x step^T` was added; `along` are the products `x_r . x`.
+    /// Updates the projections after `x step^T` was added to the weights; `along` are the products
+    /// `x_r . x`.
     pub(super) fn follow<'a>(&mut self, along: impl Iterator<Item = &'a f32>, step: &[f32]) {
         for (projection, along) in self.projections.chunks_exact_mut(self.bits).zip(along) {
             projection.iter_mut().zip(step).for_each(|(p, step)| *p += along * step);
@@ -93,8 +94,9 @@ impl Reservoir {
         self.stale = true;
     }
 
-    /// Takes a point in if there is room, or if its key is smaller than another's, which leaves.
-    /// Where it went. `given_out` are the weights that are given out.
+    /// Adds a point if there is room, or if its key is smaller than the largest key, whose point
+    /// then leaves. Returns the point's index. `given_out` are the weights of the published
+    /// function.
     pub(super) fn offer(
         &mut self,
         x: &[f32],
@@ -129,7 +131,7 @@ impl Reservoir {
         Some(place)
     }
 
-    /// The newest weights are those given out from now on.
+    /// Updates the published codes to those of the newest weights.
     pub(super) fn give_out(&mut self) {
         self.given_out = self.newest_codes();
     }
@@ -142,8 +144,9 @@ impl Reservoir {
         codes
     }
 
-    /// How much more the newest weights tell of similarity than those given out: the mean, over the
-    /// points, of the mutual information of their Hamming distances to all points with similarity.
+    /// Returns how much more the newest weights predict similarity than the published weights. For
+    /// each point, its Hamming distances to all points have a mutual information with similarity;
+    /// the result is the difference of the means.
     pub(super) fn gain(&self) -> f64 {
         self.information(&self.newest_codes()) - self.information(&self.given_out)
     }
@@ -152,7 +155,8 @@ impl Reservoir {
         let (words, total) = (self.words(), self.len());
         let mut sets = LabelSets::default();
         let numbers: Vec<usize> = self.labels.iter().map(|labels| sets.number(labels)).collect();
-        // Points of one label set stand together, so that those similar to a point are a few ranges.
+        // Points of one label set are stored together, so that the points similar to a point form a
+        // few ranges.
         let mut order: Vec<usize> = (0..total).collect();
         order.sort_by_key(|&point| numbers[point]);
         let sorted: Vec<u64> =
@@ -168,7 +172,7 @@ impl Reservoir {
             (0..sets.len()).filter(shares).map(|other| ranges[other].clone()).collect()
         };
         let similar: Vec<Vec<Range<usize>>> = (0..sets.len()).map(similar).collect();
-        // c log2 c, of which entropies of counts are made.
+        // Table of c log2 c, from which entropies of counts are computed.
         let weighed: Vec<f64> = (0..=total)
             .map(|count| if count == 0 { 0.0 } else { count as f64 * (count as f64).log2() })
             .collect();
@@ -232,7 +236,7 @@ impl Reservoir {
         let reservoir = Reservoir::new(dim, bits, room);
         let words = reservoir.words();
         let given_out: Vec<u64> = state.take_rows(&format!("{name}.given_out"), count, words)?;
-        // As in all codes, nothing may be set beyond the last bit.
+        // As in all codes, the bits beyond the last must be zero.
         let beyond = |code: &[u64]| !bits.is_multiple_of(64) && code[words - 1] >> (bits % 64) != 0;
         if given_out.chunks_exact(words).any(beyond) {
             return Err("the codes of its reservoir are longer than they should be".to_owned());
@@ -241,7 +245,7 @@ impl Reservoir {
     }
 }
 
-/// How often each distance occurs. Four counts take turns: equal distances often follow one
+/// Counts how often each distance occurs. Four arrays take turns: equal distances often follow one
 /// another, and a count that was just written is slow to read.
 fn count(distances: &[u16], counts: &mut [u32]) {
     let mut parts = [[0u32; MAX_BITS + 1]; 4];
@@ -257,7 +261,7 @@ fn count(distances: &[u16], counts: &mut [u32]) {
     }
 }
 
-/// The signs of projections, as a code.
+/// Packs the signs of projections into a code.
 fn signs(projections: &[f32], code: &mut [u64]) {
     code.fill(0);
     for (bit, &projection) in projections.iter().enumerate() {
@@ -282,11 +286,11 @@ mod tests {
             }
             reservoir.features().iter().for_each(|x| kept[*x as usize] += 1);
         }
-        // Each stays in a quarter of the runs: 1000 times, give or take 27.
+        // Each point stays in a quarter of the runs: 1000 times, give or take 27.
         assert!(kept.iter().all(|count| (850..1150).contains(count)), "{kept:?}");
     }
 
-    /// The mean mutual information, spelled out.
+    /// The mean mutual information, computed by its definition.
     #[test]
     fn information_from_counts_is_that_of_the_histograms() {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
