@@ -1,4 +1,4 @@
-//! Arrays of numbers in files: what they are, and their rows one after the other.
+//! Arrays of numbers in files, read row by row.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::records::{RawRows, Records};
 use super::source::Source;
 use crate::{Error, Result};
 
-/// In which order numbers follow one another.
+/// Order in which the numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// Row after row, as in C.
@@ -19,24 +19,24 @@ pub(super) enum Order {
     Columns,
 }
 
-/// An array of numbers, read row by row.
+/// Array of numbers that is read row by row.
 pub(super) struct Array {
     path: PathBuf,
     element: Element,
-    /// The sizes as the file gives them.
+    /// Sizes as stated by the file.
     sizes: Vec<u64>,
     rows: Option<usize>,
     dim: usize,
     is_u8: bool,
     raw: Box<dyn RawRows>,
-    /// Rows handed out so far.
+    /// Number of rows returned so far.
     row: usize,
     bytes: Vec<u8>,
 }
 
 impl Array {
-    /// The array that begins where `input` stands: the first size counts the rows, the product of
-    /// the others is the dimension.
+    /// Creates the reader of an array that begins at the current position of `input`. The first
+    /// size is the number of rows, the product of the others is the dimension.
     pub(super) fn new(
         input: Input,
         element: Element,
@@ -61,7 +61,7 @@ impl Array {
         Ok(Array::from_raw(path, element, sizes, Some(rows), dim, raw))
     }
 
-    /// An array whose rows are read in a way of their own.
+    /// Creates an array with a custom reader of its rows.
     pub(super) fn from_raw(
         path: PathBuf,
         element: Element,
@@ -74,22 +74,22 @@ impl Array {
         Array { path, element, sizes, rows, dim, is_u8, raw, row: 0, bytes: Vec::new() }
     }
 
-    /// Says whether the numbers are meant as 0 to 255, where their storage does not tell.
+    /// Sets whether the numbers are meant as 0 to 255, if their storage type does not determine it.
     pub(super) fn with_u8(self, is_u8: bool) -> Array {
         Array { is_u8, ..self }
     }
 
-    /// How the numbers are stored.
+    /// Returns the storage type of the numbers.
     pub(super) fn element(&self) -> Element {
         self.element
     }
 
-    /// All sizes, the number of rows first.
+    /// Returns all sizes, the number of rows first.
     pub(super) fn sizes(&self) -> &[u64] {
         &self.sizes
     }
 
-    /// The bytes of the next rows; `None` at the end.
+    /// Returns the bytes of the next rows, or `None` at the end.
     pub(super) fn next_raw(&mut self) -> Result<Option<&[u8]>> {
         let rows = self.raw.read(usize::MAX, &mut self.bytes)?;
         Ok((rows > 0).then_some(&self.bytes))

@@ -1,4 +1,4 @@
-//! A table in memory, for those who use the library.
+//! Arrow tables in memory, for users of the library.
 
 use std::fmt;
 use std::io::Read;
@@ -13,70 +13,71 @@ use super::reader::Reader;
 use crate::Result;
 use crate::labels::LabelNames;
 
-/// A table in memory, whose columns are read as those of files are: as features by a [`Reader`], as ids,
-/// labels or payloads.
+/// Table in memory whose columns are read as those of files are: as features by a [`Reader`], as
+/// ids, labels or payloads.
 ///
-/// A file is opened anew for each of its columns; this is for what came whole and should be read once.
+/// Files are reopened for each column. This type is for data that arrives as a whole and should be
+/// read once.
 pub struct ArrowTable(InMemory);
 
 impl ArrowTable {
-    /// Reads an Arrow stream to its end. Messages call it `name`. Parts that are compressed may take up to `most` bytes
-    /// once they are unpacked, all of them together.
+    /// Reads an Arrow stream to its end. Messages call it `name`. All compressed parts together may
+    /// take up to `most` bytes after decompression.
     ///
     /// # Errors
-    /// When it is no Arrow stream, is cut off or damaged, or would take more memory.
+    /// When the input is not an Arrow stream, is truncated or damaged, or would take more memory.
     pub fn read(name: &str, bytes: impl Read + Send + 'static, most: usize) -> Result<ArrowTable> {
         Ok(ArrowTable(InMemory::read(Path::new(name), bytes, most)?))
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.0.rows()
     }
 
-    /// The columns, each with its type in words.
+    /// Returns the name of each column and a description of its type.
     pub fn columns(&self) -> Vec<(String, String)> {
         self.table("").columns()
     }
 
-    /// The rows of a column, or of several, which are named as after the colon of `FILE:COLUMNS`.
+    /// Returns the rows of one or several columns, selected as after the colon of `FILE:COLUMNS`.
     ///
     /// # Errors
-    /// As [`Reader::open`].
+    /// As for [`Reader::open`].
     pub fn reader(&self, columns: &str) -> Result<Reader> {
         Reader::of_content(self.content(columns))
     }
 
-    /// The ids in a column.
+    /// Returns the ids in a column.
     ///
     /// # Errors
-    /// As [`read_ids`](super::read_ids).
+    /// As for [`read_ids`](super::read_ids).
     pub fn ids(&self, column: &str) -> Result<Vec<u64>> {
         ids_of(self.content(column))
     }
 
-    /// The ids in a column, as texts.
+    /// Returns the ids in a column, as strings.
     ///
     /// # Errors
-    /// As [`read_id_texts`](super::read_id_texts).
+    /// As for [`read_id_texts`](super::read_id_texts).
     pub fn id_texts(&self, column: &str) -> Result<Vec<String>> {
         let mut texts = Vec::new();
         append_id_texts(self.content(column), &mut texts)?;
         Ok(texts)
     }
 
-    /// The labels in a column, or in several.
+    /// Returns the labels in one or several columns.
     ///
     /// # Errors
-    /// As [`read_labels`](super::read_labels).
+    /// As for [`read_labels`](super::read_labels).
     pub fn labels(&self, columns: &str, names: &mut LabelNames) -> Result<LabelsRead> {
         labels_of([Ok(self.content(columns))], names, Some(self.rows()))
     }
 
-    /// The payloads in a column.
+    /// Returns the payloads in a column.
     ///
     /// # Errors
-    /// As [`read_payloads`](super::read_payloads).
+    /// As for [`read_payloads`](super::read_payloads).
     pub fn payloads(&self, column: &str) -> Result<Vec<Vec<u8>>> {
         payloads_of(self.content(column))
     }

@@ -1,4 +1,4 @@
-//! Arrays stored column after column, turned into rows.
+//! Conversion of arrays from column-major to row-major order.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -9,33 +9,33 @@ use super::input::Input;
 use super::records::RawRows;
 use crate::{Error, Result};
 
-/// How many bytes of rows are put together at a time. The more, the longer the runs that are read
-/// of each column.
+/// Number of bytes of rows that are assembled at a time. A larger block makes longer contiguous
+/// reads of each column.
 const BLOCK: usize = 1 << 24;
 
-/// How many columns are read before their numbers go to their rows, so that these are written to
-/// in pieces rather than number by number.
+/// Number of columns that are read before their numbers are copied to the rows, so that rows are
+/// written in pieces rather than number by number.
 const STRIP: usize = 16;
 
-/// The rows of a column-major matrix.
+/// Rows of a column-major matrix.
 pub(super) struct ColumnMajor {
     path: PathBuf,
-    /// What was not unpacked yet: that waits until the first row is asked for.
+    /// Input that is not decompressed yet. Decompression starts with the first requested row.
     input: Option<Input>,
-    /// The numbers, from `start` on.
+    /// File with the numbers, which begin at offset `start`.
     file: Option<File>,
     start: u64,
     extent: Extent,
-    /// Bytes of a number.
+    /// Size of a number in bytes.
     width: usize,
-    /// Rows of a block.
+    /// Number of rows of a block.
     block_rows: usize,
-    /// Rows read so far.
+    /// Number of rows read so far.
     row: usize,
     block: Block,
 }
 
-/// Rows that were put together, and those of them not handed out yet.
+/// Rows that were assembled, and the number of their bytes that were returned.
 #[derive(Default)]
 struct Block {
     bytes: Vec<u8>,
@@ -44,7 +44,7 @@ struct Block {
 }
 
 impl ColumnMajor {
-    /// The matrix that begins where `input` stands.
+    /// Creates the reader of a matrix that begins at the current position of `input`.
     pub(super) fn new(input: Input, extent: Extent, width: usize) -> ColumnMajor {
         let path = input.path().to_path_buf();
         let block_rows = (BLOCK / extent.row_bytes).max(1);
@@ -52,7 +52,7 @@ impl ColumnMajor {
         ColumnMajor { path, input, file, start: 0, extent, width, block_rows, row: 0, block }
     }
 
-    /// Unpacks what is packed, and checks that all numbers are there.
+    /// Decompresses the input if necessary, and checks that all numbers are there.
     fn open(&mut self) -> Result<()> {
         let Some(input) = self.input.take() else { return Ok(()) };
         let (file, start, len) = input.into_file(self.extent.bytes.saturating_add(1))?;
@@ -66,7 +66,7 @@ impl ColumnMajor {
         Ok(())
     }
 
-    /// Puts the next block of rows together.
+    /// Assembles the next block of rows.
     fn read_block(&mut self) -> Result<()> {
         self.open()?;
         let Extent { rows: all_rows, dim, row_bytes, .. } = self.extent;
@@ -98,8 +98,8 @@ impl ColumnMajor {
     }
 }
 
-/// Copies runs of `rows` numbers of `N` bytes to where they belong in the rows of `block`, the
-/// first run to column `first`.
+/// Copies runs of `rows` numbers of `N` bytes to their columns in the rows of `block`. The first
+/// run is copied to column `first`.
 fn transpose<const N: usize>(
     strip: &[u8],
     rows: usize,
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn runs_of_columns_become_rows() {
-        // Two columns of three numbers go to columns 1 and 2 of four.
+        // Two columns of three numbers are copied to columns 1 and 2 of four.
         let mut block = [0; 24];
         transpose::<2>(&[1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6], 3, 1, &mut block, 4);
         let expected = [0, 0, 1, 1, 4, 4, 0, 0, 0, 0, 2, 2, 5, 5, 0, 0, 0, 0, 3, 3, 6, 6, 0, 0];

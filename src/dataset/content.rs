@@ -1,4 +1,4 @@
-//! What files hold, whatever their format.
+//! Contents of files, independent of their format.
 
 use std::path::Path;
 
@@ -9,21 +9,21 @@ use super::input::Input;
 use super::source::Source;
 use super::texts::Texts;
 
-/// What a file, or the part of it that was asked for, holds.
+/// Content of a file, or of the selected part of a file.
 pub(super) enum Content {
     /// Numbers.
     Array(Array),
-    /// Texts, one for each row.
+    /// Strings, one for each row.
     Texts(Box<dyn Texts>),
     /// Columns with names and types.
     #[cfg(feature = "arrow")]
     Columns(Box<ColumnTable>),
-    /// Lines of text, with the columns asked for.
+    /// Lines of text, with the selected columns.
     Text(Input, Option<String>),
 }
 
 impl Content {
-    /// The file, as messages call it.
+    /// Returns the name of the file in messages.
     pub(super) fn path(&self) -> &Path {
         match self {
             Content::Array(array) => array.path(),

@@ -15,25 +15,27 @@ pub struct Data {
     dim: usize,
     features: Vec<f32>,
     labels: LabelList,
-    /// Shared by all selections of the rows.
+    /// Names of the labels, shared by all selections of the rows.
     names: Option<Arc<LabelNames>>,
 }
 
 impl Data {
-    /// Rows of `dim` numbers with their labels, which have no names but their numbers.
+    /// Creates data of rows of `dim` numbers with their labels. Labels are named by their numbers.
     ///
     /// # Errors
-    /// When the numbers are not whole rows, are not finite, or are not as many rows as labels.
+    /// When the number of values is not a multiple of `dim`, a value is not finite, or the numbers
+    /// of rows and labels differ.
     pub fn new(dim: usize, features: Vec<f32>, labels: LabelList) -> Result<Data> {
         Batch::new(Features::new(&features, dim)?, labels.view())?;
         Ok(Data { dim, features, labels, names: None })
     }
 
-    /// Reads files one after the other into memory, and keeps the names of labels: see [`Reader::open_all`],
-    /// [`read_labels_for`] and, for labels that are columns of the same tables, [`without_columns`].
+    /// Reads files one after the other into memory, with the names of the labels. See
+    /// [`Reader::open_all`], [`read_labels_for`] and, for labels in columns of the same tables,
+    /// [`without_columns`].
     ///
     /// # Errors
-    /// When a file cannot be read, or there are not as many labels as rows.
+    /// When a file cannot be read, or the numbers of labels and rows differ.
     pub fn load<S: AsRef<str>>(data: &[S], labels: &[S]) -> Result<Data> {
         let mut reader = Reader::open_all(&without_columns(data, labels)?)?;
         let mut features = Vec::new();
@@ -49,44 +51,44 @@ impl Data {
         Ok(Data { dim: reader.dim(), features, labels, names: Some(Arc::new(names)) })
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.labels.len()
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
 
-    /// How many numbers a row has.
+    /// Returns the number of values in a row.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// All rows.
+    /// Returns all rows.
     pub fn batch(&self) -> Batch<'_> {
         Features::new(&self.features, self.dim)
             .and_then(|features| Batch::new(features, self.labels.view()))
             .expect("checked when it was made")
     }
 
-    /// What the labels are called in the files they were read from.
+    /// Returns the names of the labels in the files that were read.
     pub fn label_names(&self) -> Option<&LabelNames> {
         self.names.as_deref()
     }
 
-    /// The mean of all rows.
+    /// Returns the mean of all rows.
     pub fn mean(&self) -> Vec<f32> {
         let mut mean = Mean::new(self.dim);
         mean.add(self.batch().features()).expect("of one dimension");
         mean.value()
     }
 
-    /// Some rows, in the order given.
+    /// Returns some rows, in the given order.
     ///
     /// # Panics
-    /// When there is no such row.
+    /// When a row does not exist.
     pub fn select(&self, rows: &[usize]) -> Data {
         let all = self.batch().features();
         let features = rows.iter().flat_map(|&row| all.row(row)).copied().collect();
@@ -94,10 +96,10 @@ impl Data {
         Data { dim: self.dim, features, labels, names: self.names.clone() }
     }
 
-    /// The database and the queries of a split, in this order.
+    /// Returns the database and the queries of a split, in this order.
     ///
     /// # Errors
-    /// As for [`Split::per_class`]; labels are called by their names.
+    /// As for [`Split::per_class`]; errors refer to labels by name.
     pub fn split(&self, queries_per_class: usize, seed: u64) -> Result<(Data, Data)> {
         let split =
             Split::per_class(self.labels.view(), self.label_names(), queries_per_class, seed)?;
@@ -118,7 +120,7 @@ mod tests {
             path.to_str().unwrap().to_owned()
         };
         let features = path("x.csv", "0.5,1\n1,0\n0,1\n1,1\n0,0\n2,1\n");
-        // By first appearance dog is 0, cat 1 and cow 2.
+        // Labels are numbered by first appearance: dog is 0, cat 1 and cow 2.
         let labels = path("y.txt", "dog\ncat\ndog\ncat\ndog\ncow\n");
         let data = Data::load(&[features], &[labels]).unwrap();
         assert_eq!(data.label_names().unwrap().iter().collect::<Vec<_>>(), ["dog", "cat", "cow"]);

@@ -1,28 +1,28 @@
-//! A small data set to try things on.
+//! A small built-in data set for experiments.
 
 use std::io::Read;
 
 use flate2::read::GzDecoder;
 
-/// 1,797 handwritten digits, 8 x 8 pixels each, and which digit each one is.
+/// 1,797 handwritten digits of 8 x 8 pixels, with their labels.
 ///
 /// These are the test digits of "Optical Recognition of Handwritten Digits" by E. Alpaydin and
 /// C. Kaynak, UCI Machine Learning Repository, licensed under
 /// [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Digits {
-    /// The pixels from 0 to 16, digit after digit.
+    /// Pixels from 0 to 16, digit after digit.
     pub features: Vec<f32>,
-    /// The digits from 0 to 9.
+    /// Labels of the digits, from 0 to 9.
     pub labels: Vec<u32>,
 }
 
 impl Digits {
-    /// Pixels of a digit.
+    /// Number of pixels of a digit.
     pub const DIM: usize = 64;
 }
 
-/// The handwritten [`Digits`] that come with the library.
+/// Returns the built-in handwritten [`Digits`].
 pub fn digits() -> Digits {
     let mut text = String::new();
     let packed: &[u8] = include_bytes!("digits.csv.gz");
@@ -50,7 +50,7 @@ mod tests {
         for (digit, count) in (0..).zip(counts) {
             assert_eq!(digits.labels.iter().filter(|&&label| label == digit).count(), count);
         }
-        // What the file's first line says.
+        // These are the values of the first line of the file.
         assert_eq!(digits.features[..8], [0.0, 0.0, 5.0, 13.0, 9.0, 1.0, 0.0, 0.0]);
         assert_eq!(digits.labels[..3], [0, 1, 2]);
     }

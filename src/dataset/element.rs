@@ -1,10 +1,10 @@
-//! How numbers are stored, and how to read them.
+//! Storage types of numbers, and their decoding.
 
 use std::fmt;
 
 use half::f16;
 
-/// The type of a number.
+/// Storage type of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     Bool,
@@ -21,7 +21,7 @@ pub(super) enum Number {
     F64,
 }
 
-/// The type of an array's numbers and the order of their bytes.
+/// Storage type of an array's numbers, and the order of their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Element {
     pub(super) number: Number,
@@ -31,13 +31,13 @@ pub(super) struct Element {
 /// A number that is finite in 64 bits and infinite in 32.
 #[derive(Debug, PartialEq)]
 pub(super) struct Overflow {
-    /// Its place among the numbers decoded.
+    /// Position among the decoded numbers.
     pub(super) index: usize,
     pub(super) value: f64,
 }
 
-/// Runs an expression with `$T` as the Rust type of a [`Number`]: one decision per array, none per
-/// number.
+/// Runs an expression with `$T` as the Rust type of a [`Number`]: the type is matched once per
+/// array, not once per number.
 macro_rules! with_type {
     ($number:expr, $T:ident => $run:expr) => {{
         macro_rules! run {
@@ -64,7 +64,7 @@ macro_rules! with_type {
 }
 
 impl Element {
-    /// How many bytes a number takes.
+    /// Returns the size of a number in bytes.
     pub(super) fn width(self) -> usize {
         with_type!(self.number, T => size_of::<T>())
     }
@@ -84,7 +84,7 @@ impl Element {
         Ok(())
     }
 
-    /// Fails at the first of some 64-bit floats that 32 bits cannot hold.
+    /// Fails at the first 64-bit float that is too large for 32 bits.
     fn find_overflow(self, bytes: &[u8]) -> Result<(), Overflow> {
         let wide: Vec<f64> =
             if self.big_endian { f64::big(bytes).collect() } else { f64::little(bytes).collect() };
@@ -95,8 +95,8 @@ impl Element {
         }
     }
 
-    /// The number in `bytes` if it is a whole one; otherwise the number as it is. Integers are
-    /// exact: they do not pass through floats.
+    /// Returns the number in `bytes` if it is an integer, and otherwise fails with the number.
+    /// Integers are exact: they are not converted to floats.
     pub(super) fn whole(self, bytes: &[u8]) -> Result<i128, f64> {
         let whole = with_type!(self.number, T => {
             let value = if self.big_endian { T::big(bytes).next() } else { T::little(bytes).next() };
@@ -125,15 +125,15 @@ impl fmt::Display for Element {
     }
 }
 
-/// A type that arrays are stored in.
+/// Type in which numbers are stored in arrays.
 trait Stored: Copy {
-    /// The numbers in `bytes`, least significant byte first.
+    /// Decodes the numbers in `bytes`, least significant byte first.
     fn little(bytes: &[u8]) -> impl Iterator<Item = Self>;
-    /// The numbers in `bytes`, most significant byte first.
+    /// Decodes the numbers in `bytes`, most significant byte first.
     fn big(bytes: &[u8]) -> impl Iterator<Item = Self>;
-    /// The nearest 32-bit float.
+    /// Returns the nearest 32-bit float.
     fn to_f32(self) -> f32;
-    /// The number if it is a whole one, and as it is if not.
+    /// Returns the number if it is an integer, and otherwise fails with the number.
     fn whole(self) -> Result<i128, f64>;
 }
 
@@ -176,14 +176,14 @@ stored! {
     f64, |v| v as f32, whole_float;
 }
 
-/// Only floats that are sure to stand for themselves count as whole: beyond 2^53 neighbours merge.
+/// Accepts only floats up to 2^53 as integers: beyond, several integers round to the same float.
 pub(super) fn whole_float(value: f64) -> Result<i128, f64> {
     const LARGEST: f64 = (1u64 << 53) as f64;
     let whole = value.fract() == 0.0 && value.abs() <= LARGEST;
     if whole { Ok(value as i128) } else { Err(value) }
 }
 
-/// A truth value, stored as a byte that is zero or not.
+/// Boolean, stored as a byte that is zero or not.
 #[derive(Clone, Copy)]
 struct Truth(bool);
 
@@ -254,7 +254,7 @@ mod tests {
         let bytes: Vec<u8> = values.iter().flat_map(|v: &f64| v.to_be_bytes()).collect();
         let overflow = element(Number::F64, true).decode(&bytes, &mut Vec::new());
         assert_eq!(overflow, Err(Overflow { index: 2, value: -1e300 }));
-        // An infinity that stands in the file is not an overflow.
+        // An infinity in the file itself is not an overflow.
         assert_eq!(element(Number::F64, true).decode(&bytes[..16], &mut Vec::new()), Ok(()));
     }
 

@@ -1,4 +1,4 @@
-//! Columns that are no features because something else is read from them.
+//! Columns that are not features because other data is read from them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,15 @@ use super::spec::Spec;
 use super::text::{Selection, Table};
 use crate::{Error, Result};
 
-/// Returns the names of files of features, without the columns that `others` name of the same tables: labels, ids.
+/// Returns the names of the files of features, without the columns of the same tables that `others`
+/// select, such as labels and ids.
 ///
-/// `t.csv` with the labels `t.csv:target` becomes `t.csv:!target`. Columns that are picked as features stay, and so
-/// does whatever is no CSV, Parquet or Arrow file.
+/// `t.csv` with the labels `t.csv:target` becomes `t.csv:!target`. Columns that are selected as
+/// features stay, and so do files other than CSV, Parquet and Arrow files.
 ///
 /// # Errors
-/// When a file cannot be read, or is in both lists without columns that would distinguish features from others.
+/// When a file cannot be read, or is in both lists without columns that distinguish features from
+/// other data.
 pub fn without_columns<S: AsRef<str>, T: AsRef<str>>(
     data: &[S],
     others: &[T],
@@ -37,10 +39,11 @@ pub fn without_columns<S: AsRef<str>, T: AsRef<str>>(
     data.iter().map(without).collect()
 }
 
-/// Returns data without the columns that are named of the same file; `None` is all of the file.
+/// Returns `data` without the columns that `others` select from the same file; `None` stands for
+/// the whole file.
 fn without(data: &str, spec: Spec, others: &[Option<String>]) -> Result<String> {
     let picks = spec.name.as_deref().is_some_and(|name| Selection::parse(name).picks());
-    // A pipe can be read once: its columns cannot be looked up first.
+    // A pipe can be read only once, so its columns cannot be checked first.
     if picks || others.is_empty() || !spec.path.is_file() {
         return Ok(data.to_owned());
     }
@@ -76,11 +79,12 @@ fn without(data: &str, spec: Spec, others: &[Option<String>]) -> Result<String> 
 
 /// Columns of a table.
 struct Titles {
-    /// Their names in a Parquet or Arrow file, where they may have commas in them; none for a CSV file.
+    /// Names of the columns of a Parquet or Arrow file, which may contain commas. Empty for a CSV
+    /// file.
     names: Vec<String>,
-    /// What the last column is called.
+    /// Name of the last column.
     last: String,
-    /// Whether the features are one column of lists, beside which other columns may be anything else.
+    /// Whether the features are a single column of lists. Other columns may then have any type.
     has_vectors: bool,
 }
 
@@ -92,9 +96,9 @@ impl Titles {
         Titles { names, last, has_vectors: table.has_vectors() }
     }
 
-    /// Returns what excludes columns that were named after a colon.
+    /// Returns the exclusions of the columns that were selected after a colon.
     fn excluded(&self, name: &str) -> Vec<String> {
-        // A comma in a name would separate names here.
+        // A name with a comma would be split here, so the column is excluded by its position.
         let place = self.names.iter().position(|title| title == name);
         if let Some(place) = place.filter(|_| name.contains([',', '!'])) {
             return vec![format!("!{place}")];
@@ -104,12 +108,12 @@ impl Titles {
             true => {
                 parts.filter(|part| !part.starts_with('!')).map(|part| format!("!{part}")).collect()
             }
-            // All but the features are something else.
+            // With exclusions only, the excluded columns are the features.
             false => parts.map(|part| part.trim_start_matches('!').to_owned()).collect(),
         }
     }
 
-    /// Fails if all columns would be features and something else as well.
+    /// Fails if all columns would be both features and other data.
     fn check_whole(&self, path: &Path) -> Result<()> {
         if self.has_vectors {
             return Ok(());
@@ -124,7 +128,7 @@ impl Titles {
     }
 }
 
-/// Returns where a file is, however its path is written.
+/// Returns the canonical path of a file.
 fn real_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }

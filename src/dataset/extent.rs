@@ -1,4 +1,4 @@
-//! How large arrays are, and whether their bytes are there.
+//! Sizes of arrays, and checks that all of their bytes exist.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -6,22 +6,23 @@ use std::path::Path;
 use super::input::Input;
 use crate::{Error, Result};
 
-/// The largest dimension that is read. Real vectors have far fewer; a header that claims more is
-/// wrong.
+/// Maximum dimension that is read. Real vectors have far fewer dimensions, so a header that claims
+/// more is wrong.
 pub(super) use crate::batch::MAX_DIM;
 
-/// How many bytes an array takes, with checks that they are there.
+/// Size of an array in rows and bytes, with checks that the bytes exist.
 pub(super) struct Extent {
     pub(super) rows: usize,
     pub(super) dim: usize,
     pub(super) row_bytes: usize,
     pub(super) bytes: u64,
-    /// Such as `60000 x 784 uint8`.
+    /// Sizes and type, such as `60000 x 784 uint8`.
     description: String,
 }
 
 impl Extent {
-    /// The extent of an array of `sizes` whose items take `width` bytes and are called `kind`.
+    /// Computes the extent of an array of `sizes` whose items take `width` bytes and are called
+    /// `kind`.
     pub(super) fn new(
         path: &Path,
         sizes: &[u64],
@@ -51,7 +52,7 @@ impl Extent {
         Ok(Extent { rows, dim, row_bytes, bytes, description })
     }
 
-    /// Fails unless exactly the bytes of the array are left, where the input knows how many are.
+    /// Checks that exactly the bytes of the array are left, if the input knows their number.
     pub(super) fn check(&self, input: &Input) -> Result<()> {
         match input.remaining() {
             Some(found) if found < self.bytes => Err(self.ends_early(input.path(), found)),
@@ -68,7 +69,7 @@ impl Extent {
         }
     }
 
-    /// There were only `found` bytes.
+    /// Returns the error for an array of which only `found` bytes exist.
     pub(super) fn ends_early(&self, path: &Path, found: u64) -> Error {
         let problem = format!(
             "expected {} bytes for {}, the file has {found} after its header",
@@ -77,7 +78,7 @@ impl Extent {
         Error::malformed(path, problem)
     }
 
-    /// There are bytes after those of the array.
+    /// Returns the error for bytes after the end of the array.
     pub(super) fn goes_on(&self, path: &Path) -> Error {
         let problem =
             format!("has more bytes than the {} that {} take", self.bytes, self.description);
@@ -85,7 +86,7 @@ impl Extent {
     }
 }
 
-/// Sizes as in `60000 x 28 x 28`.
+/// Formats sizes as in `60000 x 28 x 28`.
 pub(super) fn shape(sizes: &[u64]) -> String {
     sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ")
 }

@@ -1,24 +1,24 @@
-//! Which columns of a table are read as features, in words.
+//! Short descriptions of the columns that are read as features.
 
 use std::fmt;
 use std::path::PathBuf;
 
 /// Columns of a CSV, Parquet or Arrow file that are read as features.
 ///
-/// As a text it names them in few words: `64 features px0 … px63`.
+/// `Display` names them in a few words: `64 features px0 … px63`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeatureColumns {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Names of the columns; their places where they have no names.
+    /// Names of the columns, or their positions if they have no names.
     pub names: Vec<String>,
-    /// Whether the reader chose the columns, and the user named none that should be read.
+    /// Whether the reader chose the columns, since the user selected none.
     pub is_chosen: bool,
-    /// A column that the reader does not take for a feature, though nobody excluded it: the index of pandas.
+    /// Column that is omitted though the user did not exclude it: the index of pandas.
     pub omitted: Option<String>,
-    /// The one of the reader's [remarks](super::Reader::remarks) that says that the first line was taken for a
-    /// header, if it was.
+    /// [Warning](super::Reader::remarks) of the reader that the first line was taken for a header,
+    /// if it was.
     pub header_remark: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for FeatureColumns {
     }
 }
 
-/// Names columns in few words: all of them, or the first and the last.
+/// Returns the names of columns in a few words: all of them, or the first and the last.
 pub(super) fn abridged(titles: &[String]) -> String {
     match titles {
         [first, _, _, _, .., last] => format!("{} … {}", visible(first), visible(last)),

@@ -1,4 +1,4 @@
-//! Which format a file is in: by its content, and by its name where the content does not tell.
+//! Detection of file formats: by the content, or by the name if the content is ambiguous.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::{Error, Result};
 
 const HDF5: &[u8] = b"\x89HDF\r\n\x1a\n";
 
-/// The formats that are read.
+/// File formats that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Npy,
@@ -25,7 +25,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// The format of a file that was opened just now.
+    /// Detects the format of a file that was just opened.
     pub(super) fn of(input: &Input) -> Result<Format> {
         let head = input.head();
         let named = extension(input.path());
@@ -72,7 +72,7 @@ impl Format {
     }
 }
 
-/// What a file is called that this library wrote and that has no data in it.
+/// Returns the kind of a file that hashbrook wrote and that is not data.
 fn own_file(head: &[u8]) -> Option<&'static str> {
     let has = |text: &[u8]| head.windows(text.len()).any(|part| part == text);
     match head {
@@ -83,27 +83,28 @@ fn own_file(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// What a file's name ends in, in lower case and without `.gz`.
+/// Returns the extension of a file's name, in lower case and without `.gz`.
 fn extension(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     name.rsplit_once('.').map(|(_, extension)| extension.to_owned()).unwrap_or_default()
 }
 
-/// Two zeros, a type and a number of dimensions.
+/// Returns whether the head is that of an IDX file: two zeros, a type and a number of dimensions.
 fn is_idx(head: &[u8]) -> bool {
     matches!(head, [0, 0, 0x08 | 0x09 | 0x0b..=0x0e, 1..=32, ..])
 }
 
-/// The magic number at the start, or behind what someone else has put there: at 512 bytes, or at twice as
-/// many, and so on.
+/// Returns whether the magic number of HDF5 is at the start, or after a user block: at byte 512,
+/// 1024, 2048 and so on.
 fn is_hdf5(head: &[u8]) -> bool {
     let starts = std::iter::successors(Some(512), |start| Some(2 * start));
     let starts = std::iter::once(0).chain(starts.take_while(|&start| start < head.len()));
     head.starts_with(b"MATLAB 7.3") || starts.into_iter().any(|at| head[at..].starts_with(HDF5))
 }
 
-/// A word of ones, and the length of a description.
+/// Returns whether the head is that of an Arrow stream: a word of ones, and the length of a
+/// description.
 fn is_arrow_stream(head: &[u8]) -> bool {
     match head {
         [0xff, 0xff, 0xff, 0xff, a, b, c, d, ..] => {
@@ -114,8 +115,9 @@ fn is_arrow_stream(head: &[u8]) -> bool {
     }
 }
 
-/// A text of 124 bytes that does not begin with zeros, and mostly as here; a version; and `MI` as a
-/// number, which tells the byte order.
+/// Returns whether the head is a MATLAB header: 124 bytes of text that do not begin with zeros, a
+/// version, and `MI` as a number, which gives the byte order. MATLAB's usual text is sufficient
+/// without the rest.
 fn is_mat(head: &[u8]) -> bool {
     let starts_with_text = head.iter().take(4).all(|&byte| byte != 0);
     head.starts_with(b"MATLAB 5.0 MAT-file")
@@ -123,7 +125,8 @@ fn is_mat(head: &[u8]) -> bool {
             && matches!(head.get(124..128), Some([0, 1, b'I', b'M'] | [1, 0, b'M', b'I']))
 }
 
-/// Text has no control characters beyond those that space it out.
+/// Returns whether the head is text, which has no control characters except for white space and
+/// escape.
 fn is_text(head: &[u8]) -> bool {
     head.iter().all(|byte| !matches!(byte, 0..=8 | 14..=26 | 28..=31 | 127))
 }
@@ -163,7 +166,7 @@ mod tests {
         {
             assert_eq!(format(name, &record), Ok(Format::Vecs(kind)));
         }
-        // Numbers that happen to look like the end of a MATLAB header.
+        // These are numbers that happen to equal the end of a MATLAB header.
         let mut vectors = vec![40, 0, 0, 0];
         vectors.resize(124, 7);
         vectors.extend(b"\x00\x01IM");

@@ -1,4 +1,4 @@
-//! Calls of crates that read Parquet, Arrow and HDF5, on bytes that anyone may have written.
+//! Calls of the crates that read Parquet, Arrow and HDF5 on untrusted bytes.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -9,8 +9,8 @@ use std::thread;
 
 use crate::{Error, Result};
 
-/// Runs a part of a reader. These crates are made for files that their likes have written, and may
-/// panic at others: that is an error of the file here, as any damage is.
+/// Runs a part of a reader. The crates are made for well-formed files, and may panic on others. A
+/// panic becomes an error of the file, like any other damage.
 pub(in crate::dataset) fn guarded<T, E: Display>(
     path: &Path,
     run: impl FnOnce() -> std::result::Result<T, E>,
@@ -18,7 +18,7 @@ pub(in crate::dataset) fn guarded<T, E: Display>(
     match without_panic(run) {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(error)) => {
-            // Some of them tell a story of several lines.
+            // Some errors of the crates have several lines, which are joined.
             let error = error.to_string();
             let error = error.split_whitespace().collect::<Vec<_>>().join(" ");
             Err(Error::malformed(path, format!("cannot be read: {error}")))
@@ -28,11 +28,11 @@ pub(in crate::dataset) fn guarded<T, E: Display>(
 }
 
 thread_local! {
-    /// Whether this thread is within [`without_panic`].
+    /// Whether this thread is inside [`without_panic`].
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs what may panic, and says whether it did; nothing is printed of it, since it becomes an error.
+/// Runs a function that may panic, and returns the panic as an error. The panic is not printed.
 pub(in crate::dataset) fn without_panic<T>(run: impl FnOnce() -> T) -> thread::Result<T> {
     silence_guarded();
     let outer = GUARDED.replace(true);
@@ -41,18 +41,20 @@ pub(in crate::dataset) fn without_panic<T>(run: impl FnOnce() -> T) -> thread::R
     done
 }
 
-/// Puts a hook before the one there is, to which it leaves all panics but those that are caught here. It is put there
-/// with the first file that needs it; a program that sets a hook of its own later has that one, and sees them all.
+/// Installs a panic hook that ignores panics inside [`without_panic`] and forwards all others to
+/// the previous hook. The hook is installed with the first file that needs it. If a program
+/// installs another hook later, that hook sees all panics.
 fn silence_guarded() {
     static SILENCED: Once = Once::new();
-    // A hook cannot be changed by a thread that panics.
+    // A panicking thread cannot change the hook.
     if SILENCED.is_completed() || thread::panicking() {
         return;
     }
     SILENCED.call_once(|| {
         let before = take_hook();
         set_hook(Box::new(move |panic| {
-            // Where the flag is gone, its thread ends, and is not within.
+            // If the flag is already destroyed, the thread is ending and is not inside
+            // `without_panic`.
             if !GUARDED.try_with(Cell::get).unwrap_or(false) {
                 before(panic);
             }
@@ -66,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs in a process of its own, as the hook belongs to the whole of it.
+    /// The test runs in a separate process, since the hook is global.
     #[test]
     fn caught_panics_are_silent_and_others_are_not() {
         const ALONE: &str = "HASHBROOK_TEST_ALONE";
@@ -84,13 +86,13 @@ mod tests {
         let panics = || -> std::result::Result<(), Error> { panic!("inside") };
         let error = guarded(Path::new("x"), panics).unwrap_err().to_string();
         assert!(error.contains("is damaged"), "{error}");
-        // Also one within another.
+        // A panic within a nested call is caught, too.
         assert!(without_panic(|| guarded(Path::new("x"), panics).is_err()).unwrap());
         assert!(without_panic(|| panic!("inside")).is_err());
         assert_eq!(HEARD.load(Ordering::SeqCst), 0);
         assert!(catch_unwind(|| panic!("outside")).is_err());
         assert!(thread::spawn(|| panic!("outside")).join().is_err());
-        // A thread beside a guarded one is heard.
+        // A panic in another thread is still reported.
         without_panic(|| thread::spawn(|| panic!("beside")).join().is_err()).unwrap();
         assert_eq!(HEARD.load(Ordering::SeqCst), 3);
     }

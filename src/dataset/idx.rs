@@ -5,8 +5,8 @@ use super::element::{Element, Number};
 use super::input::Input;
 use crate::{Error, Result};
 
-/// Opens an IDX array: two zeros, a type, the number of sizes, the sizes, then the numbers, the
-/// most significant byte of everything first.
+/// Opens an IDX array: two zeros, a type, the number of sizes, the sizes, then the numbers. All
+/// values are stored with the most significant byte first.
 pub(super) fn open(mut input: Input) -> Result<Array> {
     let [_, _, kind, count] = input.header::<4>()?;
     let number = match kind {

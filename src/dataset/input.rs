@@ -1,4 +1,4 @@
-//! The bytes of a file, decompressed where it is gzipped.
+//! Bytes of a file, decompressed if it is gzipped.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -8,39 +8,40 @@ use flate2::bufread::MultiGzDecoder;
 
 use crate::{Error, Result};
 
-/// How much of a file is read ahead to recognise its format by.
+/// Number of bytes that are read ahead to detect the format.
 const HEAD: u64 = 1 << 16;
 
-/// How many bytes are read in one go: enough to make system calls cheap, little enough for caches.
+/// Number of bytes that are read in one call: enough to make system calls cheap, and few enough for
+/// caches.
 pub(super) const CHUNK: usize = 1 << 18;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// What stands for the standard input in place of a file.
+/// Name that stands for the standard input in place of a file.
 pub(super) const STANDARD_INPUT: &str = "-";
 
-/// A file, or a part of one, that is read from front to back.
+/// A file, or a part of a file, that is read from front to back.
 pub(super) struct Input {
     path: PathBuf,
     /// The first bytes, read ahead.
     head: Vec<u8>,
-    /// What follows the head.
+    /// Bytes after the head.
     rest: Rest,
-    /// How many bytes were handed out; for a file also the place in it.
+    /// Number of bytes that were returned; for a file also the offset in it.
     position: u64,
-    /// Where the bytes end, where that is known without reading them all.
+    /// End of the bytes, if it is known without reading them all.
     len: Option<u64>,
 }
 
 enum Rest {
-    /// A regular file, which can be read at any place.
+    /// A regular file, which can be read at any offset.
     File(File),
     /// Anything else: decompressed data, a part of an archive, a pipe.
     Stream(Box<dyn Read + Send>),
 }
 
 impl Input {
-    /// Opens a file, or the standard input for `-`, and looks at its first bytes.
+    /// Opens a file, or the standard input for `-`, and reads its first bytes.
     pub(super) fn open(path: &Path) -> Result<Input> {
         if path == Path::new(STANDARD_INPUT) {
             let plain = Input::stream(Path::new("standard input"), std::io::stdin(), None)?;
@@ -60,7 +61,7 @@ impl Input {
         plain.read_head()?.decompressed()
     }
 
-    /// What a gzipped file holds; any other as it is.
+    /// Returns the content of a gzipped file; any other file is returned unchanged.
     fn decompressed(self) -> Result<Input> {
         if self.head.is_empty() {
             return Err(Error::malformed(&self.path, "is empty"));
@@ -77,7 +78,7 @@ impl Input {
         Ok(input)
     }
 
-    /// Bytes that come from somewhere inside of the file at `path`.
+    /// Creates an input from bytes inside of the file at `path`.
     pub(super) fn stream(
         path: &Path,
         bytes: impl Read + Send + 'static,
@@ -87,7 +88,7 @@ impl Input {
         Input { path: path.to_path_buf(), head: Vec::new(), rest, position: 0, len }.read_head()
     }
 
-    /// The bytes of a regular file from `start` to `end`.
+    /// Creates an input from the bytes of a regular file from `start` to `end`.
     pub(super) fn part(path: &Path, mut file: File, start: u64, end: u64) -> Result<Input> {
         file.seek(SeekFrom::Start(start)).map_err(Error::io(path))?;
         let (path, rest) = (path.to_path_buf(), Rest::File(file));
@@ -105,22 +106,22 @@ impl Input {
         Ok(self)
     }
 
-    /// The file's path.
+    /// Returns the path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The first bytes, also once they were read.
+    /// Returns the first bytes, even after they were read.
     pub(super) fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// How many bytes are still to come, where that is known.
+    /// Returns the number of remaining bytes, if it is known.
     pub(super) fn remaining(&self) -> Option<u64> {
         self.len.map(|len| len.saturating_sub(self.position))
     }
 
-    /// Reads until `buffer` is full or the input ends; returns how many bytes came.
+    /// Reads until `buffer` is full or the input ends; returns the number of bytes read.
     pub(super) fn fill(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -156,7 +157,7 @@ impl Input {
         Err(Error::malformed(&self.path, problem))
     }
 
-    /// What an error of the reading means for the user.
+    /// Converts an I/O error to one that a user understands.
     pub(super) fn failure(&self, error: std::io::Error) -> Error {
         match (&self.rest, error.kind()) {
             (Rest::Stream(_), ErrorKind::UnexpectedEof) => Error::malformed(
@@ -166,7 +167,7 @@ impl Input {
             (Rest::Stream(_), ErrorKind::InvalidData | ErrorKind::InvalidInput) => {
                 Error::malformed(&self.path, format!("the compressed data is damaged: {error}"))
             }
-            // What decodes a format of its own says what is wrong, or not read, itself.
+            // Decoders of formats other than gzip describe the problem in their own error.
             (Rest::Stream(_), ErrorKind::Unsupported) => {
                 Error::malformed(&self.path, format!("cannot be read: {error}"))
             }
@@ -174,9 +175,9 @@ impl Input {
         }
     }
 
-    /// The bytes to come as a file that can be read at any place, with where they begin in it and
-    /// how many there are. What is not a file already goes to a nameless temporary one, up to
-    /// `most` bytes.
+    /// Converts the remaining bytes to a file that can be read at any offset. Returns the file, the
+    /// offset where the bytes begin, and their number. Up to `most` bytes of anything but a regular
+    /// file are copied to an unnamed temporary file.
     pub(super) fn into_file(mut self, most: u64) -> Result<(File, u64, u64)> {
         match (self.remaining(), self.rest) {
             (Some(len), Rest::File(file)) => return Ok((file, self.position, len)),
@@ -230,7 +231,7 @@ mod tests {
         Input::open(file.path())
     }
 
-    /// More than is read ahead, and not the same everywhere.
+    /// Returns more data than is read ahead, with varying bytes.
     fn content() -> Vec<u8> {
         (0..200_000u32).map(|at| (at % 251) as u8).collect()
     }
@@ -238,7 +239,7 @@ mod tests {
     #[test]
     fn plain_and_gzipped_files_read_the_same() {
         let content = content();
-        // Two gzipped files one after the other are one.
+        // Two concatenated gzipped files decompress to the concatenated contents.
         let two = [gzip(&content[..5]), gzip(&content[5..])].concat();
         for (packed, len) in [(content.clone(), Some(200_000)), (gzip(&content), None), (two, None)]
         {

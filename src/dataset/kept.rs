@@ -1,22 +1,23 @@
-//! Rows that were read already.
+//! Rows that were already read.
 
 use std::path::{Path, PathBuf};
 
 use super::source::Source;
 use crate::Result;
 
-/// Rows in memory, handed out as those of a file are.
+/// Rows in memory, returned like those of a file.
 pub(super) struct Kept {
     path: PathBuf,
     dim: usize,
     is_u8: bool,
     values: Vec<f32>,
-    /// Numbers handed out so far.
+    /// Number of values returned so far.
     taken: usize,
 }
 
 impl Kept {
-    /// Rows of `dim` numbers, which are those of the file at `path` and perhaps of others.
+    /// Creates a source of rows of `dim` numbers from the file at `path`, and possibly from further
+    /// files.
     pub(super) fn new(path: PathBuf, dim: usize, is_u8: bool, values: Vec<f32>) -> Kept {
         Kept { path, dim, is_u8, values, taken: 0 }
     }

@@ -1,45 +1,68 @@
-//! Reading and writing files of features and labels, and dividing them into queries and database.
+//! Readers and writers of files of features and labels, and the division of rows into queries and
+//! database.
 //!
-//! [`Reader`] streams features, [`read_labels`] reads labels. Files are named as `FILE`, or as
-//! `FILE:NAME` or `FILE:COLUMNS` to pick a part. Their format is told by their content:
+//! [`Reader`] streams features, [`read_labels`] reads labels. Files are given as `FILE`, or as
+//! `FILE:NAME` or `FILE:COLUMNS` to select a part. The content of a file determines its format:
 //!
 //! | format | rows | `FILE:...` |
 //! |---|---|---|
-//! | npy (numpy), versions 1 to 3 | integers, floats, truth values in either byte and memory order; further dimensions are joined | |
+//! | npy (numpy), versions 1 to 3 | integers, floats, booleans in either byte and memory order; further dimensions are joined | |
 //! | npz (numpy) | an npy array in it | the array's name, needed if there are several |
 //! | IDX (MNIST) | all dimensions but the first are joined | |
-//! | CSV, tab or semicolon separated | a line each, header or not | names or places of columns |
-//! | fvecs, bvecs, ivecs | as their name says; without a telling name, as their content suggests | |
+//! | CSV, tab or semicolon separated | a line each, with or without a header | names or positions of columns |
+//! | fvecs, bvecs, ivecs | as the file extension says; without a known extension, as the content suggests | |
 //! | MATLAB (`save -v7` or `-v6`) | rows of a matrix of real numbers | the variable's name, needed if several fit |
-//! | HDF5, and MATLAB's `save -v7.3` (feature `hdf5`) | integers, floats, truth values; further dimensions are joined | the dataset's name, `group/name`, needed if several fit |
-//! | Parquet (feature `arrow`) | columns of numbers, or of lists of as many numbers in each row | names or places of columns, needed unless one fits |
-//! | Arrow files (Feather) and streams (feature `arrow`) | the same | the same |
+//! | HDF5, and MATLAB's `save -v7.3` (feature `hdf5`) | integers, floats, booleans; further dimensions are joined | the dataset's name, `group/name`, needed if several fit |
+//! | Parquet (feature `arrow`) | columns of numbers, or of lists with the same number of elements in each row | names or positions of columns, needed unless exactly one fits |
+//! | Arrow files (Feather) and streams (feature `arrow`) | as for Parquet | as for Parquet |
 //! | other text (labels only) | a line each, labels separated by commas | |
 //!
-//! Any of them may be gzipped. Columns of a CSV file are given by their names in the header, by
-//! their places counted from 0 or, from -1 down, from the end, by ranges such as `0-63` or `0--2`
-//! (both ends included), or by a list of these separated by commas. A number always means a place.
-//! `px0..px63` is all columns from one name to another, in the order of the table. `!name` excludes a column:
-//! `FILE:!id,!label` reads all but these. (Shells take `!` for something else unless it is in single quotes.)
+//! All formats may be gzipped. A truncated file, and a file with bytes beyond the size in its
+//! header, are errors.
 //!
-//! Of a table without named columns, a first column without a name is no feature, as pandas writes its index so.
-//! [`without_columns`] excludes columns that labels or ids are read from.
+//! # Columns
 //!
-//! Columns of Parquet and Arrow files are given in the same way; each row is put together of all columns that
-//! are named. If none are, the features are the one column of lists of numbers, or all columns, if these are
-//! numbers. Labels in them are texts, whole numbers, dictionaries of these, or lists of these, which are
-//! sets; lists of a fixed length are of zeros and ones, as arrays of several columns are. What is null
-//! is no label, and an error among features and ids. Parquet may be compressed with snappy, zstd, lz4 or gzip,
-//! Arrow with zstd or lz4. Parquet is read some pages at a time, Arrow a batch at a time, HDF5 some
-//! chunks at a time: a file that its writer made in one piece takes as much memory as that.
+//! Columns of a CSV file are selected by
 //!
-//! HDF5 is read with superblocks 0 to 3, old and new groups, data in one piece or in chunks, and the filters
-//! deflate, shuffle, fletcher32, lzf and scale-offset; not with several dimensions that may grow in the newer formats,
-//! nor compressed in the layout that is new in HDF5 2.0 (h5py writes it if told `libver="latest"`, and not if told
-//! `libver=("earliest", "v114")`). Columns of texts, of a fixed or a variable length, are labels or ids. MATLAB's matrices have
-//! their rows as in MATLAB, not as HDF5 has them.
+//! * their names in the header;
+//! * their positions, from 0, or from -1 down to count from the end;
+//! * ranges such as `0-63` or `0--2` (both ends included);
+//! * a list of these, separated by commas.
 //!
-//! A file that is cut off, or that has bytes beyond what its header says, is an error.
+//! A number always means a position. `px0..px63` selects all columns from one name to another, in
+//! the order of the table. `!name` excludes a column: `FILE:!id,!label` reads all columns but
+//! these. (Shells interpret `!` unless it is in single quotes.)
+//!
+//! If no columns are selected, a first column without a name is not read as a feature, since pandas
+//! writes its index so. [`without_columns`] excludes the columns from which labels or ids are read.
+//!
+//! Columns of Parquet and Arrow files are selected in the same way. A row consists of the values of
+//! all selected columns. By default, the features are the only column of lists of numbers, or all
+//! columns, if these are numbers.
+//!
+//! # Parquet and Arrow
+//!
+//! Labels are strings, integers, dictionaries of these, or lists of these, which are sets. Lists of
+//! a fixed length consist of zeros and ones, like arrays of several columns. A null is no label,
+//! and an error in features and ids.
+//!
+//! Parquet may be compressed with snappy, zstd, lz4 or gzip, Arrow with zstd or lz4. Parquet is
+//! read some pages at a time, Arrow a batch at a time, HDF5 some chunks at a time. A file that was
+//! written in one piece takes as much memory as the piece.
+//!
+//! # HDF5 and MATLAB
+//!
+//! HDF5 is read with superblocks 0 to 3, old and new groups, contiguous or chunked data, and the
+//! filters deflate, shuffle, fletcher32, lzf and scale-offset. Columns of strings, of a fixed or a
+//! variable length, are labels or ids. Two kinds of datasets are not read:
+//!
+//! * those with several extendible dimensions in the newer formats;
+//! * compressed ones in the layout that is new in HDF5 2.0. h5py writes it with `libver="latest"`,
+//!   but not with `libver=("earliest", "v114")`.
+//!
+//! Rows of MATLAB matrices are those of MATLAB, not those of the underlying HDF5 dataset.
+//!
+//! # Example
 //!
 //! ```no_run
 //! use hashbrook::dataset::{LabelNames, Reader, read_labels};

@@ -29,7 +29,7 @@ pub(super) fn open(input: Input, name: Option<&str>) -> Result<Content> {
     }
 }
 
-/// Says which arrays there are to choose from.
+/// Returns the error message for a missing choice, with a list of the arrays.
 fn choice(path: &Path, file: &mut File, entries: &[Entry], name: Option<&str>) -> String {
     if entries.is_empty() {
         return "is a zip archive with no .npy arrays in it".to_owned();
@@ -47,11 +47,11 @@ fn choice(path: &Path, file: &mut File, entries: &[Entry], name: Option<&str>) -
     }
 }
 
-/// An array in the archive.
+/// Array in the archive.
 struct Entry {
-    /// Its name, without `.npy`.
+    /// Name of the array, without `.npy`.
     name: String,
-    /// Where its bytes begin in the archive.
+    /// Offset of the array's bytes in the archive.
     start: u64,
     packed_len: u64,
     len: u64,
@@ -64,7 +64,8 @@ impl Entry {
         self.name == name || name.strip_suffix(".npy") == Some(&self.name)
     }
 
-    /// The array's bytes. The archive is not needed for that any more: they are in one piece.
+    /// Returns the bytes of the array. They are contiguous, so the file is read without the zip
+    /// reader.
     fn input(&self, path: &Path, mut file: File) -> Result<Input> {
         let mut named = path.as_os_str().to_owned();
         named.push(":");
@@ -115,7 +116,7 @@ fn list(path: &Path, file: &File) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// Bytes whose checksum is compared with the expected one when they end.
+/// Reader that compares the checksum of all bytes with the expected checksum at the end.
 struct Checked<R> {
     bytes: R,
     crc: crc32fast::Hasher,

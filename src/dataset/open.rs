@@ -1,4 +1,4 @@
-//! From what a user wrote to what a file holds: the formats meet here.
+//! Opening of files of any format.
 
 #[cfg(feature = "arrow")]
 use super::arrow::Table;
@@ -13,7 +13,7 @@ use super::text::Table as TextTable;
 use super::{idx, mat, npy, npz, vecs};
 use crate::{Error, Result};
 
-/// Opens what `spec` names.
+/// Opens the file, or the part of a file, that `spec` names.
 pub(super) fn open(spec: &str, purpose: Purpose) -> Result<Content> {
     let Spec { path, name } = Spec::parse(spec)?;
     let input = Input::open(&path)?;
@@ -52,8 +52,8 @@ pub(super) fn open(spec: &str, purpose: Purpose) -> Result<Content> {
     }
 }
 
-/// The fields of the first line of a table, be it a header or not, for messages that name columns;
-/// `None` for files that are no text.
+/// Returns the fields of the first line of a table, whether or not it is a header, for messages
+/// that name columns. Returns `None` for files that are not text.
 ///
 /// # Errors
 /// When the file cannot be read.

@@ -1,4 +1,4 @@
-//! Packed codes and ids in files, and the results of searches.
+//! Packed codes and ids in files, and npz files of search results.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -20,11 +20,11 @@ use crate::file::AtomicFile;
 use crate::{Codes, Error, Result};
 
 /// Reads packed codes: an array of uint8, rows x ceil(bits / 8), least significant bit first, as
-/// `hashbrook encode` and `numpy.packbits(bitorder="little")` make it. `bits` are all of its columns'
-/// unless said.
+/// written by `hashbrook encode` and `numpy.packbits(bitorder="little")`. `bits` defaults to the
+/// bits of all columns.
 ///
 /// # Errors
-/// When the file cannot be read, is no such array, or has bits set beyond the last.
+/// When the file cannot be read, does not hold such an array, or has bits set beyond the last.
 pub fn read_codes(spec: &str, bits: Option<usize>) -> Result<Codes> {
     let content = open(spec, Purpose::Codes)?;
     #[cfg(feature = "arrow")]
@@ -56,7 +56,7 @@ pub fn read_codes(spec: &str, bits: Option<usize>) -> Result<Codes> {
     Ok(codes)
 }
 
-/// Appends packed codes; errors count rows from the first of all.
+/// Appends packed codes; errors count rows from the first row of the file.
 fn append_codes(codes: &mut Codes, bytes: &[u8]) -> Result<()> {
     let before = codes.len();
     let some = Codes::from_bytes(codes.bits(), bytes).map_err(|error| match error {
@@ -68,7 +68,7 @@ fn append_codes(codes: &mut Codes, bytes: &[u8]) -> Result<()> {
     codes.append(&some)
 }
 
-/// The codes in a column of bytes.
+/// Reads the codes in a column of bytes.
 #[cfg(feature = "arrow")]
 fn column_codes(mut packed: Packed, bits: Option<usize>) -> Result<Codes> {
     let (width, bits) = (packed.width(), bits.unwrap_or(packed.width() * 8));
@@ -84,26 +84,26 @@ fn column_codes(mut packed: Packed, bits: Option<usize>) -> Result<Codes> {
     Ok(codes)
 }
 
-/// Reads ids: an array of whole numbers, one per row, a text with one on each line, or `FILE:COLUMN`, a
-/// column of a CSV file.
+/// Reads ids: an array of integers, one per row; a text file with one on each line; or
+/// `FILE:COLUMN`, a column of a CSV file.
 ///
 /// # Errors
-/// When the file cannot be read, or holds something else.
+/// When the file cannot be read, or holds anything else.
 pub fn read_ids(spec: &str) -> Result<Vec<u64>> {
     ids_of(open(spec, Purpose::Ids)?)
 }
 
-/// The ids in what a file holds.
+/// Returns the ids in the content of a file.
 pub(super) fn ids_of(content: Content) -> Result<Vec<u64>> {
     let mut ids = Vec::new();
     append_ids(content, &mut ids, usize::MAX)?;
     Ok(ids)
 }
 
-/// Reads the ids of so many items from several files, one after the other.
+/// Reads the ids of `items` items from several files, one after the other.
 ///
 /// # Errors
-/// As for [`read_ids`], and when there are not as many ids as items. Files that hold more are not
+/// As for [`read_ids`], and when the number of ids is not `items`. Files that hold more ids are not
 /// read to their end.
 pub fn read_ids_for<S: AsRef<str>>(specs: &[S], items: usize) -> Result<Vec<u64>> {
     let mut ids = Vec::new();
@@ -116,7 +116,7 @@ pub fn read_ids_for<S: AsRef<str>>(specs: &[S], items: usize) -> Result<Vec<u64>
     }
 }
 
-/// Appends the ids in what a file holds, up to so many in all.
+/// Appends the ids in the content of a file, up to a total of `most`.
 fn append_ids(content: Content, ids: &mut Vec<u64>, most: usize) -> Result<()> {
     let before = ids.len();
     let wrong = |path: &Path, row: usize, found: &dyn std::fmt::Display| {
@@ -192,8 +192,8 @@ fn append_ids(content: Content, ids: &mut Vec<u64>, most: usize) -> Result<()> {
     Ok(())
 }
 
-/// Reads ids that are texts, of several files one after the other: where [`read_ids`] takes a whole number,
-/// anything that is not empty, and whole numbers in decimal.
+/// Reads string ids from several files one after the other. Where [`read_ids`] expects an integer,
+/// any string that is not empty is accepted; integers become decimal strings.
 ///
 /// # Errors
 /// When a file cannot be read, or has a row without an id.
@@ -205,7 +205,7 @@ pub fn read_id_texts<S: AsRef<str>>(specs: &[S]) -> Result<Vec<String>> {
     Ok(texts)
 }
 
-/// Appends the ids in what a file holds, as texts.
+/// Appends the ids in the content of a file, as strings.
 pub(super) fn append_id_texts(content: Content, texts: &mut Vec<String>) -> Result<()> {
     let before = texts.len();
     let path = content.path().to_path_buf();
@@ -245,7 +245,7 @@ pub(super) fn append_id_texts(content: Content, texts: &mut Vec<String>) -> Resu
     }
 }
 
-/// An array to be written to an npz file.
+/// Array to write to an npz file.
 pub struct NpzArray<'a> {
     name: &'a str,
     descr: String,
@@ -255,14 +255,14 @@ pub struct NpzArray<'a> {
 }
 
 impl<'a> NpzArray<'a> {
-    /// Numbers of a type, of which there are as many as the product of the sizes; their bytes,
-    /// little-endian, are read from anywhere.
+    /// Creates an array of numbers. `bytes` must yield as many little-endian numbers as the product
+    /// of `sizes`.
     pub fn numbers<T: NpyElement>(name: &'a str, sizes: &[usize], bytes: impl Read + 'a) -> Self {
         let (descr, item_bytes) = (T::DESCR.to_owned(), size_of::<T>());
         NpzArray { name, descr, item_bytes, sizes: sizes.to_vec(), bytes: Box::new(bytes) }
     }
 
-    /// A list of texts.
+    /// Creates a list of strings.
     pub fn texts<S: AsRef<str>>(name: &'a str, texts: &[S]) -> Self {
         let longest = texts.iter().map(|text| text.as_ref().chars().count()).max();
         let longest = longest.unwrap_or(0).max(1);
@@ -274,10 +274,10 @@ impl<'a> NpzArray<'a> {
     }
 }
 
-/// Writes an npz file with named arrays, whole or not at all.
+/// Writes an npz file with named arrays, atomically.
 ///
 /// # Errors
-/// When the file cannot be written, or an array has fewer or more bytes than its sizes say.
+/// When the file cannot be written, or an array has fewer or more bytes than its sizes require.
 pub fn write_npz(path: impl AsRef<Path>, arrays: Vec<NpzArray<'_>>) -> Result<()> {
     let path = path.as_ref();
     let mut target = AtomicFile::create(path)?;

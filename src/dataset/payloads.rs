@@ -1,11 +1,12 @@
-//! What tables have for items besides vectors, ids and labels.
+//! Payloads of items, and the columns of tables.
 
 use super::content::Content;
 use super::open::open;
 use super::purpose::Purpose;
 use crate::{Error, Result};
 
-/// The columns of a Parquet or Arrow file, each with its type in words; `None` for other files.
+/// Returns the columns of a Parquet or Arrow file, each with a description of its type. Returns
+/// `None` for other files.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -17,16 +18,16 @@ pub fn table_columns(spec: &str) -> Result<Option<Vec<(String, String)>>> {
     }
 }
 
-/// Reads payloads from `FILE:COLUMN`, a column of texts or bytes of a Parquet or Arrow file; what is null has
-/// none.
+/// Reads payloads from `FILE:COLUMN`, a column of strings or bytes of a Parquet or Arrow file. The
+/// payload of a null is empty.
 ///
 /// # Errors
-/// When the file cannot be read, or the column holds something else.
+/// When the file cannot be read, or the column is of another type.
 pub fn read_payloads(spec: &str) -> Result<Vec<Vec<u8>>> {
     payloads_of(open(spec, Purpose::Ids)?)
 }
 
-/// The payloads in what a file holds.
+/// Returns the payloads in the content of a file.
 pub(super) fn payloads_of(content: Content) -> Result<Vec<Vec<u8>>> {
     match content {
         #[cfg(feature = "arrow")]

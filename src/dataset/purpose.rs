@@ -1,6 +1,6 @@
-//! What files are read for.
+//! Purposes for which files are read.
 
-/// What the content is wanted for. It matters where a file holds several arrays.
+/// Use of the content of a file. It decides between several arrays in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Features,

@@ -1,4 +1,4 @@
-//! Features from files.
+//! Reading features from files.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,40 +15,40 @@ use super::source::Source;
 use super::text::NumberTable;
 use crate::{Error, Features, Result};
 
-/// How many rows are read at a time to count them.
+/// Number of rows that are read at a time to count them.
 const ROWS_AT_ONCE: usize = 8192;
 
-/// How many numbers are kept of files that were read to count their rows: 64 MB.
+/// Maximum number of values that are stored while rows are counted: 64 MB.
 const MOST_KEPT: usize = 1 << 24;
 
-/// Streams rows of features from one or several files, one after the other.
+/// Stream of rows of features from one or several files, one after the other.
 ///
-/// No more than the rows asked for is kept in memory ([counting](Reader::count_rows) keeps 64 MB at most),
-/// so files may be larger than that. See the [module](super) for the formats.
+/// Only the requested rows are in memory ([counting](Reader::count_rows) stores 64 MB at most), so
+/// files may be larger than memory. See the [module](super) for the formats.
 pub struct Reader {
-    /// What was opened, as the user wrote it.
+    /// The opened files, as the user wrote them.
     specs: Vec<String>,
     dim: usize,
     rows: Option<usize>,
     is_u8: bool,
     paths: Vec<PathBuf>,
     columns: Vec<FeatureColumns>,
-    /// What is not read to its end yet, the last of the `paths`.
+    /// Sources that are not read to their end yet: the last of the `paths`.
     sources: VecDeque<Box<dyn Source>>,
     /// Rows read of the first source.
     row: usize,
     values: Vec<f32>,
-    /// Of sources that were read to their end.
+    /// Warnings about sources that were read to their end.
     remarks: Vec<String>,
-    /// Whether an error came up: nothing may look like the end of the data after one.
+    /// Whether an error occurred: after an error, the end of the data is never reported.
     failed: bool,
 }
 
-/// Rows of a batch that come from one file.
+/// Rows of a batch that are from one file.
 struct Part {
-    /// Which of the files.
+    /// Index of the file.
     file: usize,
-    /// The row of the file that is the first of these.
+    /// Number of the first of these rows in the file.
     first: usize,
     rows: usize,
 }
@@ -58,13 +58,13 @@ impl Reader {
     /// `FILE:COLUMNS` for columns of a CSV, Parquet or Arrow file.
     ///
     /// # Errors
-    /// When the file cannot be read, is in no known format, is cut off or damaged as far as that
-    /// shows without reading it all, or has no rows.
+    /// When the file cannot be read, is in no known format or has no rows. Truncation and damage
+    /// are reported as far as they are visible without reading the whole file.
     pub fn open(spec: &str) -> Result<Reader> {
         Reader::open_all(&[spec])
     }
 
-    /// Opens several files to be read one after the other, as if they were one.
+    /// Opens several files to be read one after the other, as if they were one file.
     ///
     /// # Errors
     /// As for [`open`](Reader::open), when there are no files, or when their dimensions differ.
@@ -74,7 +74,7 @@ impl Reader {
         Reader::of(specs.iter().map(|spec| spec.as_ref().to_owned()).collect(), sources)
     }
 
-    /// The rows of what is read already.
+    /// Reads the rows of content that is already in memory.
     #[cfg(feature = "arrow")]
     pub(super) fn of_content(content: Content) -> Result<Reader> {
         Reader::of(Vec::new(), VecDeque::from([source(content)?]))
@@ -111,19 +111,22 @@ impl Reader {
         })
     }
 
-    /// How many numbers a row has.
+    /// Returns the number of values in a row.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// How many rows there are in all, where the files say; CSV, gzipped vecs files and Arrow streams do not.
+    /// Returns the total number of rows, if the files state it. CSV, gzipped vecs files and Arrow
+    /// streams do not.
     pub fn rows(&self) -> Option<usize> {
         self.rows
     }
 
-    /// How many rows there are in all: where the files do not say, by reading them, so that whatever is
-    /// wrong with them shows. What was read is kept for [`next`](Reader::next) if it is not more than 64 MB;
-    /// larger files are read again. Files that can be read only once, as pipes, cannot be counted.
+    /// Returns the total number of rows. Files that do not state it are read to their end, so all
+    /// errors in them are reported.
+    ///
+    /// The values are stored for [`next`](Reader::next) if they take at most 64 MB; larger files
+    /// are read again. Files that can be read only once, such as pipes, cannot be counted.
     ///
     /// # Errors
     /// As for [`open_all`](Reader::open_all) and [`next`](Reader::next).
@@ -136,7 +139,8 @@ impl Reader {
 
     fn count_keeping(&mut self, most: usize) -> Result<usize> {
         if self.row > 0 || self.sources.len() < self.paths.len() {
-            // Rows were taken already, and are counted too.
+            // Some rows were already returned and are no longer in the sources, so the files are
+            // opened again.
             return Reader::open_all(&self.specs)?.count_keeping(0);
         }
         let (mut values, mut rows, mut fits) = (Vec::new(), 0, true);
@@ -160,30 +164,30 @@ impl Reader {
         Ok(rows)
     }
 
-    /// Whether the files hold a type (uint8, or truth values) all of whose values are whole
-    /// numbers from 0 to 255.
+    /// Returns whether the files hold a type (uint8 or bool) whose values are all integers from 0
+    /// to 255.
     pub fn is_u8(&self) -> bool {
         self.is_u8
     }
 
-    /// The columns that are read of those of the files that are tables: CSV, Parquet and Arrow.
+    /// Returns the columns that are read, for each file that is a table: CSV, Parquet and Arrow.
     pub fn columns(&self) -> &[FeatureColumns] {
         &self.columns
     }
 
-    /// What a person should know about the files, as far as they have been read: which line was
-    /// taken for a header, which column looks like row numbers.
+    /// Returns warnings about the files, as far as they have been read: for example, which line was
+    /// taken for a header, or which column looks like row numbers.
     pub fn remarks(&self) -> Vec<String> {
         let open = self.sources.iter().flat_map(|source| source.remarks());
         self.remarks.iter().cloned().chain(open).collect()
     }
 
-    /// The next rows, at most `max_rows`; `None` at the end. There are fewer than `max_rows` only
-    /// at the end: rows of several files come together.
+    /// Returns the next rows, at most `max_rows`, or `None` at the end. There are fewer than
+    /// `max_rows` rows only at the end: a batch may contain rows of several files.
     ///
     /// # Errors
-    /// When a file cannot be read, is damaged, or has a value that is not finite as a 32-bit
-    /// float; also when `max_rows` is 0. After an error there are only errors.
+    /// When a file cannot be read, is damaged, or has a value that is not finite as a 32-bit float;
+    /// also when `max_rows` is 0. After an error, all further calls fail.
     pub fn next(&mut self, max_rows: usize) -> Result<Option<Features<'_>>> {
         if max_rows == 0 {
             return Err(Error::parameter("max_rows", "at least 1", max_rows));
@@ -199,7 +203,7 @@ impl Reader {
         Ok(Some(features).filter(|rows| !rows.is_empty()))
     }
 
-    /// Replaces the values by the next rows; returns where they are from.
+    /// Replaces the values by the next rows, and returns the file and the position of each part.
     fn fill(&mut self, max_rows: usize) -> Result<Vec<Part>> {
         self.values.clear();
         let mut parts: Vec<Part> = Vec::new();
@@ -226,7 +230,7 @@ impl Reader {
     }
 }
 
-/// Says in which file, and where in it, a value of a batch is not finite.
+/// Adds the file and the row to the error for a value that is not finite.
 fn locate(error: Error, parts: &[Part], paths: &[PathBuf]) -> Error {
     let Error::NotFinite { mut row, column, value } = error else { return error };
     for part in parts {

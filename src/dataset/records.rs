@@ -1,31 +1,31 @@
-//! The rows of arrays as they are stored, in bytes.
+//! Rows of arrays as stored bytes.
 
 use super::extent::Extent;
 use super::input::{CHUNK, Input};
 use crate::Result;
 
-/// The rows of an array as they are stored.
+/// Reader of the rows of an array as stored bytes.
 pub(super) trait RawRows: Send {
-    /// Replaces `bytes` by the next rows, at most `max_rows` and perhaps fewer; returns how many,
-    /// 0 at the end.
+    /// Replaces `bytes` by the next rows, at most `max_rows` and possibly fewer. Returns the number
+    /// of rows, 0 at the end.
     fn read(&mut self, max_rows: usize, bytes: &mut Vec<u8>) -> Result<usize>;
 }
 
-/// Rows of equal size, one directly after the other.
+/// Rows of equal size, stored contiguously.
 pub(super) struct Records {
     input: Input,
     extent: Extent,
-    /// Rows handed out so far.
+    /// Number of rows returned so far.
     row: usize,
 }
 
 impl Records {
-    /// The rows that begin where `input` stands.
+    /// Creates the reader of rows that begin at the current position of `input`.
     pub(super) fn new(input: Input, extent: Extent) -> Records {
         Records { input, extent, row: 0 }
     }
 
-    /// How many rows the file says it has.
+    /// Returns the number of rows that the file states.
     pub(super) fn rows(&self) -> usize {
         self.extent.rows
     }

@@ -1,18 +1,18 @@
-//! What a user writes to name data: `FILE`, `FILE:NAME` or `FILE:COLUMNS`.
+//! Parsing of the names of data: `FILE`, `FILE:NAME` or `FILE:COLUMNS`.
 
 use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
 
-/// The file that `FILE`, `FILE:NAME` or `FILE:COLUMNS` names.
+/// Returns the path of the file in `FILE`, `FILE:NAME` or `FILE:COLUMNS`.
 ///
 /// # Errors
-/// When there is a colon and nothing after it.
+/// When nothing follows the colon.
 pub fn file_of(spec: &str) -> Result<PathBuf> {
     Spec::parse(spec).map(|spec| spec.path)
 }
 
-/// A file, and what to take from it if it holds several things.
+/// A file, and the part of it to read if it holds several.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Spec {
     pub(super) path: PathBuf,
@@ -20,7 +20,8 @@ pub(super) struct Spec {
 }
 
 impl Spec {
-    /// A file whose name has a colon is meant as it is; otherwise the last colon ends the path.
+    /// Parses the name of data. If a file with the full name exists, a colon is part of its name;
+    /// otherwise the last colon ends the path.
     pub(super) fn parse(spec: &str) -> Result<Spec> {
         Spec::parse_with(spec, |path| path.exists())
     }
@@ -42,7 +43,7 @@ impl Spec {
     }
 }
 
-/// Whether a path is the `C` of `C:\data.npy`.
+/// Returns whether a path is a drive letter such as the `C` of `C:\data.npy`.
 fn is_drive(path: &str) -> bool {
     path.len() == 1 && path.starts_with(|letter: char| letter.is_ascii_alphabetic())
 }

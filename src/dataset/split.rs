@@ -1,4 +1,4 @@
-//! Which rows are queries, and which are to be found.
+//! Division of rows into queries and database.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ use crate::{Error, Labels, Result};
 /// Rows divided into queries and the database that they search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// The rows to be found, in random order.
+    /// Rows that are searched, in random order.
     pub database: Vec<usize>,
-    /// The rows to search with, in the order in which they were drawn: label by label.
+    /// Rows to search with, in the order in which they were drawn: label by label.
     pub queries: Vec<usize>,
 }
 
-/// How many queries are drawn of each label.
+/// Number of queries that are drawn for each label.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Queries {
-    /// So many.
+    /// The same number for each label.
     PerClass(usize),
-    /// This share of its rows, above 0 and below 1: rounded, and at least one.
+    /// A share of the label's rows, above 0 and below 1. The result is rounded, and at least one.
     Share(f64),
 }
 
@@ -47,11 +47,11 @@ impl Queries {
 }
 
 impl Split {
-    /// Draws `per_class` queries for each label, in the order of the labels' numbers, from those
-    /// of its rows that are not queries yet. All other rows are the database. The same `seed`
-    /// gives the same split.
+    /// Draws `per_class` queries for each label, in the order of the labels' numbers, from those of
+    /// its rows that are not queries yet. All other rows are the database. The same `seed` gives
+    /// the same split.
     ///
-    /// `names` only serve to name a label in an error.
+    /// `names` are only used to name a label in an error.
     ///
     /// # Errors
     /// When a label has too few rows to leave one in the database, or `per_class` is 0.
@@ -64,8 +64,9 @@ impl Split {
         Split::draw(labels, names, Queries::PerClass(per_class), 0, seed)
     }
 
-    /// Like [`per_class`](Split::per_class), with as many queries as `queries` says. Labels with
-    /// fewer than `min_per_class` rows have none: their rows stay in the database.
+    /// Draws queries as [`per_class`](Split::per_class) does, with `queries` as their number per
+    /// label. Labels with fewer than `min_per_class` rows have no queries: their rows stay in the
+    /// database.
     ///
     /// # Errors
     /// As for [`per_class`](Split::per_class), and when no label is left to draw from.
@@ -109,7 +110,7 @@ impl Split {
     }
 }
 
-/// The rows that carry each label, ascending. A label given to a row twice counts once.
+/// Returns the rows of each label, ascending. A label that occurs twice in a row counts once.
 fn rows_by_label(labels: Labels<'_>) -> BTreeMap<u32, Vec<usize>> {
     let mut by_label: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (row, labels) in labels.iter().enumerate() {
@@ -179,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_share_of_each_class_and_rare_ones_left_out() {
-        // 40 rows of label 0, 20 of 1, 3 of 2 and one of 3.
+        // There are 40 rows of label 0, 20 of label 1, 3 of label 2 and one of label 3.
         let labels: Vec<u32> = [[0; 40].as_slice(), &[1; 20], &[2; 3], &[3]].concat();
         let draw = |queries, least| {
             let split = Split::draw(Labels::single(&labels), None, queries, least, 1)?;

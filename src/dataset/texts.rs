@@ -1,17 +1,17 @@
-//! What formats that have texts give: one for each row.
+//! Common interface of formats with strings, one for each row.
 
 use std::path::Path;
 
 use crate::Result;
 
-/// The texts of one file.
+/// Strings of one file.
 pub(super) trait Texts: Send {
-    /// The file, as messages call it.
+    /// Returns the name of the file in messages.
     fn path(&self) -> &Path;
 
-    /// How many texts the file says it has.
+    /// Returns the number of strings that the file states.
     fn rows(&self) -> usize;
 
-    /// Calls `each` with every text in turn, until one fails.
+    /// Calls `each` with every string in turn, until a call fails.
     fn for_each(&mut self, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! fvecs, bvecs and ivecs files: every row its dimension, then its numbers.
+//! fvecs, bvecs and ivecs files: each row is its dimension, followed by its numbers.
 
 use super::array::Array;
 use super::element::{Element, Number};
@@ -7,10 +7,10 @@ use super::input::{CHUNK, Input};
 use super::records::RawRows;
 use crate::{Error, Result};
 
-/// Bytes of the dimension before every row.
+/// Size of the dimension before every row, in bytes.
 const PREFIX: usize = 4;
 
-/// Which numbers the rows hold.
+/// Number type of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VecsKind {
     F32,
@@ -19,7 +19,7 @@ pub(super) enum VecsKind {
 }
 
 impl VecsKind {
-    /// The kind that a file's name tells.
+    /// Returns the kind for a file extension.
     pub(super) fn from_extension(extension: &str) -> Option<VecsKind> {
         match extension {
             "fvecs" => Some(VecsKind::F32),
@@ -39,7 +39,7 @@ impl VecsKind {
     }
 }
 
-/// Opens a file of such rows.
+/// Opens an fvecs, bvecs or ivecs file.
 pub(super) fn open(mut input: Input, kind: VecsKind) -> Result<Array> {
     let path = input.path().to_path_buf();
     let len = input.remaining();
@@ -63,7 +63,7 @@ pub(super) fn open(mut input: Input, kind: VecsKind) -> Result<Array> {
     }
     let rows = len.and_then(|len| usize::try_from(len / record).ok());
     let raw = Vecs { input, dim, payload, row: 0, prefix_read: true, record: Vec::new() };
-    // Without the number of rows, the sizes say what is known.
+    // If the number of rows is unknown, the sizes have 0 in its place.
     let sizes = vec![rows.unwrap_or(0) as u64, dim as u64];
     Ok(Array::from_raw(path, element, sizes, rows, dim, Box::new(raw)))
 }
@@ -71,17 +71,17 @@ pub(super) fn open(mut input: Input, kind: VecsKind) -> Result<Array> {
 struct Vecs {
     input: Input,
     dim: usize,
-    /// Bytes of a row without its prefix.
+    /// Size of a row without its prefix, in bytes.
     payload: usize,
-    /// Rows handed out so far.
+    /// Number of rows returned so far.
     row: usize,
-    /// Whether the dimension of the next row was read already, as that of the first is.
+    /// Whether the dimension of the next row was already read, as for the first row.
     prefix_read: bool,
     record: Vec<u8>,
 }
 
 impl Vecs {
-    /// Reads some rows with their prefixes, the first without if that was read before.
+    /// Reads some rows with their prefixes. If the first prefix was already read, it is filled in.
     fn read_records(&mut self, max_rows: usize) -> Result<usize> {
         let record = PREFIX + self.payload;
         let rows = max_rows.min((CHUNK / record).max(1));
@@ -127,8 +127,8 @@ impl RawRows for Vecs {
     }
 }
 
-/// Finds out whether a file without a telling name has such rows: the dimension must come again
-/// wherever a row begins, and at least once.
+/// Detects vecs data in a file without a known extension. The dimension must occur again at the
+/// start of every row, and at least once.
 pub(super) fn recognise(head: &[u8], len: Option<u64>) -> Option<VecsKind> {
     let prefix = head.first_chunk::<PREFIX>()?;
     let dim = usize::try_from(i32::from_le_bytes(*prefix)).ok()?;
@@ -150,8 +150,8 @@ pub(super) fn recognise(head: &[u8], len: Option<u64>) -> Option<VecsKind> {
     }
 }
 
-/// Whether bytes make a float as one meets in data. Small integers make denormal ones, negative
-/// integers NaN.
+/// Returns whether bytes are a float of usual size, or 0. Small integers are denormal floats,
+/// negative integers are NaN.
 fn is_plain_float(bytes: &[u8; 4]) -> bool {
     let size = f32::from_le_bytes(*bytes).abs();
     size == 0.0 || (1e-20..1e20).contains(&size)
@@ -191,7 +191,7 @@ mod tests {
         let mut other = good.clone();
         other[12] = 3;
         assert_eq!(recognised(&other), None, "another dimension");
-        // Of compressed data the length is not known, and need not be.
+        // The length of compressed data is unknown, which is allowed.
         assert_eq!(recognise(&good, None), Some(VecsKind::F32));
     }
 }

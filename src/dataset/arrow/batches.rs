@@ -1,11 +1,11 @@
-//! What Parquet and Arrow have in common: batches of rows.
+//! Common interface of Parquet and Arrow: batches of rows.
 
 use arrow_array::RecordBatch;
 
 use crate::Result;
 
-/// The rows of some columns, batch after batch.
+/// Rows of some columns, batch after batch.
 pub(super) trait Batches: Send {
-    /// The next rows, of which there may be none; `None` at the end.
+    /// Returns the next rows, which may be empty, or `None` at the end.
     fn next(&mut self) -> Result<Option<RecordBatch>>;
 }

@@ -1,4 +1,4 @@
-//! Columns that are carried over from the files of vectors to that of their codes.
+//! Columns that are copied from the files of vectors to the file of their codes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::numbers::first_null;
 use super::table::{Picked, Table};
 use crate::{Error, Result};
 
-/// Columns of several files, one file after the other, in step with the codes of their rows.
+/// Columns of several files, one file after the other, in the same row order as the codes.
 pub(super) struct Carried {
     fields: Fields,
     files: VecDeque<Picked>,
@@ -25,8 +25,8 @@ pub(super) struct Carried {
 }
 
 impl Carried {
-    /// The columns of the files that are named, without the columns named with them. Ids come first and
-    /// are called `id`.
+    /// Opens the ids and the columns to keep in the files of vectors; columns in the names of the
+    /// files are ignored. Ids come first and are called `id`.
     pub(super) fn open<S: AsRef<str>>(
         files: &[S],
         id: Option<&str>,
@@ -62,17 +62,18 @@ impl Carried {
         Ok(Carried { fields, files: opened, has_ids: id.is_some(), current: Vec::new(), taken: 0 })
     }
 
-    /// What the columns are called, and of which types they are.
+    /// Returns the names and types of the columns.
     pub(super) fn fields(&self) -> &Fields {
         &self.fields
     }
 
-    /// Whether the first column is that of the ids.
+    /// Returns whether the first column holds the ids.
     pub(super) fn has_ids(&self) -> bool {
         self.has_ids
     }
 
-    /// The columns of the next rows, at most so many and perhaps fewer; none at the end.
+    /// Returns the columns of the next rows, at most `most` and possibly fewer, or `None` at the
+    /// end.
     pub(super) fn next(&mut self, most: usize) -> Result<Option<Vec<ArrayRef>>> {
         let len = |columns: &[ArrayRef]| columns.first().map_or(0, |column| column.len());
         while self.taken == len(&self.current) {
@@ -95,7 +96,7 @@ impl Carried {
     }
 }
 
-/// The columns with these names, and where they are.
+/// Returns the columns with these names, and their positions.
 fn find(table: &Table, names: &[&str], has_ids: bool) -> Result<(Fields, Vec<usize>)> {
     let (mut fields, mut places) = (Vec::new(), Vec::new());
     for (at, name) in names.iter().enumerate() {
@@ -112,7 +113,7 @@ fn find(table: &Table, names: &[&str], has_ids: bool) -> Result<(Fields, Vec<usi
                 );
                 return Err(Error::malformed(&table.path, problem));
             }
-            // What is kept may be null in one file and not in another.
+            // A kept column may have nulls in one file and none in another.
             let field = Field::new(name, field.data_type().clone(), !is_id);
             fields.push(Arc::new(field));
             places.push(place);

@@ -1,4 +1,4 @@
-//! Labels and ids from the columns of a table: the texts of its cells.
+//! Labels and ids from the columns of a table: the cells as strings.
 
 use std::borrow::Cow;
 
@@ -16,13 +16,13 @@ use super::choice::{is_number, kind_name};
 use super::table::{Picked, Table};
 use crate::Result;
 
-/// A text, or what is wrong with what stands in its place.
+/// A cell as a string (`None` for null), or the problem with a cell that is not a string.
 type Cell<'a> = std::result::Result<Option<Cow<'a, str>>, String>;
 
 impl Table {
-    /// Calls `each` with the labels of every row, one row after the other. Null and NaN are no labels;
-    /// lists of whole numbers or texts are sets of labels, and lists of a fixed length are of zeros and
-    /// ones, of which the places of the ones are the labels.
+    /// Calls `each` with the labels of every row, one row after the other. Null and NaN are no
+    /// labels. Lists of integers or strings are sets of labels. Lists of a fixed length consist of
+    /// zeros and ones, and the positions of the ones are the labels.
     pub(in crate::dataset) fn for_each_labels(
         self,
         mut each: impl FnMut(&[Cow<'_, str>]) -> Result<()>,
@@ -66,7 +66,7 @@ impl Table {
     }
 }
 
-/// The id in a row of a column, which is the row `named` of the file.
+/// Returns the id in a row of a column; errors call it row `named` of the file.
 fn id_of<'a>(picked: &Picked, ids: &'a Cells, row: usize, named: usize) -> Result<Cow<'a, str>> {
     match ids.text(row) {
         Ok(Some(id)) => Ok(id),
@@ -75,18 +75,18 @@ fn id_of<'a>(picked: &Picked, ids: &'a Cells, row: usize, named: usize) -> Resul
     }
 }
 
-/// A column whose cells are texts or whole numbers, or lists of them.
+/// Column whose cells are strings or integers, or lists of these.
 pub(super) struct Cells {
-    /// The column, or what a dictionary has for it.
+    /// The column itself, or the values of its dictionary.
     values: ArrayRef,
-    /// Where in the dictionary each row is; `None` where it is null.
+    /// Position of each row in the dictionary; `None` for null.
     keys: Option<Vec<Option<usize>>>,
 }
 
 impl Cells {
     pub(super) fn new(column: ArrayRef) -> Cells {
         match column.as_any_dictionary_opt() {
-            // Nothing can be looked up in an empty dictionary: all of its rows are null.
+            // Rows of an empty dictionary cannot be looked up: all of them are null.
             Some(dictionary) if dictionary.values().is_empty() => {
                 let keys = Some(vec![None; column.len()]);
                 Cells { values: dictionary.values().clone(), keys }
@@ -101,7 +101,7 @@ impl Cells {
         }
     }
 
-    /// The text of a row.
+    /// Returns the string of a row.
     pub(super) fn text(&self, row: usize) -> Cell<'_> {
         match &self.keys {
             None => text(&self.values, row),
@@ -109,7 +109,7 @@ impl Cells {
         }
     }
 
-    /// The label of a row, whose cell is no list.
+    /// Returns the label of a row whose cell is not a list.
     fn label(&self, row: usize) -> Cell<'_> {
         let at = self.keys.as_ref().map_or(Some(row), |keys| keys[row]);
         match at {
@@ -157,7 +157,7 @@ impl Cells {
     }
 }
 
-/// The labels of which zeros and ones tell.
+/// Appends the labels that a list of zeros and ones indicates.
 fn indicated(items: &ArrayRef, texts: &mut Vec<Cow<'_, str>>) -> std::result::Result<(), String> {
     let wrong = |at: usize, found: &str| {
         Err(format!(
@@ -180,7 +180,7 @@ fn indicated(items: &ArrayRef, texts: &mut Vec<Cow<'_, str>>) -> std::result::Re
     Ok(())
 }
 
-/// Whether a float of a plain column is NaN.
+/// Returns whether the value at a position of a plain column is NaN.
 fn is_nan(column: &ArrayRef, at: usize) -> bool {
     match column.data_type() {
         DataType::Float16 => column.as_primitive::<Float16Type>().value(at).is_nan(),
@@ -190,7 +190,8 @@ fn is_nan(column: &ArrayRef, at: usize) -> bool {
     }
 }
 
-/// The text at a place of a plain column: a whole number in decimal, as labels of other files are.
+/// Returns the value at a position of a plain column as a string. Integers are decimal, as labels
+/// of other files are.
 fn text(column: &ArrayRef, at: usize) -> Cell<'_> {
     if column.is_null(at) {
         return Ok(None);

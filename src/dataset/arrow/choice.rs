@@ -1,4 +1,4 @@
-//! Which columns of a table are meant.
+//! Choice of the columns of a table that are read.
 
 use std::path::Path;
 
@@ -8,20 +8,20 @@ use super::super::purpose::Purpose;
 use super::super::text::{Selection, enumerated, not_numbers};
 use crate::{Error, Result};
 
-/// What pandas calls the column of an index without a name. Further ones end in other numbers.
+/// Prefix of the names that pandas gives to index columns without a name; a number follows.
 const PANDAS_INDEX: &str = "__index_level_";
 
 /// Columns that are read.
 pub(super) struct Chosen {
-    /// Their places.
+    /// Positions of the columns.
     pub(super) places: Vec<usize>,
-    /// Whether the user named columns that should be read, and not only some that should not.
+    /// Whether the user selected columns, rather than only excluding some.
     pub(super) is_picked: bool,
-    /// Columns of indexes of pandas that are not read, though nobody excluded them.
+    /// Index columns of pandas that are omitted, though the user did not exclude them.
     pub(super) omitted: Vec<String>,
 }
 
-/// The columns that were named, or those that fit the purpose.
+/// Returns the selected columns, or those that fit the purpose.
 pub(super) fn choose(
     path: &Path,
     schema: &Schema,
@@ -37,7 +37,7 @@ pub(super) fn choose(
 fn by_name(path: &Path, schema: &Schema, name: &str, purpose: Purpose) -> Result<Chosen> {
     let titles: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
     let picked = |places| Chosen { places, is_picked: true, omitted: Vec::new() };
-    // A name may have a comma or a dash in it; a number always means a place.
+    // A name may contain a comma or a dash; a number always means a position.
     let place = titles.iter().position(|title| title == name);
     if let (Some(place), false) = (place, name.parse::<i64>().is_ok()) {
         return Ok(picked(vec![place]));
@@ -54,7 +54,7 @@ fn by_name(path: &Path, schema: &Schema, name: &str, purpose: Purpose) -> Result
     }
 }
 
-/// Chooses among the columns at these places.
+/// Chooses among the columns at these positions.
 fn by_purpose(
     path: &Path,
     schema: &Schema,
@@ -100,7 +100,7 @@ fn by_purpose(
     Err(Error::malformed(path, problem))
 }
 
-/// Columns and their types, as messages show them.
+/// Lists columns and their types as messages show them.
 fn listed(schema: &Schema, places: Vec<usize>) -> String {
     match places.is_empty() {
         true => "no columns".to_owned(),
@@ -108,7 +108,7 @@ fn listed(schema: &Schema, places: Vec<usize>) -> String {
     }
 }
 
-/// Each column with its type.
+/// Describes each column by its name and type.
 fn described(schema: &Schema, places: Vec<usize>) -> Vec<String> {
     let one = |at: usize| {
         let field = schema.field(at);
@@ -117,7 +117,7 @@ fn described(schema: &Schema, places: Vec<usize>) -> Vec<String> {
     places.into_iter().map(one).collect()
 }
 
-/// What messages call a type: in the words of other formats, where they have one.
+/// Returns the name of a type in messages: as in other formats, if they have the type.
 pub(super) fn kind_name(kind: &DataType) -> String {
     match kind {
         DataType::Boolean => "bool".to_owned(),
@@ -137,12 +137,12 @@ pub(super) fn kind_name(kind: &DataType) -> String {
     }
 }
 
-/// Whether each row of a column is one number.
+/// Returns whether each row of a column is one number.
 pub(super) fn is_number(kind: &DataType) -> bool {
     kind.is_integer() || kind.is_floating() || *kind == DataType::Boolean
 }
 
-/// Whether exactly one column has lists of numbers.
+/// Returns whether exactly one column has lists of numbers.
 pub(super) fn has_vectors(schema: &Schema) -> bool {
     let lists = schema.fields().iter().filter(|field| is_list_of_numbers(field.data_type()));
     lists.count() == 1
@@ -157,7 +157,7 @@ fn is_list_of_numbers(kind: &DataType) -> bool {
     }
 }
 
-/// Whether each row of a column is one whole number or text.
+/// Returns whether each row of a column is one integer or string.
 fn is_single(kind: &DataType) -> bool {
     match kind {
         DataType::Dictionary(_, values) => is_single(values),

@@ -1,4 +1,4 @@
-//! Parquet files of codes under construction.
+//! Writing Parquet files of codes.
 
 use crate::disk::File;
 use std::fmt;
@@ -18,44 +18,44 @@ use super::carried::Carried;
 use crate::file::AtomicFile;
 use crate::{Codes, Error, Result};
 
-/// Bytes of a row group, which are in memory until it is written.
+/// Size of a row group in bytes. A row group is held in memory until it is written.
 const GROUP: usize = 1 << 25;
 
-/// Writes a Parquet file of codes that appears whole or not at all: nothing is at its path before
-/// [`finish`](CodesWriter::finish).
+/// Writer of a Parquet file of codes. The file is created atomically: it does not exist at its path
+/// before [`finish`](CodesWriter::finish).
 ///
-/// Its columns are `id`, then those that are kept, then `code`: bytes of a fixed length
-/// (FIXED_LEN_BYTE_ARRAY), least significant bit first, as in [`Codes::to_bytes`]. Lists of uint8 would take
-/// four bytes and two levels for each byte of a code; fixed bytes are stored as they are.
+/// Its columns are `id`, then the columns to keep, then `code`: bytes of a fixed length
+/// (FIXED_LEN_BYTE_ARRAY), least significant bit first, as in [`Codes::to_bytes`]. Lists of uint8
+/// would take four bytes and two levels for each byte of a code; fixed bytes are stored unchanged.
 ///
-/// Ids are row numbers unless [`with_columns`](CodesWriter::with_columns) says otherwise.
+/// Ids are row numbers unless [`with_columns`](CodesWriter::with_columns) selects a column of ids.
 pub struct CodesWriter {
     target: AtomicFile,
     bits: usize,
     carried: Option<Carried>,
-    /// Made with the first codes, or when all is done.
+    /// Created with the first codes, or by `finish` if there are no codes.
     writer: Option<ArrowWriter<BufWriter<File>>>,
     rows: u64,
 }
 
 impl CodesWriter {
-    /// Starts a file of codes of so many bits.
+    /// Starts a file of codes of `bits` bits.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// When the file cannot be created.
     pub fn create(path: impl AsRef<Path>, bits: usize) -> Result<CodesWriter> {
         Codes::new(bits)?;
         let target = AtomicFile::create(path.as_ref())?;
         Ok(CodesWriter { target, bits, carried: None, writer: None, rows: 0 })
     }
 
-    /// Takes ids, and columns to keep, from the files that the vectors are from: Parquet or Arrow files,
-    /// whose rows are in step with the codes. Files may be named as `FILE:COLUMN`; the column that is named
-    /// so is that of the vectors.
+    /// Takes ids, and columns to keep, from the files of the vectors. These must be Parquet or
+    /// Arrow files whose rows are in the same order as the codes. A file may be given as
+    /// `FILE:COLUMN`, where the column is that of the vectors.
     ///
     /// # Errors
-    /// When a file cannot be read, has no such columns, or others than the first; when two columns would have
-    /// the same name, or codes were written already.
+    /// When a file cannot be read, lacks the columns, or has other columns than the first file.
+    /// Also when two columns would have the same name, or codes were already written.
     pub fn with_columns<S: AsRef<str>>(
         mut self,
         files: &[S],
@@ -78,11 +78,11 @@ impl CodesWriter {
         }
     }
 
-    /// Adds codes after the last there are.
+    /// Appends codes.
     ///
     /// # Errors
-    /// When they are of another length, when the files of the columns have fewer rows or are damaged, or
-    /// when the file cannot be written.
+    /// When the codes have another length, when the files of the columns have fewer rows or are
+    /// damaged, or when the file cannot be written.
     pub fn write(&mut self, codes: &Codes) -> Result<()> {
         if codes.bits() != self.bits {
             return Err(Error::CodeLength { left: self.bits, right: codes.bits() });
@@ -122,10 +122,11 @@ impl CodesWriter {
         Ok(())
     }
 
-    /// Puts the file in its place.
+    /// Completes the file and moves it to its path.
     ///
     /// # Errors
-    /// When the files of the columns have more rows than there are codes, or the file cannot be written.
+    /// When the files of the columns have more rows than there are codes, or the file cannot be
+    /// written.
     pub fn finish(mut self) -> Result<()> {
         if let Some(carried) = &mut self.carried
             && !carried.fields().is_empty()
@@ -135,7 +136,7 @@ impl CodesWriter {
         }
         self.writer()?;
         if let Some(writer) = self.writer.take() {
-            // What is left in the buffer would be lost without a word if it cannot be written.
+            // Without this check, a failure to write the rest of the buffer would be silent.
             let file = writer.into_inner().map_err(|error| self.wrong(error))?;
             file.into_inner().map_err(|error| self.wrong(error.error()))?;
         }
@@ -169,7 +170,7 @@ impl CodesWriter {
                 let file = self.target.file().try_clone().map_err(Error::io(self.target.path()))?;
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::SNAPPY)
-                    // Codes hardly repeat in a way that a dictionary could make use of.
+                    // Codes hardly repeat, so a dictionary does not pay off.
                     .set_column_dictionary_enabled(ColumnPath::from("code"), false)
                     .set_created_by(concat!("hashbrook ", env!("CARGO_PKG_VERSION")).to_owned())
                     .build();

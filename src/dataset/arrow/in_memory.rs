@@ -1,4 +1,4 @@
-//! Tables that are in memory, as the body of a request is: read once, whatever is picked of them.
+//! Tables in memory, such as the body of a request, which are read once for all of their columns.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::batches::Batches;
 use super::ipc::{CONTINUATION, Stream};
 use crate::{Error, Result};
 
-/// An Arrow stream that was read to its end. What is in it is shared by all copies.
+/// Arrow stream that was read to its end. All copies share its batches.
 #[derive(Clone)]
 pub(in crate::dataset) struct InMemory {
     pub(super) path: PathBuf,
@@ -22,7 +22,8 @@ pub(in crate::dataset) struct InMemory {
 }
 
 impl InMemory {
-    /// Reads a stream. Parts that are compressed may take up to `most` bytes once they are unpacked.
+    /// Reads a stream. All compressed parts together may take up to `most` bytes after
+    /// decompression.
     pub(in crate::dataset) fn read(
         path: &Path,
         bytes: impl Read + Send + 'static,
@@ -46,7 +47,7 @@ impl InMemory {
         self.batches.iter().fold(0, |sum, batch| sum.saturating_add(batch.num_rows()))
     }
 
-    /// The columns at these places alone.
+    /// Returns the batches of the columns at these positions.
     pub(super) fn only(self, columns: Vec<usize>) -> impl Batches {
         Only { all: self, next: 0, columns }
     }

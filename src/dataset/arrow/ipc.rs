@@ -1,7 +1,8 @@
 //! Arrow files and streams, message by message.
 //!
-//! A stream is read from front to back, so that it may come through a pipe. A file has a footer that says
-//! where its messages are; what stands before them differs from one writer to another.
+//! A stream is read from front to back, so that it may be read from a pipe. A file has a footer
+//! with the offsets of its messages; the bytes before the messages differ from one writer to
+//! another.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,16 +23,16 @@ use super::super::input::{CHUNK, Input};
 use super::batches::Batches;
 use crate::{Error, Result};
 
-/// What an Arrow file begins and ends with.
+/// First and last bytes of an Arrow file.
 pub(in crate::dataset) const MAGIC: &[u8; 6] = b"ARROW1";
 
-/// What a message of a stream begins with.
+/// First bytes of a message of a stream.
 pub(in crate::dataset) const CONTINUATION: [u8; 4] = [0xff; 4];
 
-/// The largest description of a message that is read.
+/// Maximum length of the description of a message, in bytes.
 const LONGEST_DESCRIPTION: usize = 1 << 26;
 
-/// An Arrow file or stream whose schema was read.
+/// Arrow file or stream whose schema was read.
 pub(super) struct Stream {
     path: PathBuf,
     messages: Messages,
@@ -41,20 +42,21 @@ pub(super) struct Stream {
     limit: Limit,
 }
 
-/// How many bytes may come of what is packed.
+/// Maximum number of bytes after decompression.
 #[derive(Clone, Copy)]
 pub(super) enum Limit {
-    /// Of each batch.
+    /// Limit for each batch.
     Batch(usize),
-    /// Of all batches to come.
+    /// Limit for the total of all further batches.
     All(usize),
 }
 
 impl Limit {
-    /// Of batches that are in memory one at a time.
+    /// Limit for batches that are in memory one at a time.
     const ONE_AT_A_TIME: Limit = Limit::Batch(1 << 32);
 
-    /// Takes so many bytes of it; fails if there are not so many, or there is no memory for them.
+    /// Subtracts `bytes` from the limit. Fails if the limit is lower, or if the memory cannot be
+    /// allocated.
     fn take(&mut self, bytes: usize) -> std::result::Result<(), ArrowError> {
         let (Limit::Batch(most) | Limit::All(most)) = *self;
         if bytes > most {
@@ -73,15 +75,16 @@ impl Limit {
     }
 }
 
-/// Where messages come from.
+/// Source of messages.
 enum Messages {
-    /// One after the other.
+    /// Messages one after the other.
     Stream(Box<Input>),
-    /// From places in a file, the next of which is the last.
+    /// Messages at byte ranges of a file, in reverse order: the last range is that of the next
+    /// message.
     File(File, Vec<Range<u64>>),
 }
 
-/// The description of a message, and what belongs to it.
+/// Description of a message, and the data that belongs to it.
 struct Message {
     description: Vec<u8>,
     body: Buffer,
@@ -108,7 +111,7 @@ impl Stream {
     }
 
     fn open_file(input: Input) -> Result<Stream> {
-        /// The length of the footer, and the magic number.
+        /// Size of the last part of a file: the length of the footer, and the magic number.
         const END: u64 = 10;
         let path = input.path().to_path_buf();
         let (mut file, start, len) = input.into_file(u64::MAX)?;
@@ -162,17 +165,17 @@ impl Stream {
         self.rows
     }
 
-    /// Unpacks no more than so many bytes in all.
+    /// Limits the total size of decompressed data to `bytes`.
     pub(super) fn limited(self, bytes: usize) -> Stream {
         Stream { limit: Limit::All(bytes), ..self }
     }
 
-    /// The batches of the columns at these places, in order.
+    /// Returns the batches of the columns at these positions, in order.
     pub(super) fn batches(self, columns: Vec<usize>) -> IpcBatches {
         IpcBatches { stream: self, columns, ended: false }
     }
 
-    /// The next message; `None` at the end.
+    /// Returns the next message, or `None` at the end.
     fn next(&mut self) -> Result<Option<Message>> {
         match &mut self.messages {
             Messages::Stream(input) => read_message(input, true),
@@ -192,7 +195,7 @@ impl Stream {
     }
 }
 
-/// How many rows a message of a file has, by its description alone.
+/// Returns the number of rows in a message of a file, from its description alone.
 fn count_rows(path: &Path, file: &File, place: &Range<u64>) -> Result<usize> {
     let file = file.try_clone().map_err(Error::io(path))?;
     let mut part = Input::part(path, file, place.start, place.end)?;
@@ -273,8 +276,8 @@ fn described(message: &Message) -> std::result::Result<arrow_ipc::Message<'_>, A
         .map_err(|error| wrong(format!("a message is damaged: {error}")))
 }
 
-/// Fails if parts of a batch lie outside of it, or compressed ones claim more bytes than they may, before any of
-/// it is taken.
+/// Fails if parts of a batch lie outside of it, or if compressed parts claim more bytes than the
+/// limit. The check precedes any decompression.
 fn check_parts(
     batch: arrow_ipc::RecordBatch<'_>,
     body: &[u8],
@@ -294,7 +297,7 @@ fn check_parts(
     if batch.compression().is_some() { limit.take(total) } else { Ok(()) }
 }
 
-/// The next message, with what belongs to it or without; `None` where a stream ends.
+/// Reads the next message, with or without its body. Returns `None` at the end of a stream.
 fn read_message(input: &mut Input, with_body: bool) -> Result<Option<Message>> {
     let cut = |input: &Input| {
         Error::malformed(input.path(), "is cut off: it ends in the middle of a message")
@@ -305,7 +308,7 @@ fn read_message(input: &mut Input, with_body: bool) -> Result<Option<Message>> {
         4 => {}
         _ => return Err(cut(input)),
     }
-    // Files of long ago have no such word before the length.
+    // Old files have no continuation word before the length.
     if word == CONTINUATION && input.fill(&mut word)? < 4 {
         return Err(cut(input));
     }
@@ -330,14 +333,14 @@ fn read_message(input: &mut Input, with_body: bool) -> Result<Option<Message>> {
     Ok(Some(Message { description, body: Buffer::from_vec(body) }))
 }
 
-/// So many bytes, if there are. Memory is taken as they come.
+/// Reads `count` bytes, or returns `None` if there are fewer. Memory is allocated as bytes arrive.
 fn read_bytes(input: &mut Input, count: usize) -> Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     if let Some(left) = input.remaining() {
         if left < count as u64 {
             return Ok(None);
         }
-        // The file has them all: no need to grow step by step.
+        // All bytes are in the file, so the buffer need not grow step by step.
         let reserved = bytes.try_reserve_exact(count);
         reserved.map_err(|error| Error::io(input.path())(std::io::Error::other(error)))?;
     }

@@ -1,7 +1,7 @@
 //! Parquet and Arrow files: tables whose columns have names and types.
 //!
-//! A row is put together of the columns that are picked, each a number, or a list of numbers of one
-//! length. Both formats are read a batch of rows at a time, and only the columns that are asked for are
+//! A row is combined from the selected columns, each of which has a number, or a list of numbers of
+//! fixed length. Both formats are read a batch of rows at a time, and only the selected columns are
 //! decoded.
 
 mod batches;

@@ -18,22 +18,22 @@ use super::choice::{is_number, kind_name};
 use super::table::{Picked, Table};
 use crate::{Error, Result};
 
-/// Rows of numbers, each put together of all columns that were picked.
+/// Rows of numbers, each combined from all selected columns.
 pub(in crate::dataset) struct Numbers {
     picked: Picked,
-    /// How many numbers each column gives to a row.
+    /// Number of values that each column contributes to a row.
     widths: Vec<usize>,
     dim: usize,
     is_u8: bool,
-    /// A batch that is read, and how many of its rows were handed out.
+    /// Current batch, and the number of its rows that were returned.
     current: Vec<ArrayRef>,
     taken: usize,
-    /// Rows handed out so far.
+    /// Number of rows returned so far.
     row: usize,
 }
 
 impl Numbers {
-    /// Opens the columns of a table. Its first rows are read: they tell how long lists are.
+    /// Opens the columns of a table. The first rows are read to determine the length of lists.
     pub(in crate::dataset) fn open(table: Table) -> Result<Numbers> {
         let mut picked = table.pick(Purpose::Features)?;
         let Some(current) = picked.next()? else {
@@ -55,7 +55,7 @@ impl Numbers {
         Ok(Numbers { picked, widths, dim, is_u8, current, taken: 0, row: 0 })
     }
 
-    /// Appends the numbers of some rows of the column at a place.
+    /// Appends the numbers in some rows of the column at a position.
     fn append(&self, at: usize, rows: std::ops::Range<usize>, values: &mut Vec<f32>) -> Result<()> {
         let column = self.current[at].slice(rows.start, rows.len());
         let wrong = |row: usize, problem: String| self.picked.wrong(at, self.row + row, problem);
@@ -142,7 +142,7 @@ impl Source for Numbers {
     }
 }
 
-/// How many numbers a column gives to each row, by its type or else by its first row.
+/// Returns the number of values of a column in each row, by its type or else by its first row.
 fn width(column: &ArrayRef) -> std::result::Result<usize, String> {
     let of_first = |length: usize| match (column.is_null(0), length) {
         (true, _) => Err("is null; features must be numbers".to_owned()),
@@ -162,7 +162,7 @@ fn width(column: &ArrayRef) -> std::result::Result<usize, String> {
     }
 }
 
-/// The type of the items of a list; of anything else, its own.
+/// Returns the type of the items of a list, or the type itself if it is not a list.
 fn item_kind(kind: &DataType) -> &DataType {
     match kind {
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
@@ -172,7 +172,7 @@ fn item_kind(kind: &DataType) -> &DataType {
     }
 }
 
-/// The items of lists, one list after the other; all lists must be of one length.
+/// Returns the concatenated items of lists; all lists must have the same length.
 fn list_items<O: OffsetSizeTrait>(
     column: &ArrayRef,
     width: usize,
@@ -190,7 +190,7 @@ fn list_items<O: OffsetSizeTrait>(
     Ok(list.values().slice(offsets[0].as_usize(), list.len() * width))
 }
 
-/// The first place of a column at which there is nothing.
+/// Returns the first position of a null in a column.
 pub(super) fn first_null(column: &dyn Array) -> Option<usize> {
     match column.null_count() {
         0 => None,
@@ -198,7 +198,8 @@ pub(super) fn first_null(column: &dyn Array) -> Option<usize> {
     }
 }
 
-/// Appends numbers of any type. Where one is finite in 64 bits and not in 32, gives its place and it.
+/// Appends numbers of any type. If a number is finite in 64 bits but not in 32, returns its
+/// position and value.
 fn append_numbers(items: &ArrayRef, values: &mut Vec<f32>) -> Option<(usize, f64)> {
     fn all<T: ArrowPrimitiveType>(
         items: &ArrayRef,

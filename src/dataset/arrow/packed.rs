@@ -11,11 +11,11 @@ use super::numbers::first_null;
 use super::table::{Picked, Table};
 use crate::{Error, Result};
 
-/// A column of packed codes, each of so many bytes.
+/// Column of packed codes, all of the same size.
 pub(in crate::dataset) struct Packed {
     picked: Picked,
     width: usize,
-    /// Codes that were read to learn how long they are.
+    /// Codes that were already read to determine their length.
     first: Option<Vec<u8>>,
 }
 
@@ -31,7 +31,8 @@ impl Packed {
             [DataType::FixedSizeList(item, width)] if *item.data_type() == DataType::UInt8 => {
                 *width
             }
-            // Columns of bytes of any length, as Spark writes them: all must be as long as the first.
+            // Spark writes columns of variable-length bytes: all values must be as long as the
+            // first.
             [DataType::Binary] => return Packed::as_long_as_the_first(picked),
             ref other => {
                 let found: Vec<String> = other.iter().map(|kind| kind_name(kind)).collect();
@@ -63,17 +64,17 @@ impl Packed {
         Err(Error::malformed(&picked.path, "has no codes, and nothing tells how long they are"))
     }
 
-    /// Bytes of a code.
+    /// Returns the size of a code in bytes.
     pub(in crate::dataset) fn width(&self) -> usize {
         self.width
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub(in crate::dataset) fn path(&self) -> &std::path::Path {
         &self.picked.path
     }
 
-    /// The bytes of the next codes; `None` at the end.
+    /// Returns the bytes of the next codes, or `None` at the end.
     pub(in crate::dataset) fn next(&mut self) -> Result<Option<Vec<u8>>> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
@@ -83,7 +84,7 @@ impl Packed {
         self.bytes(&columns[0], before).map(Some)
     }
 
-    /// The bytes of a column, of which so many rows come before.
+    /// Returns the bytes of a column. `before` is the number of preceding rows, which errors need.
     fn bytes(&self, column: &ArrayRef, before: usize) -> Result<Vec<u8>> {
         let null = |row| self.picked.wrong(0, before + row, "is null; codes must be there");
         if let Some(row) = first_null(column) {

@@ -1,4 +1,4 @@
-//! Parquet files, batch by batch.
+//! Parquet files, read batch by batch.
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::PathBuf;
@@ -17,13 +17,13 @@ use super::super::input::Input;
 use super::batches::Batches;
 use crate::{Error, Result};
 
-/// What a Parquet file begins and ends with.
+/// First and last bytes of a Parquet file.
 pub(in crate::dataset) const MAGIC: &[u8; 4] = b"PAR1";
 
-/// About how many bytes are decoded at a time.
+/// Approximate number of bytes that are decoded at a time.
 const AT_ONCE: u64 = 1 << 22;
 
-/// A Parquet file whose metadata was read.
+/// Parquet file whose metadata was read.
 pub(super) struct File {
     path: PathBuf,
     builder: ParquetRecordBatchReaderBuilder<Pieces>,
@@ -59,7 +59,7 @@ impl File {
         self.rows
     }
 
-    /// The batches of the columns at these places, in order.
+    /// Returns the batches of the columns at these positions, in order.
     pub(super) fn batches(self, columns: &[usize]) -> Result<ParquetBatches> {
         let File { path, builder, .. } = self;
         let mask = ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied());
@@ -70,8 +70,8 @@ impl File {
                 if !mask.leaf_included(leaf) {
                     continue;
                 }
-                // A few bytes of a page can stand for any number of values: too many are refused
-                // before they are made.
+                // A page of a few bytes can encode any number of values. Rows with too many values
+                // are rejected before they are decoded.
                 let values = u64::try_from(chunk.num_values()).unwrap_or(u64::MAX);
                 if values / rows > MAX_DIM as u64 {
                     let problem = format!(
@@ -95,7 +95,7 @@ impl File {
 /// Batches of rows of a Parquet file.
 pub(super) struct ParquetBatches {
     path: PathBuf,
-    /// Gone once it has failed.
+    /// Reader of the batches; `None` after an error.
     reader: Option<ParquetRecordBatchReader>,
 }
 
@@ -110,7 +110,7 @@ impl Batches for ParquetBatches {
     }
 }
 
-/// The bytes of a file, of which no more are asked for than there are.
+/// Bytes of a file, with checks that no bytes beyond its end are requested.
 struct Pieces {
     file: std::fs::File,
     start: u64,

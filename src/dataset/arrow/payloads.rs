@@ -10,7 +10,7 @@ use super::table::Table;
 use crate::{Error, Result};
 
 impl Table {
-    /// The columns and their types, as messages call these.
+    /// Returns the columns and the names of their types in messages.
     pub(in crate::dataset) fn columns(&self) -> Vec<(String, String)> {
         let column = |field: &std::sync::Arc<arrow_schema::Field>| {
             (field.name().clone(), kind_name(field.data_type()))
@@ -18,7 +18,7 @@ impl Table {
         self.schema.fields().iter().map(column).collect()
     }
 
-    /// Calls `each` with the bytes of every row of the column that was named; none where it is null.
+    /// Calls `each` with the bytes of every row of the selected column; a null has no bytes.
     pub(in crate::dataset) fn for_each_payload(
         self,
         mut each: impl FnMut(&[u8]) -> Result<()>,
@@ -47,7 +47,8 @@ impl Table {
     }
 }
 
-/// The bytes at a place of a column, if it has texts or bytes.
+/// Returns the bytes at a position of a column, or `None` if the column has neither strings nor
+/// bytes.
 fn bytes(column: &ArrayRef, at: usize) -> Option<&[u8]> {
     Some(match column.data_type() {
         DataType::Utf8 => column.as_string::<i32>().value(at).as_bytes(),

@@ -13,17 +13,17 @@ use super::in_memory::InMemory;
 use super::{choice, ipc, parquet};
 use crate::{Error, Result};
 
-/// A file that was opened, of which nothing but its schema was read.
+/// Opened file of which only the schema was read.
 enum File {
     Parquet(parquet::File),
     Ipc(ipc::Stream),
     InMemory(InMemory),
 }
 
-/// A Parquet or Arrow file, and the columns of it that a user named.
+/// Parquet or Arrow file, and the columns of it that a user selected.
 pub(in crate::dataset) struct Table {
     pub(super) path: PathBuf,
-    /// The columns, as they were written after the colon.
+    /// Selection of columns, as written after the colon.
     name: Option<String>,
     pub(super) schema: SchemaRef,
     rows: Option<usize>,
@@ -48,28 +48,29 @@ impl Table {
         Ok(Table { path, name, schema, rows, file: File::Ipc(stream) })
     }
 
-    /// Columns of what is read already.
+    /// Selects columns of a table that is already in memory.
     pub(in crate::dataset) fn in_memory(all: InMemory, name: &str) -> Table {
         let (path, schema, rows) = (all.path.clone(), all.schema.clone(), Some(all.rows()));
         Table { path, name: Some(name.to_owned()), schema, rows, file: File::InMemory(all) }
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub(in crate::dataset) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How many rows there are, where the file says.
+    /// Returns the number of rows, if the file states it.
     pub(in crate::dataset) fn rows(&self) -> Option<usize> {
         self.rows
     }
 
-    /// Whether features are one column of lists, beside which other columns may be anything else.
+    /// Returns whether the features are a single column of lists. Other columns may then have any
+    /// type.
     pub(in crate::dataset) fn has_vectors(&self) -> bool {
         choice::has_vectors(&self.schema)
     }
 
-    /// The columns that were named, or those that fit the purpose.
+    /// Returns the selected columns, or those that fit the purpose.
     pub(super) fn pick(self, purpose: Purpose) -> Result<Picked> {
         let chosen = choice::choose(&self.path, &self.schema, self.name.as_deref(), purpose)?;
         let picked = self.pick_at(&chosen.places)?;
@@ -77,7 +78,7 @@ impl Table {
         Ok(Picked { is_chosen, omitted, ..picked })
     }
 
-    /// The columns at these places, in this order.
+    /// Returns the columns at these positions, in this order.
     pub(super) fn pick_at(self, columns: &[usize]) -> Result<Picked> {
         let mut read = columns.to_vec();
         read.sort_unstable();
@@ -96,26 +97,26 @@ impl Table {
     }
 }
 
-/// Columns of a table, read batch by batch.
+/// Columns of a table that are read batch by batch.
 pub(super) struct Picked {
     pub(super) path: PathBuf,
-    /// What the columns are called.
+    /// Names of the columns.
     pub(super) names: Vec<String>,
-    /// Whether the user named none of them.
+    /// Whether the columns were chosen automatically, since the user selected none.
     is_chosen: bool,
-    /// Columns that are not read, though the user excluded none of them.
+    /// Columns that are omitted, though the user excluded none of them.
     omitted: Vec<String>,
     batches: Box<dyn Batches>,
-    /// Where each of the columns stands in a batch.
+    /// Position of each column in a batch.
     order: Vec<usize>,
-    /// Rows that came so far.
+    /// Number of rows read so far.
     pub(super) row: usize,
-    /// Rows that the file says it has.
+    /// Number of rows that the file states.
     pub(super) rows: Option<usize>,
 }
 
 impl Picked {
-    /// The columns that are read, as features.
+    /// Describes the columns that are read as features.
     pub(super) fn feature_columns(&self) -> FeatureColumns {
         let omitted = Some(self.omitted.join(", ")).filter(|omitted| !omitted.is_empty());
         FeatureColumns {
@@ -127,7 +128,7 @@ impl Picked {
         }
     }
 
-    /// The columns of the next rows, of which there is at least one; `None` at the end.
+    /// Returns the columns of the next rows, of which there is at least one, or `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<Vec<ArrayRef>>> {
         loop {
             let batch = self.batches.next().map_err(|error| match error {
@@ -154,7 +155,7 @@ impl Picked {
         }
     }
 
-    /// Fails if there were fewer or more rows than the file says.
+    /// Checks that the number of rows is the one that the file states.
     fn end(&self) -> Result<()> {
         match self.rows {
             Some(rows) if rows != self.row => {
@@ -165,7 +166,7 @@ impl Picked {
         }
     }
 
-    /// What is wrong in a column at a row.
+    /// Returns the error for a problem in a column at a row.
     pub(super) fn wrong(
         &self,
         column: usize,

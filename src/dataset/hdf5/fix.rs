@@ -1,8 +1,8 @@
-//! What to do about files that are not read.
+//! Remedies for HDF5 files that are not supported.
 
 use crate::Error;
 
-/// Names the way out where the file is of a newer kind than is read.
+/// Adds a remedy to the error for a file in a newer format than is supported.
 pub(super) fn named_fix(error: Error) -> Error {
     const NEWER: [&str; 2] = ["version 2 B-tree", "layout version"];
     match error {

@@ -1,4 +1,4 @@
-//! HDF5 files, and those of MATLAB 7.3, which are HDF5 with 512 bytes of MATLAB's own before it.
+//! HDF5 files and MATLAB 7.3 files. The latter are HDF5 files with a MATLAB header of 512 bytes.
 
 mod fix;
 mod strings;
@@ -23,35 +23,36 @@ use crate::{Error, Result};
 use fix::named_fix;
 use strings::{Strings, are_strings};
 
-/// What a MATLAB file of version 7.3 begins with.
+/// First bytes of a MATLAB file of version 7.3.
 pub(super) const MATLAB: &[u8] = b"MATLAB 7.3";
 
-/// About how many bytes are read at a time.
+/// Approximate number of bytes that are read at a time.
 const AT_ONCE: u64 = 1 << 22;
 
-/// How deep groups are looked through for datasets, and how many of these are listed.
+/// Maximum depth of groups that are searched for datasets, and maximum number of datasets listed.
 const DEEPEST: usize = 4;
 const MOST_LISTED: usize = 200;
 
-/// A dataset, as its file describes it.
+/// Description of a dataset.
 struct Described {
     name: String,
-    /// Sizes, that of rows first: for MATLAB the other way round than they stand in the file.
+    /// Sizes, with that of rows first. For MATLAB they are in reverse order, compared with the
+    /// file.
     sizes: Vec<u64>,
     held: Held,
     is_u8: bool,
 }
 
-/// What a dataset holds.
+/// Content type of a dataset.
 #[derive(Clone, Copy)]
 enum Held {
     Numbers(Element),
     Texts,
-    /// What is not read.
+    /// A type that is not read.
     Others,
 }
 
-/// Opens the dataset called `name`, or the one that fits the purpose.
+/// Opens the dataset called `name`, or the only one that fits the purpose.
 pub(super) fn open(input: Input, name: Option<&str>, purpose: Purpose) -> Result<Content> {
     let path = input.path().to_path_buf();
     let is_matlab = input.head().starts_with(MATLAB);
@@ -69,7 +70,8 @@ pub(super) fn open(input: Input, name: Option<&str>, purpose: Purpose) -> Result
             let found = guarded(&path, || file.dataset(name))
                 .and_then(|dataset| Ok((describe(&path, name, &dataset, is_matlab)?, dataset)));
             found.map_err(|error| match list(&path, &file, is_matlab) {
-                // What is there is worth more than why the other is not, if it is not.
+                // If the dataset does not exist, the list of datasets helps more than the original
+                // error.
                 Ok(all) if !all.iter().any(|(found, _)| found.name == name) => {
                     let problem = format!("has no dataset {name:?}; it has {}", listed(&all));
                     Error::malformed(&path, problem)
@@ -102,14 +104,14 @@ fn wanted(purpose: Purpose) -> &'static str {
     }
 }
 
-/// The dataset that is meant if none is named.
+/// Returns the dataset to read if none is named: the only one that fits the purpose.
 fn default_for(purpose: Purpose, all: &[(Described, Dataset)]) -> Option<usize> {
     let fits = |found: &Described| match (purpose, found.held, &found.sizes[..]) {
         (Purpose::Features | Purpose::Codes, Held::Numbers(_), sizes) => sizes.len() >= 2,
         (Purpose::Labels | Purpose::Ids, Held::Numbers(_), [_] | [1, _] | [_, 1]) => true,
         _ => false,
     };
-    // Where there are no numbers that fit.
+    // String columns are the second choice, if no numbers fit.
     let fits_as_text = |found: &Described| {
         matches!(purpose, Purpose::Labels | Purpose::Ids)
             && matches!((found.held, &found.sizes[..]), (Held::Texts, [_] | [_, 1]))
@@ -120,7 +122,7 @@ fn default_for(purpose: Purpose, all: &[(Described, Dataset)]) -> Option<usize> 
     fitting.next().filter(|_| fitting.next().is_none())
 }
 
-/// All datasets of a file, or as many as anyone wants to read of.
+/// Lists the datasets of a file, up to `MOST_LISTED`.
 fn list(path: &Path, file: &File, is_matlab: bool) -> Result<Vec<(Described, Dataset)>> {
     let mut all = Vec::new();
     let mut groups = vec![(String::new(), 0)];
@@ -141,7 +143,7 @@ fn list(path: &Path, file: &File, is_matlab: bool) -> Result<Vec<(Described, Dat
             all.push((describe(path, &name, &dataset, is_matlab)?, dataset));
         }
         if depth < DEEPEST {
-            // What MATLAB keeps for itself has such names.
+            // Names of MATLAB's internal groups start with `#`.
             let inner = inner.iter().filter(|name| !name.starts_with('#'));
             groups.extend(inner.map(|name| (inside(name), depth + 1)));
         }
@@ -150,7 +152,7 @@ fn list(path: &Path, file: &File, is_matlab: bool) -> Result<Vec<(Described, Dat
     Ok(all)
 }
 
-/// Datasets as messages show them.
+/// Lists datasets as messages show them.
 fn listed(all: &[(Described, Dataset)]) -> String {
     const SHOWN: usize = 20;
     let one = |(found, _): &(Described, Dataset)| match found.held {
@@ -167,7 +169,7 @@ fn listed(all: &[(Described, Dataset)]) -> String {
     text
 }
 
-/// What a dataset holds.
+/// Describes a dataset by its name, sizes and content type.
 fn describe(path: &Path, name: &str, dataset: &Dataset, is_matlab: bool) -> Result<Described> {
     let (mut sizes, kind) =
         guarded(path, || Ok::<_, hdf5_pure::Error>((dataset.shape()?, dataset.datatype()?)))?;
@@ -182,7 +184,8 @@ fn describe(path: &Path, name: &str, dataset: &Dataset, is_matlab: bool) -> Resu
         sizes.reverse();
         let attributes = guarded(path, || dataset.attrs())?;
         let class = attributes.get("MATLAB_class").and_then(AttrValue::as_str).unwrap_or("");
-        // Texts and cells are kept as numbers, too. What is empty has its sizes in place of numbers.
+        // MATLAB also stores strings and cells as numbers. An empty array stores its sizes in place
+        // of numbers.
         if matches!(class, "char" | "cell" | "struct" | "function_handle" | "string")
             || attributes.contains_key("MATLAB_empty")
         {
@@ -193,7 +196,7 @@ fn describe(path: &Path, name: &str, dataset: &Dataset, is_matlab: bool) -> Resu
     Ok(Described { name: name.to_owned(), sizes, held, is_u8 })
 }
 
-/// How numbers of a type are stored, if they are stored as in other files.
+/// Returns the storage type of numbers, or `None` if other formats have no such type.
 fn element(kind: &Datatype) -> Option<Element> {
     let big_endian = |order: &DatatypeByteOrder| match order {
         DatatypeByteOrder::LittleEndian => Some(false),
@@ -229,7 +232,7 @@ fn element(kind: &Datatype) -> Option<Element> {
             };
             Some(Element { number, big_endian: big_endian(byte_order)? })
         }
-        // The truth values of h5py.
+        // h5py stores booleans as this enumeration.
         Datatype::Enumeration { size: 1, members, .. }
             if members.iter().map(|member| member.name.as_str()).eq(["FALSE", "TRUE"]) =>
         {
@@ -239,7 +242,7 @@ fn element(kind: &Datatype) -> Option<Element> {
     }
 }
 
-/// The numbers or texts of a dataset, row by row.
+/// Returns the numbers or strings of a dataset, row by row.
 fn content(
     path: &Path,
     (found, dataset): (Described, Dataset),
@@ -259,7 +262,7 @@ fn content(
         return Err(Error::malformed(named, problem));
     };
     let (columns, order) = match is_matlab {
-        // The rows that are stored are the columns of the matrix.
+        // HDF5 stores the columns of a MATLAB matrix as rows.
         true => (sizes.clone().into_iter().rev().collect(), Order::Columns),
         false => (sizes.clone(), Order::Rows),
     };
@@ -268,7 +271,7 @@ fn content(
         sizes = vec![count, 1];
     }
     let (rows, row_bytes) = (stored.rows as u64, stored.row_bytes as u64);
-    // Where chunks are of several rows, whole chunks are read, so that each is unpacked once.
+    // If chunks span several rows, whole chunks are read, so that each is decompressed once.
     let chunk = guarded(path, || dataset.chunk_shape())?;
     let chunk_rows = chunk.and_then(|sizes| sizes.first().copied()).unwrap_or(1).max(1);
     let at_once = (AT_ONCE / row_bytes).max(1).next_multiple_of(chunk_rows);
@@ -277,13 +280,13 @@ fn content(
     Ok(Content::Array(Array::new(input, element, sizes, order)?.with_u8(is_u8)))
 }
 
-/// The bytes of a dataset, row after row.
+/// Bytes of a dataset, row after row.
 struct Rows {
     dataset: Dataset,
     row: u64,
     rows: u64,
     row_bytes: u64,
-    /// How many rows are read at a time.
+    /// Number of rows that are read at a time.
     at_once: u64,
     ready: Vec<u8>,
     taken: usize,

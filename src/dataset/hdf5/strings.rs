@@ -1,4 +1,4 @@
-//! Datasets of texts, of a fixed or a variable length.
+//! Datasets of strings, of a fixed or a variable length.
 
 use std::path::{Path, PathBuf};
 
@@ -10,17 +10,17 @@ use super::super::texts::Texts;
 use super::fix::named_fix;
 use crate::{Error, Result};
 
-/// How many texts are read at a time.
+/// Number of strings that are read at a time.
 const AT_ONCE: u64 = 1 << 14;
 
-/// A dataset of texts.
+/// Dataset of strings.
 pub(in crate::dataset) struct Strings {
     path: PathBuf,
     dataset: Dataset,
     rows: usize,
 }
 
-/// Whether a type is that of texts.
+/// Returns whether a type is a string type.
 pub(super) fn are_strings(kind: &Datatype) -> bool {
     matches!(kind, Datatype::String { .. } | Datatype::VariableLength { is_string: true, .. })
 }
@@ -60,7 +60,7 @@ impl Texts for Strings {
                 return Err(Error::malformed(&self.path, problem));
             }
             for (text, row) in texts.iter().zip(row..) {
-                // Put by the reader in place of what is no text.
+                // The reader replaces invalid bytes by this character.
                 if text.contains(char::REPLACEMENT_CHARACTER) {
                     let problem = format!("the text of row {row} is not Unicode");
                     return Err(Error::malformed(&self.path, problem + " (rows count from 0)"));

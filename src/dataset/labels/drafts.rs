@@ -7,11 +7,11 @@ use crate::labels::LabelNames;
 
 /// Labels in the order in which they first occurred, before their names are final.
 ///
-/// `3.0` in a CSV file is the integer 3 if all labels of its column are integers, and else a string. The whole column has
-/// to be read to know that.
+/// `3.0` in a CSV file is the integer 3 if all labels of its column are integers, and a string
+/// otherwise. The decision requires reading the whole column.
 #[derive(Default)]
 pub(super) struct Drafts {
-    /// The column of each label, `None` if its name is final, and its string.
+    /// Column and string of each label. The column is `None` if the name is final.
     labels: Vec<(Option<usize>, String)>,
     /// Numbers of the labels whose names are final.
     finals: HashMap<String, u32>,
@@ -22,7 +22,7 @@ pub(super) struct Drafts {
 #[derive(Default)]
 struct Column {
     drafts: HashMap<String, u32>,
-    /// Whether a field is no integer, no float without a fraction and not NaN.
+    /// Whether a field is not an integer, a float without a fraction, or NaN.
     has_strings: bool,
     has_integers: bool,
 }
@@ -44,7 +44,8 @@ impl Drafts {
         names.map(|name| self.name(name)).collect()
     }
 
-    /// Returns the numbers of the fields of a row, each given with its column. An empty field is no label.
+    /// Returns the numbers of the fields of a row, each given with its column. An empty field is no
+    /// label.
     pub(super) fn fields<'t>(
         &mut self,
         fields: impl IntoIterator<Item = (usize, &'t str)>,
@@ -77,7 +78,8 @@ impl Drafts {
         u32::try_from(self.labels.len() - 1).expect("there are at most 2^32 labels")
     }
 
-    /// Returns the number in `names` of each label, `None` if it is none. Adds the names that are new.
+    /// Returns the number in `names` of each label, `None` for NaN in a column of integers. Adds
+    /// new names.
     pub(super) fn number(self, names: &mut LabelNames) -> Vec<Option<u32>> {
         let is_integers = |column: &Option<usize>| {
             let column = column.map(|column| &self.columns[column]);
@@ -92,7 +94,7 @@ impl Drafts {
     }
 }
 
-/// The integer in decimal of a float that is written with a decimal point.
+/// Returns the decimal integer of a float that is written with a decimal point.
 fn integer(text: &str) -> Option<String> {
     let value = text.contains('.').then(|| text.parse().ok()).flatten()?;
     whole_float(value).ok().map(|integer| integer.to_string())

@@ -1,4 +1,4 @@
-//! Labels: their names, lists of them, and the files they are read from and written to.
+//! Labels: their names, lists of labels, and reading and writing files of labels.
 
 mod drafts;
 mod read;

@@ -1,4 +1,4 @@
-//! Labels from files.
+//! Reading labels from files.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,39 +16,41 @@ use super::drafts::Drafts;
 use crate::labels::{LabelList, LabelNames};
 use crate::{Error, Labels, Result};
 
-/// Labels that were read for a number of rows; see [`read_labels_for`].
+/// Labels of a number of rows, as read by [`read_labels_for`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LabelsRead {
     /// The labels.
     pub labels: LabelList,
-    /// What a person should know about the files: which line was taken for a header, say.
+    /// Warnings about the files, for example which line was taken for a header.
     pub remarks: Vec<String>,
 }
 
-/// Reads the labels in a file: `FILE`, or `FILE:NAME` for an array inside of an npz or MATLAB file,
-/// or `FILE:COLUMNS` for columns of a CSV file.
+/// Reads the labels in a file: `FILE`, `FILE:NAME` for an array inside of an npz, HDF5 or MATLAB
+/// file, or `FILE:COLUMNS` for columns of a CSV, Parquet or Arrow file.
 ///
-/// Names that did not come up before are added to `names`. Integers go by their decimal string, so that 7 in an npy
-/// file, 7.0 in a MATLAB or Parquet file and `7` or `7.0` in a CSV file are the same label. (pandas writes a column of
-/// integers with gaps as floats.) NaN is no label.
+/// Names that are not in `names` yet are added. An integer is named by its decimal string. So 7 in
+/// an npy file, 7.0 in a MATLAB or Parquet file and `7` or `7.0` in a CSV file are the same label.
+/// (pandas writes a column of integers with gaps as floats.) NaN is no label.
 ///
-/// In text and CSV files, this holds for a column whose labels are all integers or floats without a fraction, of all
-/// files read together. In any other column every string is a label of its own, as `7.0` and `7` in a column that also
-/// has `7.5` or `cat`. Only floats with a decimal point are rewritten: `007` and `7e0` stay as they are.
+/// In text and CSV files, this holds for a column whose labels are all integers or floats without a
+/// fraction, in all files that are read together. In any other column every string is a separate
+/// label, as `7.0` and `7` in a column that also has `7.5` or `cat`. Only floats with a decimal
+/// point are rewritten: `007` and `7e0` stay as they are.
 ///
-/// * An array of one column is one label per row: integers, floats without a fraction, or strings. A row with an empty
-///   string or NaN has no label.
-/// * An array of several columns is a set of labels per row. It must be of zeros and ones, and the
-///   labels are the numbers of the columns, `0` and so on.
+/// * An array of one column is one label per row: integers, floats without a fraction, or strings.
+///   A row with an empty string or NaN has no label.
+/// * An array of several columns is a set of labels per row. It must consist of zeros and ones, and
+///   the labels are the numbers of the columns, from `0` on.
 /// * A text file has a line per row, with its labels separated by commas. An empty line is a row
-///   without labels. The space around a label does not belong to it; a label with a comma is put in
-///   quotes. If all lines have one label, it is one label per row, else a set. A file whose
-///   lines are rows of numbers with decimal points is refused: it holds features.
-/// * `FILE:COLUMNS` takes the texts of columns of a CSV file, as [`Reader`](crate::dataset::Reader)
-///   picks them. Blank lines are passed over, and empty fields are no labels. The first line is a
-///   header if a column is picked by name, or if it has text above a number in any column. (A
-///   header over columns of text cannot be told from a row: pick one of them by its name.)
+///   without labels. White space around a label is ignored; a label that contains a comma must be
+///   quoted. If all lines have one label, there is one label per row, else a set. A file whose
+///   lines are rows of numbers with decimal points is rejected, since it holds features.
+/// * `FILE:COLUMNS` takes the strings in columns of a CSV file, selected as by
+///   [`Reader`](crate::dataset::Reader). Blank lines are skipped, and empty fields are no labels.
+///   The first line is a header if a column is selected by name, or if it has text above a number
+///   in any column. (A header over columns of strings looks like a row: select one of these columns
+///   by its name.)
 ///
 /// # Errors
 /// When the file cannot be read, is in no known format, or does not hold labels.
@@ -56,7 +58,7 @@ pub fn read_labels(spec: &str, names: &mut LabelNames) -> Result<LabelList> {
     read_labels_all(&[spec], names)
 }
 
-/// Reads the labels in several files one after the other, as if they were one.
+/// Reads the labels in several files one after the other, as if they were one file.
 ///
 /// # Errors
 /// As for [`read_labels`], and when there are no files.
@@ -64,11 +66,11 @@ pub fn read_labels_all<S: AsRef<str>>(specs: &[S], names: &mut LabelNames) -> Re
     Ok(read_labels_for(specs, names, None)?.labels)
 }
 
-/// Reads the labels in several files for a number of rows, where that is known.
+/// Reads the labels in several files for a number of rows, if the number is known.
 ///
-/// Blank lines at the end of a text may be rows without labels, or nothing: as many of them count as
-/// there are rows. Files that hold far more labels than that are not read to their end. Whether there
-/// are as many labels as rows is left to the caller, who knows what the rows are from.
+/// Blank lines at the end of a text file may be rows without labels, or nothing: they count as rows
+/// only up to the number of rows. Files with far more labels than rows are not read to their end.
+/// The caller must check that the numbers of labels and rows are equal.
 ///
 /// # Errors
 /// As for [`read_labels_all`], and when there are far more labels than rows.
@@ -84,7 +86,7 @@ pub fn read_labels_for<S: AsRef<str>>(
     labels_of(contents, names, rows)
 }
 
-/// The labels in what files hold.
+/// Returns the labels in the contents of files.
 pub(in crate::dataset) fn labels_of(
     contents: impl IntoIterator<Item = Result<Content>>,
     names: &mut LabelNames,
@@ -105,7 +107,7 @@ pub(in crate::dataset) fn labels_of(
     let last = parts.len().saturating_sub(1);
     let mut labels = LabelList::default();
     for (at, mut part) in parts.into_iter().enumerate() {
-        // Blank lines between two files can only be all rows, or none.
+        // Blank lines at the end of a file before the last are either all rows, or none of them is.
         let dropped = match excess {
             excess if excess == blank => part.blank_end,
             excess if at == last => excess.min(part.blank_end),
@@ -118,7 +120,7 @@ pub(in crate::dataset) fn labels_of(
     Ok(LabelsRead { labels, remarks })
 }
 
-/// How many labels are read before the files are found to be the wrong ones.
+/// Number of labels after which reading stops, since the files do not match the rows.
 #[derive(Clone, Copy)]
 struct Limit {
     rows: usize,
@@ -126,7 +128,7 @@ struct Limit {
 }
 
 impl Limit {
-    /// Small files are always read to their end, so that messages can tell how many labels there are.
+    /// Smaller files are always read to their end, so that messages can state the number of labels.
     const FEW: usize = 1 << 20;
 
     fn for_rows(rows: Option<usize>) -> Limit {
@@ -151,7 +153,8 @@ impl Limit {
 struct Part {
     path: PathBuf,
     list: LabelList,
-    /// Blank lines at the end of a text, which may be rows without labels or nothing.
+    /// Number of blank lines at the end of a text file, which may be rows without labels or
+    /// nothing.
     blank_end: usize,
 }
 
@@ -217,8 +220,8 @@ impl Part {
     }
 }
 
-/// Rows as they come. Those without labels are only counted until one with labels follows, so that
-/// endless blank lines take no memory.
+/// Rows in the order of the file. Rows without labels are only counted until a row with labels
+/// follows, so that endless blank lines take no memory.
 struct Rows<'a> {
     path: &'a Path,
     list: LabelList,
@@ -244,13 +247,13 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// How many rows have come.
+    /// Returns the number of rows so far.
     fn count(&self) -> usize {
         self.list.len() + self.blank
     }
 }
 
-/// One integer per row, or NaN.
+/// Reads one label per row: an integer, or NaN for none.
 fn read_column(mut array: Array, drafts: &mut Drafts, limit: Limit) -> Result<LabelList> {
     let (path, element) = (array.path().to_path_buf(), array.element());
     let mut labels = LabelList::default();
@@ -275,13 +278,13 @@ fn read_column(mut array: Array, drafts: &mut Drafts, limit: Limit) -> Result<La
     Ok(labels)
 }
 
-/// A column of zeros and ones per label.
+/// Reads a column of zeros and ones for each label.
 fn read_indicators(mut array: Array, drafts: &mut Drafts, rows: &mut Rows<'_>) -> Result<()> {
     let (path, element, dim) = (array.path().to_path_buf(), array.element(), array.dim());
     let mut ids = Vec::new();
     let mut set = Vec::new();
     while let Some(bytes) = array.next_raw()? {
-        // Now that a row is there, its header's word for the number of columns can be taken.
+        // The number of columns is only trusted once a row of this size has been read.
         ids.extend((ids.len()..dim).map(|column| drafts.name(&column.to_string())));
         for row in bytes.chunks_exact(dim * element.width()) {
             set.clear();
@@ -307,7 +310,7 @@ fn not_indicator(path: &Path, row: usize, column: usize, found: impl std::fmt::D
     Error::malformed(path, problem)
 }
 
-/// A line of text per row; gives what should be remarked on.
+/// Reads a line of text per row. Returns a warning if the lines look like features.
 fn read_lines(input: Input, drafts: &mut Drafts, rows: &mut Rows<'_>) -> Result<Option<String>> {
     let path = input.path().to_path_buf();
     let mut lines = Lines::new(input)?;
@@ -320,17 +323,18 @@ fn read_lines(input: Input, drafts: &mut Drafts, rows: &mut Rows<'_>) -> Result<
         })?;
         let fields = split_labels(text);
         look.at(&fields);
-        // All labels of a line are of one column.
+        // All labels of a line belong to the same column.
         rows.push(&drafts.fields(fields.iter().map(|field| (0, field.as_ref()))))?;
     }
     look.judge(&path)
 }
 
-/// Whether all lines of a text are rows of equally many numbers: then it is hardly one of labels.
+/// Detects text whose lines are rows of equally many numbers, which rarely are labels.
 #[derive(Default)]
 struct Numbers {
     lines: usize,
-    /// Fields of each line, if all have as many and they are numbers; a header may come first.
+    /// Fields of each line, if all lines have the same number of fields and they are numbers. The
+    /// first line may be a header.
     fields: usize,
     differ: bool,
     fractions: bool,
@@ -371,9 +375,9 @@ impl Numbers {
     }
 }
 
-/// The labels in a line of text: what commas separate, without the space around it. A comma between
-/// quotes separates nothing, and two quotes there stand for one; unlike in CSV, there may be space
-/// before a quote.
+/// Splits a line of text into labels: the fields between commas, without the white space around
+/// them. A comma between quotes is part of a label, and two quotes inside quotes stand for one
+/// quote. Unlike in CSV, a quote may follow white space.
 pub fn split_labels(line: &str) -> Vec<Cow<'_, str>> {
     if !line.contains('"') {
         return line.split(',').map(|field| Cow::Borrowed(field.trim())).collect();

@@ -1,4 +1,4 @@
-//! Labels to files.
+//! Writing labels to files.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,19 @@ use super::super::npy::{NpyWriter, RawWriter, text_bytes};
 use crate::labels::{LabelList, LabelNames};
 use crate::{Error, Labels, Result, file};
 
-/// Writes labels to a file in a folder, in whatever form keeps their names; gives its path.
+/// Writes labels to a file in a directory, in a form that preserves their names, and returns its
+/// path.
 ///
-/// One label per row becomes `STEM.npy`, a list of int64 if all names are integers in plain decimal,
-/// else of texts. Sets of small integers become `STEM.npy`, a matrix of zeros and ones (uint8) whose
-/// column `i` is for label `i`; other sets become `STEM.txt`, a line per row. What stands there in
-/// the other form is removed.
+/// * One label per row becomes `STEM.npy`: a list of int64 if all names are integers in plain
+///   decimal, else a list of strings.
+/// * Sets of small integers become `STEM.npy`: a matrix of zeros and ones (uint8) whose column `i`
+///   is for label `i`.
+/// * Other sets become `STEM.txt`, with a line per row.
+///
+/// An existing file in the other form is removed.
 ///
 /// # Errors
-/// When the file cannot be written, or a label has no name, or one that breaks the line.
+/// When the file cannot be written, or a label has no name or a name with a line break.
 pub fn write_labels(
     folder: impl AsRef<Path>,
     stem: &str,
@@ -55,7 +59,7 @@ fn write_single(path: &Path, labels: &LabelList, names: &LabelNames) -> Result<(
     }
 }
 
-/// The column of a label that is a small number.
+/// Returns the column of a label whose name is a small integer.
 fn small_integer(text: &str) -> Option<usize> {
     const MOST_COLUMNS: i64 = 4096;
     let integer = plain_integer(text).filter(|integer| (0..MOST_COLUMNS).contains(integer));
@@ -70,7 +74,7 @@ fn no_name(label: u32, names: usize) -> Error {
     Error::parameter("labels", format!("below {names}, the number of names"), label)
 }
 
-/// The integer that a text stands for, if it is written in the one plain way.
+/// Returns the integer of a string in plain decimal: without leading zeros or a plus sign.
 fn plain_integer(text: &str) -> Option<i64> {
     text.parse().ok().filter(|integer: &i64| integer.to_string() == text)
 }
@@ -83,7 +87,7 @@ fn write_integers(path: &Path, texts: &[&str]) -> Result<()> {
     file.finish()
 }
 
-/// Texts of four bytes per character, all as long as the longest.
+/// Writes strings of four bytes per character, all padded to the length of the longest.
 fn write_texts(path: &Path, texts: &[&str]) -> Result<()> {
     let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1);
     let mut file = RawWriter::create(path, &format!("<U{longest}"), 4 * longest, None)?;
@@ -93,9 +97,9 @@ fn write_texts(path: &Path, texts: &[&str]) -> Result<()> {
     file.finish()
 }
 
-/// Zeros and ones, a column for each number; `columns` has that of each label.
+/// Writes zeros and ones with a column for each number. `columns` holds the column of each label.
 fn write_indicators(path: &Path, labels: Labels<'_>, columns: &[usize]) -> Result<()> {
-    // With a single column it would be read as one label per row.
+    // A matrix with a single column would be read as one label per row.
     let width = columns.iter().max().map_or(0, |last| last + 1).max(2);
     let mut file = NpyWriter::<u8>::create(path, Some(width))?;
     let mut indicators = vec![0; width];
@@ -111,7 +115,8 @@ fn write_indicators(path: &Path, labels: Labels<'_>, columns: &[usize]) -> Resul
     file.finish()
 }
 
-/// A line per row, labels separated by commas, in quotes where they would be misread.
+/// Writes a line per row, with labels separated by commas. Labels are quoted if they would be
+/// misread.
 fn write_lines(path: &Path, labels: Labels<'_>, names: &LabelNames) -> Result<()> {
     let mut text = String::new();
     for labels in labels.iter() {

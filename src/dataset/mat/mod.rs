@@ -1,4 +1,4 @@
-//! MATLAB files of version 5, which `save -v6` and `save -v7` write.
+//! MATLAB files of version 5, as written by `save -v6` and `save -v7`.
 
 mod variable;
 
@@ -15,11 +15,11 @@ use super::purpose::Purpose;
 use crate::{Error, Result};
 use variable::{COMPRESSED, Class, Data, Elements, MATRIX, Variable};
 
-/// Bytes of the file's header, and of a tag.
+/// Sizes of the file's header and of a tag, in bytes.
 const HEADER: u64 = 128;
 const TAG: u64 = 8;
 
-/// Opens the variable called `name`, or the one that fits the purpose.
+/// Opens the variable called `name`, or the only one that fits the purpose.
 pub(super) fn open(mut input: Input, name: Option<&str>, purpose: Purpose) -> Result<Array> {
     let path = input.path().to_path_buf();
     let big_endian = input.head().get(126) == Some(&b'M');
@@ -37,7 +37,7 @@ pub(super) fn open(mut input: Input, name: Option<&str>, purpose: Purpose) -> Re
     array(&path, file, variable, place, purpose)
 }
 
-/// Where a variable is in the file, without its tag.
+/// Range of a variable in the file, without its tag.
 struct Place {
     start: u64,
     end: u64,
@@ -85,7 +85,7 @@ fn list(
         };
         let variable = variable.map_err(damaged)?;
         at = end;
-        // What has no name belongs to MATLAB's own objects.
+        // Variables without a name belong to MATLAB's own objects.
         if !variable.name.is_empty() {
             variables.push((variable, Place { start, end, compressed }));
         }
@@ -93,7 +93,7 @@ fn list(
     Ok(variables)
 }
 
-/// Reads the description of a compressed variable, whose tag is compressed with it.
+/// Reads the description of a compressed variable, whose tag is part of the compressed data.
 fn compressed_variable(bytes: impl Read, big_endian: bool) -> std::io::Result<Variable> {
     let mut elements = Elements::new(bytes, big_endian);
     let tag = elements.tag()?;
@@ -104,8 +104,9 @@ fn compressed_variable(bytes: impl Read, big_endian: bool) -> std::io::Result<Va
     elements.variable()
 }
 
-/// The variable that is meant if none is named: for features the only table, for labels the only
-/// numbers there are, or the only row or column of them.
+/// Returns the variable to read if none is named. For features, this is the only matrix with
+/// several rows and columns. For labels, it is the only variable with numbers, or the only row or
+/// column of numbers.
 fn default_for(purpose: Purpose, variables: &[(Variable, Place)]) -> Option<usize> {
     let only = |fits: &dyn Fn(&Variable) -> bool| {
         let mut fitting = (0..variables.len()).filter(|&index| fits(&variables[index].0));
@@ -119,7 +120,7 @@ fn default_for(purpose: Purpose, variables: &[(Variable, Place)]) -> Option<usiz
     }
 }
 
-/// Says which variables there are to choose from.
+/// Returns the error message for a missing choice, with a list of the variables.
 fn choice(variables: &[(Variable, Place)], name: Option<&str>, purpose: Purpose) -> String {
     if variables.is_empty() {
         return "holds no variables".to_owned();
@@ -138,7 +139,7 @@ fn choice(variables: &[(Variable, Place)], name: Option<&str>, purpose: Purpose)
     }
 }
 
-/// The numbers of a variable.
+/// Returns the numbers of a variable.
 fn array(
     path: &Path,
     mut file: File,
@@ -172,7 +173,7 @@ fn array(
         Input::part(path, file, start, end)?
     };
     let sizes = match (purpose, &variable.sizes[..]) {
-        // A row of labels is as good as a column.
+        // A row of labels is read like a column.
         (Purpose::Labels | Purpose::Ids, &[1, count]) => vec![count, 1],
         (_, &[rows, columns]) => vec![rows, columns],
         (_, sizes) => {
@@ -184,7 +185,7 @@ fn array(
     Ok(Array::new(input, element, sizes, Order::Columns)?.with_u8(is_u8))
 }
 
-/// The numbers of a compressed variable. When they end, what follows is decompressed too, because
+/// Reader of the numbers of a compressed variable. At their end the rest is decompressed too, since
 /// the checksum comes last.
 struct Checked<R> {
     numbers: std::io::Take<R>,

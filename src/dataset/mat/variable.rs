@@ -1,67 +1,68 @@
-//! One variable of a MATLAB file: its name, class and sizes, and where its numbers are.
+//! A variable of a MATLAB file: its name, class and sizes, and the offset of its numbers.
 
 use std::io::{Error, ErrorKind, Read, Result};
 
 use super::super::element::{Element, Number};
 use super::super::extent::shape;
 
-/// The kinds of data elements.
+/// Kinds of data elements.
 pub(super) const MATRIX: u32 = 14;
 pub(super) const COMPRESSED: u32 = 15;
 
-/// The class of MATLAB's own objects.
+/// Class of MATLAB's own objects.
 const OPAQUE: u32 = 17;
 
-/// More than any real header takes: MATLAB names have at most 63 characters.
+/// Maximum size of a part of a header, in bytes. Real headers are far smaller: MATLAB names have at
+/// most 63 characters.
 const LONGEST_PART: usize = 1 << 12;
 
-/// What a variable is.
+/// Description of a variable.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Variable {
     pub(super) name: String,
     pub(super) sizes: Vec<u64>,
     pub(super) class: Class,
-    /// The numbers, unless the class has none.
+    /// Numbers of the variable, unless the class has none.
     pub(super) data: Option<Data>,
 }
 
 /// Numbers of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Data {
-    /// How they are stored, which may be narrower than the class.
+    /// Storage type of the numbers, which may be narrower than the class.
     pub(super) element: Element,
-    /// Where they begin, counted from where the variable does.
+    /// Offset of the numbers from the start of the variable.
     pub(super) start: u64,
     pub(super) bytes: u64,
 }
 
-/// MATLAB's name for what a variable holds.
+/// MATLAB class of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Real numbers, meant as 0 to 255 or not.
+    /// Real numbers. `is_u8` is set if they are meant as 0 to 255.
     Numeric { is_u8: bool },
-    /// Anything else, by name.
+    /// Any other class, by name.
     Other(&'static str),
 }
 
 impl Variable {
-    /// Whether it is a table of real numbers.
+    /// Returns whether the variable is a matrix of real numbers.
     pub(super) fn is_numeric_matrix(&self) -> bool {
         matches!(self.class, Class::Numeric { .. }) && self.sizes.len() == 2
     }
 
-    /// Whether it is a row or a column of several numbers.
+    /// Returns whether the variable is a row or a column of several numbers.
     pub(super) fn is_vector(&self) -> bool {
         let sizes = (self.sizes.iter().min(), self.sizes.iter().max());
         self.is_numeric_matrix() && matches!(sizes, (Some(1), Some(2..)))
     }
 
-    /// Whether it has several rows and columns of numbers.
+    /// Returns whether the variable has several rows and columns of numbers.
     pub(super) fn is_table(&self) -> bool {
         self.is_numeric_matrix() && self.sizes.iter().all(|&size| size > 1)
     }
 
-    /// As in `x (100 x 20)` or `names (cell 1 x 3)`.
+    /// Returns the variable as messages show it, as in `x (100 x 20)` or `names (cell 1 x 3)`.
     pub(super) fn describe(&self) -> String {
         match self.class {
             Class::Numeric { .. } => format!("{} ({})", self.name, shape(&self.sizes)),
@@ -71,15 +72,15 @@ impl Variable {
     }
 }
 
-/// The kind of a data element, its bytes, and the bytes themselves where they are few enough to
-/// stand in the tag.
+/// Tag of a data element: the kind of the element, its size in bytes, and the bytes themselves if
+/// they are stored in the tag.
 pub(super) struct Tag {
     pub(super) kind: u32,
     pub(super) bytes: u32,
     small: Option<[u8; 4]>,
 }
 
-/// Reads data elements one after the other.
+/// Reader of data elements, one after the other.
 pub(super) struct Elements<R> {
     reader: R,
     big_endian: bool,
@@ -91,7 +92,7 @@ impl<R: Read> Elements<R> {
         Elements { reader, big_endian, position: 0 }
     }
 
-    /// Reads what describes a variable, whose own tag was read before.
+    /// Reads the description of a variable after its tag.
     pub(super) fn variable(&mut self) -> Result<Variable> {
         let flags = self.part("flags", 8)?;
         let word = self.numbers(&flags).next().unwrap_or(0);
@@ -129,7 +130,8 @@ impl<R: Read> Elements<R> {
         Ok(Data { element, start, bytes: tag.bytes.into() })
     }
 
-    /// Reads the tag of a data element. One of up to four bytes has them in its tag.
+    /// Reads the tag of a data element. The tag of an element of up to four bytes contains the
+    /// bytes.
     pub(super) fn tag(&mut self) -> Result<Tag> {
         let first = self.number()?;
         if first >> 16 == 0 {
@@ -204,7 +206,8 @@ fn wrong(problem: String) -> Error {
 mod tests {
     use super::*;
 
-    /// A tag and its content, or both in one, least significant byte first.
+    /// Returns a tag and its content, or the small form with both in one, least significant byte
+    /// first.
     fn element(kind: u8, content: &[u8]) -> Vec<u8> {
         let len = content.len() as u8;
         let mut bytes =
@@ -227,7 +230,7 @@ mod tests {
         let variable = parse(6, 0, &[5, 1], &element(2, &[1, 2, 3, 4, 5])).unwrap();
         assert_eq!(variable.describe(), "long name (5 x 1)");
         assert!(variable.is_vector() && !variable.is_table());
-        // 16 bytes of flags, 16 of sizes, 24 of the name, then the tag.
+        // Offset of the data: 16 bytes of flags, 16 of sizes, 24 of the name, then the tag.
         let data = Data { element: element_of(Number::U8), start: 64, bytes: 5 };
         assert_eq!(variable.data, Some(data));
         let variable = parse(6, 0, &[2, 2], &element(1, &[1, 2, 3, 4])).unwrap();

@@ -4,16 +4,17 @@ use super::super::element::{Element, Number};
 use super::super::input::Input;
 use crate::{Error, Result};
 
-/// Headers of the arrays that are read here take about 100 bytes.
+/// Maximum size of a header in bytes. Headers of arrays that can be read take about 100.
 const LONGEST: usize = 1 << 16;
 
-/// The longest text that an array of texts may hold per item, in characters.
+/// Maximum number of characters of a string in an array of strings.
 const LONGEST_TEXT: usize = 1 << 20;
 
-/// Bytes of a header that is written. numpy wants a multiple of 64; the longest possible fits.
+/// Size of the headers that are written, in bytes. numpy requires a multiple of 64; the longest
+/// possible header fits.
 pub(super) const HEADER: usize = 128;
 
-/// What an array is.
+/// Description of an array.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::dataset) struct Header {
     /// The type in numpy's notation, such as `<f4`.
@@ -22,14 +23,14 @@ pub(in crate::dataset) struct Header {
     pub(in crate::dataset) sizes: Vec<u64>,
 }
 
-/// What an array's items are.
+/// Type of an array's items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::dataset) enum Item {
     Number(Element),
     Text(TextItem),
 }
 
-/// A text of fixed size, filled up with zeros.
+/// String of fixed size, padded with zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::dataset) enum TextItem {
     /// Characters of four bytes.
@@ -39,7 +40,7 @@ pub(in crate::dataset) enum TextItem {
 }
 
 impl TextItem {
-    /// How many bytes a text takes.
+    /// Returns the size of a string in bytes.
     pub(in crate::dataset) fn width(self) -> usize {
         match self {
             TextItem::Unicode { chars, .. } => 4 * chars,
@@ -49,7 +50,7 @@ impl TextItem {
 }
 
 impl Header {
-    /// Reads the header, and leaves `input` where the array begins.
+    /// Reads the header; `input` is then at the start of the array.
     pub(in crate::dataset) fn read(input: &mut Input) -> Result<Header> {
         let magic = input.header::<8>()?;
         let len = match magic {
@@ -77,7 +78,7 @@ impl Header {
         })
     }
 
-    /// The type of the items.
+    /// Returns the type of the items.
     pub(in crate::dataset) fn item(&self, path: &std::path::Path) -> Result<Item> {
         parse_descr(&self.descr).ok_or_else(|| {
             let remedy = match self.descr.ends_with('O') {
@@ -94,10 +95,10 @@ impl Header {
     }
 }
 
-/// What an npy file of this type and these sizes begins with.
+/// Returns the header of an npy file of this type and these sizes.
 pub(in crate::dataset) fn header(descr: &str, sizes: &[usize]) -> Vec<u8> {
     let sizes: String = sizes.iter().map(|size| format!("{size}, ")).collect();
-    // A tuple of one has a comma at its end, one of several has none.
+    // A tuple of one size ends in a comma, a tuple of several sizes does not.
     let sizes =
         if sizes.matches(',').count() == 1 { sizes.trim_end() } else { &sizes[..sizes.len() - 2] };
     let shape = format!("({sizes})");
@@ -110,7 +111,7 @@ pub(in crate::dataset) fn header(descr: &str, sizes: &[usize]) -> Vec<u8> {
     header
 }
 
-/// The meaning of a type such as `<f4`, `|u1` or `>U12`.
+/// Parses a type such as `<f4`, `|u1` or `>U12`.
 fn parse_descr(descr: &str) -> Option<Item> {
     let (big_endian, rest) = match descr.split_at_checked(1)? {
         ("<" | "|", rest) => (false, rest),
@@ -144,7 +145,7 @@ fn parse_descr(descr: &str) -> Option<Item> {
 
 type Parsed<T> = std::result::Result<T, &'static str>;
 
-/// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
+/// Parses a header such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
 fn parse(text: &str) -> Parsed<Header> {
     let mut scanner = Scanner { rest: text };
     let (mut descr, mut fortran_order, mut sizes) = (None, None, None);
@@ -168,7 +169,7 @@ fn parse(text: &str) -> Parsed<Header> {
     Ok(Header { descr, fortran_order, sizes: sizes.ok_or("'shape' is missing")? })
 }
 
-/// What is left of a header's text.
+/// Unparsed rest of a header's text.
 struct Scanner<'a> {
     rest: &'a str,
 }
@@ -191,7 +192,7 @@ impl<'a> Scanner<'a> {
         if self.eat(token) { Ok(()) } else { Err(otherwise) }
     }
 
-    /// A text in single or double quotes.
+    /// Parses a string in single or double quotes.
     fn string(&mut self) -> Option<&'a str> {
         let quote = ["'", "\""].into_iter().find(|quote| self.eat(quote))?;
         let (text, rest) = self.rest.split_once(quote)?;
@@ -206,7 +207,7 @@ impl<'a> Scanner<'a> {
         self.expect("False", "'fortran_order' is neither True nor False").map(|()| false)
     }
 
-    /// A tuple of integers. Python 2 wrote some as `3L`.
+    /// Parses a tuple of integers. Python 2 wrote some of them as `3L`.
     fn sizes(&mut self) -> Parsed<Vec<u64>> {
         let problem = "'shape' is not a tuple of sizes";
         let mut sizes = Vec::new();

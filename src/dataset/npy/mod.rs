@@ -1,4 +1,4 @@
-//! npy files, as numpy saves arrays.
+//! npy files, the format of arrays saved by numpy.
 
 mod header;
 mod strings;
@@ -13,7 +13,7 @@ pub(super) use strings::{Strings, text_bytes};
 pub(super) use writer::RawWriter;
 pub use writer::{NpyElement, NpyWriter};
 
-/// Opens an array of numbers or texts.
+/// Opens an array of numbers or strings.
 pub(super) fn open(mut input: Input) -> Result<Content> {
     let header = Header::read(&mut input)?;
     let order = if header.fortran_order { Order::Columns } else { Order::Rows };

@@ -1,4 +1,4 @@
-//! npy arrays of texts.
+//! npy arrays of strings.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use super::super::texts::Texts;
 use super::header::TextItem;
 use crate::{Error, Result};
 
-/// An array of texts.
+/// Array of strings.
 pub(in crate::dataset) struct Strings {
     path: PathBuf,
     item: TextItem,
     records: Records,
     bytes: Vec<u8>,
-    /// Texts handed out so far.
+    /// Number of strings returned so far.
     row: usize,
 }
 
@@ -57,7 +57,7 @@ impl Texts for Strings {
     }
 }
 
-/// The text in `bytes`, without the zeros that fill it up.
+/// Decodes the string in `bytes`, without the zeros that pad it.
 fn decode(item: TextItem, bytes: &[u8]) -> Option<String> {
     let text = match item {
         TextItem::Bytes(_) => std::str::from_utf8(bytes).ok()?.to_owned(),
@@ -73,7 +73,8 @@ fn decode(item: TextItem, bytes: &[u8]) -> Option<String> {
     Some(text.trim_end_matches('\0').to_owned())
 }
 
-/// A text of so many characters, four bytes each, as it stands in an array of texts.
+/// Encodes a string as an array of strings stores it: `length` characters of four bytes, padded
+/// with zeros.
 pub(in crate::dataset) fn text_bytes(text: &str, length: usize) -> impl Iterator<Item = u8> + '_ {
     let filled = text.chars().map(u32::from).chain(std::iter::repeat(0)).take(length);
     filled.flat_map(u32::to_le_bytes)

@@ -1,4 +1,4 @@
-//! npy files under construction.
+//! Writing npy files.
 
 use std::fmt;
 use std::io::{Seek, SeekFrom, Write};
@@ -10,15 +10,15 @@ use super::header::{HEADER, header};
 use crate::file::AtomicFile;
 use crate::{Error, Result};
 
-/// A type of which [`NpyWriter`] writes arrays: `u8`, `u32`, `u64`, `i32`, `i64` or `f32`.
+/// Element type of the arrays of [`NpyWriter`]: `u8`, `u32`, `u64`, `i32`, `i64` or `f32`.
 pub trait NpyElement: sealed::Element {}
 
 mod sealed {
-    /// What an element must tell; nothing outside of this file can.
+    /// Properties of an element; the trait is private, so that it has no other implementations.
     pub trait Element: Copy {
         /// The type in numpy's notation.
         const DESCR: &'static str;
-        /// Appends values to what is to be written.
+        /// Appends the encoded values to `bytes`.
         fn encode(values: &[Self], bytes: &mut Vec<u8>);
     }
 
@@ -44,20 +44,20 @@ mod sealed {
     elements!(u32 => "<u4", u64 => "<u8", i32 => "<i4", i64 => "<i8", f32 => "<f4");
 }
 
-/// Writes an npy file that appears whole or not at all: nothing is at its path before
+/// Writer of an npy file. The file is created atomically: it does not exist at its path before
 /// [`finish`](NpyWriter::finish).
 pub struct NpyWriter<T> {
     raw: RawWriter,
-    /// Values of a row.
+    /// Number of values in a row.
     dim: usize,
     element: PhantomData<T>,
 }
 
 impl<T: NpyElement> NpyWriter<T> {
-    /// Starts a matrix with so many columns, or a plain list without.
+    /// Starts a matrix with this number of columns, or a one-dimensional list for `None`.
     ///
     /// # Errors
-    /// When the file cannot be made, or there are 0 columns.
+    /// When the file cannot be created, or there are 0 columns.
     pub fn create(path: impl AsRef<Path>, columns: Option<usize>) -> Result<NpyWriter<T>> {
         let dim = columns.unwrap_or(1);
         if dim == 0 {
@@ -70,10 +70,10 @@ impl<T: NpyElement> NpyWriter<T> {
         Ok(NpyWriter { raw, dim, element: PhantomData })
     }
 
-    /// Adds rows after the last one there is.
+    /// Appends rows.
     ///
     /// # Errors
-    /// When the values are not whole rows, or cannot be written.
+    /// When the number of values is not a multiple of the columns, or the values cannot be written.
     pub fn write(&mut self, values: &[T]) -> Result<()> {
         if !values.len().is_multiple_of(self.dim) {
             return Err(Error::Shape { values: values.len(), dim: self.dim });
@@ -82,10 +82,10 @@ impl<T: NpyElement> NpyWriter<T> {
         self.raw.append(rows, |bytes| T::encode(values, bytes))
     }
 
-    /// Writes one row at its place. Rows may come in any order, each once.
+    /// Writes the row number `row`. Rows may be written in any order, each once.
     ///
     /// # Errors
-    /// When the values are not one row, or cannot be written.
+    /// When the number of values is not that of the columns, or the values cannot be written.
     pub fn put_row(&mut self, row: usize, values: &[T]) -> Result<()> {
         if values.len() != self.dim {
             return Err(Error::Dimension { expected: self.dim, found: values.len() });
@@ -93,10 +93,10 @@ impl<T: NpyElement> NpyWriter<T> {
         self.raw.put(row, 1, |bytes| T::encode(values, bytes))
     }
 
-    /// Puts the file in its place.
+    /// Completes the file and moves it to its path.
     ///
     /// # Errors
-    /// When not every row up to the last was written once, or the file cannot be written.
+    /// When not every row up to the last was written exactly once, or the file cannot be written.
     pub fn finish(self) -> Result<()> {
         self.raw.finish()
     }
@@ -110,22 +110,22 @@ impl<T> fmt::Debug for NpyWriter<T> {
     }
 }
 
-/// Writes rows of bytes to an npy file.
+/// Writer of rows of bytes to an npy file.
 pub(in crate::dataset) struct RawWriter {
     target: AtomicFile,
     descr: String,
     columns: Option<usize>,
     row_bytes: usize,
-    /// Bytes that are not written yet, all in one piece, and where in the file they belong.
+    /// Contiguous bytes that are not written yet, and their offset in the file.
     buffer: Vec<u8>,
     buffer_start: u64,
-    /// Rows that were put, and the row after the last.
+    /// Number of rows that were written, and the row after the last.
     put: usize,
     end: usize,
 }
 
 impl RawWriter {
-    /// Starts a file whose rows take so many bytes and have the type `descr`.
+    /// Starts a file of rows of `row_bytes` bytes with the type `descr`.
     pub(in crate::dataset) fn create(
         path: &Path,
         descr: &str,
@@ -138,7 +138,7 @@ impl RawWriter {
         Ok(RawWriter { target, descr, columns, row_bytes, buffer, buffer_start, put: 0, end: 0 })
     }
 
-    /// Adds `rows` rows, whose bytes `encode` appends.
+    /// Appends `rows` rows, whose bytes `encode` appends to the buffer.
     pub(in crate::dataset) fn append(
         &mut self,
         rows: usize,
@@ -174,7 +174,7 @@ impl RawWriter {
         Ok(())
     }
 
-    /// Writes the header, and puts the file in its place.
+    /// Writes the header, and moves the file to its path.
     pub(in crate::dataset) fn finish(mut self) -> Result<()> {
         self.flush()?;
         if self.put != self.end {

@@ -1,4 +1,4 @@
-//! Which columns of a table are meant.
+//! Selection of columns of a table.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -6,25 +6,26 @@ use std::path::Path;
 use super::super::feature_columns::visible;
 use crate::Error;
 
-/// Columns of a table as a user names them: `0-63,-1,label`, `px0..px63` or `!id,!label`.
+/// Columns of a table as a user selects them: `0-63,-1,label`, `px0..px63` or `!id,!label`.
 #[derive(Debug)]
 pub(in crate::dataset) struct Selection {
-    /// Columns that are read; if there are none, all that fit.
+    /// Columns that are read; if empty, all columns that fit.
     picked: Vec<Columns>,
-    /// Columns that are not read, although `picked` has them.
+    /// Columns that are not read, even if they are in `picked`.
     excluded: Vec<Columns>,
 }
 
-/// A column, or several.
+/// One or several columns.
 #[derive(Debug, PartialEq, Eq)]
 enum Columns {
-    /// The one with this name in the header, or all from one name to another (`px0..px63`).
+    /// Column with this name in the header, or all columns from one name to another (`px0..px63`).
     Named(String),
-    /// From one to another, both included. Columns count from 0; from -1 down, from the end.
+    /// Columns from one position to another, both included. Positions count from 0; from -1 down,
+    /// from the end.
     Range(i64, i64),
 }
 
-/// Returns what is wrong with a column that does not exist.
+/// Function that returns the error message for a column that does not exist.
 type Missing<'a> = &'a dyn Fn(&str) -> String;
 
 impl Selection {
@@ -45,12 +46,13 @@ impl Selection {
         Selection { picked: Vec::new(), excluded: Vec::new() }
     }
 
-    /// Whether columns are named that are read. Otherwise all are read that fit, but for the excluded ones.
+    /// Returns whether columns are selected. Otherwise all columns that fit are read, except for
+    /// the excluded ones.
     pub(in crate::dataset) fn picks(&self) -> bool {
         !self.picked.is_empty()
     }
 
-    /// Whether a column is called by its name, so that the first line must be a header.
+    /// Returns whether a column is selected by its name, so that the first line must be a header.
     pub(super) fn has_names(&self) -> bool {
         let named = |columns: &Columns| match columns {
             Columns::Named(name) => !is_range_of_places(name),
@@ -59,7 +61,8 @@ impl Selection {
         self.picked.iter().chain(&self.excluded).any(named)
     }
 
-    /// Returns the places of the columns in a table with these titles; without picked ones, all but the excluded.
+    /// Returns the positions of the columns in a table with these titles. If none are selected, all
+    /// columns are returned except for the excluded ones.
     pub(in crate::dataset) fn resolve(
         &self,
         titles: &[String],
@@ -89,7 +92,7 @@ impl Columns {
         if let Ok(column) = columns.parse() {
             return Columns::Range(column, column);
         }
-        // The dash of a range is not the first character, which may be the sign of its start.
+        // The dash of a range is never the first character, which may be the sign of its start.
         let dash = columns.char_indices().skip(1).find(|(_, character)| *character == '-');
         let range = dash.and_then(|(dash, _)| {
             Some((columns[..dash].parse().ok()?, columns[dash + 1..].parse().ok()?))
@@ -100,7 +103,7 @@ impl Columns {
         }
     }
 
-    /// Returns the places of these columns in a table with these titles.
+    /// Returns the positions of these columns in a table with these titles.
     fn resolve(
         &self,
         titles: &[String],
@@ -140,16 +143,16 @@ impl Columns {
     }
 }
 
-/// Separates the first from the last name of a range.
+/// Separator between the first and the last name of a range.
 const RANGE: &str = "..";
 
-/// Whether this is a range such as `0..63`, which needs no names.
+/// Returns whether this is a range of positions such as `0..63`, which needs no names.
 fn is_range_of_places(name: &str) -> bool {
     let is_place = |end: &str| end.trim().parse::<i64>().is_ok();
     name.split_once(RANGE).is_some_and(|(first, last)| is_place(first) && is_place(last))
 }
 
-/// Returns the place of one end of a range: a number is a place, anything else a name.
+/// Returns the position of one end of a range: a number is a position, anything else a name.
 fn place(end: &str, titles: &[String], missing: Missing<'_>) -> std::result::Result<usize, String> {
     match end.parse() {
         Ok(column) => {
@@ -172,13 +175,14 @@ fn no_such_place(column: i64, count: usize) -> String {
     format!("has no column {column}; it has {count} columns, 0 to {}", count.saturating_sub(1))
 }
 
-/// Names the columns of a first line, where one is missing.
+/// Returns the error message for a missing column, with the titles in the first line.
 pub(super) fn no_such_column(name: &str, first_line: &[String]) -> String {
     let titles: Vec<String> = first_line.iter().map(|title| visible(title)).collect();
     format!("has no column {name:?}; its first line is: {}", enumerated(&titles, ", "))
 }
 
-/// The error for columns among the features that have no numbers; `described` says more of each than its name.
+/// Returns the error for feature columns that are not numeric. `described` has more details of each
+/// column than its name.
 pub(in crate::dataset) fn not_numbers(
     path: &Path,
     names: &[String],
@@ -237,7 +241,7 @@ mod tests {
         for list in ["a..x", "x..a", "..a", "a..", "a..5"] {
             assert!(resolve(list).unwrap_err().contains("has no column"), "{list}");
         }
-        // What is the name of a column is no range.
+        // A string that is the name of a column is not parsed as a range.
         let titles = ["a".to_owned(), "a..b".to_owned(), "b".to_owned()];
         let found = Selection::parse("a..b").resolve(&titles, &|name| name.to_owned());
         assert_eq!(found, Ok(vec![1]));

@@ -6,25 +6,24 @@ use super::super::extent::MAX_DIM;
 use super::super::input::{CHUNK, Input};
 use crate::Result;
 
-/// The longest line or CSV record, in bytes: what a row of the largest dimension may take. It
-/// keeps a missing quote, or a file that is not text after all, from filling the memory.
+/// Maximum size of a line or CSV record in bytes: enough for a row of the largest dimension. The
+/// limit keeps a missing quote, or a file that is not text, from filling the memory.
 const LONGEST: usize = 1 << 26;
 
-/// The most separators that a CSV record may have, those in quotes included: what is made of a record
-/// takes many times its bytes if most of them are separators.
+/// Maximum number of separators in a CSV record, including those in quotes. A parsed record takes
+/// many times its bytes if most of them are separators.
 pub(super) const MOST_SEPARATORS: usize = 2 * MAX_DIM;
 
-/// Reads text and counts its lines.
+/// Reader of text that counts its lines.
 ///
-/// It is also a [`Read`] that never hands out more than one line at a time, so that whoever reads
-/// from it knows at which line it is. (The line numbers of the csv crate are off after blank lines
-/// and with `\r\n`.)
+/// The [`Read`] implementation never returns more than one line at a time, so that callers know the
+/// current line. (The line numbers of the csv crate are wrong after blank lines and with `\r\n`.)
 pub(in crate::dataset) struct Lines {
     input: BufReader<Input>,
-    /// The line that was read last, counted from 1.
+    /// Number of the line that was read last, from 1.
     line: u64,
     ended: bool,
-    /// What separates the fields of records, if that is known.
+    /// Separator of the fields of records, if it is known.
     separator: Option<u8>,
     /// Bytes since the last [`Lines::begin_record`], and separators among them.
     taken: usize,
@@ -32,7 +31,7 @@ pub(in crate::dataset) struct Lines {
 }
 
 impl Lines {
-    /// The lines of a file, without a byte order mark.
+    /// Creates a reader of the lines of a file, without a byte order mark.
     pub(in crate::dataset) fn new(mut input: Input) -> Result<Lines> {
         if input.head().starts_with(b"\xef\xbb\xbf") {
             input.header::<3>()?;
@@ -41,27 +40,27 @@ impl Lines {
         Ok(Lines { input, line: 0, ended: true, separator: None, taken: 0, separators: 0 })
     }
 
-    /// Lines that are records of fields, with this between them.
+    /// Sets the separator of the fields in a line.
     pub(super) fn separated_by(self, separator: Option<u8>) -> Lines {
         Lines { separator, ..self }
     }
 
-    /// The number of the line that was read last, counted from 1.
+    /// Returns the number of the line that was read last, from 1.
     pub(in crate::dataset) fn number(&self) -> u64 {
         self.line
     }
 
-    /// What an error of the reading means for the user.
+    /// Converts an I/O error to one that a user understands.
     pub(in crate::dataset) fn failure(&self, error: Error) -> crate::Error {
         self.input.get_ref().failure(error)
     }
 
-    /// Allows the next record its length.
+    /// Resets the size limits for the next record.
     pub(super) fn begin_record(&mut self) {
         (self.taken, self.separators) = (0, 0);
     }
 
-    /// Replaces `line` by the next line, without what ends it; returns whether there was one.
+    /// Replaces `line` by the next line, without its line end; returns whether there was a line.
     pub(in crate::dataset) fn next_line(&mut self, line: &mut Vec<u8>) -> Result<bool> {
         line.clear();
         let most = LONGEST as u64 + 1;

@@ -1,4 +1,4 @@
-//! Text: tables of numbers and lines of labels.
+//! Text files: tables of numbers and lines of labels.
 
 mod columns;
 mod lines;

@@ -1,4 +1,4 @@
-//! The numbers of a CSV table.
+//! CSV tables of numbers.
 
 use std::path::Path;
 
@@ -9,23 +9,23 @@ use super::super::source::Source;
 use super::table::Table;
 use crate::{Error, Result};
 
-/// A table of numbers, read row by row.
+/// Table of numbers that is read row by row.
 pub(in crate::dataset) struct NumberTable {
     table: Table,
-    /// Rows handed out so far.
+    /// Number of rows returned so far.
     row: usize,
-    /// What the first column begins with, if it counts up by one from row to row.
+    /// First value of the first column, if the column counts up by one from row to row.
     counts_from: Option<f32>,
 }
 
 impl NumberTable {
-    /// Opens a table and picks `columns` of it, or all.
+    /// Opens a table and selects `columns` of it, or all.
     pub(in crate::dataset) fn open(input: Input, columns: Option<&str>) -> Result<NumberTable> {
         let table = Table::open(input, columns, Purpose::Features)?;
         Ok(NumberTable { table, row: 0, counts_from: None })
     }
 
-    /// Notes whether the first column still counts rows.
+    /// Updates whether the first column still counts rows.
     fn look_at_first(&mut self, value: f32) {
         let row = self.row as f32;
         match self.counts_from {
@@ -37,9 +37,9 @@ impl NumberTable {
         }
     }
 
-    /// What looks like row numbers that are read as a feature.
+    /// Returns a warning if a column that looks like row numbers is read as a feature.
     fn index_remark(&self) -> Option<String> {
-        /// Fewer rows than that may count up by chance.
+        /// With fewer rows, a column may count up by chance.
         const ENOUGH: usize = 10;
         let first = self.table.columns()[0];
         let counted = self.counts_from.filter(|_| self.row >= ENOUGH);
@@ -58,7 +58,7 @@ impl NumberTable {
         })
     }
 
-    /// What is wrong with the field `text` of the current row.
+    /// Returns the error for the field `text` of the current row.
     fn wrong_field(&self, column: usize, text: &str) -> Error {
         let (row, line) = (self.row, self.table.line());
         let is = match text.parse::<f64>() {

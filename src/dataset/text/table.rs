@@ -1,4 +1,4 @@
-//! CSV tables: records of equally many fields, with or without a header.
+//! CSV tables: records with the same number of fields, with or without a header.
 
 use std::path::{Path, PathBuf};
 
@@ -12,27 +12,28 @@ use super::columns::{self, Selection};
 use super::lines::{Lines, MOST_SEPARATORS, too_wide};
 use crate::{Error, Result};
 
-/// A table, read record by record.
+/// Table that is read record by record.
 pub(in crate::dataset) struct Table {
     path: PathBuf,
     reader: csv::Reader<Lines>,
-    /// Whether fields are separated by space, of any length.
+    /// Whether fields are separated by white space of any length.
     spaced: bool,
-    /// How many fields every record has.
+    /// Number of fields of every record.
     fields: usize,
-    /// The columns asked for.
+    /// Columns that are read.
     columns: Vec<usize>,
-    /// Whether columns were named that are read, and not only excluded.
+    /// Whether the user selected columns, rather than only excluding some.
     picks: bool,
     /// The fields of the first line.
     first_line: Vec<String>,
-    /// Whether that is a header.
+    /// Whether the first line is a header.
     has_header: bool,
-    /// Whether it was found to be a header, though no column was asked for by name.
+    /// Whether the first line was detected as a header, without a column selected by name.
     found_header: bool,
-    /// Whether the first column, which has no name though others have, is not read.
+    /// Whether the first column is omitted because it has no name though others have.
     omits_nameless: bool,
-    /// Records that were read to tell whether there is a header; the next is the last.
+    /// Records that were read to detect a header, in reverse order: the last element is the next
+    /// record.
     ahead: Vec<Record>,
     current: Record,
 }
@@ -45,14 +46,19 @@ struct Record {
 }
 
 impl Table {
-    /// Opens a table and picks `columns` of it, or all.
+    /// Opens a table and selects `columns` of it, or all.
     ///
-    /// The first line is a header if a column is picked or excluded by name. Otherwise it is one if it has
-    /// text where the second line has a number or, for features, where a number is wanted; and if
-    /// what numbers it has are those of their columns. (A row with one field that is no number is
-    /// not a header, but a row with a mistake in it.)
+    /// The first line is a header if a column is selected or excluded by name. Otherwise both of
+    /// these conditions must hold:
     ///
-    /// Where no features are picked, a first column without a name is none: pandas writes its index so.
+    /// * The line has text where the second line has a number or, for features, in a column that is
+    ///   read.
+    /// * The numbers in the line, if any, are the positions of their columns.
+    ///
+    /// (A row with one field that is not a number is not a header, but a malformed row.)
+    ///
+    /// If no features are selected, a first column without a name is omitted, since pandas writes
+    /// its index so.
     pub(in crate::dataset) fn open(
         input: Input,
         columns: Option<&str>,
@@ -83,7 +89,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Reads up to two records, and finds out what the first one is.
+    /// Reads up to two records, and detects whether the first one is a header.
     fn begin(&mut self, selection: Selection, purpose: Purpose) -> Result<()> {
         let wrong = |path: &Path, problem: String| Error::malformed(path, problem);
         let first = self.read()?.ok_or_else(|| wrong(&self.path, "has no rows".to_owned()))?;
@@ -124,8 +130,8 @@ impl Table {
         }
     }
 
-    /// Fails if some of the columns that are read have strings in all rows read so far. What is wrong with a single
-    /// row shows when that is read.
+    /// Fails if some of the columns that are read have strings in all rows read so far. Errors in a
+    /// single row are reported when the row is read.
     fn check_numbers(&self) -> Result<()> {
         let is_text = |column: &usize| {
             self.ahead.iter().all(|row| {
@@ -134,7 +140,7 @@ impl Table {
             })
         };
         let wrong: Vec<usize> = self.columns.iter().copied().filter(is_text).collect();
-        // If all are, they may be separated by something unknown.
+        // If all columns have strings, the fields may be separated by an unknown character.
         if wrong.is_empty() || wrong.len() == self.columns.len() {
             return Ok(());
         }
@@ -142,17 +148,18 @@ impl Table {
         Err(columns::not_numbers(&self.path, &names, &names))
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub(in crate::dataset) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The columns asked for.
+    /// Returns the columns that are read.
     pub(super) fn columns(&self) -> &[usize] {
         &self.columns
     }
 
-    /// Which line was taken for a header, if no column was asked for by name.
+    /// Returns the warning that the first line was taken for a header, if no column was selected by
+    /// name.
     pub(in crate::dataset) fn header_remark(&self) -> Option<String> {
         self.found_header.then(|| {
             let (path, titles) = (self.path.display(), abridged(&self.first_line));
@@ -160,18 +167,18 @@ impl Table {
         })
     }
 
-    /// The fields of the first line, be it a header or not.
+    /// Returns the fields of the first line, whether or not it is a header.
     pub(in crate::dataset) fn first_line(&self) -> &[String] {
         &self.first_line
     }
 
-    /// Whether the first column is read and has no name, though others have.
+    /// Returns whether the first column is read and has no name, though others have.
     pub(super) fn has_nameless_first(&self) -> bool {
         let nameless = self.first_line.len() > 1 && self.first_line[0].is_empty();
         self.has_header && nameless && self.columns.first() == Some(&0)
     }
 
-    /// The columns that are read, as features.
+    /// Describes the columns that are read as features.
     pub(super) fn feature_columns(&self) -> FeatureColumns {
         FeatureColumns {
             path: self.path.clone(),
@@ -182,18 +189,19 @@ impl Table {
         }
     }
 
-    /// What a user can call a column: its name if it has one, else its place.
+    /// Returns the name by which a user can select a column: its title if it has one, else its
+    /// position.
     pub(super) fn column_name(&self, column: usize) -> String {
         let title = self.first_line.get(column).filter(|_| self.has_header);
         title.filter(|title| !title.is_empty()).map_or_else(|| column.to_string(), String::clone)
     }
 
-    /// The line at which the current record ends, counted from 1.
+    /// Returns the line at which the current record ends, counted from 1.
     pub(super) fn line(&self) -> u64 {
         self.current.line
     }
 
-    /// Goes to the next record; returns whether there is one.
+    /// Advances to the next record; returns whether there is one.
     pub(in crate::dataset) fn advance(&mut self) -> Result<bool> {
         let next = match self.ahead.pop() {
             Some(record) => Some(record),
@@ -212,7 +220,7 @@ impl Table {
         Err(Error::malformed(&self.path, problem))
     }
 
-    /// The texts of the current record in the columns asked for.
+    /// Returns the strings of the current record in the columns that are read.
     pub(in crate::dataset) fn texts(&self) -> impl Iterator<Item = Result<&str>> {
         self.columns.iter().map(|&column| {
             let field = self.current.fields.get(column).unwrap_or_default();
@@ -224,7 +232,7 @@ impl Table {
         })
     }
 
-    /// Reads a record, passing over blank lines.
+    /// Reads a record, skipping blank lines.
     fn read(&mut self) -> Result<Option<Record>> {
         let mut fields = std::mem::take(&mut self.current.fields);
         loop {
@@ -264,8 +272,9 @@ impl Table {
     }
 }
 
-/// What separates the fields of the first line: a tab or a semicolon if it has one outside of
-/// quotes, else a comma; `None` for space, if it has none of these and is all numbers.
+/// Returns the separator of the fields of the first line: a tab or a semicolon if the line has one
+/// outside of quotes, else a comma. Returns `None` for white space, if the line has none of these
+/// separators and only numbers.
 fn delimiter(head: &[u8]) -> Option<u8> {
     let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
@@ -274,7 +283,7 @@ fn delimiter(head: &[u8]) -> Option<u8> {
     if let Some(mark) = marks.into_iter().find(|mark| unquoted().any(|byte| byte == mark)) {
         return Some(mark);
     }
-    // The head may end within a line, and within a number: the last one is not looked at.
+    // The head may end within a line, and within a number, so the last part is not checked.
     let text = String::from_utf8_lossy(line);
     let mut parts: Vec<&str> = text.split_ascii_whitespace().collect();
     parts.pop();
@@ -284,8 +293,9 @@ fn delimiter(head: &[u8]) -> Option<u8> {
     }
 }
 
-/// Whether a line has text in one of the columns that should be `numbers`, or where the line below
-/// has a number, and no numbers but those of its columns. An empty field is no text.
+/// Returns whether a line is a header. It must have text in one of the columns that should be
+/// `numbers`, or where the line below has a number. All its numbers must be the positions of their
+/// columns. An empty field is not text.
 fn is_header(line: &[String], below: &[String], numbers: &[usize]) -> bool {
     let is_text = |column: usize| !line[column].is_empty() && !is_number(&line[column]);
     let number_below = |column: usize| below.get(column).is_some_and(|text| is_number(text));
