@@ -1,9 +1,11 @@
-//! Advice on the length of codes: what each length gives, measured on a sample of labelled rows.
+//! Advice on the length of codes, measured for several lengths on a sample of labelled rows.
 //!
-//! [`brook`](crate::learners::brook) learns sums that do not depend on the length of codes, so one pass over the sample
-//! gives functions of all lengths ([`Model::with_bits`](crate::Model::with_bits)). Some rows are held out as queries and
-//! search all others. More rows teach more, and rare classes get items to be found: the growth of precision@10 from half of
-//! the sample to all of it is extrapolated to the complete data. mAP is that of the sample, and falls as a database grows.
+//! [`brook`](crate::learners::brook) learns sums that do not depend on the length of codes, so one
+//! pass over the sample gives functions of all lengths
+//! ([`Model::with_bits`](crate::Model::with_bits)). Some rows are held out as queries and search
+//! all others. More rows improve the function, and give rare classes more items that queries can
+//! return. The growth of precision@10 from half of the sample to all of it is therefore
+//! extrapolated to the complete data. mAP is that of the sample, and falls as a database grows.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -22,30 +24,33 @@ use crate::{
 /// Number of sample rows that predict precision@10 well.
 pub const SAMPLE: usize = 40_000;
 
-/// Number of queries held out at most, and the share of labelled rows that are held out at most.
+/// Maximum number of held-out queries.
+///
+/// `QUERY_SHARE` limits them as well: at most one in `QUERY_SHARE` labelled rows is held out.
 const QUERIES: usize = 2_000;
 const QUERY_SHARE: usize = 10;
 
-/// Number of queries whose true neighbours are searched for: each is compared with all vectors.
+/// Number of queries whose true neighbours are computed: each is compared with all vectors.
 const NEIGHBOUR_QUERIES: usize = 500;
 
-/// Labelled rows without which nothing is measured.
+/// Minimum number of labelled rows; with fewer, nothing is measured.
 const FEWEST: usize = 50;
 
-/// A length is recommended if no other has a precision@10 that is larger by more.
+/// Largest loss of precision@10, compared with the best length, of a recommended length. The noise
+/// of the difference replaces the limit if it is larger.
 const TOLERANCE: f64 = 0.02;
 
-/// Standard errors of a difference between two lengths, up to which the difference is within noise.
+/// Number of standard errors up to which a difference between two lengths is within noise.
 const STANDARD_ERRORS: f64 = 2.0;
 
-/// Rows that are learned at a time.
+/// Number of rows that are learned at a time.
 const ROWS_AT_ONCE: usize = 2_000;
 
-/// Bits for each doubling of the number of labels, below which codes are short.
+/// Bits for each doubling of the number of labels. Codes with fewer bits are short.
 const BITS_PER_DOUBLING: f64 = 9.0;
 
-/// Returns whether codes of this length are short for the number of labels, so that [`advise`] is likely to recommend longer
-/// ones: fewer than 9 bits for each doubling of the number of labels.
+/// Returns whether codes of this length are short for the number of labels: fewer than 9 bits for
+/// each doubling of the number. [`advise`] then is likely to recommend longer codes.
 pub fn is_short(bits: usize, labels: usize) -> bool {
     labels > 1 && (bits as f64) < BITS_PER_DOUBLING * (labels as f64).log2()
 }
@@ -64,8 +69,8 @@ pub struct AdviceOptions {
     pub lengths: Vec<usize>,
     /// Number of candidates that are re-ranked by the cosine of their vectors.
     pub candidates: Vec<usize>,
-    /// Number of rows of the complete data, for which precision@10 and learning time are predicted. Those of the sample
-    /// unless given.
+    /// Number of rows of the complete data, for which precision@10 and learning time are predicted.
+    /// `None` stands for the number of rows of the sample.
     pub rows: Option<u64>,
     /// Time after which no further length is measured.
     pub time_limit: Duration,
@@ -101,8 +106,9 @@ pub struct Advice {
     pub omitted: Vec<usize>,
     /// Shortest length whose precision@10 is within 0.02 of the best, or within noise of it.
     pub recommended: usize,
-    /// Difference between the precision@10 of a length and that of the best length, up to which it is within noise: two
-    /// standard errors over the queries, of the length for which they are largest. Few queries make it large.
+    /// Difference between the precision@10 of a length and that of the best length, up to which the
+    /// difference is within noise: two standard errors over the queries. The value is that of the
+    /// length with the largest standard error. Few queries make it large.
     pub noise: f64,
     /// Precision@10 of an exact search by the cosine of the vectors.
     pub by_vectors: f64,
@@ -112,25 +118,27 @@ pub struct Advice {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct LengthAdvice {
-    /// Length of the codes.
+    /// Length of the codes, in bits.
     pub bits: usize,
-    /// Share of the ten nearest that share a label with the query, expected of all rows.
+    /// Share of the ten nearest items that share a label with the query, predicted for the complete
+    /// data.
     pub precision_at_10: f64,
-    /// The same, measured on the sample.
+    /// Share of the ten nearest items that share a label with the query, measured on the sample.
     pub sample_precision_at_10: f64,
     /// Standard error of `sample_precision_at_10`, as the mean over the queries.
     pub standard_error: f64,
     /// Mean average precision over the sample.
     pub map: f64,
-    /// Share of the ten nearest by cosine that are among the first 10 by codes.
+    /// Share of the ten nearest items by cosine that are among the first 10 by codes.
     pub neighbours: f64,
-    /// Precision@10, and the share of the ten nearest by cosine that are found, if this number of candidates is re-ranked.
+    /// Precision@10, and share of the ten nearest items by cosine in the result, for each number of
+    /// re-ranked candidates.
     pub reranked: Vec<Reranked>,
     /// Bytes of the code, the id and the labels of an item in an index.
     pub item_bytes: f64,
     /// Bytes of the search structure for an item.
     pub structure_bytes: f64,
-    /// Seconds that learning all rows takes on this machine.
+    /// Time to learn all rows on this machine, in seconds.
     pub learning_seconds: f64,
 }
 
@@ -142,23 +150,26 @@ pub struct Reranked {
     pub candidates: usize,
     /// Precision@10 after re-ranking.
     pub precision_at_10: f64,
-    /// Share of the ten nearest by cosine that are among the candidates, and so in the result.
+    /// Share of the ten nearest items by cosine that are among the candidates, and so in the
+    /// result.
     pub neighbours: f64,
 }
 
 impl Advice {
-    /// Returns whether differences between lengths that would count are within noise, since there are few queries.
+    /// Returns whether noise exceeds the difference that decides between lengths, since there are
+    /// few queries.
     pub fn is_noisy(&self) -> bool {
         self.noise > TOLERANCE
     }
 
-    /// Returns what was measured for a length.
+    /// Returns the measurements of a length, or `None` if the length was not measured.
     pub fn at(&self, bits: usize) -> Option<&LengthAdvice> {
         self.lengths.iter().find(|length| length.bits == bits)
     }
 }
 
-/// Measures what codes of several lengths give on a sample; `progress` is called with the share that is done.
+/// Measures codes of several lengths on a sample. `progress` is called with the share of the work
+/// that is done, from 0 to 1.
 ///
 /// ```
 /// use hashbrook::advice::{AdviceOptions, advise};
@@ -176,7 +187,8 @@ impl Advice {
 /// ```
 ///
 /// # Errors
-/// When the sample has fewer than 50 labelled rows, a length is out of range, or the method is another than brook.
+/// When the sample has fewer than 50 labelled rows, a length is out of range, or the method is not
+/// brook.
 pub fn advise(
     sample: Batch<'_>,
     options: &AdviceOptions,
@@ -247,9 +259,12 @@ pub fn advise(
     Ok(advice)
 }
 
-/// Returns which length to recommend by the precision@10 of each query with each length, and the noise of the differences.
+/// Returns the position of the recommended length, and the noise of the differences.
+///
+/// `precisions` holds the precision@10 of each query, for each length.
 fn recommend(precisions: &[Vec<f64>]) -> (usize, f64) {
-    // Those of the sample, whose differences are not cut off at 1.
+    // The means are those of the sample: predicted precisions are clamped to 1, which distorts
+    // differences.
     let means: Vec<f64> = precisions.iter().map(|of_queries| mean(of_queries)).collect();
     let best = (0..means.len()).max_by(|&a, &b| means[a].total_cmp(&means[b])).unwrap_or(0);
     // All lengths answer the same queries, so differences vary less than the precisions do.
@@ -278,8 +293,9 @@ fn standard_error(values: &[f64]) -> f64 {
     (squares / (count - 1.0).max(1.0) / count.max(1.0)).sqrt()
 }
 
-/// Returns by which factor the growth from half of a sample to all of it continues to the complete data, of which the sample
-/// is a share: what is missing falls with the root of the number of rows.
+/// Returns the factor by which the growth from half of a sample to all of it continues to the
+/// complete data. `share` is the share of the sample in the complete data. The factor assumes that
+/// the missing precision is inversely proportional to the square root of the number of rows.
 fn growth_factor(share: f64) -> f64 {
     (1.0 - share.sqrt()) / (2f64.sqrt() - 1.0)
 }
@@ -306,8 +322,8 @@ impl Rows {
     }
 }
 
-/// Returns `count` of `total` rows, ascending: drawn at random, since labels may repeat in regular distances. All rows if
-/// there are no more.
+/// Returns `count` of `total` rows, ascending, or all rows if `total` is smaller. Rows are drawn at
+/// random, since labels may repeat at regular distances.
 pub fn sample_rows(total: usize, count: usize, seed: u64) -> Vec<usize> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut rows = rand::seq::index::sample(&mut random, total, count.min(total)).into_vec();
@@ -315,7 +331,8 @@ pub fn sample_rows(total: usize, count: usize, seed: u64) -> Vec<usize> {
     rows
 }
 
-/// Holds out labelled rows as queries; all others are the database.
+/// Holds out labelled rows as queries and returns the database, which has all other rows, and the
+/// queries.
 fn split(features: Features<'_>, labels: Labels<'_>, seed: u64) -> Result<(Rows, Rows)> {
     let labelled: Vec<usize> =
         (0..labels.len()).filter(|&row| !labels.row(row).is_empty()).collect();
@@ -330,7 +347,8 @@ fn split(features: Features<'_>, labels: Labels<'_>, seed: u64) -> Result<(Rows,
     }
     let empty = || Rows { values: Vec::new(), labels: LabelList::new(), dim: features.dim() };
     let (mut database, mut held_out) = (empty(), empty());
-    // Half of the rows should have the classes of all, also where these are sorted.
+    // Rows are shuffled so that half of them has the classes of all, even if the sample is sorted
+    // by class.
     let mut order: Vec<usize> = (0..labels.len()).collect();
     order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
     for row in order {
@@ -349,7 +367,7 @@ fn labels_of(labels: Labels<'_>) -> usize {
     all.len()
 }
 
-/// Learns a part of the database, and returns how long that took.
+/// Learns a part of the database and returns the time that learning took.
 fn learn(
     model: &mut Model,
     rows: &Rows,
@@ -366,7 +384,7 @@ fn learn(
     Ok(clock.elapsed())
 }
 
-/// Returns precision@10.
+/// Returns the precision@10 of a function.
 fn precision(function: &HashFunction, database: &Rows, queries: &Rows) -> Result<f64> {
     let codes = function.encode(database.features()?)?;
     let query_codes = function.encode(queries.features()?)?;
@@ -400,7 +418,7 @@ fn measure(
     let of = |metric: Metric| {
         found.values.iter().find(|(other, _)| *other == metric).map_or(0.0, |(_, value)| *value)
     };
-    // The queries were drawn at random.
+    // Every `stride`-th query is a random sample, since the queries were drawn at random.
     let stride = query_codes.len().div_ceil(NEIGHBOUR_QUERIES);
     let some: Vec<usize> = (0..query_codes.len()).step_by(stride).collect();
     let mut few = Rows { values: Vec::new(), labels: LabelList::new(), dim: queries.dim };
@@ -436,7 +454,8 @@ fn measure(
     Ok(Measured { length, precisions, by_vectors: near.by_vectors_at_10 })
 }
 
-/// Returns the bytes that an index takes for an item, without its search structure and of that.
+/// Returns the bytes that an index takes for an item without its search structure, and the bytes of
+/// the search structure for an item.
 fn bytes(codes: &Codes, labels: Labels<'_>) -> Result<(f64, f64)> {
     let mut index = Index::of_codes(codes.bits())?;
     let ids: Vec<u64> = (0..codes.len() as u64).collect();
@@ -453,16 +472,16 @@ mod tests {
 
     #[test]
     fn a_difference_within_noise_recommends_no_longer_code() {
-        // One query of ten finds all with the longer code, and nothing with the shorter.
+        // One query of ten has only relevant hits with the longer code, and none with the shorter.
         let short: Vec<f64> = (0..10).map(|query| if query == 0 { 0.0 } else { 0.5 }).collect();
         let long: Vec<f64> = (0..10).map(|query| if query == 0 { 1.0 } else { 0.5 }).collect();
         let (recommended, noise) = recommend(&[short.clone(), long.clone()]);
         assert_eq!(recommended, 0);
         assert!((noise - 0.2).abs() < 1e-9, "{noise}");
-        // The same share of 1,000 queries is no noise.
+        // The same share of 1,000 queries is significant.
         let (recommended, noise) = recommend(&[short.repeat(100), long.repeat(100)]);
         assert!(recommended == 1 && noise < TOLERANCE, "{noise}");
-        // Nor is a difference that all queries agree in.
+        // A difference that all queries agree on is significant, too.
         let short = vec![0.4; 10];
         assert_eq!(recommend(&[short.clone(), vec![0.5; 10]]), (1, 0.0));
         assert_eq!(recommend(&[short.clone(), vec![0.41; 10]]), (0, 0.0));

@@ -1,31 +1,31 @@
-//! The balanced similarity of a stream, collapsed by label set.
+//! Balanced similarity of a stream, collapsed by label set.
 //!
-//! Whether two items are similar depends on their label sets alone. So whatever is summed over
-//! items with their similarity as weight can be summed set by set: a stream of any length is as
-//! small as the number of distinct sets in it.
+//! The label sets of two items alone decide whether the items are similar. So every sum over items
+//! that is weighted by similarity can be computed set by set. A stream of any length takes only as
+//! much memory as its distinct label sets.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::{Labels, Result};
 
-/// Who carries each label, by number and ascending.
+/// For each label, the numbers of its carriers (rows or label sets), ascending.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Carriers(HashMap<u32, Vec<u32>>);
 
 impl Carriers {
-    /// Adds a carrier of some labels, larger than all before.
+    /// Adds a carrier of some labels. Its number must be larger than those of all earlier carriers.
     fn add(&mut self, labels: &[u32], carrier: u32) {
         for label in labels {
             let carriers = self.0.entry(*label).or_default();
-            // A label that is given twice counts once.
+            // A label that occurs twice in a set counts once.
             if carriers.last() != Some(&carrier) {
                 carriers.push(carrier);
             }
         }
     }
 
-    /// The rows that carry each label.
+    /// Returns, for each label, the rows that carry it.
     pub(crate) fn of_rows(labels: Labels<'_>) -> Self {
         let mut carriers = Carriers::default();
         (0..).zip(labels.iter()).for_each(|(row, labels)| carriers.add(labels, row));
@@ -36,8 +36,8 @@ impl Carriers {
         self.0.get(&label).map_or(&[], Vec::as_slice)
     }
 
-    /// As [`of_any`](Self::of_any), and how many of the labels each carries; no numbers where that is
-    /// one for all.
+    /// Returns the same carriers as [`of_any`](Self::of_any), and for each carrier the number of
+    /// the given labels that it has. There are no counts if all of them are 1.
     pub(crate) fn of_any_counted(&self, labels: &[u32]) -> (Cow<'_, [u32]>, Vec<u32>) {
         if labels.len() < 2 {
             return (self.of_any(labels), Vec::new());
@@ -53,7 +53,7 @@ impl Carriers {
         (Cow::Owned(carriers), counts)
     }
 
-    /// All that carry at least one of some labels, ascending.
+    /// Returns all carriers of at least one of the labels, ascending.
     pub(crate) fn of_any(&self, labels: &[u32]) -> Cow<'_, [u32]> {
         match labels {
             [] => Cow::Borrowed(&[]),
@@ -69,7 +69,7 @@ impl Carriers {
     }
 }
 
-/// The distinct label sets of a stream, numbered in the order in which they came up.
+/// Distinct label sets of a stream, numbered in order of first occurrence.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LabelSets {
     members: Vec<Box<[u32]>>,
@@ -82,17 +82,17 @@ impl LabelSets {
         self.members.len()
     }
 
-    /// The labels of a set, ascending.
+    /// Returns the labels of a set, ascending.
     pub(crate) fn labels(&self, set: usize) -> &[u32] {
         &self.members[set]
     }
 
-    /// The sets with at least one of some labels, ascending.
+    /// Returns the sets with at least one of the labels, ascending.
     pub(crate) fn carriers_of_any(&self, labels: &[u32]) -> Cow<'_, [u32]> {
         self.carriers.of_any(labels)
     }
 
-    /// The first set that shares a label with this one and is as asked.
+    /// Returns the first set that shares a label with this set and satisfies the predicate.
     pub(crate) fn first_similar(&self, set: usize, asked: impl Fn(usize) -> bool) -> Option<usize> {
         let first = |label: &u32| {
             self.carriers.of(*label).iter().map(|&other| other as usize).find(|&other| asked(other))
@@ -100,17 +100,17 @@ impl LabelSets {
         self.members[set].iter().filter_map(first).min()
     }
 
-    /// The set of each row; new ones are added.
+    /// Returns the number of the set of each row, and adds sets that are new.
     pub(crate) fn number_rows(&mut self, labels: Labels<'_>) -> Vec<usize> {
         labels.iter().map(|labels| self.number(labels)).collect()
     }
 
-    /// The number of a set, if it is there; its labels ascend.
+    /// Returns the number of a set, or `None` if it is unknown. `labels` must ascend.
     pub(crate) fn find(&self, labels: &[u32]) -> Option<usize> {
         self.numbers.get(labels).copied()
     }
 
-    /// The number of a set; if it is new, it is added.
+    /// Returns the number of a set, and adds the set if it is new.
     pub(crate) fn number(&mut self, labels: &[u32]) -> usize {
         if labels.is_sorted_by(|a, b| a < b) {
             return self.number_sorted(labels);
@@ -132,13 +132,13 @@ impl LabelSets {
         number
     }
 
-    /// Forgets all sets from number `len` on.
+    /// Removes all sets from number `len` on.
     pub(crate) fn truncate(&mut self, len: usize) {
         while self.members.len() > len {
             let Some(labels) = self.members.pop() else { return };
             self.numbers.remove(&labels);
             for label in &labels {
-                // The newest set is the last one in each of its lists.
+                // The newest set is the last element in the list of each of its labels.
                 if let Some(carriers) = self.carriers.0.get_mut(label) {
                     carriers.pop();
                 }
@@ -146,7 +146,7 @@ impl LabelSets {
         }
     }
 
-    /// The sets as [`Labels::sets`] takes them.
+    /// Returns the sets in the form that [`Labels::sets`] takes.
     pub(crate) fn to_lists(&self) -> (Vec<usize>, Vec<u32>) {
         let values: Vec<u32> = self.members.concat();
         (self.members.iter().map(|set| &**set).scan(0, running_total).collect(), values)
@@ -159,7 +159,7 @@ impl LabelSets {
     }
 }
 
-/// Codes of `+1` and `-1` summed by label set. The sums are whole numbers, exact in `f64`.
+/// Codes of `+1` and `-1` summed by label set. The sums are integers, exact in `f64`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SetSums {
     bits: usize,
@@ -181,7 +181,7 @@ impl SetSums {
         }
     }
 
-    /// The sum over some sets.
+    /// Returns the sum over some sets.
     fn of_all(&self, sets: &[u32]) -> Vec<f64> {
         let mut all = vec![0.0; self.bits];
         for &set in sets {
@@ -192,7 +192,7 @@ impl SetSums {
     }
 }
 
-/// How much similar and dissimilar pairs count: `eta_s` and `eta_d` of the paper.
+/// Weights of similar and dissimilar pairs: `eta_s` and `eta_d` of the paper.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Balance {
     pub(crate) similar: f64,
@@ -200,14 +200,15 @@ pub(crate) struct Balance {
 }
 
 impl Balance {
-    /// `sum_i S~(set, i) b_i` over all items that were added to `sums`: those of similar sets
-    /// count `similar`, all others `-dissimilar`.
+    /// Returns `sum_i S~(set, i) b_i` over all items that were added to `sums`. Items of similar
+    /// sets have the weight `similar`, all others `-dissimilar`.
     pub(crate) fn weigh(&self, set: usize, sets: &LabelSets, sums: &SetSums) -> Vec<f64> {
         let near = sums.of_all(&sets.carriers.of_any(sets.labels(set)));
         self.split(near, sums).map(|(near, far)| near - far).collect()
     }
 
-    /// What similar items pull, bit by bit, and what the others pull the other way.
+    /// Returns, for each bit, the weighted sum of the similar items and the weighted sum of all
+    /// others.
     fn split<'s>(
         &'s self,
         near: Vec<f64>,
@@ -218,12 +219,12 @@ impl Balance {
             .map(|(near, total)| (self.similar * near, self.dissimilar * (total - near)))
     }
 
-    /// [`weigh`](Self::weigh) over the items of one batch, for those who want the sign: where the
-    /// two parts cancel, the batch is added up in single precision, item by item.
+    /// Computes [`weigh`](Self::weigh) over the items of one batch, for callers that need the sign.
+    /// Where the two parts cancel, the batch is summed in single precision, item by item.
     ///
-    /// With small batches and weights like 1.2 and 0.2 such ties are common, and the program that
-    /// goes with the paper keeps its similarities in single precision: the remainder of that sum
-    /// decides them there. So it does here.
+    /// Such ties are common with small batches and weights like 1.2 and 0.2. The program published
+    /// with the paper stores its similarities in single precision, so the rounding remainder of its
+    /// sum decides ties. The sum in single precision reproduces these decisions.
     pub(crate) fn weigh_batch(&self, set: usize, sets: &LabelSets, batch: &BatchCodes) -> Vec<f64> {
         let similar = batch.carriers.of_any(sets.labels(set));
         let mut weights: Option<Vec<f32>> = None;
@@ -250,12 +251,12 @@ impl Balance {
     }
 }
 
-/// The codes of a batch, row-major, `+1` and `-1`, with the label set of each row.
+/// Codes of a batch (row-major, `+1` and `-1`), with the label set of each row.
 pub(crate) struct BatchCodes<'a> {
     sets: &'a [usize],
     codes: &'a [f64],
     sums: SetSums,
-    /// The sets of the batch that carry each label.
+    /// For each label, the sets of the batch that carry it.
     carriers: Carriers,
 }
 
@@ -274,13 +275,13 @@ impl<'a> BatchCodes<'a> {
     }
 }
 
-/// For [`scan`](Iterator::scan): where each set ends when all are put one after the other.
+/// Returns the end of each set in the concatenation of all sets, for [`scan`](Iterator::scan).
 pub(crate) fn running_total(end: &mut usize, set: &[u32]) -> Option<usize> {
     *end += set.len();
     Some(*end)
 }
 
-/// Whether two rows are similar, by their labels.
+/// Returns whether two rows are similar, which means that they share a label.
 pub(crate) fn share_a_label(left: &[u32], right: &[u32]) -> bool {
     match (left, right) {
         ([left], [right]) => left == right,

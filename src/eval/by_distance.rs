@@ -8,12 +8,12 @@ use super::ranking::Ranking;
 use crate::similarity::Carriers;
 use crate::{Codes, Labels, Result};
 
-/// Ranks the whole database for every query and measures how well it does. Runs in parallel over
-/// the queries; the result does not depend on how many threads there are.
+/// Ranks the whole database for every query and computes the metrics. Runs in parallel over the
+/// queries; the result does not depend on the number of threads.
 ///
 /// # Errors
-/// When codes and labels do not match, the codes have different lengths, a metric looks at the first 0
-/// ranks, or there is nothing to search or to search for.
+/// When codes and labels do not match, the codes have different lengths, or a metric is of rank 0.
+/// Also when there are no queries or no items in the database.
 pub fn evaluate(
     queries: &Codes,
     query_labels: Labels<'_>,
@@ -25,7 +25,8 @@ pub fn evaluate(
     Ok(evaluation)
 }
 
-/// As [`evaluate`], with the values of each query in the order of the metrics. `None` where a query is left out of a mean.
+/// Computes the same as [`evaluate`], and the values of each query in the order of the metrics. The
+/// value is `None` where a query is omitted from a mean.
 pub(crate) fn evaluate_each(
     queries: &Codes,
     query_labels: Labels<'_>,

@@ -1,4 +1,4 @@
-//! The ranking that codes stand in for: by the cosine of the vectors themselves.
+//! The ranking that codes approximate: by the cosine of the vectors themselves.
 
 use std::ops::Range;
 
@@ -8,24 +8,24 @@ use super::scored::Scorer;
 use crate::kernel::{Panels, squared_norm};
 use crate::{Features, Result};
 
-/// Rows of the database that are multiplied at a time, so that they stay in the cache.
+/// Number of database rows that are multiplied at a time, so that they stay in the cache.
 const ROWS_AT_ONCE: usize = 1024;
 
-/// Ranks by the cosine of vectors, the largest first. A zero vector is at right angles to all others.
+/// Ranking by the cosine of vectors, the largest first. A zero vector is orthogonal to all others.
 ///
-/// Vectors should be as a function tells them apart: see [`HashFunction::prepared`].
+/// Vectors should be centred and scaled as the hash function does: see [`HashFunction::prepared`].
 ///
 /// [`HashFunction::prepared`]: crate::HashFunction::prepared
 #[derive(Clone, Debug)]
 pub struct Cosine<'a> {
     queries: Features<'a>,
     database: Features<'a>,
-    /// One over the length of each row of the database; 0 where that is 0.
+    /// Inverse norm of each row of the database; 0 for a zero row.
     factors: Vec<f32>,
 }
 
 impl<'a> Cosine<'a> {
-    /// Of these queries, and the rows to be found.
+    /// Creates the ranking of a database for these queries.
     ///
     /// # Errors
     /// When their dimensions differ.
@@ -39,8 +39,8 @@ impl<'a> Cosine<'a> {
         Ok(Cosine { queries, database, factors })
     }
 
-    /// The cosines of some queries and all of the database, but for the length of the queries, which
-    /// changes no order.
+    /// Returns the cosines of some queries with all rows of the database, multiplied by the norm of
+    /// the query. The norm of the query does not change the order.
     pub(super) fn products(&self, queries: Range<usize>) -> Products {
         let (queries, database) = (self.queries.slice(queries), self.database);
         let panels = Panels::pack_transposed(queries.values(), queries.dim());
@@ -53,7 +53,7 @@ impl<'a> Cosine<'a> {
         for (row, factor) in values.chunks_exact_mut(width.max(1)).zip(&self.factors) {
             for value in row {
                 *value *= factor;
-                // What overflows is no nearer than anything else.
+                // An item whose product overflows to NaN ranks last.
                 if value.is_nan() {
                     *value = f32::NEG_INFINITY;
                 }
@@ -80,7 +80,7 @@ impl Scorer for Cosine<'_> {
     }
 }
 
-/// A row for each item of the database, a column for each query.
+/// Matrix with a row for each item of the database and a column for each query.
 pub(super) struct Products {
     values: Vec<f32>,
     width: usize,

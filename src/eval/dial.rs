@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::scored::Scorer;
 use crate::{Codes, Result, Weighed};
 
-/// Codes ranked by a [`Dial`](crate::Dial): by the distances that a search with it finds.
+/// Codes ranked by a [`Dial`](crate::Dial), with the same distances as a search with the dial.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialled<'a> {
     queries: &'a Weighed,
@@ -13,10 +13,10 @@ pub struct Dialled<'a> {
 }
 
 impl Weighed {
-    /// The ranking of a database by these queries.
+    /// Returns the ranking of a database by these queries.
     ///
     /// # Errors
-    /// When its codes have another length.
+    /// When the codes of the database have another length than those of the queries.
     pub fn rank<'a>(&'a self, database: &'a Codes) -> Result<Dialled<'a>> {
         database.expect_bits(self.codes().bits())?;
         Ok(Dialled { queries: self, database })
@@ -36,7 +36,7 @@ impl Scorer for Dialled<'_> {
         self.distances(queries, out.iter_mut(), |out, distance| *out = distance as f32);
     }
 
-    /// The distances themselves: `f32` does not hold all whole numbers beyond 2^24.
+    /// Writes the distances as keys: `f32` does not represent all integers beyond 2^24.
     fn keys(&self, queries: Range<usize>, out: &mut [u32]) {
         self.distances(queries, out.iter_mut(), |out, distance| *out = distance);
     }
@@ -47,7 +47,7 @@ impl Scorer for Dialled<'_> {
 }
 
 impl Dialled<'_> {
-    /// Hands over the distances of some queries to all codes, the first query's first.
+    /// Calls `put` with the distances of some queries to all codes, ordered by query.
     fn distances<T>(
         &self,
         queries: Range<usize>,
@@ -66,7 +66,7 @@ impl Dialled<'_> {
     }
 }
 
-/// For each byte of a code: what each of its values weighs.
+/// Returns, for each byte of a code, the weight of each of its 256 values.
 fn tables(weights: &[u32]) -> Vec<[u32; 256]> {
     let table = |weights: &[u32]| {
         let mut table = [0; 256];

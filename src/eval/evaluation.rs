@@ -1,4 +1,4 @@
-//! What an evaluation needs, and what it comes to: the means over queries.
+//! Input checks and the result of an evaluation: means over queries.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -6,33 +6,34 @@ use serde::{Serialize, Serializer};
 use super::metric::{Metric, Scores, Scoring};
 use crate::{Error, Labels, Result};
 
-/// What was measured; means over queries.
+/// Result of an evaluation; means over queries.
 ///
-/// Serialised as the object that the command prints: each value under the name of its metric, `null` where
-/// it is not a number, beside `queries`, `answerable_queries` and `database`.
+/// Serialised as the object that the command prints. Each value is stored under the name of its
+/// metric, and is `null` if it is not a number. The object also has `queries`, `answerable_queries`
+/// and `database`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Evaluation {
-    /// How many queries there were.
+    /// Number of queries.
     pub queries: usize,
-    /// How many of them have something relevant in the database.
+    /// Number of queries that have a relevant item in the database.
     pub answerable: usize,
-    /// The size of the database.
+    /// Number of items in the database.
     pub database: usize,
-    /// The metrics that were asked for, in that order and each once. A value is not a number if all
-    /// queries are left out of its mean.
+    /// Values of the requested metrics, in the requested order and each once. A value is NaN if all
+    /// queries are omitted from its mean.
     pub values: Vec<(Metric, f64)>,
 }
 
 impl Evaluation {
-    /// The value of a metric: not a number if it was not asked for, or if all queries are left out of
-    /// its mean.
+    /// Returns the value of a metric. The value is NaN if the metric was not requested, or if all
+    /// queries are omitted from its mean.
     pub fn get(&self, metric: Metric) -> f64 {
         let of_metric = self.values.iter().find(|(measured, _)| *measured == metric);
         of_metric.map_or(f64::NAN, |(_, value)| *value)
     }
 
-    /// The means of what the queries score.
+    /// Returns the means of the scores of the queries.
     pub(super) fn of(scores: &[Scores], database: usize, scoring: &Scoring) -> Evaluation {
         let mean = |at: usize| {
             let scores: Vec<f64> =
@@ -62,8 +63,7 @@ impl Serialize for Evaluation {
     }
 }
 
-/// What must be so for there to be anything to measure: rows and their labels, of the queries and of
-/// the database.
+/// Checks that queries and database have rows, and that each row has its labels.
 pub(super) fn check(queries: (usize, Labels<'_>), database: (usize, Labels<'_>)) -> Result<()> {
     check_rows(queries.0, queries.1)?;
     check_rows(database.0, database.1)?;
@@ -71,7 +71,7 @@ pub(super) fn check(queries: (usize, Labels<'_>), database: (usize, Labels<'_>))
     check_any("database", database.0)
 }
 
-/// Fails unless each row has its labels.
+/// Checks that the numbers of rows and label sets are equal.
 pub(super) fn check_rows(rows: usize, labels: Labels<'_>) -> Result<()> {
     if rows == labels.len() {
         Ok(())
@@ -80,7 +80,7 @@ pub(super) fn check_rows(rows: usize, labels: Labels<'_>) -> Result<()> {
     }
 }
 
-/// Fails unless there are rows.
+/// Checks that there are rows.
 pub(super) fn check_any(name: &'static str, rows: usize) -> Result<()> {
     if rows > 0 { Ok(()) } else { Err(Error::parameter(name, "1 or more", 0)) }
 }

@@ -1,5 +1,5 @@
-//! The metrics: what each is called, and what a query scores by it. All that is known of a metric stands
-//! here, so that one more is one more arm of each `match`.
+//! The metrics, their names and their formulas. A new metric is one more arm of each `match` in
+//! this file.
 
 use std::cell::OnceCell;
 use std::fmt;
@@ -9,9 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{Error, Result};
 
-/// One number that says how good a ranking is, as the [conventions](super) define it.
+/// Number that says how good a ranking is, as the [conventions](super) define it.
 ///
-/// A metric is written, read and serialised by the name that programs know it by:
+/// A metric is written, read and serialised by its name:
 ///
 /// ```
 /// use hashbrook::eval::Metric;
@@ -24,29 +24,28 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Metric {
-    /// mAP: the average precision of the whole ranking. Queries that have nothing relevant are left
-    /// out.
+    /// mAP: the average precision of the whole ranking. Queries without relevant items are omitted.
     Map,
-    /// mAP@R: the average precision of the first R. Queries that have nothing relevant there are left
-    /// out.
+    /// mAP@R: the average precision of the first R. Queries without relevant items among the first
+    /// R are omitted.
     MapAt(usize),
-    /// precision@R: the part of the first R that is relevant.
+    /// precision@R: the share of the first R items that is relevant.
     PrecisionAt(usize),
-    /// Precision within a radius, inclusive: the part of what lies there that is relevant. A query that
-    /// has nothing there counts 0.
+    /// Precision within a radius, inclusive: the share of the items within the radius that is
+    /// relevant. A query without items within the radius counts 0.
     PrecisionWithin(usize),
-    /// nDCG@R: the discounted gain of the first R, beside that of the best order; the gain of an item is
-    /// the number of labels that it shares with the query. Queries that have nothing relevant are left
-    /// out.
+    /// nDCG@R: the discounted gain of the first R, divided by that of the best order. The gain of
+    /// an item is the number of labels that it shares with the query. Queries without relevant
+    /// items are omitted.
     NdcgAt(usize),
 }
 
-/// The metrics that have a number, which ends their names.
+/// Constructors of the metrics whose names end in a number.
 const NUMBERED: [fn(usize) -> Metric; 4] =
     [Metric::MapAt, Metric::PrecisionAt, Metric::PrecisionWithin, Metric::NdcgAt];
 
 impl Metric {
-    /// What is measured where nothing else is asked for: mAP, mAP@1000, precision at 1, 5, 10 and 100,
+    /// Metrics that are computed by default: mAP, mAP@1000, precision at 1, 5, 10 and 100,
     /// precision within radius 2, and nDCG@100.
     pub const DEFAULT: &'static [Metric] = &[
         Metric::Map,
@@ -59,7 +58,7 @@ impl Metric {
         Metric::NdcgAt(100),
     ];
 
-    /// Its name: a text, and the number that ends it.
+    /// Returns the name of the metric: a string, and the number at its end.
     fn name(self) -> (&'static str, Option<usize>) {
         match self {
             Metric::Map => ("mAP", None),
@@ -70,7 +69,8 @@ impl Metric {
         }
     }
 
-    /// How many of the first ranks it looks at one by one, if it does not look at the whole ranking.
+    /// Returns the number of first ranks that the metric reads individually. `None` if the metric
+    /// depends on the whole ranking.
     fn ranks(self) -> Option<usize> {
         match self {
             Metric::Map | Metric::PrecisionWithin(_) => None,
@@ -78,7 +78,7 @@ impl Metric {
         }
     }
 
-    /// What a query scores; `None` where it is left out of the mean.
+    /// Returns the score of a query, or `None` if the query is omitted from the mean.
     fn score(self, query: &Query<'_>) -> Option<f64> {
         let answerable = query.relevant > 0;
         match self {
@@ -120,7 +120,7 @@ impl fmt::Display for Metric {
 impl FromStr for Metric {
     type Err = Error;
 
-    /// Reads what `Display` writes, and nothing else.
+    /// Accepts only strings that `Display` writes.
     fn from_str(name: &str) -> Result<Metric> {
         let numbered = NUMBERED.iter().filter_map(|metric| {
             let number = name.strip_prefix(metric(0).name().0)?;
@@ -147,37 +147,39 @@ impl<'de> Deserialize<'de> for Metric {
     }
 }
 
-/// What metrics ask of the ranking of a database for one query. Nothing that is not asked for need be
-/// found out.
+/// Properties of the ranking of a database for one query that metrics read. Implementations need to
+/// compute only the requested properties.
 pub(super) trait QueryRanking {
-    /// The sum, over all relevant items, of the precision at their ranks.
+    /// Returns the sum, over all relevant items, of the precision at their ranks.
     fn precision_sum(&self) -> f64;
 
-    /// The gains of the items at the first [`Scoring::depth`] ranks: 0 if they are not relevant.
+    /// Returns the gains of the items at the first [`Scoring::depth`] ranks: 0 for irrelevant
+    /// items.
     fn head(&self) -> &[u32];
 
-    /// How many items lie within a radius, and how many of them are relevant.
+    /// Returns the number of items within a radius, and the number of relevant items among them.
     fn within(&self, radius: usize) -> (usize, usize);
 }
 
-/// What is relevant to a query, as far as metrics ask for it.
+/// Relevant items of a query, as far as metrics need them.
 #[derive(Clone, Copy)]
 pub(super) enum Relevant<'a> {
-    /// So many items of the gain 1.
+    /// Number of items, all of gain 1.
     Alike(usize),
-    /// Items of these gains.
+    /// Gain of each item.
     Gains(&'a [u32]),
-    /// So many items of the gain 1, of the gain 2, and so on.
+    /// Number of items of gain 1, of gain 2, and so on.
     ByGain(&'a [u64]),
 }
 
 impl<'a> Relevant<'a> {
-    /// So many items, and the gain of each; no gains where all are 1.
+    /// Creates the value from the items and the gain of each. Without `gains`, every item has gain
+    /// 1.
     pub(super) fn new(relevant: &[u32], gains: &'a [u32]) -> Relevant<'a> {
         if gains.is_empty() { Relevant::Alike(relevant.len()) } else { Relevant::Gains(gains) }
     }
 
-    /// How many items there are.
+    /// Returns the number of items.
     fn count(self) -> usize {
         match self {
             Relevant::Alike(count) => count,
@@ -186,7 +188,7 @@ impl<'a> Relevant<'a> {
         }
     }
 
-    /// How many items there are of each gain, from 0 on.
+    /// Returns the number of items of each gain, from gain 0 on.
     pub(super) fn by_gain(self) -> Vec<usize> {
         match self {
             Relevant::Alike(count) => vec![0, count],
@@ -203,24 +205,24 @@ impl<'a> Relevant<'a> {
     }
 }
 
-/// The metrics of one evaluation, and what they have in common.
+/// The metrics of one evaluation, and the values that all queries share.
 pub(super) struct Scoring {
     metrics: Vec<Metric>,
-    /// The size of the database.
+    /// Number of items in the database.
     items: usize,
-    /// How many of the first ranks are looked at one by one.
+    /// Number of first ranks that are read individually.
     depth: usize,
-    /// `1 / log2(1 + rank)` for each of them: what a gain counts there.
+    /// Discount of a gain at each of these ranks: `1 / log2(1 + rank)`.
     discounts: Vec<f64>,
-    /// At `r`: the sum of the first `r` discounts.
+    /// Sum of the first `r` discounts, at index `r`.
     discount_sums: Vec<f64>,
 }
 
 impl Scoring {
-    /// Of a database of so many items. A metric that is there twice is taken once.
+    /// Creates the scoring for a database of `items` items. A repeated metric is used once.
     ///
     /// # Errors
-    /// When a metric looks at the first 0 ranks.
+    /// When a metric is of rank 0.
     pub(super) fn new(metrics: &[Metric], items: usize) -> Result<Scoring> {
         let mut different: Vec<Metric> = Vec::with_capacity(metrics.len());
         for metric in metrics {
@@ -238,17 +240,17 @@ impl Scoring {
         Ok(Scoring { metrics: different, items, depth, discounts, discount_sums })
     }
 
-    /// The metrics, each once.
+    /// Returns the metrics, each once.
     pub(super) fn metrics(&self) -> &[Metric] {
         &self.metrics
     }
 
-    /// How many of the first ranks are looked at one by one: not more than there are.
+    /// Returns the number of first ranks that are read individually, at most the number of items.
     pub(super) fn depth(&self) -> usize {
         self.depth
     }
 
-    /// What one query scores by each of the metrics, from its ranking and what is relevant to it.
+    /// Computes the score of one query for each metric, from its ranking and its relevant items.
     pub(super) fn score(&self, ranking: &dyn QueryRanking, relevant: Relevant<'_>) -> Scores {
         let mut first = Vec::with_capacity(self.depth + 1);
         let (mut found, mut sum) = (0u32, 0.0);
@@ -268,29 +270,31 @@ impl Scoring {
     }
 }
 
-/// What one query scores.
+/// Scores of one query.
 pub(super) struct Scores {
-    /// Whether anything is relevant to it.
+    /// Whether the query has a relevant item.
     pub(super) answerable: bool,
-    /// In the order of [`Scoring::metrics`]; `None` where the query is left out of the mean.
+    /// Scores in the order of [`Scoring::metrics`]; `None` where the query is omitted from the
+    /// mean.
     pub(super) by_metric: Vec<Option<f64>>,
 }
 
-/// What the metrics see of one query.
+/// Data of one query that the metrics read.
 struct Query<'a> {
     scoring: &'a Scoring,
     ranking: &'a dyn QueryRanking,
-    /// How many items are relevant.
+    /// Number of relevant items.
     relevant: usize,
     gains: Relevant<'a>,
-    /// At `r`, of the first `r`: how many are relevant, and the sum of the precisions at their ranks.
+    /// At index `r`: the number of relevant items among the first `r`, and the sum of the
+    /// precisions at their ranks.
     first: Vec<(u32, f64)>,
-    /// How many items there are of each gain, once it was asked for.
+    /// Number of items of each gain, computed on first use.
     by_gain: OnceCell<Vec<usize>>,
 }
 
 impl Query<'_> {
-    /// The first `r` are all, if there are not so many.
+    /// Limits `r` to the number of items.
     fn clamp(&self, r: usize) -> usize {
         r.min(self.scoring.items)
     }
@@ -299,14 +303,15 @@ impl Query<'_> {
         self.first[self.clamp(r)]
     }
 
-    /// The gains of the first `r`, each by the discount of its rank.
+    /// Returns the sum of the gains of the first `r` items, each multiplied by the discount of its
+    /// rank.
     fn discounted_gain(&self, r: usize) -> f64 {
         let discounts = &self.scoring.discounts[..self.clamp(r)];
         let gain = |(&gain, discount): (&u32, &f64)| f64::from(gain) * discount;
         self.ranking.head().iter().zip(discounts).map(gain).sum()
     }
 
-    /// The same if all items stood in the order of their gains.
+    /// Returns the discounted gain of the first `r` items if all items were ordered by gain.
     fn best_discounted_gain(&self, r: usize) -> f64 {
         let by_gain = self.by_gain.get_or_init(|| self.gains.by_gain());
         let (sums, r) = (&self.scoring.discount_sums, self.clamp(r));

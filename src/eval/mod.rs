@@ -2,44 +2,49 @@
 //!
 //! # Conventions
 //!
-//! They are those of the papers' own evaluation programs, and they matter: with supervised codes
-//! most of a ranking is ties.
+//! The conventions are those of the papers' own evaluation programs. They matter, since most ranks
+//! of a ranking by supervised codes are ties.
 //!
 //! * The database is ranked by distance, and **by position among equals**: a stable sort.
 //! * An item is relevant to a query when they share at least one label.
 //! * **mAP**: the mean over queries of the average precision of the whole ranking,
-//!   `(1/P) sum (relevant so far) / rank` over the `P` relevant items. Queries that have none are
-//!   left out.
-//! * **mAP@R**: the same over the first `R` of the ranking, divided by the number of relevant
-//!   items *among those*; queries that have none there are left out.
-//! * **precision@R**: the part of the first `R` that is relevant (of all, if the database is
-//!   smaller); mean over all queries.
-//! * **precision within a radius**: the part of the items at that distance or less that is
-//!   relevant; **0 where there are none**; mean over all queries.
+//!   `(1/P) sum (relevant so far) / rank` over the `P` relevant items. Queries without relevant
+//!   items are omitted.
+//! * **mAP@R**: the same over the first `R` of the ranking, divided by the number of relevant items
+//!   *among those*. Queries without relevant items among the first `R` are omitted.
+//! * **precision@R**: the share of the first `R` items that is relevant (of all items, if the
+//!   database is smaller); mean over all queries.
+//! * **precision within a radius**: the share of the items at that distance or less that is
+//!   relevant; **0 if there are no such items**; mean over all queries.
+//! * **nDCG@R**: `sum g / log2(1 + rank)` over the first `R` of the ranking, divided by its value
+//!   for the best order of the whole database. The gain `g` of an item is the number of labels that
+//!   it shares with the query. Queries without relevant items are omitted.
 //!
-//! * **nDCG@R**: `sum g / log2(1 + rank)` over the first `R` of the ranking, where the gain `g` of an item
-//!   is the number of labels that it shares with the query, divided by what the best order of the
-//!   whole database would give. Queries that have nothing relevant are left out.
+//! [`neighbours`] measures another property: whether codes preserve the nearest neighbours of the
+//! vectors themselves.
 //!
-//! [`neighbours`] measures something else: whether codes keep what is near by the vectors themselves.
+//! # Rankings by other scores than Hamming distance
 //!
-//! # Rankings by something else than Hamming distance
+//! [`evaluate_scores`] computes these metrics for any ranking by scores, the smallest first and
+//! **by position among equals**. Two scores are built in:
 //!
-//! [`evaluate_scores`] takes these metrics of any ranking by scores, the smallest first and **by position
-//! among equals**: of a [`Dial`], which weighs label bits and detail bits, or weighs each bit by how
-//! sure the query is of it, and of the [`Cosine`] of the vectors themselves. *Within a radius* then means:
-//! of a score of at most so much. [`neighbours_by`] does the same for neighbours.
+//! * a [`Dial`], which weighs label bits and detail bits, or weighs each bit by how sure the query
+//!   is of it;
+//! * the [`Cosine`] of the vectors themselves.
+//!
+//! *Within a radius* then means: with a score of at most the radius. [`neighbours_by`] does the
+//! same for neighbours.
 //!
 //! # Databases in parts
 //!
-//! [`parts`] comes to the same numbers as [`evaluate`], bit by bit, from parts of a database that are looked at
-//! one after the other, or on different machines.
+//! [`parts`] computes the same numbers as [`evaluate`], bit by bit, from the parts of a database.
+//! Parts can be evaluated one after the other, or on different machines.
 //!
-//! # How it is fast
+//! # Why is evaluation fast?
 //!
-//! Distances are small whole numbers, so nothing is sorted: counting how many items lie at each
-//! distance tells where each distance begins in the ranking, and the count that an item finds tells
-//! its place there. All metrics come out of that one walk, and [`Metric`] is the list of them.
+//! Distances are small integers, so no sort is needed. The number of items at each distance gives
+//! the rank at which each distance begins. The running count at an item's distance gives the item's
+//! rank. One pass over the database computes all metrics; [`Metric`] lists them.
 
 mod by_distance;
 mod cosine;

@@ -1,4 +1,4 @@
-//! Whether codes keep neighbours, and not labels alone.
+//! Preservation of nearest neighbours by codes, independent of labels.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use super::scored::{Order, QUERIES_AT_ONCE, Scorer};
 use crate::kernel::distances;
 use crate::{Batch, Codes, Error, Features, Labels, Result};
 
-/// How many of the nearest by the vectors should be found.
+/// Number of nearest neighbours by the vectors that codes should return.
 const TRUE_NEAREST: usize = 10;
 
-/// Items as they are measured: codes, the vectors they were made of, and labels.
+/// Items to measure: codes, the vectors that were encoded, and labels.
 #[derive(Clone, Copy, Debug)]
 pub struct Items<'a> {
     codes: &'a Codes,
@@ -22,10 +22,10 @@ pub struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    /// Items in one order.
+    /// Combines codes, vectors and labels, which must be in the same order.
     ///
     /// # Errors
-    /// When there are none, or not as many of each.
+    /// When there are no items, or the numbers of codes, vectors and labels differ.
     pub fn new(codes: &'a Codes, features: Features<'a>, labels: Labels<'a>) -> Result<Items<'a>> {
         if codes.len() != labels.len() || features.len() != labels.len() {
             return Err(Error::LabelCount {
@@ -40,30 +40,30 @@ impl<'a> Items<'a> {
     }
 }
 
-/// How well codes keep neighbours; means over queries.
+/// Preservation of neighbours by codes; means over queries.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Neighbours {
-    /// How many queries there were.
+    /// Number of queries.
     pub queries: usize,
-    /// For each N: the share of the ten nearest by cosine that is among the first N by codes.
+    /// For each N: the share of the ten nearest items by cosine that is among the first N by codes.
     pub kept: Vec<(usize, f64)>,
-    /// For each N: how often the first of the N nearest by codes, ranked again by cosine, shares a
-    /// label with the query.
+    /// For each N: the share of queries for which the first of the N nearest by codes, re-ranked by
+    /// cosine, shares a label with the query.
     pub reranked: Vec<(usize, f64)>,
-    /// For each N: precision@10 of the N nearest by codes, re-ranked by cosine.
+    /// For each N: precision@10 of the N nearest items by codes, re-ranked by cosine.
     pub reranked_at_10: Vec<(usize, f64)>,
-    /// How often the nearest by cosine of all does.
+    /// Share of queries for which the nearest item by cosine shares a label with the query.
     pub by_vectors: f64,
     /// Precision@10 of the ranking by cosine.
     pub by_vectors_at_10: f64,
 }
 
-/// Measures how well codes keep the neighbours of vectors, by cosine. Among equals the position
-/// decides, in codes and vectors alike. Results do not depend on the number of threads.
+/// Measures how well codes preserve the neighbours of vectors by cosine. Ties are ordered by
+/// position, for codes and for vectors. Results do not depend on the number of threads.
 ///
 /// # Errors
-/// When codes or vectors of queries and database do not fit each other, or an N is 0.
+/// When codes or vectors of queries and database do not match, or an N is 0.
 pub fn neighbours(queries: Items<'_>, database: Items<'_>, among: &[usize]) -> Result<Neighbours> {
     database.codes.expect_bits(queries.codes.bits())?;
     let ranks = |these: Range<usize>| {
@@ -72,10 +72,10 @@ pub fn neighbours(queries: Items<'_>, database: Items<'_>, among: &[usize]) -> R
     measure((queries.features, queries.labels), (database.features, database.labels), among, &ranks)
 }
 
-/// [`neighbours`] of a ranking by scores: what is said there of codes is said here of these.
+/// Measures the same as [`neighbours`] for a ranking by scores instead of codes.
 ///
 /// # Errors
-/// As for [`neighbours`]; and when there are not as many scores as rows, or rows have no labels.
+/// As for [`neighbours`]; and when the numbers of scores and rows differ, or rows have no labels.
 pub fn neighbours_by(
     scorer: &dyn Scorer,
     queries: Batch<'_>,
@@ -106,7 +106,8 @@ pub fn neighbours_by(
 /// Vectors and their labels.
 type Rows<'a> = (Features<'a>, Labels<'a>);
 
-/// `ranks` gives the place of each item in the ranking of each of some queries.
+/// Measures the neighbours of all queries. `ranks` returns, for each query of a range, the rank of
+/// each item.
 fn measure(
     queries: Rows<'_>,
     database: Rows<'_>,
@@ -147,7 +148,7 @@ fn measure(
     })
 }
 
-/// What one query scores: precision is at 1 and at 10.
+/// Scores of one query; precisions are at 1 and at 10.
 #[derive(Clone)]
 struct Score {
     kept: Vec<f64>,
@@ -186,7 +187,7 @@ fn score(
     }
 }
 
-/// The items of the largest cosines, the largest first; of equal ones those that come first.
+/// Returns the items with the largest cosines, the largest first, and by position among equals.
 fn nearest(cosines: impl Iterator<Item = (usize, f32)>) -> Vec<usize> {
     let mut nearest: Vec<(f32, usize)> = Vec::with_capacity(TRUE_NEAREST + 1);
     for (item, cosine) in cosines {
@@ -200,7 +201,7 @@ fn nearest(cosines: impl Iterator<Item = (usize, f32)>) -> Vec<usize> {
     nearest.into_iter().map(|(_, item)| item).collect()
 }
 
-/// The place of each item in the ranking by codes, by position among equals.
+/// Returns the rank of each item in the ranking by codes, by position among equals.
 fn ranks(query: &[u64], database: &Codes) -> Vec<u32> {
     let mut found = vec![0u16; database.len()];
     distances(query, database.words(), &mut found);

@@ -1,26 +1,27 @@
-//! The sum of precisions that mAP is made of, which does not depend on the order of its summands.
+//! Sum of precisions for mAP, which does not depend on the order of its summands.
 
-/// How many units make 1: a precision in `1..2` would be a whole number of them, as `f64` has it.
+/// Number of units that make 1. Any `f64` in `1..2` is an integer number of units.
 const UNITS: u64 = 1 << (f64::MANTISSA_DIGITS - 1);
 
-/// How many precisions are added at a time, and how often before they go to the sum: no more than 64
-/// bits hold.
+/// Number of sums that are computed in parallel. `ROUNDS` is the number of precisions that are
+/// added to each of them before they are merged. It is small enough that no sum overflows 64 bits.
 const LANES: usize = 8;
 const ROUNDS: usize = 1 << 11;
 
-/// A sum of precisions, each rounded to a whole number of 2^-52. Sums of whole numbers are exact: in any
-/// order, and in any parts, they come to the same. A precision is moved by 2^-53 at most, and so is the
-/// mean of any number of them.
+/// A sum of precisions, each rounded to an integer multiple of 2^-52. Sums of integers are exact,
+/// so the result does not depend on the order or the grouping of the summands. Rounding changes a
+/// precision by 2^-53 at most, and so the mean of any number of precisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PrecisionSum(u128);
 
 impl PrecisionSum {
-    /// Adds a precision: a number from 0 to 1.
+    /// Adds a precision, a number from 0 to 1.
     pub(super) fn add(&mut self, precision: f64) {
         self.0 += u128::from(units(precision));
     }
 
-    /// Adds the precisions of some items, in several sums at once so that it is vectorised.
+    /// Adds the precisions of some items. Several sums are computed at once so that the loop is
+    /// vectorised.
     pub(super) fn add_all<T>(&mut self, items: &[T], precision: impl Fn(&T) -> f64) {
         for block in items.chunks(LANES * ROUNDS) {
             let (rounds, rest) = block.as_chunks::<LANES>();
@@ -40,29 +41,29 @@ impl PrecisionSum {
         self.0 += other.0;
     }
 
-    /// The sum, rounded once.
+    /// Returns the sum, rounded once.
     pub(super) fn value(self) -> f64 {
         self.0 as f64 / UNITS as f64
     }
 
-    /// Whether it can be a sum of at most so many precisions.
+    /// Returns whether this can be a sum of at most `items` precisions.
     pub(super) fn is_of(self, items: u64) -> bool {
         self.0 <= u128::from(items) * u128::from(UNITS)
     }
 
-    /// The sum as two numbers, the lower one first.
+    /// Returns the sum as two numbers, the lower one first.
     pub(super) fn words(self) -> [u64; 2] {
         [self.0 as u64, (self.0 >> 64) as u64]
     }
 
-    /// From what [`words`](Self::words) gave.
+    /// Restores a sum from its [`words`](Self::words).
     pub(super) fn from_words([low, high]: [u64; 2]) -> PrecisionSum {
         PrecisionSum(u128::from(high) << 64 | u128::from(low))
     }
 }
 
-/// A number from 0 to 1 in whole units. Between 1 and 2 the bits of an `f64` count units, so that adding 1
-/// rounds, and its bits are the result.
+/// Converts a number from 0 to 1 to units, rounded. The bits of an `f64` between 1 and 2 count
+/// units. So adding 1 rounds the number, and the bits of the sum are the result.
 fn units(precision: f64) -> u64 {
     debug_assert!((0.0..=1.0).contains(&precision), "{precision}");
     (precision + 1.0).to_bits().wrapping_sub(1f64.to_bits())
@@ -86,7 +87,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(60) })]
 
-        /// Beyond one block, too.
+        /// Counts up to 50,000 cover sums of more than one block.
         #[test]
         fn any_order_and_any_cut_come_to_the_same(count in 0..50_000usize, seed: u64) {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);

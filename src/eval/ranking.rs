@@ -1,37 +1,40 @@
-//! The walk over a database, or a part of one, that finds the ranking by Hamming distance for a query.
+//! Ranking of a database, or of a part of one, by Hamming distance for a query.
 
 use super::metric::QueryRanking;
 use super::precision_sum::PrecisionSum;
 use crate::kernel::distances;
 use crate::{Codes, MAX_BITS};
 
-/// The database is walked in this many parts side by side, so that one item's count need not wait
-/// for that of the item before it, which is most often the same one.
+/// Number of parts of the database that are counted side by side. The count of an item then need
+/// not wait for the count of the previous item, which most often is in the same counter.
 const PARTS: usize = 4;
 
-/// More distances than there can be, and a power of two, so that the inner loop need not check.
+/// Upper bound of the number of distances. It is a power of two, so that the inner loop needs no
+/// bounds check.
 const DISTANCES: usize = (MAX_BITS + 1).next_power_of_two();
 
 /// The ranking of a database for one query at a time.
 pub(super) struct Ranking<'a> {
     database: &'a Codes,
     distances: Vec<u16>,
-    /// Per item, side by side: how many of its part come before it at its distance.
+    /// For the items at the same position of each part: number of earlier items of the part at the
+    /// same distance.
     places: Vec<[u32; PARTS]>,
-    /// Per distance and part: how many items; then the rank of the first of them.
+    /// For each distance and part: first the number of items, later the rank of the first of them.
     starts: Box<[[u32; PARTS]; DISTANCES]>,
-    /// Per distance: how many items lie within it.
+    /// Number of items within each distance, inclusive.
     within: Vec<u32>,
-    /// Per distance: how many relevant items lie at smaller ones.
+    /// For each distance: number of relevant items at smaller distances.
     relevant_before: Vec<u32>,
-    /// Per relevant item: how many relevant ones there are up to it, and its rank.
+    /// For each relevant item: number of relevant items up to and including it, and its rank.
     ranked: Vec<(u32, u32)>,
-    /// The gain of the item at each of the first ranks, 0 if it is not relevant; and one place more.
+    /// Gain of the item at each of the first ranks (0 if it is not relevant), followed by one spare
+    /// element.
     head: Vec<u32>,
 }
 
 impl<'a> Ranking<'a> {
-    /// One whose first `depth` ranks are looked at one by one.
+    /// Creates a ranking whose first `depth` ranks are read individually.
     pub(super) fn new(database: &'a Codes, depth: usize) -> Self {
         Ranking {
             database,
@@ -50,7 +53,7 @@ impl<'a> Ranking<'a> {
         self.count(query, relevant);
         self.rank_relevant(relevant);
 
-        // Ranks beyond the head fall on its last place, which belongs to none.
+        // Ranks beyond the head are written to its last element, which is never read.
         self.head.fill(0);
         let beyond = self.head.len() - 1;
         if gains.is_empty() {
@@ -61,27 +64,28 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// Finds as much of the ranking for a query as [`counts`](Self::counts) needs.
+    /// Computes the part of the ranking for a query that [`counts`](Self::counts) needs.
     pub(super) fn count(&mut self, query: &[u64], relevant: &[u32]) {
         distances(query, self.database.words(), &mut self.distances);
         self.rank();
         self.count_relevant(relevant);
     }
 
-    /// For each distance: how many items lie there, and how many of them are relevant.
+    /// Returns, for each distance, the number of items at it and the number of relevant items among
+    /// them.
     pub(super) fn counts(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let before = std::iter::once(&0).chain(&self.within);
         let items = self.within.iter().zip(before).map(|(within, before)| within - before);
         items.zip(self.relevant_before.windows(2).map(|pair| pair[1] - pair[0]))
     }
 
-    /// The distance of an item.
+    /// Returns the distance of an item.
     pub(super) fn distance(&self, row: u32) -> usize {
         usize::from(self.distances[row as usize])
     }
 
-    /// Of each relevant item, in the order given: how many relevant ones there are up to it in the
-    /// ranking, and its rank.
+    /// Returns, for each relevant item in the given order, the number of relevant items up to and
+    /// including it, and its rank.
     pub(super) fn ranked(&self) -> &[(u32, u32)] {
         &self.ranked
     }
@@ -90,7 +94,8 @@ impl<'a> Ranking<'a> {
         self.distances.len().div_ceil(PARTS).max(1)
     }
 
-    /// Finds every item's rank, from 0: the start of its distance in its part, and its place there.
+    /// Computes the values from which each item's rank follows: the first rank of its distance in
+    /// its part, and its position among the items of both. Ranks count from 0.
     fn rank(&mut self) {
         let length = self.part_length();
         let mut parts = self.distances.chunks(length);
@@ -104,7 +109,8 @@ impl<'a> Ranking<'a> {
         for ((((&a, &b), &c), &d), places) in together {
             *places = [count(a, 0), count(b, 1), count(c, 2), count(d, 3)];
         }
-        // The last part may be shorter; so may others, when there are but a few items.
+        // The last part may be shorter than the others; with very few items, other parts may be,
+        // too.
         for (part, items) in [a, b, c].into_iter().enumerate() {
             for (&distance, places) in items.iter().zip(&mut self.places).skip(d.len()) {
                 places[part] = count(distance, part);
@@ -119,7 +125,7 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// Counts for each distance the relevant items at smaller ones.
+    /// Counts, for each distance, the relevant items at smaller distances.
     fn count_relevant(&mut self, relevant: &[u32]) {
         self.relevant_before.fill(0);
         for &row in relevant {
@@ -130,7 +136,7 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// Ranks the relevant items, once everything was [counted](Self::count).
+    /// Ranks the relevant items, after [`count`](Self::count).
     pub(super) fn rank_relevant(&mut self, relevant: &[u32]) {
         let length = self.part_length();
         let mut found = self.relevant_before.clone();

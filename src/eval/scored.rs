@@ -1,4 +1,4 @@
-//! The metrics of a ranking by scores of any kind.
+//! Metrics of a ranking by scores of any kind.
 
 use std::ops::Range;
 
@@ -10,43 +10,45 @@ use super::precision_sum::PrecisionSum;
 use crate::similarity::Carriers;
 use crate::{Labels, Result};
 
-/// How many queries are scored together.
+/// Number of queries that are scored together.
 pub(super) const QUERIES_AT_ONCE: usize = 32;
 
-/// Gives each item of a database a score for each query: the smaller, the nearer. What is not a number
-/// comes last.
+/// Scores of each item of a database for each query: the smaller the score, the nearer the item.
+/// NaN comes last.
 pub trait Scorer: Sync {
-    /// How many queries there are.
+    /// Returns the number of queries.
     fn queries(&self) -> usize;
 
-    /// The size of the database.
+    /// Returns the number of items in the database.
     fn database(&self) -> usize;
 
-    /// Writes the scores of some queries into `out`: those of all items for the first of them, then
-    /// for the next.
+    /// Writes the scores of some queries into `out`: the scores of all items for the first query,
+    /// then for the next.
     fn score(&self, queries: Range<usize>, out: &mut [f32]);
 
-    /// Writes whole numbers in the order of the scores, laid out as these are; the ranking is made of
-    /// them. Provided; a scorer whose scores are whole numbers that `f32` does not hold has its own.
+    /// Writes integer keys in the order and the layout of the scores; the ranking sorts by these
+    /// keys. The default implementation converts the scores. A scorer whose scores are integers
+    /// that `f32` does not represent exactly overrides it.
     fn keys(&self, queries: Range<usize>, out: &mut [u32]) {
         let mut scores = vec![0.0; out.len()];
         self.score(queries, &mut scores);
         out.iter_mut().zip(scores).for_each(|(out, score)| *out = key(score));
     }
 
-    /// The largest of these numbers that a score of at most so much has. Provided, as
-    /// [`keys`](Scorer::keys) is.
+    /// Returns the largest key of a score of at most `radius`. The default implementation matches
+    /// that of [`keys`](Scorer::keys).
     fn key_within(&self, radius: usize) -> u32 {
         key(radius as f32)
     }
 }
 
-/// [`evaluate`](super::evaluate) of a ranking by scores: the smallest first, by position among equals.
-/// Precision within a radius is that of the items with a score of at most the radius.
+/// Computes the metrics of [`evaluate`](super::evaluate) for a ranking by scores: the smallest
+/// first, by position among equals. Precision within a radius is that of the items with a score of
+/// at most the radius.
 ///
 /// # Errors
-/// When there are not as many labels as scores, a metric looks at the first 0 ranks, or there is nothing
-/// to search or to search for.
+/// When the numbers of labels and scores differ, a metric is of rank 0, or there are no queries or
+/// no items in the database.
 pub fn evaluate_scores(
     scorer: &dyn Scorer,
     query_labels: Labels<'_>,
@@ -79,23 +81,24 @@ pub fn evaluate_scores(
     Ok(Evaluation::of(&scores, database, &scoring))
 }
 
-/// How many bits of a key are sorted by at a time, and how often.
+/// Number of bits of a key that one pass of the sort uses. `DIGITS` is the number of passes.
 const DIGIT: u32 = 11;
 const DIGITS: usize = u32::BITS.div_ceil(DIGIT) as usize;
 
-/// The order of a database by scores, for one query at a time: a stable radix sort.
+/// Order of a database by scores, for one query at a time: a stable radix sort.
 pub(super) struct Order<'a> {
     scorer: &'a dyn Scorer,
-    /// Keys above positions, in order once sorted.
+    /// Key (upper 32 bits) and position (lower 32 bits) of each item; in ranking order after the
+    /// sort.
     sorted: Vec<u64>,
     spare: Vec<u64>,
-    /// What each item gains: 0 if it is not relevant.
+    /// Gain of each item: 0 if it is not relevant.
     gains: Vec<u32>,
-    /// The gains of the items at the first ranks.
+    /// Gains of the items at the first ranks.
     head: Vec<u32>,
 }
 
-/// A whole number in the order of the scores. Both zeros are one.
+/// Returns an integer in the order of the scores. Positive and negative zero have the same key.
 fn key(score: f32) -> u32 {
     if score.is_nan() {
         return u32::MAX;
@@ -112,7 +115,7 @@ impl<'a> Order<'a> {
         Order { scorer, sorted, spare, gains, head: Vec::new() }
     }
 
-    /// The place of each item in the ranking by these keys.
+    /// Returns the rank of each item in the ranking by these keys.
     pub(super) fn ranks(&mut self, keys: &[u32]) -> Vec<u32> {
         self.sort(keys);
         let mut ranks = vec![0; keys.len()];
@@ -135,7 +138,7 @@ impl<'a> Order<'a> {
                 .for_each(|(pass, counts)| counts[digit(*item, pass)] += 1);
         }
         for (pass, counts) in counts.iter_mut().enumerate() {
-            // Small whole numbers have all their low digits in common.
+            // The high digits of small integers are all equal, so their passes are skipped.
             if counts.iter().any(|&count| count as usize == keys.len()) {
                 continue;
             }
@@ -152,8 +155,8 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Finds the ranking by these keys, and the gains at its first `depth` ranks. Without `gains`,
-    /// every relevant item has the gain 1.
+    /// Computes the ranking by these keys, and the gains at its first `depth` ranks. Without
+    /// `gains`, every relevant item has the gain 1.
     fn find(&mut self, keys: &[u32], (relevant, gains): (&[u32], &[u32]), depth: usize) {
         self.sort(keys);
         self.gains.fill(0);

@@ -5,46 +5,47 @@ use std::time::{Duration, Instant};
 use crate::eval::{Evaluation, Metric, evaluate};
 use crate::{Batch, Error, HashFunction, Learner, Result, Step};
 
-/// What to learn from, and what to measure with.
+/// Stream to learn from, and data to measure with.
 ///
 /// The papers' protocol: the database holds everything but the queries, in random order, and the
 /// stream is the first part of it.
 #[derive(Clone, Debug)]
 pub struct Experiment<'a> {
-    /// The rows to learn from, in the order of the stream.
+    /// Rows to learn from, in the order of the stream.
     pub stream: Batch<'a>,
-    /// The rows to be found.
+    /// Rows that are searched.
     pub database: Batch<'a>,
-    /// The rows to search with.
+    /// Rows to search with.
     pub queries: Batch<'a>,
-    /// How many rows of the stream are learned at a time.
+    /// Number of rows of the stream that are learned at a time.
     pub batch: usize,
-    /// After how many batches to measure; `None` to do so at the end alone. The end is always
-    /// measured.
+    /// Number of batches between measurements. The end of the stream is always measured; with
+    /// `None`, nothing else is.
     pub every: Option<usize>,
-    /// What to measure.
+    /// Metrics to compute.
     pub metrics: &'a [Metric],
 }
 
-/// What was found at one point of the stream.
+/// Measurements at one point of the stream.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Checkpoint {
-    /// Rows learned so far.
+    /// Number of rows learned so far.
     pub seen: usize,
-    /// Time spent learning so far; measuring is not in it.
+    /// Time spent learning so far, without the time for measurements.
     pub learning: Duration,
-    /// What learning did since the last checkpoint.
+    /// Statistics of learning since the last checkpoint.
     pub step: Step,
-    /// How good the function was then.
+    /// Evaluation of the function at this point.
     pub evaluation: Evaluation,
 }
 
 impl Experiment<'_> {
-    /// Lets a learner learn the stream, and calls `watch` with each checkpoint as it is reached.
+    /// Lets a learner learn the stream, and calls `watch` with each checkpoint when it is reached.
     ///
     /// # Errors
-    /// When the learner fails, the rows do not fit each other, or something is empty.
+    /// When the learner fails, the rows do not match, or the stream, `batch`, `every`, queries or
+    /// database are empty or 0.
     pub fn run(
         &self,
         learner: &mut dyn Learner,
@@ -67,7 +68,8 @@ impl Experiment<'_> {
             step += learner.learn(self.stream.slice(start..end))?;
             learning += clock.elapsed();
             if end == rows || self.every.is_some_and(|every| (number + 1) % every == 0) {
-                // Some methods only add up as they learn, and solve when they are asked.
+                // Some methods only accumulate sums as they learn, and compute the function on
+                // request.
                 let clock = Instant::now();
                 let function = learner.try_hash_function()?;
                 learning += clock.elapsed();
@@ -81,7 +83,7 @@ impl Experiment<'_> {
         Ok(checkpoints)
     }
 
-    /// How good a function is on this experiment's database and queries.
+    /// Evaluates a function on this experiment's database and queries.
     ///
     /// # Errors
     /// When the rows do not fit the function, or have no labels.

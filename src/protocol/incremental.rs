@@ -1,4 +1,4 @@
-//! Streams that are not mixed: classes two at a time.
+//! Streams sorted by class: two classes at a time.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,37 +10,39 @@ use crate::{Batch, Error, Labels, Learner, Result};
 
 const NAME: &str = "streams by class";
 
-/// How many classes come together.
+/// Number of classes that arrive together.
 const AT_A_TIME: usize = 2;
 
-/// How many of the first classes are measured right after they came, and again at the end.
+/// Number of first classes that are evaluated right after they have arrived, and again at the end.
 const FIRST: usize = 4;
 
-/// The order in which a stream brings its classes, drawn by a seed: two at a time, mixed within the two.
+/// The order in which a stream presents its classes, drawn by a seed: two at a time, mixed within
+/// the two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incremental {
     order: Vec<u32>,
 }
 
-/// What [`Incremental::run`] finds.
+/// Results of [`Incremental::run`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct IncrementalFound {
-    /// Queries of all classes, at the end.
+    /// Evaluation of the queries of all classes, at the end.
     pub all: Evaluation,
-    /// Queries of the first four classes among the rows of these, right after they came.
+    /// Evaluation of the queries of the first four classes among the rows of these classes, right
+    /// after these classes were learned.
     pub first_then: Evaluation,
-    /// The same at the end: what was forgotten is missing.
+    /// The same evaluation at the end: its loss compared with `first_then` shows forgetting.
     pub first_at_end: Evaluation,
-    /// How long learning took.
+    /// Time spent learning.
     pub learning: Duration,
 }
 
 impl Incremental {
-    /// Draws the order. The same `seed` gives the same one.
+    /// Draws the order. The same `seed` gives the same order.
     ///
     /// # Errors
-    /// When a row has not one label, or there are not more than four classes.
+    /// When a row does not have exactly one label, or there are four classes or fewer.
     pub fn draw(labels: Labels<'_>, seed: u64) -> Result<Incremental> {
         let order = shuffled(&classes(labels, NAME)?, seed, 2);
         if order.len() <= FIRST {
@@ -49,15 +51,16 @@ impl Incremental {
         Ok(Incremental { order })
     }
 
-    /// The classes in the order in which they come.
+    /// Returns the classes in the order in which they arrive.
     pub fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// The rows of each two classes, of the first `rows` of a database, in its order.
+    /// Returns the rows of each two classes among the first `rows` rows of a database, in the order
+    /// of the database.
     ///
     /// # Errors
-    /// When a row has not one label.
+    /// When a row does not have exactly one label.
     pub fn steps(&self, database: Labels<'_>, rows: usize) -> Result<Vec<Vec<usize>>> {
         let classes = classes(database, NAME)?;
         let place: HashMap<u32, usize> =
@@ -71,22 +74,24 @@ impl Incremental {
         Ok(steps)
     }
 
-    /// The rows of the first four classes. They are measured among themselves: rows of classes that have
-    /// not come yet would be in the way the first time, and what is forgotten would not show.
+    /// Returns the rows of the first four classes.
+    ///
+    /// The first classes are evaluated among their own rows. Otherwise rows of classes that are not
+    /// learned yet would lower the first result, and hide what is forgotten later.
     ///
     /// # Errors
-    /// When a row has not one label.
+    /// When a row does not have exactly one label.
     pub fn first(&self, labels: Labels<'_>) -> Result<Vec<usize>> {
         let classes = classes(labels, NAME)?;
         let is_first = |row: &usize| self.order[..FIRST].contains(&classes[*row]);
         Ok((0..classes.len()).filter(is_first).collect())
     }
 
-    /// Lets a learner learn the first `rows` of the database in this order, `batch` at a time; a batch
-    /// never holds rows of two steps.
+    /// Lets a learner learn the first `rows` rows of the database in this order, `batch` at a time.
+    /// A batch never holds rows of two steps.
     ///
     /// # Errors
-    /// When the learner fails, a row has not one label, or as for
+    /// When the learner fails, a row does not have exactly one label, or as for
     /// [`evaluate`](crate::eval::evaluate).
     pub fn run(
         &self,

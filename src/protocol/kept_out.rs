@@ -1,25 +1,25 @@
-//! Rows that were in the stream, and rows that were not.
+//! Evaluation on rows that were in the stream, compared with rows that were not.
 
 use super::ranked::Ranked;
 use crate::eval::{Evaluation, Metric};
 use crate::{Error, Result};
 
-/// What [`kept_out`] finds.
+/// Results of [`kept_out`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct KeptOutFound {
-    /// Of the rows of the database that were in the stream.
+    /// Evaluation on the rows of the database that were in the stream.
     pub streamed: Evaluation,
-    /// Of the others.
+    /// Evaluation on the other rows of the database.
     pub others: Evaluation,
 }
 
-/// Measures search among the first `streamed` rows of the database, which were learned, and among the
-/// others, which were not. In the papers' protocol the database holds the stream, so part of what it
-/// measures is remembered.
+/// Evaluates search among the first `streamed` rows of the database, which were learned, and among
+/// the others, which were not. In the papers' protocol the database contains the stream, so its
+/// results partly measure what the function remembers.
 ///
 /// # Errors
-/// When one of the two has no rows, or as for [`evaluate`](crate::eval::evaluate).
+/// When one of the two parts has no rows, or as for [`evaluate`](crate::eval::evaluate).
 pub fn kept_out(ranked: &Ranked<'_>, streamed: usize, metrics: &[Metric]) -> Result<KeptOutFound> {
     let rows = ranked.database_rows();
     if streamed == 0 || streamed >= rows {

@@ -1,18 +1,18 @@
-//! Experiments: a stream learned batch by batch, and measured on the way.
+//! Experiments: a stream is learned batch by batch, and the function is evaluated on the way.
 //!
-//! [`Experiment`] is the papers' protocol, which rewards one thing: the same label, among classes that were
-//! all learned. The others measure what else codes are searched for. Each takes a [`Ranked`]: queries and
-//! a database, encoded once, ranked by their codes, by a [`Dial`](crate::eval::Dial), or by the
-//! vectors themselves.
+//! [`Experiment`] is the papers' protocol, which rewards only one property: equal labels, among
+//! classes that were all learned. The other protocols measure other uses of codes. Each takes a
+//! [`Ranked`]: queries and a database, encoded once and ranked by their codes, by a
+//! [`Dial`](crate::eval::Dial), or by the vectors themselves.
 //!
-//! * [`UnseenClasses`]: a quarter of the classes never come in the stream.
-//! * [`kept_out`]: rows of the database that were in the stream, and rows that were not.
-//! * [`Ranked::neighbours`]: what is near by the vectors themselves.
-//! * [`Incremental`]: the stream brings its classes two at a time.
+//! * [`UnseenClasses`]: a quarter of the classes is held out of the stream.
+//! * [`kept_out`]: rows of the database that were in the stream, compared with rows that were not.
+//! * [`Ranked::neighbours`]: nearest neighbours by the vectors themselves.
+//! * [`Incremental`]: the stream presents its classes two at a time.
 //! * [`SeveralLabels`]: rows with several labels, made of rows with one.
 //!
-//! Classes that are held back, come in turn or are put together need one label per row; the others take
-//! several as well.
+//! [`UnseenClasses`], [`Incremental`] and [`SeveralLabels`] need exactly one label per row. The
+//! other protocols also accept several labels.
 
 mod experiment;
 mod incremental;

@@ -1,4 +1,4 @@
-//! Queries and a database, ready to be ranked.
+//! Queries and a database, encoded and ready to be ranked.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use crate::eval::{
 };
 use crate::{Batch, Codes, Features, HashFunction, Labels, Result};
 
-/// A database and queries, encoded once, in one way of ranking the one for the others.
+/// A database and queries, encoded once, together with the way of ranking the database for each
+/// query.
 #[derive(Clone, Debug)]
 pub struct Ranked<'a> {
     database: Batch<'a>,
@@ -24,7 +25,7 @@ enum By {
     Cosine(Arc<Vectors>),
 }
 
-/// The vectors of a database and of queries as a function tells them apart: centred and scaled.
+/// Vectors of a database and of queries, centred and scaled as a hash function does.
 #[derive(Clone, Debug)]
 pub struct Vectors {
     dim: usize,
@@ -33,7 +34,7 @@ pub struct Vectors {
 }
 
 impl Vectors {
-    /// As this function prepares them.
+    /// Prepares the vectors as `function` does.
     ///
     /// # Errors
     /// When the vectors have another dimension than the function takes.
@@ -53,7 +54,7 @@ impl Vectors {
 }
 
 impl<'a> Ranked<'a> {
-    /// By the Hamming distance of codes.
+    /// Encodes the rows, to rank them by the Hamming distance of their codes.
     ///
     /// # Errors
     /// When the vectors have another dimension than the function takes.
@@ -67,12 +68,13 @@ impl<'a> Ranked<'a> {
         Ok(Ranked { database, queries, by })
     }
 
-    /// By the cosine of the vectors themselves.
+    /// Ranks by the cosine of the vectors themselves.
     pub fn by_cosine(vectors: Arc<Vectors>, database: Batch<'a>, queries: Batch<'a>) -> Ranked<'a> {
         Ranked { database, queries, by: By::Cosine(vectors) }
     }
 
-    /// The same, by codes of the same function and a dial. The codes of the database are not made anew.
+    /// Returns the same rows, ranked by codes of the same function and a dial. An encoded database
+    /// is reused.
     ///
     /// # Errors
     /// When the vectors have another dimension than the function takes.
@@ -85,33 +87,33 @@ impl<'a> Ranked<'a> {
         Ok(Ranked { by: By::Dial { database, queries }, ..*self })
     }
 
-    /// The rows of the database.
+    /// Returns the number of rows of the database.
     pub fn database_rows(&self) -> usize {
         self.database.len()
     }
 
-    /// How many queries there are.
+    /// Returns the number of queries.
     pub fn query_rows(&self) -> usize {
         self.queries.len()
     }
 
-    /// The labels of the database.
+    /// Returns the labels of the database.
     ///
     /// # Errors
-    /// When it has none.
+    /// When the database has no labels.
     pub fn database_labels(&self) -> Result<Labels<'a>> {
         self.database.require_labels("evaluation")
     }
 
-    /// The labels of the queries.
+    /// Returns the labels of the queries.
     ///
     /// # Errors
-    /// When they have none.
+    /// When the queries have no labels.
     pub fn query_labels(&self) -> Result<Labels<'a>> {
         self.queries.require_labels("evaluation")
     }
 
-    /// Measures all queries in all of the database.
+    /// Evaluates all queries on the whole database.
     ///
     /// # Errors
     /// When there are no labels, or as for [`evaluate`].
@@ -129,13 +131,14 @@ impl<'a> Ranked<'a> {
         }
     }
 
-    /// Measures some queries in some of the database; in the order given, which decides among equals.
+    /// Evaluates some queries on some rows of the database. The order of `database` decides among
+    /// equals.
     ///
     /// # Errors
     /// As for [`Ranked::evaluate`].
     ///
     /// # Panics
-    /// When there is no such row.
+    /// When a row does not exist.
     pub fn evaluate_part(
         &self,
         queries: &[usize],
@@ -170,7 +173,7 @@ impl<'a> Ranked<'a> {
         }
     }
 
-    /// Measures whether the ranking keeps what is near by the vectors themselves.
+    /// Measures whether the ranking preserves the nearest neighbours by the vectors themselves.
     ///
     /// # Errors
     /// When there are no labels, or as for [`neighbours`].
@@ -179,13 +182,13 @@ impl<'a> Ranked<'a> {
         self.neighbours_of(&all, vectors, among)
     }
 
-    /// The same, of some queries.
+    /// Measures the same as [`neighbours`](Self::neighbours) for some queries.
     ///
     /// # Errors
     /// As for [`Ranked::neighbours`].
     ///
     /// # Panics
-    /// When there is no such query.
+    /// When a query does not exist.
     pub fn neighbours_of(
         &self,
         queries: &[usize],
@@ -218,7 +221,7 @@ impl<'a> Ranked<'a> {
     }
 }
 
-/// Some rows, in the order given.
+/// Copies some rows, in the given order.
 fn gather(all: Features<'_>, rows: &[usize]) -> Vec<f32> {
     rows.iter().flat_map(|&row| all.row(row)).copied().collect()
 }

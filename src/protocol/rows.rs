@@ -1,4 +1,4 @@
-//! Rows by their numbers and by their classes.
+//! Selection of rows by number and by class.
 
 use std::time::{Duration, Instant};
 
@@ -9,13 +9,14 @@ use rand::seq::SliceRandom;
 use crate::labels::LabelList;
 use crate::{Batch, Error, Features, Labels, Learner, Result};
 
-/// Lets a learner learn some rows, in the order given and so many at a time. How long learning took.
+/// Lets a learner learn some rows in the given order, `batch` rows at a time. Returns the time that
+/// learning took.
 ///
 /// # Errors
 /// When the learner fails, or `batch` is 0.
 ///
 /// # Panics
-/// When there is no such row.
+/// When a row does not exist.
 pub fn learn_rows(
     learner: &mut dyn Learner,
     from: Batch<'_>,
@@ -42,7 +43,7 @@ pub fn learn_rows(
     Ok(learning)
 }
 
-/// The labels of some rows, in the order given.
+/// Returns the labels of some rows, in the given order.
 pub(super) fn select(labels: Labels<'_>, rows: &[usize]) -> LabelList {
     match labels.as_single() {
         Some(values) => LabelList::single(rows.iter().map(|&row| values[row]).collect()),
@@ -54,7 +55,8 @@ pub(super) fn select(labels: Labels<'_>, rows: &[usize]) -> LabelList {
     }
 }
 
-/// The class of each row, for what makes sense with one label per row alone.
+/// Returns the class of each row. Fails unless each row has exactly one label, which `protocol`
+/// needs.
 pub(super) fn classes(labels: Labels<'_>, protocol: &'static str) -> Result<Vec<u32>> {
     let class = |row: usize| match labels.row(row) {
         [class] => Ok(*class),
@@ -63,13 +65,13 @@ pub(super) fn classes(labels: Labels<'_>, protocol: &'static str) -> Result<Vec<
     (0..labels.len()).map(class).collect()
 }
 
-/// The classes there are, in an order drawn by the seed.
+/// Returns the distinct classes, in an order drawn by the seed.
 pub(super) fn shuffled(classes: &[u32], seed: u64, purpose: u64) -> Vec<u32> {
     let mut distinct = classes.to_vec();
     distinct.sort_unstable();
     distinct.dedup();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    // Another draw than that of the split, which takes the same seed.
+    // The random numbers must differ from those of the split, which uses the same seed.
     rng.set_stream(purpose);
     distinct.shuffle(&mut rng);
     distinct

@@ -9,33 +9,36 @@ use crate::dataset::Data;
 use crate::labels::LabelList;
 use crate::{Batch, Error, Features, Result};
 
-/// How many superclasses there are, unless that leaves a superclass fewer than two classes.
+/// Maximum number of superclasses. There are fewer if a superclass would have fewer than two
+/// classes.
 const SUPERCLASSES: usize = 20;
 
-/// How rows with several labels are made of rows with one label each. Few data sets that everybody has
-/// come with several labels; these follow from any that has classes.
+/// Ways to make rows with several labels of rows with one label each. Few of the common data sets
+/// have several labels per row; these can be derived from any data set with classes.
 ///
-/// What is drawn is learned and measured as any other rows with several labels: an item is relevant
-/// that shares a label with the query, and the gain of
-/// [nDCG](crate::eval::Metric::NdcgAt) is the number of labels shared.
+/// The results are learned and measured as any other rows with several labels. An item that shares
+/// a label with the query is relevant, and the gain of [nDCG](crate::eval::Metric::NdcgAt) is the
+/// number of shared labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SeveralLabels {
-    /// Vectors averaged two at a time, with the labels of both. Two of one class have one label. No
-    /// vector of a query is in the database; of an odd number of rows, one is left out.
+    /// Averages of two vectors each, with the labels of both. Two vectors of the same class have
+    /// one label. No vector of a query is in the database. If the number of rows is odd, one row is
+    /// omitted.
     Pairs,
-    /// Each class also has one of 20 superclasses, dealt out at random and evenly; of half as many as
-    /// there are classes where these are fewer than 40. The labels of superclasses follow the
-    /// largest label of a class.
+    /// Each class also has one of 20 superclasses, assigned evenly and at random. With fewer than
+    /// 40 classes there are half as many superclasses as classes. The labels of superclasses follow
+    /// the largest label of a class.
     Superclass,
 }
 
 impl SeveralLabels {
-    /// Draws a database, in the order of a stream, and so many queries. The same `seed` gives the same.
+    /// Draws a database, in the order of a stream, and `queries` queries. The same `seed` gives the
+    /// same rows.
     ///
     /// # Errors
-    /// When there are no labels, a row has not one label, there are too few rows for so many queries
-    /// and a database, or too few classes for superclasses.
+    /// When there are no labels, or a row does not have exactly one label. Also when there are too
+    /// few rows for the queries and a database, or too few classes for superclasses.
     pub fn draw(self, all: Batch<'_>, queries: usize, seed: u64) -> Result<(Data, Data)> {
         let classes = classes(all.require_labels(self.name())?, self.name())?;
         let rows_each = match self {
@@ -65,7 +68,7 @@ impl SeveralLabels {
         }
     }
 
-    /// What it is called in errors.
+    /// Returns the name for error messages.
     fn name(self) -> &'static str {
         match self {
             SeveralLabels::Pairs => "pairs of rows",
@@ -74,13 +77,14 @@ impl SeveralLabels {
     }
 }
 
-/// The means of each two rows, with the labels of both.
+/// Returns the mean of each pair of rows, with the labels of both.
 fn pairs(all: Features<'_>, classes: &[u32], rows: &[usize]) -> Result<Data> {
     let (pairs, _) = rows.as_chunks::<2>();
     let mut features = Vec::with_capacity(pairs.len() * all.dim());
     let mut labels = LabelList::new();
     for &[one, other] in pairs {
-        // Halved before they are added: the sum of two large numbers may not be finite.
+        // Values are halved before they are added, since the sum of two large numbers may be
+        // infinite.
         let both = all.row(one).iter().zip(all.row(other));
         features.extend(both.map(|(one, other)| 0.5 * one + 0.5 * other));
         labels.push_set(&[classes[one], classes[other]]);
@@ -90,9 +94,9 @@ fn pairs(all: Features<'_>, classes: &[u32], rows: &[usize]) -> Result<Data> {
 
 /// The superclass of each class.
 struct Superclasses {
-    /// Ascending.
+    /// Classes, ascending.
     classes: Vec<u32>,
-    /// Of each of them, in this order.
+    /// Superclass of each class, in the order of `classes`.
     labels: Vec<u32>,
 }
 
@@ -107,7 +111,7 @@ impl Superclasses {
             return Err(Error::parameter("classes", expected, classes.len()));
         }
         let last = classes.last().copied().unwrap_or_default();
-        // At most 20, so that the conversion loses nothing.
+        // There are at most 20 superclasses, so the conversion loses nothing.
         let most = u32::MAX - count as u32;
         if last > most {
             let expected = format!("at most {most}, so that superclasses have labels of their own");
@@ -119,7 +123,7 @@ impl Superclasses {
         Ok(Superclasses { classes, labels })
     }
 
-    /// Some rows, with the labels of their classes and superclasses.
+    /// Returns some rows with the labels of their classes and superclasses.
     fn add(&self, all: Features<'_>, of_rows: &[u32], rows: &[usize]) -> Result<Data> {
         let features = rows.iter().flat_map(|&row| all.row(row)).copied().collect();
         let mut labels = LabelList::new();

@@ -1,5 +1,5 @@
-//! Classes that the stream never brings: A. Sablayrolles et al., *How should we evaluate supervised
-//! hashing?*, ICASSP 2017.
+//! Classes that the stream never contains: A. Sablayrolles et al., *How should we evaluate
+//! supervised hashing?*, ICASSP 2017.
 
 use super::ranked::Ranked;
 use super::rows::{classes, shuffled};
@@ -8,37 +8,37 @@ use crate::{Error, Labels, Result};
 
 const NAME: &str = "unseen classes";
 
-/// From so many classes on a quarter of them is rounded down; of fewer it is rounded up.
+/// Number of classes from which on a quarter of them is rounded down; below, it is rounded up.
 const MANY_CLASSES: usize = 40;
 
-/// A quarter of the classes, drawn by a seed, which never come in the stream: 3 of 10, 50 of 202.
+/// A quarter of the classes, drawn by a seed, which the stream never contains: 3 of 10, 50 of 202.
 ///
-/// Codes that are but a classifier's answer are as good as any for the classes that it knows, and bad
-/// for these.
+/// Codes that merely encode the answer of a classifier are as good as any for the classes that the
+/// classifier knows, and bad for unseen classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnseenClasses {
     unseen: Vec<u32>,
 }
 
-/// What [`UnseenClasses::measure`] finds.
+/// Results of [`UnseenClasses::measure`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct UnseenFound {
-    /// Queries of unseen classes, in a database of those alone.
+    /// Evaluation of queries of unseen classes, in a database of unseen classes alone.
     pub unseen_alone: Evaluation,
-    /// Queries of unseen classes, in all of the database.
+    /// Evaluation of queries of unseen classes, in the whole database.
     pub unseen_among_all: Evaluation,
-    /// Queries of the other classes, in a database of those alone.
+    /// Evaluation of queries of the other classes, in a database of the other classes alone.
     pub seen_alone: Evaluation,
-    /// Queries of the other classes, in all of the database.
+    /// Evaluation of queries of the other classes, in the whole database.
     pub seen_among_all: Evaluation,
 }
 
 impl UnseenClasses {
-    /// Draws the classes. The same `seed` gives the same ones.
+    /// Draws the classes. The same `seed` gives the same classes.
     ///
     /// # Errors
-    /// When a row has not one label, or there are fewer than two classes.
+    /// When a row does not have exactly one label, or there are fewer than two classes.
     pub fn draw(labels: Labels<'_>, seed: u64) -> Result<UnseenClasses> {
         let mut unseen = shuffled(&classes(labels, NAME)?, seed, 1);
         let all = unseen.len();
@@ -50,26 +50,26 @@ impl UnseenClasses {
         Ok(UnseenClasses { unseen })
     }
 
-    /// The classes that the stream never brings, ascending.
+    /// Returns the classes that the stream never contains, ascending.
     pub fn unseen(&self) -> &[u32] {
         &self.unseen
     }
 
-    /// The stream: the first rows of a database that are of other classes, `rows` of them if there are
-    /// as many.
+    /// Returns the stream: the first `rows` rows of a database that are not of unseen classes.
+    /// There are fewer if the database does not have enough.
     ///
     /// # Errors
-    /// When a row has not one label.
+    /// When a row does not have exactly one label.
     pub fn stream(&self, database: Labels<'_>, rows: usize) -> Result<Vec<usize>> {
         let mut stream = self.rows(database, false)?;
         stream.truncate(rows);
         Ok(stream)
     }
 
-    /// Measures a function that has learned such a [`stream`](UnseenClasses::stream).
+    /// Evaluates a function that has learned such a [`stream`](UnseenClasses::stream).
     ///
     /// # Errors
-    /// When a row has not one label, or as for [`evaluate`](crate::eval::evaluate).
+    /// When a row does not have exactly one label, or as for [`evaluate`](crate::eval::evaluate).
     pub fn measure(&self, ranked: &Ranked<'_>, metrics: &[Metric]) -> Result<UnseenFound> {
         let all: Vec<usize> = (0..ranked.database_rows()).collect();
         let unseen = self.rows(ranked.query_labels()?, true)?;
@@ -84,10 +84,10 @@ impl UnseenClasses {
         })
     }
 
-    /// The rows of unseen classes, or those of the others.
+    /// Returns the rows of unseen classes if `unseen` is set, and the other rows otherwise.
     ///
     /// # Errors
-    /// When a row has not one label.
+    /// When a row does not have exactly one label.
     pub fn rows(&self, labels: Labels<'_>, unseen: bool) -> Result<Vec<usize>> {
         let classes = classes(labels, NAME)?;
         let of = |row: &usize| self.unseen.binary_search(&classes[*row]).is_ok() == unseen;

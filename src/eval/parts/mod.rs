@@ -1,13 +1,18 @@
-//! Evaluation of a database that is cut into parts, which are looked at one after the other, or on
-//! different machines: what [`evaluate`](super::evaluate) finds of the whole, to the last bit.
+//! Evaluation of a database that is cut into parts, which are read one after the other, or on
+//! different machines. The result is that of [`evaluate`](super::evaluate) for the whole, to the
+//! last bit.
 //!
-//! Parts are looked at twice. At first [`Queries::tally`] counts the items of each part by their
-//! distances. The tallies of all parts tell where in the ranking of the whole the items of each part and
-//! distance begin. So [`Queries::rank`] then gives each item the rank that it has in the whole, and
-//! [`Queries::score`] takes the metrics of what all parts come to. Nothing depends on where the cuts are.
+//! Parts are read twice:
 //!
-//! Among equals the position decides, so parts are in the order in which they stand in the database. Both
-//! [`Tally`] and [`Ranks`] are lists of numbers to those who send them to and fro.
+//! * [`Queries::tally`] counts the items of each part by their distances. The tallies of all parts
+//!   together determine the rank at which the items of each part and distance begin.
+//! * [`Queries::rank`] gives each item its rank in the whole database.
+//!
+//! [`Queries::score`] then computes the metrics from the ranks of all parts.
+//! The result does not depend on where the database is cut.
+//!
+//! Ties are ordered by position, so parts must be ranked in the order of the database. Both
+//! [`Tally`] and [`Ranks`] convert to lists of numbers, which can be sent to other machines.
 //!
 //! ```
 //! use hashbrook::eval::{Metric, evaluate, parts};
@@ -63,7 +68,7 @@ use super::ranking::Ranking;
 use crate::similarity::Carriers;
 use crate::{Codes, Error, Labels, Result};
 
-/// Queries, for which parts of a database are looked at.
+/// Queries that are evaluated on parts of a database.
 #[derive(Clone, Debug)]
 pub struct Queries<'a> {
     codes: &'a Codes,
@@ -72,25 +77,27 @@ pub struct Queries<'a> {
 }
 
 impl<'a> Queries<'a> {
-    /// Codes, and the labels of each.
+    /// Creates queries from codes and the labels of each.
     ///
     /// # Errors
-    /// When there are not as many labels as codes, or none.
+    /// When the numbers of labels and codes differ, or there are no codes.
     pub fn new(codes: &'a Codes, labels: Labels<'a>) -> Result<Queries<'a>> {
         check_rows(codes.len(), labels)?;
         check_any("queries", codes.len())?;
         Ok(Queries { codes, labels, shape: Arc::new(Shape::new(codes.bits(), labels)) })
     }
 
-    /// The tally of no items, which others are added to; and what is before the first part.
+    /// Returns the tally of no items: the start of a sum of tallies, and the value of `before` for
+    /// the first part.
     pub fn nothing(&self) -> Tally {
         Tally::nothing(&self.shape)
     }
 
-    /// The ranks of no items, which others are added to. `total` is the tally of all parts.
+    /// Returns the ranks of no items, to which the ranks of parts are added. `total` is the tally
+    /// of all parts.
     ///
     /// # Errors
-    /// When the tally is of other queries, or a metric looks at the first 0 ranks.
+    /// When the tally is of other queries, or a metric is of rank 0.
     pub fn no_ranks(&self, total: &Tally, metrics: &[Metric]) -> Result<Ranks> {
         total.expect(&self.shape)?;
         let depth = Scoring::new(metrics, total.items() as usize)?.depth() as u64;
@@ -100,8 +107,8 @@ impl<'a> Queries<'a> {
     /// Counts the items of a part. Runs in parallel over the queries.
     ///
     /// # Errors
-    /// When codes and labels do not match, codes have another length than those of the queries, or there are
-    /// 2^32 items or more.
+    /// When codes and labels do not match, codes have another length than those of the queries, or
+    /// there are 2^32 items or more.
     pub fn tally(&self, codes: &Codes, labels: Labels<'_>) -> Result<Tally> {
         let carriers = self.carriers(codes, labels)?;
         let counted: Vec<Vec<u64>> = self.each(codes, |ranking, query| {
@@ -112,14 +119,15 @@ impl<'a> Queries<'a> {
         Tally::from_words(&self.shape, counted.concat())
     }
 
-    /// Ranks the items of a part among all. `total` is the tally of all parts, `before` that of the parts
-    /// before this one, to which this one is added: a part can be ranked a piece at a time. Runs in parallel
-    /// over the queries.
+    /// Ranks the items of a part among the items of all parts. Runs in parallel over the queries.
+    ///
+    /// `total` is the tally of all parts. `before` is the tally of the preceding parts, to which
+    /// the tally of this part is added. So a part can be ranked in several pieces.
     ///
     /// # Errors
-    /// As for [`tally`](Self::tally); when a metric looks at the first 0 ranks; and when the items are not
-    /// among those of the total, as when parts have changed since they were counted. Nothing is added to
-    /// `before` then.
+    /// As for [`tally`](Self::tally); when a metric is of rank 0; and when the items are not among
+    /// those of `total`, for example because a part has changed since its tally. `before` is
+    /// unchanged after an error.
     pub fn rank(
         &self,
         (codes, labels): (&Codes, Labels<'_>),
@@ -145,11 +153,11 @@ impl<'a> Queries<'a> {
         Ok(Ranks::new(codes.len() as u64, depth, ranks))
     }
 
-    /// The metrics, from the tally and the ranks of all parts.
+    /// Computes the metrics from the tally and the ranks of all parts.
     ///
     /// # Errors
-    /// When there is nothing in the parts, a metric looks at the first 0 ranks, or tally and ranks are not
-    /// of the same items, queries and metrics: when a part was left out, or ranked twice.
+    /// When the parts have no items, a metric is of rank 0, or tally and ranks are not of the same
+    /// items, queries and metrics. The latter happens when a part was omitted or ranked twice.
     pub fn score(&self, total: &Tally, ranks: &Ranks, metrics: &[Metric]) -> Result<Evaluation> {
         total.expect(&self.shape)?;
         let items = total.items();
@@ -166,18 +174,19 @@ impl<'a> Queries<'a> {
         Ok(Evaluation::of(&scores?, items as usize, &scoring))
     }
 
-    /// A tally of [its numbers](Tally::words), or of sums of them.
+    /// Restores a tally from [its numbers](Tally::words), or from sums of the numbers of several
+    /// tallies.
     ///
     /// # Errors
-    /// When they are not a tally for these queries.
+    /// When the numbers are not a tally for these queries.
     pub fn tally_of(&self, words: Vec<u64>) -> Result<Tally> {
         Tally::from_words(&self.shape, words)
     }
 
-    /// Ranks of [their numbers](Ranks::to_words).
+    /// Restores ranks from [their numbers](Ranks::to_words).
     ///
     /// # Errors
-    /// When they are not ranks for these queries.
+    /// When the numbers are not ranks for these queries.
     pub fn ranks_of(&self, words: &[u64]) -> Result<Ranks> {
         Ranks::from_words(self.codes.len(), words)
     }
@@ -192,7 +201,7 @@ impl<'a> Queries<'a> {
         Ok(Carriers::of_rows(labels))
     }
 
-    /// Does the same for each query.
+    /// Calls `of_query` for each query, in parallel.
     fn each<T: Send>(
         &self,
         codes: &Codes,
@@ -202,7 +211,7 @@ impl<'a> Queries<'a> {
         queries.map_init(|| Ranking::new(codes, 0), of_query).collect()
     }
 
-    /// The counts of a part for one query, as a tally has them.
+    /// Returns the counts of a part for one query, in the layout of a tally.
     fn counts(&self, ranking: &Ranking<'_>, query: usize, relevant: Relevant<'_>) -> Vec<u64> {
         let (items, relevant_items): (Vec<u64>, Vec<u64>) = ranking
             .counts()
@@ -215,8 +224,8 @@ impl<'a> Queries<'a> {
     }
 }
 
-/// For each distance: what is to be added to the ranks that the items of a part have in the part alone, and
-/// to the number of relevant items up to them.
+/// Returns two offsets for each distance. The first turns the rank of an item in its part into its
+/// rank in the whole database. The second does the same for the number of relevant items up to it.
 fn starts(
     ranking: &Ranking<'_>,
     total: QueryTally<'_>,
@@ -236,14 +245,15 @@ fn starts(
             return Err(Error::parameter("parts", expected, found));
         }
         starts.push((rank + start.0, found + start.1));
-        // What the part has at smaller distances is in its own ranks already, and is part of the total.
+        // The part's own ranks already include its items at smaller distances, which `total`
+        // includes, too.
         rank += all - items;
         found += all_relevant - relevant;
     }
     Ok(starts)
 }
 
-/// What the ranks of the relevant items come to, in the whole database.
+/// Summarises the ranks of the part's relevant items in the whole database.
 fn ranks(
     ranking: &Ranking<'_>,
     starts: &[(u64, u64)],
@@ -262,7 +272,7 @@ fn ranks(
     QueryRanks { sum, head: head.map(|((_, rank), gain)| (*rank, gain)).collect() }
 }
 
-/// The ranking of the whole database for one query, of what its parts come to.
+/// The ranking of the whole database for one query, merged from the ranks of its parts.
 struct Merged<'a> {
     tally: QueryTally<'a>,
     sum: PrecisionSum,
@@ -273,7 +283,7 @@ impl<'a> Merged<'a> {
     fn new(tally: QueryTally<'a>, ranks: &QueryRanks, depth: usize) -> Result<Merged<'a>> {
         let mut head = vec![0; depth];
         for &(rank, gain) in &ranks.head {
-            // All ranks were found to be below the depth.
+            // `Ranks` holds only ranks below the depth, so the index is in range.
             if std::mem::replace(&mut head[rank as usize], gain) != 0 {
                 return Err(Error::parameter(
                     "a rank",

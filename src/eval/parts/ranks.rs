@@ -1,18 +1,18 @@
-//! What the ranks of a part's relevant items come to.
+//! Summary of the ranks of a part's relevant items.
 
 use super::tally::MAX_ITEMS;
 use crate::eval::precision_sum::PrecisionSum;
 use crate::{Error, Result};
 
-/// Where the relevant items of a part stand in the ranking of the whole database, as far as metrics ask
-/// for it: for each query the sum of the precisions at their ranks, and which of them stand first.
+/// Ranks of a part's relevant items in the whole database, as far as metrics need them. For each
+/// query, they hold the sum of the precisions at the ranks, and the items at the first ranks.
 ///
-/// Those of parts add up to those of all of them, in any order.
+/// The ranks of parts add up to the ranks of the whole database, in any order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranks {
-    /// How many items there were in the part.
+    /// Number of items in the part.
     items: u64,
-    /// How many of the first ranks are kept one by one.
+    /// Number of first ranks that are stored individually.
     depth: u64,
     queries: Vec<QueryRanks>,
 }
@@ -20,9 +20,9 @@ pub struct Ranks {
 /// The ranks for one query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct QueryRanks {
-    /// The precisions at all ranks.
+    /// Sum of the precisions at all ranks of relevant items.
     pub(super) sum: PrecisionSum,
-    /// The first ranks, from 0, and the gains of the items there.
+    /// First ranks that have a relevant item, from 0, and the gains of the items.
     pub(super) head: Vec<(u64, u32)>,
 }
 
@@ -34,7 +34,8 @@ impl Ranks {
     /// Adds the ranks of another part.
     ///
     /// # Errors
-    /// When they are of other queries or metrics, or there are more than 2^48 items. Nothing is added then.
+    /// When the ranks are of other queries or metrics, or there are more than 2^48 items. Nothing
+    /// is added after an error.
     pub fn add(&mut self, other: &Ranks) -> Result<()> {
         for (name, mine, found) in [
             ("the queries of ranks", self.queries.len() as u64, other.queries.len() as u64),
@@ -56,7 +57,7 @@ impl Ranks {
         Ok(())
     }
 
-    /// Fails unless these are the ranks of so many queries and items, and so many of the first are kept.
+    /// Checks the number of queries, of items, and of first ranks that are stored individually.
     pub(super) fn expect(&self, queries: usize, items: u64, depth: u64) -> Result<()> {
         for (name, expected, as_in, found) in [
             ("the queries of ranks", queries as u64, "as there are", self.queries.len() as u64),
@@ -74,10 +75,13 @@ impl Ranks {
         &self.queries[query]
     }
 
-    /// As numbers: the items, how many of the first ranks are kept; then for each query the sum of
-    /// precisions, in units of 2^-52 and in two numbers with the lower one first, how many of the first
-    /// ranks have a relevant item, and for each such rank itself, from 0, and the number of shared labels.
-    /// [`Queries::ranks_of`](super::Queries::ranks_of) takes them back.
+    /// Returns the ranks as numbers, which [`Queries::ranks_of`](super::Queries::ranks_of) reads:
+    /// the number of items and the number of first ranks that are stored individually, then for
+    /// each query
+    ///
+    /// * the sum of precisions in units of 2^-52, as two numbers with the lower one first;
+    /// * the number of first ranks that have a relevant item;
+    /// * for each of these, the rank itself, from 0, and the number of shared labels.
     pub fn to_words(&self) -> Vec<u64> {
         let heads: usize = self.queries.iter().map(|query| query.head.len()).sum();
         let mut words = Vec::with_capacity(2 + 3 * self.queries.len() + 2 * heads);
@@ -90,10 +94,11 @@ impl Ranks {
         words
     }
 
-    /// From what [`to_words`](Self::to_words) gave, for so many queries.
+    /// Restores the ranks of `queries` queries from the numbers that [`to_words`](Self::to_words)
+    /// returned.
     ///
     /// # Errors
-    /// When they cannot be that.
+    /// When the numbers are not such ranks.
     pub(super) fn from_words(queries: usize, words: &[u64]) -> Result<Ranks> {
         let length = || {
             let expected = format!("as many numbers as they say for {queries} queries");

@@ -1,25 +1,25 @@
-//! What is counted of a part of a database before anything is ranked.
+//! Counts of a part of a database, taken before any item is ranked.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{Error, Labels, Result};
 
-/// The most items that parts may have together: far more than there are, and few enough that no sum of
-/// counts or precisions overflows.
+/// Maximum number of items of all parts together. It is far above any real database, and low enough
+/// that no sum of counts or precisions overflows.
 pub(super) const MAX_ITEMS: u64 = 1 << 48;
 
-/// Where the counts of each query stand in a tally.
+/// Layout of a tally: the positions of the counts of each query.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// How many distances there can be.
+    /// Number of possible distances.
     distances: usize,
-    /// Where the counts of each query end.
+    /// End of the counts of each query.
     ends: Vec<usize>,
 }
 
 impl Shape {
-    /// Of queries with these labels, and codes of so many bits.
+    /// Creates the layout for queries with these labels and codes of `bits` bits.
     pub(super) fn new(bits: usize, labels: Labels<'_>) -> Shape {
         let (distances, mut end) = (bits + 1, 0);
         let ends = labels.iter().map(|labels| {
@@ -40,7 +40,7 @@ impl Shape {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// How many different labels a query has.
+    /// Returns the number of distinct labels of a query.
     pub(super) fn gains(&self, query: usize) -> usize {
         self.range(query).len() - 2 * self.distances
     }
@@ -51,10 +51,12 @@ impl Shape {
     }
 }
 
-/// How the items of a part of a database lie around each query: how many there are at each distance, how
-/// many of these are relevant, and how many share one label with the query, two labels, and so on.
+/// Counts of the items of a part of a database around each query: the items at each distance, the
+/// relevant items at each distance, and the items that share one label with the query, two labels,
+/// and so on.
 ///
-/// Tallies of parts add up to that of all of them. As [`words`](Tally::words) they do so number by number.
+/// Tallies of parts add up to the tally of all parts. Their [`words`](Tally::words) add up number
+/// by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
     shape: Arc<Shape>,
@@ -62,15 +64,15 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Of nothing.
+    /// Creates the tally of no items.
     pub(super) fn nothing(shape: &Arc<Shape>) -> Tally {
         Tally { shape: Arc::clone(shape), words: vec![0; shape.len()] }
     }
 
-    /// From numbers that were counted.
+    /// Creates a tally from counts.
     ///
     /// # Errors
-    /// When they cannot be a tally of this shape.
+    /// When the counts are not a tally of this shape.
     pub(super) fn from_words(shape: &Arc<Shape>, words: Vec<u64>) -> Result<Tally> {
         let problem = |expected: &str, found: u64| Error::parameter("a tally", expected, found);
         if words.len() != shape.len() {
@@ -100,7 +102,8 @@ impl Tally {
     /// Adds the tally of another part.
     ///
     /// # Errors
-    /// When it is of other queries, or there are more than 2^48 items. Nothing is added then.
+    /// When the tally is of other queries, or there are more than 2^48 items. Nothing is added
+    /// after an error.
     pub fn add(&mut self, other: &Tally) -> Result<()> {
         self.expect(&other.shape)?;
         if self.items() + other.items() > MAX_ITEMS {
@@ -111,19 +114,23 @@ impl Tally {
         Ok(())
     }
 
-    /// How many items were counted.
+    /// Returns the number of items that were counted.
     pub fn items(&self) -> u64 {
         if self.shape.queries() == 0 { 0 } else { total(self.query(0).items) }
     }
 
-    /// The counts as numbers, of one query after the other: for each distance the items, then for each
-    /// distance the relevant ones, then for each number of labels that the query has, from 1 on, the
-    /// items that share so many with it. [`Queries::tally_of`](super::Queries::tally_of) takes them back.
+    /// Returns the counts as numbers, which [`Queries::tally_of`](super::Queries::tally_of) reads.
+    /// For each query these are
+    ///
+    /// * the number of items at each distance;
+    /// * the number of relevant items at each distance;
+    /// * for each number of shared labels, from 1 to the number of the query's labels, the number
+    ///   of items with exactly this number of shared labels.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Fails unless the tally is of this shape.
+    /// Checks that the tally is of this shape.
     pub(super) fn expect(&self, shape: &Arc<Shape>) -> Result<()> {
         if Arc::ptr_eq(&self.shape, shape) || self.shape == *shape {
             return Ok(());
@@ -141,7 +148,7 @@ impl Tally {
     }
 }
 
-/// A sum that stays where it cannot grow any further.
+/// Returns the sum of the counts, saturated at the largest `u64`.
 fn total(counts: &[u64]) -> u64 {
     counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count))
 }
@@ -149,10 +156,10 @@ fn total(counts: &[u64]) -> u64 {
 /// The tally for one query.
 #[derive(Clone, Copy)]
 pub(super) struct QueryTally<'a> {
-    /// For each distance: how many items lie there.
+    /// Number of items at each distance.
     pub(super) items: &'a [u64],
-    /// For each distance: how many of them are relevant.
+    /// Number of relevant items at each distance.
     pub(super) relevant: &'a [u64],
-    /// How many items share one label with the query, two labels, and so on.
+    /// Number of items that share one label with the query, two labels, and so on.
     pub(super) by_gain: &'a [u64],
 }
