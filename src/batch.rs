@@ -1,13 +1,13 @@
-//! What comes in: [`Features`], [`Labels`] and the two together, a [`Batch`].
+//! Input views: [`Features`], [`Labels`], and [`Batch`], which combines the two.
 //!
-//! All three are borrowed views. Shape and finiteness are checked when one is made, and nowhere
-//! else: whatever takes a `Features` may rely on them.
+//! All three are borrowed views. Only their constructors check shape and finiteness; code that
+//! takes a `Features` may rely on both.
 
 use std::ops::Range;
 
 use crate::{Error, Result};
 
-/// The most dimensions that files and models may have.
+/// Largest dimension of files and models.
 pub(crate) const MAX_DIM: usize = 1 << 20;
 
 /// Rows of finite numbers, all of one dimension, row after row in memory.
@@ -26,7 +26,7 @@ impl<'a> Features<'a> {
         if dim == 0 || !values.len().is_multiple_of(dim) {
             return Err(Error::Shape { values: values.len(), dim });
         }
-        // Branch-free over a whole row at a time, so that the check costs next to nothing.
+        // The check is branch-free over a whole row at a time, so that it costs next to nothing.
         let finite = |row: &[f32]| row.iter().fold(true, |all, v| all & v.is_finite());
         if let Some(row) = values.chunks_exact(dim).position(|row| !finite(row)) {
             let start = row * dim;
@@ -37,35 +37,35 @@ impl<'a> Features<'a> {
         Ok(Features { values, dim })
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.values.len() / self.dim
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// How many numbers a row has.
+    /// Returns the dimension: how many numbers a row has.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// All the numbers, row after row.
+    /// Returns all numbers, row after row.
     pub fn values(&self) -> &'a [f32] {
         self.values
     }
 
-    /// One row.
+    /// Returns one row.
     ///
     /// # Panics
-    /// When there is no such row.
+    /// When the row does not exist.
     pub fn row(&self, row: usize) -> &'a [f32] {
         &self.values[row * self.dim..(row + 1) * self.dim]
     }
 
-    /// The rows of a range.
+    /// Returns the rows of a range.
     ///
     /// # Panics
     /// When the range reaches beyond the last row.
@@ -83,27 +83,28 @@ impl<'a> Features<'a> {
     }
 }
 
-/// The labels of some rows: one each, or a set each. Two rows are *similar* when they share at
-/// least one label; a row with no label is similar to none, not even to itself.
+/// Labels of rows: one label per row, or a set of labels per row. Two rows are *similar* when they
+/// share at least one label. A row without labels is similar to no row, not even to itself.
 ///
-/// A label is a number that stands for a name; [`LabelNames`](crate::LabelNames) keeps the two
-/// together for labels that come from outside.
+/// A label is a number that represents a name. [`LabelNames`](crate::LabelNames) maps external
+/// label names to numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
-    /// Where each row's labels end in `values`; absent when every row has one.
+    /// End of each row's labels in `values`; absent when every row has one label.
     ends: Option<&'a [usize]>,
-    /// Where the first row's labels begin.
+    /// Start of the first row's labels in `values`.
     start: usize,
     values: &'a [u32],
 }
 
 impl<'a> Labels<'a> {
-    /// One label per row.
+    /// Views one label per row.
     pub fn single(values: &'a [u32]) -> Self {
         Labels { ends: None, start: 0, values }
     }
 
-    /// A set of labels per row: row `i` has `values[ends[i - 1]..ends[i]]`, the first from 0.
+    /// Views a set of labels per row: row `i` has `values[ends[i - 1]..ends[i]]`, and the first row
+    /// starts at 0.
     ///
     /// # Errors
     /// When the ends do not ascend or reach beyond `values`.
@@ -118,31 +119,31 @@ impl<'a> Labels<'a> {
         Ok(Labels { ends: Some(ends), start: 0, values })
     }
 
-    /// As [`sets`](Self::sets), of ends that are known to be right.
+    /// Like [`sets`](Self::sets), for ends that are known to be valid.
     pub(crate) fn sets_unchecked(ends: &'a [usize], values: &'a [u32]) -> Self {
         debug_assert!(Labels::sets(ends, values).is_ok());
         Labels { ends: Some(ends), start: 0, values }
     }
 
-    /// The labels themselves, if every row has one.
+    /// Returns the labels if the rows have one label each rather than sets.
     pub fn as_single(&self) -> Option<&'a [u32]> {
         self.ends.is_none().then_some(self.values)
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.ends.map_or(self.values.len(), <[usize]>::len)
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The labels of one row, in the order given.
+    /// Returns the labels of one row, in the order given.
     ///
     /// # Panics
-    /// When there is no such row.
+    /// When the row does not exist.
     pub fn row(&self, row: usize) -> &'a [u32] {
         match self.ends {
             None => &self.values[row..=row],
@@ -153,7 +154,7 @@ impl<'a> Labels<'a> {
         }
     }
 
-    /// The labels of each row, row after row.
+    /// Iterates over the rows' labels.
     ///
     /// ```
     /// use hashbrook::Labels;
@@ -170,7 +171,7 @@ impl<'a> Labels<'a> {
         (0..labels.len()).map(move |row| labels.row(row))
     }
 
-    /// The labels of a range of rows.
+    /// Returns the labels of a range of rows.
     ///
     /// # Panics
     /// When the range reaches beyond the last row.
@@ -193,10 +194,10 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Features with their labels.
+    /// Combines features with their labels.
     ///
     /// # Errors
-    /// When there are not as many labels as rows.
+    /// When the number of labels differs from the number of rows.
     pub fn new(features: Features<'a>, labels: Labels<'a>) -> Result<Self> {
         if features.len() != labels.len() {
             return Err(Error::LabelCount { rows: features.len(), labels: labels.len() });
@@ -204,32 +205,32 @@ impl<'a> Batch<'a> {
         Ok(Batch { features, labels: Some(labels) })
     }
 
-    /// Features alone, for methods that learn without labels.
+    /// Wraps features alone, for methods that learn without labels.
     pub fn unlabelled(features: Features<'a>) -> Self {
         Batch { features, labels: None }
     }
 
-    /// The features.
+    /// Returns the features.
     pub fn features(&self) -> Features<'a> {
         self.features
     }
 
-    /// The labels, if there are any.
+    /// Returns the labels, if any.
     pub fn labels(&self) -> Option<Labels<'a>> {
         self.labels
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.features.len()
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.features.is_empty()
     }
 
-    /// The rows of a range.
+    /// Returns the rows of a range.
     ///
     /// # Panics
     /// When the range reaches beyond the last row.
@@ -240,12 +241,12 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The same rows with their features replaced by `features`.
+    /// Returns the same rows with their features replaced by `features`.
     pub(crate) fn with_features(&self, features: Features<'a>) -> Batch<'a> {
         Batch { features, labels: self.labels }
     }
 
-    /// The labels that `method` cannot do without.
+    /// Returns the labels, or an error that names `method`, which needs labels.
     pub(crate) fn require_labels(&self, method: &'static str) -> Result<Labels<'a>> {
         self.labels.ok_or(Error::LabelsMissing { method })
     }

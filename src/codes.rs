@@ -2,14 +2,14 @@
 
 use crate::{Error, Result};
 
-/// The longest code supported.
+/// Length of the longest supported code in bits.
 pub const MAX_BITS: usize = 1024;
 
 /// Binary codes of one length, packed 64 bits to a word, least significant bit first.
 ///
-/// Bit `r` of a code is bit `r % 64` of its word `r / 64`; what lies beyond the last bit is zero.
+/// Bit `r` of a code is bit `r % 64` of its word `r / 64`; all bits beyond the last bit are zero.
 /// As bytes this is the layout of `numpy.packbits(bits, axis=1, bitorder="little")`, which other
-/// Hamming indexes take as well.
+/// Hamming indexes accept as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Codes {
     bits: usize,
@@ -17,7 +17,7 @@ pub struct Codes {
 }
 
 impl Codes {
-    /// No codes yet, of `bits` bits each.
+    /// Creates an empty list of codes of `bits` bits each.
     ///
     /// # Errors
     /// When `bits` is not from 1 to [`MAX_BITS`].
@@ -26,7 +26,7 @@ impl Codes {
         Ok(Codes { bits, words: Vec::new() })
     }
 
-    /// `rows` codes with every bit zero, for whoever fills in the words.
+    /// Creates `rows` codes with all bits zero, for callers that fill in the words.
     pub(crate) fn zeros(bits: usize, rows: usize) -> Self {
         Codes { bits, words: vec![0; rows * bits.div_ceil(64)] }
     }
@@ -34,8 +34,8 @@ impl Codes {
     /// Reads packed bytes, `bits.div_ceil(8)` to a code.
     ///
     /// # Errors
-    /// When `bits` is out of range, the bytes are not a whole number of codes, or a code has bits
-    /// set beyond the last.
+    /// When `bits` is out of range, the number of bytes is not a multiple of the code size, or a
+    /// code has bits set beyond the last.
     pub fn from_bytes(bits: usize, bytes: &[u8]) -> Result<Self> {
         let mut codes = Codes::new(bits)?;
         let width = bits.div_ceil(8);
@@ -58,7 +58,7 @@ impl Codes {
         Ok(codes)
     }
 
-    /// The codes as packed bytes, `bits.div_ceil(8)` to a code.
+    /// Returns the codes as packed bytes, `bits.div_ceil(8)` to a code.
     pub fn to_bytes(&self) -> Vec<u8> {
         let width = self.bits.div_ceil(8);
         let mut bytes = Vec::with_capacity(self.len() * width);
@@ -73,7 +73,7 @@ impl Codes {
         bytes
     }
 
-    /// Takes packed words, `bits.div_ceil(64)` to a code. Nothing is copied.
+    /// Wraps packed words, `bits.div_ceil(64)` to a code. Nothing is copied.
     ///
     /// ```
     /// use hashbrook::Codes;
@@ -89,8 +89,8 @@ impl Codes {
     /// ```
     ///
     /// # Errors
-    /// When `bits` is out of range, the words are not a whole number of codes, or a code has bits
-    /// set beyond the last.
+    /// When `bits` is out of range, the number of words is not a multiple of the code size, or a
+    /// code has bits set beyond the last.
     pub fn from_words(bits: usize, words: Vec<u64>) -> Result<Self> {
         check_bits(bits)?;
         let width = bits.div_ceil(64);
@@ -105,7 +105,8 @@ impl Codes {
         Ok(Codes { bits, words })
     }
 
-    /// The words of all codes, as [`words`](Codes::words) shows them, to keep. Nothing is copied.
+    /// Returns the words of all codes, as [`words`](Codes::words) does, but owned. Nothing is
+    /// copied.
     pub fn into_words(self) -> Vec<u64> {
         self.words
     }
@@ -113,7 +114,7 @@ impl Codes {
     /// Appends a code given as words.
     ///
     /// # Errors
-    /// When the words are not as many as a code has, or bits are set beyond the last.
+    /// When the number of words is not that of a code, or bits are set beyond the last.
     pub fn push(&mut self, code: &[u64]) -> Result<()> {
         let (row, bits) = (self.len(), self.bits);
         if code.len() != self.words_per_code() {
@@ -131,34 +132,34 @@ impl Codes {
     /// Appends all codes of another list.
     ///
     /// # Errors
-    /// When their lengths differ.
+    /// When the code lengths differ.
     pub fn append(&mut self, other: &Codes) -> Result<()> {
         self.expect_bits(other.bits)?;
         self.words.extend_from_slice(&other.words);
         Ok(())
     }
 
-    /// The number of codes.
+    /// Returns the number of codes.
     pub fn len(&self) -> usize {
         self.words.len() / self.words_per_code()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no codes.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// The length of each code in bits.
+    /// Returns the length of each code in bits.
     pub fn bits(&self) -> usize {
         self.bits
     }
 
-    /// How many 64-bit words a code takes.
+    /// Returns the number of 64-bit words of a code.
     pub fn words_per_code(&self) -> usize {
         self.bits.div_ceil(64)
     }
 
-    /// All words, code after code.
+    /// Returns all words, code after code.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
@@ -167,33 +168,33 @@ impl Codes {
         &mut self.words
     }
 
-    /// The words of one code.
+    /// Returns the words of one code.
     ///
     /// # Panics
-    /// When there is no such code.
+    /// When the code does not exist.
     pub fn code(&self, row: usize) -> &[u64] {
         let width = self.words_per_code();
         &self.words[row * width..(row + 1) * width]
     }
 
-    /// One bit of one code.
+    /// Returns one bit of one code.
     ///
     /// # Panics
-    /// When there is no such code or bit.
+    /// When the code or bit does not exist.
     pub fn bit(&self, row: usize, bit: usize) -> bool {
         assert!(bit < self.bits, "bit {bit} of a code of {} bits", self.bits);
         self.code(row)[bit / 64] >> (bit % 64) & 1 == 1
     }
 
-    /// The codes in order, each as its words.
+    /// Iterates over the codes, each as its words.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u64]> {
         self.words.chunks_exact(self.words_per_code())
     }
 
-    /// The codes of some rows, in the order given.
+    /// Returns the codes of some rows, in the order given.
     ///
     /// # Panics
-    /// When there is no such row.
+    /// When a row does not exist.
     pub fn select(&self, rows: &[usize]) -> Codes {
         let words = rows.iter().flat_map(|&row| self.code(row)).copied().collect();
         Codes { bits: self.bits, words }
@@ -209,17 +210,17 @@ impl Codes {
     }
 }
 
-/// Whether the words of a code have bits set beyond the last.
+/// Returns whether a code has bits set beyond the last.
 fn has_more_bits(code: &[u64], bits: usize) -> bool {
     !bits.is_multiple_of(64) && code.last().is_some_and(|last| last >> (bits % 64) != 0)
 }
 
-/// In how many bits two codes differ. Words beyond the shorter of the two are not looked at.
+/// Returns the number of bits in which two codes differ. Words beyond the shorter code are ignored.
 pub fn hamming(left: &[u64], right: &[u64]) -> u32 {
     left.iter().zip(right).map(|(l, r)| (l ^ r).count_ones()).sum()
 }
 
-/// Fails unless `bits` is a code length supported.
+/// Fails unless `bits` is a supported code length.
 pub(crate) fn check_bits(bits: usize) -> Result<()> {
     if (1..=MAX_BITS).contains(&bits) { Ok(()) } else { Err(Error::Bits(bits)) }
 }

@@ -1,17 +1,17 @@
-//! The one error type of the library.
+//! The crate's error type.
 
 use std::path::{Path, PathBuf};
 
-/// What went wrong: what was expected, and what came instead.
+/// An error, with what was expected and what was found.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The number of values is not a multiple of the dimension, or the dimension is zero.
     #[error("{values} values do not make rows of {dim} dimensions")]
     Shape {
-        /// How many values were given.
+        /// Number of values given.
         values: usize,
-        /// The dimension they should fill.
+        /// Dimension that each row should have.
         dim: usize,
     },
 
@@ -20,84 +20,84 @@ pub enum Error {
         "row {row}, column {column} is {value}; features must be finite (rows and columns count from 0)"
     )]
     NotFinite {
-        /// The row of the first such value.
+        /// Row of the first such value.
         row: usize,
-        /// Its column.
+        /// Column of the value.
         column: usize,
-        /// The value itself.
+        /// The value.
         value: f32,
     },
 
-    /// There are not as many labels as rows.
+    /// The number of labels differs from the number of rows.
     #[error("{labels} labels for {rows} rows; there must be one label (or label set) per row")]
     LabelCount {
-        /// Rows of features.
+        /// Number of rows of features.
         rows: usize,
-        /// Labels, or label sets.
+        /// Number of labels, or of label sets.
         labels: usize,
     },
 
-    /// The offsets of a list of label sets do not ascend, or point outside of the labels.
+    /// The offsets of a list of label sets do not ascend, or lie beyond the labels.
     #[error(
         "label set {set} ends at {end}, which is out of order or beyond the {values} labels given"
     )]
     LabelOffsets {
-        /// The set whose end is wrong.
+        /// Index of the set whose end is wrong.
         set: usize,
-        /// Where it claims to end.
+        /// The invalid end.
         end: usize,
-        /// How many labels there are.
+        /// Number of labels.
         values: usize,
     },
 
     /// A supervised method was given no labels.
     #[error("{method} needs labels, and none were given")]
     LabelsMissing {
-        /// The method's name.
+        /// Name of the method.
         method: &'static str,
     },
 
-    /// Vectors of another dimension than the function or model was made for.
+    /// Vectors do not have the dimension of the function or model.
     #[error("expected vectors of {expected} dimensions, these have {found}")]
     Dimension {
-        /// The dimension it was made for.
+        /// Dimension of the function or model.
         expected: usize,
-        /// The dimension that came.
+        /// Dimension of the vectors.
         found: usize,
     },
 
-    /// A code length outside of what is supported.
+    /// A code length is not supported.
     #[error("bits must be from 1 to 1024, not {0}")]
     Bits(usize),
 
     /// Codes of different lengths were compared.
     #[error("codes of {left} bits cannot be compared with codes of {right} bits")]
     CodeLength {
-        /// Bits of the one.
+        /// Length of the first code in bits.
         left: usize,
-        /// Bits of the other.
+        /// Length of the second code in bits.
         right: usize,
     },
 
-    /// A protocol that deals with classes met a row that is not of one class.
+    /// A protocol that needs exactly one label per row found a row with none or several.
     #[error("{protocol} need one label per row; row {row} has {labels}")]
     OneLabel {
-        /// What needs them.
+        /// The protocol, in words.
         protocol: &'static str,
-        /// The first such row.
+        /// First row without exactly one label.
         row: usize,
-        /// How many it has.
+        /// Number of labels of this row.
         labels: usize,
     },
 
     /// Packed codes do not have the shape of `bits`, or have bits set beyond them.
     #[error("row {row} of the packed codes does not fit {bits} bits: {problem}")]
     PackedCodes {
-        /// The first row that does not fit; 0 when the whole does not.
+        /// First row that does not fit; 0 if the total length is wrong.
         row: usize,
-        /// The code length asked for.
+        /// Requested code length.
         bits: usize,
-        /// In which way.
+        /// Description of the mismatch.
         problem: &'static str,
     },
 
@@ -106,23 +106,23 @@ pub enum Error {
     UnknownLabel {
         /// The requested name.
         name: String,
-        /// The labels that there are, in words.
+        /// The existing labels, in words.
         known: String,
     },
 
     /// No method has this name.
     #[error("there is no method {name:?}; the methods are: {known}")]
     UnknownMethod {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// All names, separated by commas.
         known: String,
     },
 
-    /// There are no presets for this data set.
+    /// No preset has this name.
     #[error("there is no preset {name:?}; the presets are: {known}")]
     UnknownPreset {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// All names, separated by commas.
         known: String,
@@ -131,243 +131,247 @@ pub enum Error {
     /// The method has no parameter of this name.
     #[error("{method} has no parameter {name:?}; its parameters are: {known}")]
     UnknownParameter {
-        /// The method's name.
+        /// Name of the method.
         method: &'static str,
-        /// The parameter asked for.
+        /// The requested parameter.
         name: String,
-        /// All its parameters, separated by commas.
+        /// Names of all parameters of the method, separated by commas.
         known: String,
     },
 
     /// A parameter is out of range or of the wrong kind.
     #[error("{name} must be {expected}, not {found}")]
     Parameter {
-        /// The parameter's name.
+        /// Name of the parameter.
         name: &'static str,
-        /// What it must be.
+        /// Description of the valid values.
         expected: String,
-        /// What it was.
+        /// The value given.
         found: String,
     },
 
     /// A parameter was given a value of the wrong kind.
     #[error("{found} is no value for {name}: {problem}")]
     ParameterValue {
-        /// The parameter's name.
+        /// Name of the parameter.
         name: String,
-        /// What was given.
+        /// The value given.
         found: String,
-        /// What would have been right.
+        /// Description of the problem.
         problem: String,
     },
 
-    /// The method does not keep what it learns as sums, which could be added to and taken from.
+    /// The operation needs a method that stores sums, to which rows can be added and from which
+    /// rows can be subtracted.
     #[error("{method} models cannot {what}: only brook keeps what it learns as sums")]
     NotSums {
-        /// The method's name.
+        /// Name of the method.
         method: &'static str,
-        /// What was asked for.
+        /// The requested operation.
         what: &'static str,
     },
 
-    /// What must be known before learning is not: the warm-up has not ended.
+    /// The operation needs a model whose warm-up has ended.
     #[error(
         "the model has not warmed up: nothing is fixed yet. Let it learn more rows first, or end \
          the warm-up with those there are"
     )]
     NotWarm,
 
-    /// Two models do not fit each other.
+    /// Two models cannot be merged.
     #[error("the models cannot be merged: {problem}")]
     NotMergeable {
-        /// What differs.
+        /// Description of the difference.
         problem: String,
     },
 
-    /// Rows that were to be unlearned or relabelled were not learned as given.
+    /// Rows to unlearn or relabel were not learned with the given labels.
     #[error("these rows cannot be {what}: {problem}; nothing was changed")]
     NotLearned {
-        /// What was to be done to them.
+        /// The requested operation, as a past participle.
         what: &'static str,
-        /// Why it cannot be.
+        /// The reason.
         problem: String,
     },
 
-    /// The squared length of a row is beyond single precision. Rows and columns count from 0.
+    /// The squared length of a row exceeds the range of single precision. Rows and columns count
+    /// from 0.
     #[error(
         "row {row} is too long: column {column} is {value}, and squared lengths must be below 3.4e38; \
          scale the vectors (rows and columns count from 0)"
     )]
     TooLong {
-        /// The row.
+        /// Row that is too long.
         row: usize,
-        /// The column of its largest number.
+        /// Column of the row's largest number.
         column: usize,
-        /// That number.
+        /// The largest number of the row.
         value: f32,
     },
 
-    /// A batch led to weights that are not finite; the batch was not learned.
+    /// A batch led to weights that are not finite. The batch was not learned.
     #[error(
         "{method}: this batch gives no finite solution ({problem}); it was not learned. \
          Features of very different scale are the usual cause: try unit length, or a larger ridge"
     )]
     NoSolution {
-        /// The method's name.
+        /// Name of the method.
         method: &'static str,
-        /// What failed.
+        /// Description of the failure.
         problem: &'static str,
     },
 
-    /// What is to be computed needs more memory than can be had.
+    /// An allocation failed.
     #[error("{what} needs {bytes} bytes of memory, which cannot be had; {remedy}")]
     OutOfMemory {
-        /// What needs it.
+        /// Purpose of the memory, in words.
         what: String,
-        /// How much, in one piece or several.
+        /// Number of bytes, in one or several allocations.
         bytes: u64,
-        /// What to do instead.
+        /// Advice to the user.
         remedy: &'static str,
     },
 
-    /// There are not as many ids as items.
+    /// The number of ids differs from the number of items.
     #[error("{ids} ids for {items} items; there must be one id per item")]
     IdCount {
-        /// Ids given.
+        /// Number of ids given.
         ids: usize,
-        /// Items given.
+        /// Number of items given.
         items: usize,
     },
 
-    /// An id was given twice at once.
+    /// A call contains the same id twice.
     #[error("id {0} is given more than once; nothing was changed")]
     IdTwice(u64),
 
-    /// An item with this id is there already.
+    /// An item with this id exists already.
     #[error("id {0} is there already; upsert replaces items. Nothing was changed")]
     IdTaken(u64),
 
-    /// There are not as many payloads as items.
+    /// The number of payloads differs from the number of items.
     #[error(
         "{payloads} payloads for {items} items; there must be one per item, which may be empty"
     )]
     PayloadCount {
-        /// Items given.
+        /// Number of items given.
         items: usize,
-        /// Payloads given.
+        /// Number of payloads given.
         payloads: usize,
     },
 
-    /// A text id was given twice at once.
+    /// A call contains the same string id twice.
     #[error("id {0:?} is given more than once; nothing was changed")]
     TextIdTwice(String),
 
-    /// An item is not there.
+    /// An item does not exist.
     #[error("there is no item {0}")]
     NoItem(String),
 
-    /// An id is of the wrong kind for a store.
+    /// An id is not of the store's kind (number or string).
     #[error("the ids of this store are {expected}, and {found} is not one")]
     IdKind {
-        /// What they are.
+        /// Kind of the store's ids, in words.
         expected: &'static str,
-        /// The id that was given.
+        /// The given id.
         found: String,
     },
 
-    /// A payload is too large to be kept with an item.
+    /// A payload exceeds the size limit.
     #[error("the payload of item {id} has {bytes} bytes; up to {most} are kept")]
     PayloadSize {
-        /// The item.
+        /// Id of the item.
         id: String,
-        /// Its bytes.
+        /// Size of the payload in bytes.
         bytes: usize,
-        /// How many may be.
+        /// Largest allowed size in bytes.
         most: usize,
     },
 
-    /// A store was to be made where something is already.
+    /// The directory for a new store is not empty.
     #[error("{}: has something in it already; a store is made in a folder that is empty or not there", .0.display())]
     NotEmpty(PathBuf),
 
-    /// A store has come to a standstill after a failure.
+    /// A store stopped after a failure.
     #[error("{}: {problem}; open it anew to go on", path.display())]
     Stopped {
-        /// The store.
+        /// Path of the store.
         path: PathBuf,
-        /// What happened.
+        /// Description of the failure.
         problem: String,
     },
 
-    /// More items than an index holds.
+    /// The number of items exceeds the limit of an index.
     #[error("an index holds up to 4,294,967,295 items, not {0}")]
     TooManyItems(usize),
 
-    /// An index of codes alone was given vectors.
+    /// An index without a hash function was given vectors.
     #[error("the index holds codes without the function that made them, so it takes codes alone")]
     NoFunction,
 
-    /// Items were given without vectors to an index that keeps vectors.
+    /// Items without vectors were given to an index that stores vectors.
     #[error(
         "the index keeps the vectors of its items, and codes alone were given; give vectors, which \
          it encodes itself"
     )]
     VectorsMissing,
 
-    /// An index was asked for vectors, and keeps none.
+    /// An operation needs vectors, but the index stores none.
     #[error(
         "the index keeps no vectors {wanted}; build it anew with them (Index::with_vectors, in Python \
          Index(h, vectors=\"f16\"), by the command index build --vectors f16)"
     )]
     VectorsNotKept {
-        /// What they are wanted for.
+        /// The operation that needs the vectors, in words.
         wanted: &'static str,
     },
 
-    /// The vectors that an index keeps are not prepared as a newer function would have it.
+    /// A new hash function prepares vectors differently from the way the index's vectors were
+    /// prepared.
     #[error(
         "the vectors in the index cannot be encoded by this function, which prepares vectors \
          otherwise: {differs} differs. Give the vectors themselves; nothing was changed"
     )]
     OtherPreparation {
-        /// What differs.
+        /// Description of the difference.
         differs: &'static str,
     },
 
-    /// A dial weighs label bits and detail bits differently, where nothing tells which are which.
+    /// A dial has different weights for label bits and detail bits, but the index has no function
+    /// that distinguishes the two.
     #[error(
         "the index holds codes without the function that made them, so nothing tells label bits from \
          detail bits; without it a dial takes two weights that are equal"
     )]
     NoLabelBits,
 
-    /// A float query was asked of codes.
+    /// A float query was given codes instead of vectors.
     #[error("a float query weighs bits by what vectors project to, so it takes vectors, not codes")]
     FloatQueryOfCodes,
 
-    /// Items that codes found were to be ranked by vectors, and the query is a code.
+    /// A search with re-ranking was given codes instead of vectors.
     #[error("re-ranking compares vectors, so it takes vectors or items to search with, not codes")]
     RerankOfCodes,
 
-    /// More items are within a radius than were to be given.
+    /// The number of items within a radius exceeds the limit.
     #[error(
         "{found} items are within this radius of a query, and up to {most} are given; take a smaller radius"
     )]
     TooManyHits {
-        /// How many there are.
+        /// Number of items within the radius.
         found: usize,
-        /// How many were to be given at most.
+        /// The limit.
         most: usize,
     },
 
-    /// A renewal does not bring the vectors of just the items that are there.
+    /// The vectors for re-encoding do not match the items of the index.
     #[error("the vectors to renew are not those of the index: {problem}; nothing was changed")]
     NotRenewed {
-        /// What is missing or too many.
+        /// Description of the missing or extra items.
         problem: String,
     },
 
-    /// An index that was opened for reading was to be changed.
+    /// A change was requested on an index that was opened for reading.
     #[error("{}: was opened for reading; open it for writing to change it", .0.display())]
     ReadOnly(PathBuf),
 
@@ -375,7 +379,7 @@ pub enum Error {
     #[error("{}: is being written by another process; wait for it, or stop it", .0.display())]
     InUse(PathBuf),
 
-    /// The file system cannot lock the file, so that other writers cannot be kept out.
+    /// The file system cannot lock the file, so other writers cannot be excluded.
     #[error(
         "{}: cannot be locked ({cause}), as on some network file systems, and two writers at once \
          would lose changes. If nothing else writes it, it can be written without a lock \
@@ -385,11 +389,12 @@ pub enum Error {
     CannotLock {
         /// The file.
         path: PathBuf,
-        /// Why. Not the error's `source`, since its text is in this one's already.
+        /// The cause. It is not the error's `source`, because the message already contains its
+        /// text.
         cause: std::io::Error,
     },
 
-    /// A change could not be written wholly, and it is not known whether it counts.
+    /// A change was not written completely, and may or may not take effect.
     #[error(
         "{}: the change before could not be written, and may or may not be there; open the file anew \
          to go on",
@@ -397,16 +402,16 @@ pub enum Error {
     )]
     InDoubt(PathBuf),
 
-    /// Another program moved, deleted, replaced, cut short or wrote over a file that is open.
+    /// Another program moved, deleted, replaced, truncated or overwrote an open file.
     #[error("{}: is no longer the file that was opened: {problem}; open it anew", path.display())]
     NotAsOpened {
         /// The file.
         path: PathBuf,
-        /// What happened to it, as far as one can see.
+        /// Description of the change, as far as it is known.
         problem: String,
     },
 
-    /// Too few items of one class for the split asked for.
+    /// A class has too few items for the requested split.
     #[error(
         "label {label:?} has {items} items, too few for {asked} queries and at least one to find; \
          ask for fewer queries per class"
@@ -414,47 +419,48 @@ pub enum Error {
     ClassTooSmall {
         /// The label.
         label: String,
-        /// How many items carry it.
+        /// Number of items with this label.
         items: usize,
-        /// How many queries were to be drawn.
+        /// Number of queries to draw.
         asked: usize,
     },
 
     /// The operating system refused a file operation.
     #[error("{}: {cause}", path.display())]
     Io {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
-        /// Why. Not the error's `source`, since its text is in this one's already.
+        /// The cause. It is not the error's `source`, because the message already contains its
+        /// text.
         cause: std::io::Error,
     },
 
-    /// A file is not what it should be.
+    /// The content of a file is not as expected.
     #[error("{}: {problem}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What was expected and what was found.
+        /// Description of what was expected and what was found.
         problem: String,
     },
 
-    /// Columns of a table are to be read as features and hold strings.
+    /// Columns of a table that are requested as features hold strings.
     #[error("{}: {problem}", path.display())]
     TextColumns {
         /// The file.
         path: PathBuf,
-        /// The names of these columns.
+        /// Names of these columns.
         columns: Vec<String>,
-        /// What was expected and what was found.
+        /// Description of what was expected and what was found.
         problem: String,
     },
 
-    /// A file of this library is not as it was written: damaged, or cut short.
+    /// A hashbrook file is damaged or truncated.
     #[error("{}: {problem}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What was expected and what was found.
+        /// Description of what was expected and what was found.
         problem: String,
     },
 
@@ -467,13 +473,13 @@ pub enum Error {
     NewerVersion {
         /// The file.
         path: PathBuf,
-        /// The version it is in.
+        /// Format version of the file.
         found: u32,
-        /// The newest version known here.
+        /// Newest version that this program supports.
         supported: u32,
     },
 
-    /// A newer hashbrook made a change in a file, of a kind that this one does not know.
+    /// A file's log contains a kind of change that only a newer hashbrook knows.
     #[error(
         "{}: has a change of kind {kind} in its log, which a newer version wrote and this program \
          does not know; use a newer hashbrook",
@@ -482,38 +488,37 @@ pub enum Error {
     NewerChange {
         /// The file.
         path: PathBuf,
-        /// The number that stands for the kind.
+        /// Number of the kind.
         kind: u64,
     },
 }
 
-/// What kind of failure an [`Error`] is, for programs that answer by kind, as a server does by a
-/// status.
+/// Kind of an [`Error`], for programs that respond by kind, as a server does with a status code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// What was given cannot be used: wrong shape, unknown name, a file of another kind. Trying again
-    /// with the same is of no use.
+    /// The input is invalid: wrong shape, unknown name, a file of another kind. Retrying with the
+    /// same input fails again.
     BadInput,
-    /// A file or folder is not there.
+    /// A file, directory or item does not exist.
     NotFound,
-    /// Someone else is using it, or it was changed meanwhile: trying again later may do.
+    /// The resource is in use, or has changed meanwhile. Retrying later may succeed.
     Busy,
-    /// Something that was stored is not what was written.
+    /// Stored data differs from what was written.
     Damaged,
-    /// There is not enough room, on the disk or in memory.
+    /// Disk space or memory is insufficient.
     NoSpace,
-    /// A newer version of this library wrote it.
+    /// A newer version of hashbrook wrote the file.
     NewerVersion,
-    /// Nothing that whoever asked can do anything about.
+    /// A failure that the caller cannot fix.
     Internal,
 }
 
-/// A [`std::result::Result`] with this library's [`Error`].
+/// A [`std::result::Result`] with the crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// What kind of failure it is.
+    /// Returns the kind of the failure.
     ///
     /// ```
     /// use hashbrook::{ErrorKind, Index};
@@ -588,22 +593,22 @@ impl Error {
         }
     }
 
-    /// Names the file in which an I/O error came up.
+    /// Returns a closure that adds the path of the file to an I/O error.
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
         move |cause| Error::Io { path: path.to_path_buf(), cause }
     }
 
-    /// A file whose content is not what it should be.
+    /// Returns an error for a file whose content is not as expected.
     pub(crate) fn malformed(path: &Path, problem: impl Into<String>) -> Error {
         Error::Malformed { path: path.to_path_buf(), problem: problem.into() }
     }
 
-    /// A file of this library that is not as it was written.
+    /// Returns an error for a hashbrook file that is damaged or truncated.
     pub(crate) fn damaged(path: &Path, problem: impl Into<String>) -> Error {
         Error::Damaged { path: path.to_path_buf(), problem: problem.into() }
     }
 
-    /// A parameter that is out of range.
+    /// Returns an error for a parameter that is out of range.
     pub(crate) fn parameter(
         name: &'static str,
         expected: impl Into<String>,

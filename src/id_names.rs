@@ -1,4 +1,5 @@
-//! Ids that are texts: the number that stands for each of them in an index, and the file they are kept in.
+//! String ids: the number of each string id in an index, and the file in which the strings are
+//! stored.
 
 use std::collections::HashMap;
 use std::io;
@@ -7,16 +8,17 @@ use std::sync::Arc;
 
 use crate::{Error, Result, disk, file};
 
-/// What a file of ids begins with; its last byte is the version.
+/// First bytes of a file of ids. The last byte is the format version.
 const MAGIC: &[u8; 8] = b"HBIDS\0\0\x01";
 
-/// Texts in place of ids. An [`Index`](crate::Index) knows items by numbers; this knows which number stands
-/// for which text. Numbers count up from 0 in the order in which the texts came, and are never given away
-/// again.
+/// Strings as ids. An [`Index`](crate::Index) identifies items by numbers; this type maps strings
+/// to numbers and back. Numbers count up from 0 in the order in which the strings first appear, and
+/// are never reused.
 ///
-/// The file stands beside that of the index, with `.ids` after its name, and appears whole or not at all.
-/// Write it before the items are added: if the process is killed in between, it has texts that no item
-/// has, which do no harm, and every item has its text.
+/// The file is stored in the directory of the index file, with the suffix `.ids` added to its name.
+/// It appears completely or not at all. Write it before the items are added. If the process is
+/// killed in between, some strings belong to no item, which does no harm, and every item has its
+/// string.
 ///
 /// ```
 /// let mut names = hashbrook::IdNames::new();
@@ -30,19 +32,19 @@ pub struct IdNames {
 }
 
 impl IdNames {
-    /// None yet.
+    /// Creates an empty map.
     pub fn new() -> IdNames {
         IdNames::default()
     }
 
-    /// Where the texts of an index are kept.
+    /// Returns the path of the file with the strings of an index.
     pub fn path_beside(index: impl AsRef<Path>) -> PathBuf {
         let mut path = index.as_ref().as_os_str().to_owned();
         path.push(".ids");
         path.into()
     }
 
-    /// The texts of an index whose [ids are texts](crate::Snapshot::has_text_ids).
+    /// Loads the strings of an index with [string ids](crate::Snapshot::has_text_ids).
     ///
     /// # Errors
     /// As for [`load`](IdNames::load).
@@ -58,7 +60,7 @@ impl IdNames {
         IdNames::load(path)
     }
 
-    /// The number of a text, which is a new one if it did not come up before.
+    /// Returns the number of a string. A new string gets the next number.
     pub fn number(&mut self, name: &str) -> u64 {
         if let Some(&number) = self.numbers.get(name) {
             return number;
@@ -69,36 +71,36 @@ impl IdNames {
         number
     }
 
-    /// The number of a text, if it has one.
+    /// Returns the number of a string, if it has one.
     pub fn find(&self, name: &str) -> Option<u64> {
         self.numbers.get(name).copied()
     }
 
-    /// The text that a number stands for.
+    /// Returns the string of a number.
     pub fn name(&self, number: u64) -> Option<&str> {
         self.names.get(usize::try_from(number).ok()?).map(|name| &**name)
     }
 
-    /// How many there are.
+    /// Returns the number of strings.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no strings.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// All texts, in order of their numbers.
+    /// Iterates over all strings, in the order of their numbers.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         self.names.iter().map(|name| &**name)
     }
 
-    /// Writes the file: a magic number, how many texts there are, each with its length before it, and a
-    /// checksum of it all, numbers least significant byte first.
+    /// Writes the file: a magic number, the number of strings, each string after its length, and a
+    /// checksum of all preceding bytes. Numbers are little-endian.
     ///
     /// # Errors
-    /// When it cannot be written; what stood there before is as it was.
+    /// When the file cannot be written; an existing file is then unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend((self.names.len() as u64).to_le_bytes());
@@ -111,10 +113,10 @@ impl IdNames {
         file::write(path, &bytes)
     }
 
-    /// Reads a file.
+    /// Reads a file of string ids.
     ///
     /// # Errors
-    /// When it cannot be read, is no such file, or is damaged.
+    /// When the file cannot be read, is not a file of string ids, or is damaged.
     pub fn load(path: impl AsRef<Path>) -> Result<IdNames> {
         let path = path.as_ref();
         let bytes = disk::read(path).map_err(Error::io(path))?;
@@ -208,7 +210,7 @@ mod tests {
             fs::write(&path, &damaged).unwrap();
             assert!(IdNames::load(&path).is_err(), "damaged at {at}");
         }
-        // With a checksum that is right, what is said must still fit.
+        // Inconsistent content is refused even with a correct checksum.
         for (count, texts) in
             [(2u64, &[b"a"][..]), (1, &[b"a", b"b"]), (2, &[b"a", b"a"]), (1, &[b"\xff"])]
         {

@@ -1,6 +1,6 @@
 //! hashbrook learns compact binary codes from a stream of labelled vectors. Vectors that share a
-//! label get codes that differ in few bits, so that similar items are found by Hamming distance: in
-//! little memory, in little time.
+//! label get codes that differ in few bits. A search by Hamming distance therefore finds similar
+//! items with little memory and in little time.
 //!
 //! ```text
 //! Method  ->  Model  ->  HashFunction  ->  Codes  ->  Index
@@ -8,20 +8,20 @@
 //!             learner    x -> bits         bits
 //! ```
 //!
-//! * A [`Method`] is a way of learning with its parameters: this library's own, [`brook`], or a
+//! * A [`Method`] is a learning algorithm with its parameters: the built-in [`brook`], or a
 //!   published one.
-//! * A [`Model`] is a method at work: it learns batch after batch, and can be saved and taken up
-//!   again at any time.
-//! * A [`HashFunction`] is what a model has learned so far, frozen. Everything done to a vector on
-//!   its way to a code is in it.
-//! * [`Codes`] are what comes out, 64 bits to a word.
-//! * An [`Index`] holds ids with their codes, and finds the nearest: exactly, and very fast.
+//! * A [`Model`] is a running learner. It learns batch after batch, and can be saved and resumed at
+//!   any time.
+//! * A [`HashFunction`] is a frozen copy of what a model has learned so far. It includes every step
+//!   from a vector to its code.
+//! * [`Codes`] are the packed output, 64 bits to a word.
+//! * An [`Index`] holds ids with their codes, and finds the nearest codes exactly and fast.
 //!
-//! A sixth, [`Store`], is a durable collection that does all of this by itself.
+//! A sixth type, [`Store`], is a durable collection that combines and automates all of these.
 //!
 //! # Learn, encode, measure
 //!
-//! The library carries 1,797 handwritten digits to try things on:
+//! The crate includes 1,797 handwritten digits for experiments:
 //!
 //! ```
 //! use hashbrook::dataset::{Digits, digits};
@@ -52,8 +52,9 @@
 //!
 //! # Search
 //!
-//! An [`Index`] keeps codes under ids of your own, with labels to filter by if you like, in memory or
-//! in a file that processes share. What it finds is exact and complete, in order of distance and id:
+//! An [`Index`] stores codes under your own ids, optionally with labels to filter by. It lives in
+//! memory or in a file that several processes share. Its results are exact and complete, in order
+//! of distance and id:
 //!
 //! ```
 //! use hashbrook::dataset::{Digits, digits};
@@ -86,9 +87,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Codes are short, and many items may have the same. An index that keeps the vectors too, in half
-//! precision or 8 bits, ranks by their cosines what the codes have found, and can encode its items anew once
-//! the model has learned on:
+//! Codes are short, and many items may share one code. An index that also stores the vectors, in
+//! half precision or 8 bits, can re-rank the hits of a code search by their cosines. It can also
+//! re-encode its items after the model has learned more:
 //!
 //! ```
 //! use hashbrook::dataset::{Digits, digits};
@@ -115,18 +116,19 @@
 //! # Ok::<(), hashbrook::Error>(())
 //! ```
 //!
-//! Codes of [`brook`] tell labels by their first bits, and what items look like by the last. A [`Dial`] weighs
-//! the two when they are searched: `index.dial(Dial::new(4, 1)?).search(query, 10)?` finds items of the query's
-//! kind first, and [`Dial::float_query`] lets each bit count as much as the query is sure of it.
+//! The first bits of [`brook`]'s codes distinguish labels, and the last bits describe details of
+//! the vectors. A [`Dial`] weights the two groups during a search:
+//! `index.dial(Dial::new(4, 1)?).search(query, 10)?` ranks items of the query's kind first. With
+//! [`Dial::float_query`], each bit counts according to how certain the query is of the bit.
 //!
-//! [`Features`], [`Labels`] and [`Batch`] are views of your own memory. They check shape and
-//! finiteness when they are made; nothing else needs to. A row may have several labels
-//! ([`Labels::sets`]): rows are similar when they share at least one.
+//! [`Features`], [`Labels`] and [`Batch`] are views of your own memory. Their constructors check
+//! shape and finiteness, so no other code has to. A row may have several labels ([`Labels::sets`]):
+//! two rows are similar when they share at least one label.
 //!
-//! # Files, larger than memory if need be
+//! # Files larger than memory
 //!
-//! [`dataset`] streams npy, npz, IDX, CSV, vecs and MATLAB files, and [`Model`]s are kept in files
-//! of their own:
+//! [`dataset`] streams npy, npz, IDX, CSV, vecs and MATLAB files. [`Model`]s have their own file
+//! format:
 //!
 //! ```
 //! use hashbrook::dataset::{LabelNames, Reader, read_labels};
@@ -150,7 +152,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Choosing parameters, and how vectors are prepared
+//! # Parameters and vector preparation
 //!
 //! ```
 //! use hashbrook::{Center, Method, Setup};
@@ -164,16 +166,17 @@
 //! # Ok::<(), hashbrook::Error>(())
 //! ```
 //!
-//! Unless told otherwise a model centres vectors on the mean of the first rows (1,000; brook: 3,000)
-//! and scales them to unit length. It holds those rows back until it has them all, and then learns
-//! them in the batches they came in; a function that is asked for before is what these rows alone
-//! teach. Where columns are of different scale (metres beside years), [`Scale::Standard`] divides each
-//! by its deviation in the first rows, so that all count alike.
+//! With default settings, a model centres vectors on the mean of the first rows (1,000; brook:
+//! 3,000) and scales them to unit length. It buffers these rows until it has all of them, and then
+//! learns them in the batches in which they arrived. A function requested earlier is learned from
+//! the buffered rows alone. If columns have different scales (metres next to years), use
+//! [`Scale::Standard`]. It divides each column by its standard deviation in the first rows, so that
+//! all columns have equal weight.
 //!
-//! # The function alone
+//! # Hash functions without their model
 //!
-//! A model file holds all it takes to learn on, which may be much. To encode elsewhere, the function
-//! is enough: its file is small, and knows the names of the labels too.
+//! A model file holds the whole learning state, which may be large. To encode elsewhere, the
+//! function is enough: its file is small, and also contains the names of the labels.
 //!
 //! ```
 //! use hashbrook::dataset::{Digits, digits};
@@ -196,8 +199,9 @@
 //!
 //! # Searching while the index changes
 //!
-//! An [`Index`] writes. A [`Snapshot`] of it reads, in any thread, for as long as it is held; neither waits
-//! for the other. A server publishes one after each change:
+//! An [`Index`] is the writer. A [`Snapshot`] of an index can be read in any thread for as long as
+//! the snapshot is held. Readers and the writer never wait for each other. A server publishes a new
+//! snapshot after each change:
 //!
 //! ```
 //! use std::sync::RwLock;
@@ -220,21 +224,23 @@
 //! # Ok::<(), hashbrook::Error>(())
 //! ```
 //!
-//! [`Index::edit`] does the same to a file, where a change is on the disk when the call returns; another
-//! process that has [opened](Index::open) it [follows](Index::refresh). [`IndexBuilder`] makes files of more
-//! items than fit in memory, and [`Error::kind`] tells a server what to answer when something fails.
+//! [`Index::edit`] changes an index file; each change is durable when the call returns. Another
+//! process that has [opened](Index::open) the same file can [follow](Index::refresh) its changes.
+//! [`IndexBuilder`] builds files with more items than fit in memory. [`Error::kind`] classifies
+//! failures, so that a server can choose its response.
 //!
 //! # A collection that learns while it serves
 //!
-//! [`Store`] ties all of this together in a folder: it keeps vectors, labels and payloads durably, learns from what is
-//! put in, makes the codes of all items anew when that pays, and is searched meanwhile. `hashbrook serve` puts it behind
-//! HTTP. [`store`] has the details.
+//! [`Store`] combines all of this in a directory. It stores vectors, labels and payloads durably,
+//! learns from the inserted items, and re-encodes all items when that pays off. It remains
+//! searchable all the time. `hashbrook serve` serves a store over HTTP. See [`store`] for the
+//! details.
 //!
 //! # Learning in parts, and forgetting
 //!
-//! [`brook`] keeps what it learns as exact sums. So models that learned parts of a stream can be
-//! [merged](Model::merge), rows can be [unlearned](Model::unlearn) as if they had never come, and
-//! [relabelled](Model::relabel); and rows can count less as they age (`half_life`).
+//! [`brook`] stores exact sums. Therefore models that learned parts of a stream can be
+//! [merged](Model::merge), and rows can be [unlearned](Model::unlearn) without a trace or
+//! [relabelled](Model::relabel). Rows can also lose weight as they age (`half_life`).
 //!
 //! ```
 //! use hashbrook::dataset::{Digits, digits};
@@ -252,26 +258,25 @@
 //! # Ok::<(), hashbrook::Error>(())
 //! ```
 //!
-//! # What does not change
+//! # Guarantees
 //!
-//! * The same seed and the same stream give the same bits, whatever the number of threads.
-//! * A vector has the same code alone and among millions.
-//! * A batch that fails leaves the model as it was.
-//! * Files are written whole or not at all.
+//! * The same seed and the same stream give the same bits for any number of threads.
+//! * A vector has the same code whether it is encoded alone or among millions.
+//! * A batch that fails leaves the model unchanged.
+//! * A file is written completely or not at all.
 //!
-//! # What most people may ignore
+//! # Extension points
 //!
-//! [`Learner`] is the trait that methods implement, for those who write one of their own, and
-//! [`check`] the contract that it should keep. [`learners`] has a page on each method of the
-//! library. [`protocol`] runs experiments as the papers do, and beyond. [`HashParts`] takes a hash function
-//! apart.
+//! [`Learner`] is the trait to implement for a new method, and [`check`] tests its contract.
+//! [`learners`] has a page on each built-in method. [`protocol`] runs the experiments of the
+//! papers, and others. [`HashParts`] exposes the parts of a hash function.
 //!
 //! [`brook`]: learners::brook
 
-// What cannot fail says why, by `expect`.
+// Code that cannot fail uses `expect` with a reason.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
-/// The examples of the texts that are not part of this documentation.
+/// Doctests of the README and the guide, which are not part of this documentation.
 #[cfg(doctest)]
 mod texts {
     #[doc = include_str!("../README.md")]

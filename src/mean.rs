@@ -1,8 +1,9 @@
-//! [`Mean`] and [`Spread`]: where the vectors of a stream lie, and how far its columns spread.
+//! [`Mean`] and [`Spread`]: the mean and the deviations of the vectors of a stream.
 
 use crate::{Features, Result};
 
-/// The mean of vectors that come in pieces. The result does not depend on how they were cut.
+/// Mean of vectors that arrive in pieces. The result does not depend on how the vectors are
+/// divided.
 #[derive(Clone, Debug)]
 pub struct Mean {
     sums: Vec<f64>,
@@ -10,15 +11,15 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// Of no vectors yet, of `dim` dimensions each.
+    /// Starts with no vectors; their dimension is `dim`.
     pub fn new(dim: usize) -> Self {
         Mean { sums: vec![0.0; dim], rows: 0 }
     }
 
-    /// Adds some vectors.
+    /// Adds vectors.
     ///
     /// # Errors
-    /// When they have another dimension.
+    /// When the vectors have another dimension.
     pub fn add(&mut self, features: Features<'_>) -> Result<()> {
         features.expect_dim(self.sums.len())?;
         for row in features.values().chunks_exact(self.sums.len()) {
@@ -28,40 +29,40 @@ impl Mean {
         Ok(())
     }
 
-    /// The mean of what was added; zeros if nothing was.
+    /// Returns the mean of the vectors added so far; zeros if there are none.
     pub fn value(&self) -> Vec<f32> {
         let rows = self.rows.max(1) as f64;
         self.sums.iter().map(|sum| (sum / rows) as f32).collect()
     }
 }
 
-/// How far the columns of a stream spread, in rows that come in pieces. The result does not depend on
-/// how they were cut.
+/// Standard deviations of the columns of a stream that arrives in pieces. The result does not
+/// depend on how the rows are divided.
 #[derive(Clone, Debug)]
 pub struct Spread {
     rows: u64,
     means: Vec<f64>,
-    /// Sums of the squared differences from the mean.
+    /// Sum of the squared differences from the mean for each column.
     squares: Vec<f64>,
 }
 
 impl Spread {
-    /// Of no vectors yet, of `dim` dimensions each.
+    /// Starts with no vectors; their dimension is `dim`.
     pub fn new(dim: usize) -> Self {
         Spread { rows: 0, means: vec![0.0; dim], squares: vec![0.0; dim] }
     }
 
-    /// Adds some vectors.
+    /// Adds vectors.
     ///
     /// # Errors
-    /// When they have another dimension.
+    /// When the vectors have another dimension.
     pub fn add(&mut self, features: Features<'_>) -> Result<()> {
         features.expect_dim(self.means.len())?;
         for row in features.values().chunks_exact(self.means.len()) {
             self.rows += 1;
             let share = 1.0 / self.rows as f64;
             for ((mean, square), &value) in self.means.iter_mut().zip(&mut self.squares).zip(row) {
-                // Welford's way, in which large means take nothing from small deviations.
+                // Welford's algorithm, in which large means do not cancel small deviations.
                 let before = f64::from(value) - *mean;
                 *mean += before * share;
                 *square += before * (f64::from(value) - *mean);
@@ -70,8 +71,9 @@ impl Spread {
         Ok(())
     }
 
-    /// The standard deviation of each column: the square root of the mean squared difference from
-    /// its mean. 0 for a column that is constant, up to the rounding of its numbers.
+    /// Returns the standard deviation of each column: the square root of the mean squared
+    /// difference from the column's mean. The result is 0 for a column that is constant up to the
+    /// rounding of its numbers.
     pub fn deviations(&self) -> Vec<f64> {
         let rows = self.rows.max(1) as f64;
         let deviation = |(square, mean): (&f64, &f64)| {
@@ -82,7 +84,7 @@ impl Spread {
         self.squares.iter().zip(&self.means).map(deviation).collect()
     }
 
-    /// What columns are multiplied by to have a deviation of 1; 0 for those that are constant.
+    /// Returns the factors that give columns a deviation of 1; 0 for constant columns.
     pub(crate) fn factors(&self) -> Vec<f32> {
         let factor = |deviation: f64| if deviation > 0.0 { (1.0 / deviation) as f32 } else { 0.0 };
         self.deviations().into_iter().map(factor).collect()

@@ -1,8 +1,9 @@
-//! Files that appear whole or not at all.
+//! Atomic writing: files appear completely or not at all.
 //!
-//! A file is written under a temporary name beside the place where it is to stand, and renamed once
-//! its bytes are on the disk. It keeps the rights of the file it replaces, and a link stays a link.
-//! What a process that was killed leaves behind is removed by the next that writes the same file.
+//! A file is written under a temporary name in the directory of its target, and renamed once its
+//! bytes are on the disk. The new file keeps the permissions of the file it replaces, and a link
+//! stays a link. If a process is killed, the next process that writes the same file removes the
+//! temporary file.
 
 mod standing;
 mod temporary;
@@ -19,19 +20,19 @@ pub(crate) use self::temporary::{is_part, is_temporary_of, remove_leftovers};
 use crate::disk::{self, File, Mode};
 use crate::{Error, Result};
 
-/// A file under construction. It lives under a temporary name until [`commit`](AtomicFile::commit);
-/// dropped before that, it leaves no trace.
+/// File being written. It has a temporary name until [`commit`](AtomicFile::commit). If it is
+/// dropped earlier, the temporary file is removed.
 pub(crate) struct AtomicFile {
     file: File,
     temporary: Temporary,
-    /// The name that was given, for messages.
+    /// Path given by the caller, for messages.
     path: PathBuf,
-    /// Where it will stand: where `path` leads, if that is a link.
+    /// Final path: the target of `path` if `path` is a link, else `path`.
     destination: PathBuf,
 }
 
 impl AtomicFile {
-    /// Starts a file that is to stand at `path`, replacing what is there.
+    /// Creates a file that will replace `path`.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         let started = AtomicFile::start(path)?;
         remove_leftovers(&started.destination);
@@ -39,7 +40,8 @@ impl AtomicFile {
     }
 
     fn start(path: &Path) -> Result<Self> {
-        // Renaming over a device or a folder would destroy it or fail late: refuse early.
+        // Renaming over a device would destroy it, and over a directory would fail late, so both
+        // are refused early.
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(Error::malformed(path, "is not a regular file, so it is not replaced"));
         }
@@ -59,44 +61,46 @@ impl AtomicFile {
         Ok(AtomicFile { file, temporary, path: path.to_path_buf(), destination })
     }
 
-    /// The file to write to.
+    /// Returns the file to write to.
     pub(crate) fn file(&mut self) -> &mut File {
         &mut self.file
     }
 
-    /// The temporary name that it has until it is put in its place.
+    /// Returns the temporary path, which is valid until the commit.
     pub(crate) fn temporary(&self) -> &Path {
         self.temporary.path()
     }
 
-    /// Where the file will stand, as it was given.
+    /// Returns the path given by the caller.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Puts the file in its place once its bytes are on the disk.
+    /// Moves the file to its final path once its bytes are on the disk.
     pub(crate) fn commit(self) -> Result<File> {
         self.commit_if(|| Ok(()))
     }
 
-    /// The same, if a last look at what it replaces lets it. That comes right before the renaming,
-    /// as bringing the bytes to the disk can take long.
+    /// Like [`commit`](AtomicFile::commit), if a last check of the file to be replaced succeeds.
+    /// The check runs right before the renaming, because syncing the bytes to the disk can take
+    /// long.
     pub(crate) fn commit_if(self, last_look: impl FnOnce() -> Result<()>) -> Result<File> {
         let AtomicFile { file, temporary, path, destination } = self;
         file.sync_all().map_err(Error::io(&path))?;
         last_look()?;
         temporary.rename(&destination).map_err(Error::io(&path))?;
-        // The new name is durable once its directory is synced.
+        // The rename is durable once the directory is synced.
         disk::sync_dir(folder(&destination)).map_err(Error::io(&path))?;
         Ok(file)
     }
 }
 
-/// Writes a whole file: it appears with all its bytes, or not at all. It keeps the rights of the
-/// file that stood there; a link stays one, and the file that it leads to is written.
+/// Writes a file atomically: it appears with all its bytes or not at all. The file keeps the
+/// permissions of the file it replaces. If `path` is a link, the link stays and its target is
+/// written.
 ///
 /// # Errors
-/// When it cannot be written; what stood there before is as it was.
+/// When the file cannot be written; an existing file is then unchanged.
 pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     let path = path.as_ref();
     let mut target = AtomicFile::create(path)?;
@@ -104,7 +108,7 @@ pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     target.commit().map(drop)
 }
 
-/// Copies so many bytes to a new file, or as many as there are, and brings them to the disk.
+/// Copies at most `most` bytes to a new file, and syncs them to the disk.
 pub(crate) fn copy_to_new(from: &mut impl Read, most: u64, to: &Path) -> Result<()> {
     let mut copy = || {
         let mut file = disk::open(to, Mode::New(disk::PERMISSIONS))?;
@@ -114,10 +118,10 @@ pub(crate) fn copy_to_new(from: &mut impl Read, most: u64, to: &Path) -> Result<
     copy().map_err(Error::io(to))
 }
 
-/// Like [`write()`], of bytes that are read from elsewhere.
+/// Like [`write()`], for bytes read from a reader.
 ///
 /// # Errors
-/// As for [`write()`], and when they cannot be read.
+/// As for [`write()`], and when the bytes cannot be read.
 pub fn write_from(path: impl AsRef<Path>, bytes: &mut impl Read) -> Result<()> {
     let path = path.as_ref();
     let mut target = AtomicFile::create(path)?;
@@ -125,10 +129,10 @@ pub fn write_from(path: impl AsRef<Path>, bytes: &mut impl Read) -> Result<()> {
     target.commit().map(drop)
 }
 
-/// Whether a file can be written, found out without touching what stands there.
+/// Checks that a file can be written, without changing an existing file.
 ///
 /// # Errors
-/// When it cannot.
+/// When the file cannot be written.
 pub fn check_writable(path: impl AsRef<Path>) -> Result<()> {
     AtomicFile::start(path.as_ref()).map(drop)
 }
@@ -147,7 +151,7 @@ mod tests {
         let mut target = AtomicFile::create(&path).unwrap();
         target.file().write_all(b"new").unwrap();
         let refused = target.commit_if(|| {
-            // Whatever happens before the last look is seen by it.
+            // The last check must see every change that happens before it.
             let other = folder.path().join("other");
             fs::write(&other, b"other").unwrap();
             fs::rename(other, &path).unwrap();
@@ -175,7 +179,7 @@ mod tests {
             write(at("deep/real"), b"2").unwrap();
             assert_eq!(mode("deep/real"), rights);
         }
-        // A link to a link, a relative one, and one to what is not there yet.
+        // A link to a link, a relative link, and a link to a file that does not exist yet.
         symlink("deep/real", at("relative")).unwrap();
         symlink(at("relative"), at("twice")).unwrap();
         symlink("deep/new", at("dangling")).unwrap();
@@ -186,7 +190,7 @@ mod tests {
         }
         assert_eq!((fs::read(at("deep/real")).unwrap(), mode("deep/real")), (b"3".to_vec(), 0o444));
         assert_eq!(fs::read(at("deep/new")).unwrap(), b"4");
-        // Links that lead nowhere are said to.
+        // Links without a target are reported.
         symlink("round", at("round")).unwrap();
         symlink("nowhere/x", at("astray")).unwrap();
         assert!(write(at("round"), b"5").unwrap_err().to_string().contains("links"));

@@ -1,4 +1,4 @@
-//! What stands where a file is to be written.
+//! Existing files at a path to be written, and locks.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use crate::disk::{self, File, Mode};
 use crate::{Error, Result};
 
-/// Links that are followed, one to the next, before they are taken to lead in a circle.
+/// Number of links that are followed before they are assumed to form a cycle.
 const LINKS: usize = 40;
 
-/// Where a path leads: links are followed, also to what is not there.
+/// Returns the final path after following all links. The target need not exist.
 pub(crate) fn destination(path: &Path) -> Result<PathBuf> {
     let mut destination = path.to_path_buf();
     for _ in 0..LINKS {
@@ -30,27 +30,30 @@ pub(super) fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Gives a new file the rights of the one it replaces, and its owner and group as far as one may.
+/// Gives a new file the permissions of the file it replaces, and its owner and group if the process
+/// is allowed to.
 pub(super) fn keep_rights(file: &fs::File, replaced: &Metadata) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, fchown};
         let own = file.metadata()?;
         if (own.uid(), own.gid()) != (replaced.uid(), replaced.gid()) {
-            // Only the superuser may give files away; members of a group may give them to it.
+            // Only the superuser may change the owner of a file. Members of a group may give a file
+            // to the group.
             fchown(file, Some(replaced.uid()), Some(replaced.gid()))
                 .or_else(|_| fchown(file, None, Some(replaced.gid())))
                 .ok();
         }
     }
-    // Not all file systems can change rights; those have the same for all files.
+    // Some file systems cannot change permissions; they give all files the same permissions.
     match file.metadata()?.permissions() == replaced.permissions() {
         true => Ok(()),
         false => file.set_permissions(replaced.permissions()),
     }
 }
 
-/// Returns whether an open file is the one at a path. Where files have no identity, whether the path leads to a file.
+/// Returns whether an open file is the file at a path. On systems without file identities, returns
+/// whether the path leads to a file.
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     match (file.identity(), disk::identity_at(path)) {
         (Ok(left), Ok(right)) => left == right,
@@ -58,8 +61,9 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Opens a file that is to be locked, and not written to. Network file systems lock what is open for
-/// writing alone; files that may not be written can be locked on others.
+/// Opens a file for locking only. Network file systems can only lock files that are open for
+/// writing. Other file systems can also lock files without write permission, so reading is the
+/// fallback.
 pub(crate) fn open_to_lock(path: &Path) -> io::Result<File> {
     disk::open(path, Mode::Write).or_else(|_| disk::open(path, Mode::Read))
 }

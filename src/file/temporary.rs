@@ -1,12 +1,13 @@
-//! Temporary files: whose they are, and who removes them.
+//! Temporary files: ownership and removal.
 //!
-//! The temporary file of `digits.model` is `.digits.model.XXXXXXXX.hashbrook.part`, beside it, where
-//! each X is a letter or digit drawn at random: the name says what it is and of which file, and of no
-//! other. Its writer keeps it locked. So whoever writes `digits.model` next can tell what a process
-//! left that was killed (it is not locked) from what another is writing, and removes it.
+//! The temporary file of `digits.model` is `.digits.model.XXXXXXXX.hashbrook.part`, in the same
+//! directory, where each X is a random letter or digit. The name identifies it as the temporary
+//! file of exactly one target. The process that writes a temporary file keeps it locked. The next
+//! writer of `digits.model` can therefore distinguish leftovers of killed processes, which are not
+//! locked, from files that are being written, and removes the leftovers.
 //!
-//! A process that ends by a signal runs no destructors; for that it keeps a list of its own, see
-//! [`remove_unfinished`].
+//! A process that a signal terminates runs no destructors. For this case the process keeps a list
+//! of its temporary files; see [`remove_unfinished`].
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -20,38 +21,41 @@ use crate::disk::{self, File, Mode};
 
 const DRAWN: usize = 8;
 const SUFFIX: &str = ".hashbrook.part";
-/// Names of more bytes are shortened: file systems take 255, and ours are longer than the target's.
+/// Longest target name in bytes that is used unchanged; longer names are shortened. File systems
+/// allow 255 bytes, and temporary names are longer than the target's.
 const LONGEST_NAME: usize = 200;
 
-/// How often a new temporary file is made for one that was taken away.
+/// Number of attempts to create a temporary file that another process keeps removing.
 const TRIES: usize = 100;
 
-/// The temporary files of this process.
+/// Paths of this process's temporary files.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a file of this name is one that its writer has not finished.
+/// Returns whether this is the name of a temporary file.
 pub(crate) fn is_part(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(SUFFIX)
 }
 
-/// A name that is removed when it is dropped, unless it was renamed.
+/// Path of a temporary file, which is removed on drop unless the file was renamed.
 pub(super) struct Temporary {
     path: PathBuf,
 }
 
 impl Temporary {
-    /// A new file beside its destination, which nobody can open who cannot open what it replaces.
+    /// Creates a new file in the directory of its destination. Users who cannot open the replaced
+    /// file cannot open the new one.
     pub(super) fn create(
         destination: &Path,
         replaced: Option<&Metadata>,
     ) -> io::Result<(File, Temporary)> {
         #[cfg(unix)]
         let permissions = {
-            // Nobody may open the new file who may not open the one that it replaces.
+            // The new file must not be accessible to users who cannot open the file that it
+            // replaces.
             use std::os::unix::fs::PermissionsExt;
             replaced.map_or(disk::PERMISSIONS, |replaced| replaced.permissions().mode() & 0o777)
         };
@@ -59,7 +63,7 @@ impl Temporary {
         let permissions = replaced.map_or(disk::PERMISSIONS, |_| disk::PERMISSIONS);
         for _ in 0..TRIES {
             let path = folder(destination).join(drawn_name(destination));
-            // On the list as soon as it exists.
+            // The lock ensures that the file is on the list as soon as it exists.
             let mut unfinished = unfinished();
             let file = match disk::open(&path, Mode::New(permissions)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -68,8 +72,8 @@ impl Temporary {
             unfinished.insert(path.clone());
             drop(unfinished);
             let temporary = Temporary { path };
-            // Before it was locked another process may have taken it for a leftover. Where files
-            // cannot be locked, none takes anything for one.
+            // Before the file was locked, another process may have taken it for a leftover and
+            // removed it. Where files cannot be locked, no process removes leftovers.
             let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
             if !taken && is_at(&file, &temporary.path) {
                 return Ok((file, temporary));
@@ -82,7 +86,7 @@ impl Temporary {
         &self.path
     }
 
-    /// Gives the file its name for good, replacing what has it.
+    /// Renames the file to its final name, replacing any existing file.
     pub(super) fn rename(self, name: &Path) -> io::Result<()> {
         let mut unfinished = unfinished();
         disk::rename(&self.path, name)?;
@@ -100,7 +104,7 @@ impl Drop for Temporary {
     }
 }
 
-/// While it lives, this process can neither start a file nor put one in its place; see
+/// Guard that blocks this process from creating and finishing files while it exists; see
 /// [`remove_unfinished`].
 #[derive(Debug)]
 #[must_use = "files can be started again once it is dropped"]
@@ -108,23 +112,24 @@ pub struct Halted {
     _unfinished: MutexGuard<'static, BTreeSet<PathBuf>>,
 }
 
-/// Removes the temporary files of all files that this process has begun to write and not finished,
-/// as a program should that ends without returning from what it does, for instance by
-/// [`std::process::exit`] after Ctrl-C. Whoever would start or finish a file waits until what is
-/// returned is dropped: keep it to the end, and nothing is left.
+/// Removes the temporary files of all files that this process has begun to write and not finished.
+/// A program should call this before it ends abruptly, for instance by [`std::process::exit`] after
+/// Ctrl-C. Threads that create or finish a file block until the returned guard is dropped. Keep the
+/// guard until the process ends, so that no temporary file is left.
 ///
-/// Not to be called from within a signal handler, as it takes a lock.
+/// Do not call this function from a signal handler: it takes a lock.
 pub fn remove_unfinished() -> Halted {
     let mut unfinished = unfinished();
     while let Some(path) = unfinished.pop_first() {
-        // The process ends: what cannot be removed now, the next writer of the same file removes.
+        // The process ends. The next writer of the same file removes any file that cannot be
+        // removed now.
         disk::remove_file(&path).ok();
     }
     Halted { _unfinished: unfinished }
 }
 
-/// Removes what processes left that were killed while they wrote this file, which must not be named
-/// by a link.
+/// Removes the temporary files that killed processes left while writing this file. `destination`
+/// must not be a link.
 pub(crate) fn remove_leftovers(destination: &Path) {
     let prefix = prefix(destination);
     for entry in disk::list(folder(destination)).into_iter().flatten() {
@@ -132,17 +137,17 @@ pub(crate) fn remove_leftovers(destination: &Path) {
             continue;
         }
         let path = folder(destination).join(&entry.name);
-        // Those who write still have it locked.
+        // Active writers keep their files locked.
         if let Ok(file) = open_to_lock(&path)
             && file.try_lock().is_ok()
         {
-            // What cannot be removed does no harm, and is tried again by the next writer.
+            // A leftover that cannot be removed does no harm, and the next writer tries again.
             disk::remove_file(&path).ok();
         }
     }
 }
 
-/// Draws a name for a temporary file that is to take the name of `destination`.
+/// Draws a random name for a temporary file of `destination`.
 fn drawn_name(destination: &Path) -> OsString {
     const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let mut name = prefix(destination);
@@ -155,7 +160,7 @@ fn drawn_name(destination: &Path) -> OsString {
     name
 }
 
-/// How the names of a file's temporary files begin.
+/// Returns the common prefix of the names of a file's temporary files.
 fn prefix(destination: &Path) -> OsString {
     let name = destination.file_name().unwrap_or_default();
     let mut prefix = OsString::from(".");
@@ -176,8 +181,8 @@ pub(crate) fn is_temporary_of(name: &OsStr, destination: &Path) -> bool {
     is_temporary(name, &prefix(destination))
 }
 
-/// Whether this is the name of a temporary file of the file with this prefix. What was drawn has a
-/// fixed length and no dot, so the name of one file's is never that of another's.
+/// Returns whether this is the name of a temporary file with this prefix. The random part has a
+/// fixed length and no dots, so temporary names of different files are never equal.
 fn is_temporary(name: &OsStr, prefix: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     let drawn = name
@@ -206,7 +211,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         let long = "x".repeat(255);
         for name in ["hashbrook", "a", "a.b", "a.12345678", &long] {
-            // Locked, as its writer is alive.
+            // The file is locked, because its writer is alive.
             let (_file, alive) = Temporary::create(&at(name), None).unwrap();
             let alive = alive.path.file_name().unwrap().to_str().unwrap();
             assert!(alive.len() <= 255 && alive.starts_with('.'), "{alive}");
@@ -231,7 +236,7 @@ mod tests {
 
     #[test]
     fn nothing_is_left_of_what_is_given_up() {
-        // Of all files of this process: in a process of its own, so that no other test loses any.
+        // `remove_unfinished` affects all files of a process, so this test runs in a child process.
         const ALONE: &str = "HASHBROOK_TEST_IN";
         let Some(folder) = std::env::var_os(ALONE).map(PathBuf::from) else {
             let folder = tempfile::tempdir().unwrap();
@@ -251,7 +256,7 @@ mod tests {
         assert_eq!(names(&folder).len(), 3);
         let halted = remove_unfinished();
         assert_eq!(names(&folder), ["whole"]);
-        // Who starts one meanwhile waits, to the end.
+        // A thread that creates a file now blocks until the process ends.
         let waiting = folder.clone();
         std::thread::spawn(move || Temporary::create(&waiting.join("c"), None).unwrap());
         std::thread::sleep(std::time::Duration::from_millis(50));

@@ -1,10 +1,11 @@
-//! [`Compact`]: similarity to anchors by whole numbers, in a fraction of the time.
+//! [`Compact`]: similarity to anchors in integer arithmetic, in a fraction of the time.
 //!
-//! A vector is reduced to the directions in which vectors spread most, and rounded to 127 steps of
-//! its own; so were the anchors. The product of the two is exact, whatever the instructions. Lengths
-//! are those of the whole vectors: what is left of two vectors beside the directions counts as
-//! orthogonal, which it is on average. Similarities are rounded to 2048 steps, and the weights of
-//! each bit to 2047 steps of the largest, so that the second product is one of whole numbers, too.
+//! A vector is reduced to the directions of largest variance, and rounded to 127 steps of its own.
+//! The anchors are reduced and rounded in the same way. The product of the two is exact for all
+//! instruction sets. Lengths are those of the full vectors: the components of two vectors outside
+//! the directions are assumed to be orthogonal, as they are on average. Similarities are rounded to
+//! 2048 steps, and the weights of each bit to 2047 steps of the largest weight. The second product
+//! is therefore an integer product, too.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,39 +17,40 @@ use crate::kernel::{
 use crate::tensors::Tensors;
 use crate::{Error, Features, Result};
 
-/// How many steps a similarity of 1 is.
+/// Number of steps in a similarity of 1.
 pub(super) const UNIT: f32 = LARGEST as f32 + 1.0;
 
-/// Similarity to anchors, `exp(-gamma ||x - a||^2) - center`, by whole numbers.
+/// Similarity to anchors, `exp(-gamma ||x - a||^2) - center`, in integer arithmetic.
 ///
-/// A function with this lift gives the same codes on every machine, as all do. It rounds its weights,
-/// bit by bit, to 2047 steps of the largest.
+/// Like all functions, a function with this lift gives the same codes on every machine. The weights
+/// of each bit are rounded to 2047 steps of the largest weight.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Compact {
-    /// The directions that vectors and anchors are reduced to, one after the other, each of the
-    /// dimension of the vectors; if there are none, vectors are not reduced.
+    /// Directions that vectors and anchors are reduced to, one after the other, each with the
+    /// dimension of the vectors. Without directions, vectors are not reduced.
     #[serde(skip)]
     pub directions: Vec<f32>,
-    /// The anchors, row-major: for each direction, or dimension, a whole number from -127 to 127.
+    /// Anchors, row-major: an integer from -127 to 127 for each direction, or for each dimension
+    /// without directions.
     #[serde(skip)]
     pub anchors: Vec<i8>,
-    /// What one whole number of each anchor stands for.
+    /// Size of an integer step of each anchor.
     #[serde(skip)]
     pub steps: Vec<f32>,
-    /// The squared length of each anchor before it was reduced.
+    /// Squared length of each anchor before reduction.
     #[serde(skip)]
     pub squared_norms: Vec<f32>,
-    /// What is taken off the similarity to each anchor: a whole multiple of 1/2048, below 1.
+    /// Value subtracted from the similarity to each anchor: a multiple of 1/2048 from 0 to below 1.
     #[serde(skip)]
     pub center: Vec<f32>,
-    /// How fast similarity falls with distance.
+    /// Rate at which similarity falls with squared distance.
     pub gamma: f32,
 }
 
 impl Compact {
-    /// From anchors as [`Lift::Rbf`](super::Lift::Rbf) has them, and directions of unit length,
-    /// orthogonal to each other (or none). Nothing is taken off the similarities.
+    /// Builds a lift from anchors as in [`Lift::Rbf`](super::Lift::Rbf), and orthogonal directions
+    /// of unit length (or none). Nothing is subtracted from the similarities.
     ///
     /// # Errors
     /// When anchors or directions are not rows of `dim` finite numbers each, there is no anchor, or
@@ -77,7 +79,7 @@ impl Compact {
         Ok(compact)
     }
 
-    /// The same, with the similarities centred on these, each rounded.
+    /// Returns the same lift with the similarities centred on these values, each rounded.
     pub fn centered(self, center: &[f32]) -> Self {
         let rounded = |value: &f32| f32::from(nearest(value * UNIT).clamp(0, LARGEST)) / UNIT;
         Compact { center: center.iter().map(rounded).collect(), ..self }
@@ -87,7 +89,7 @@ impl Compact {
         self.steps.len()
     }
 
-    /// How many whole numbers an anchor has.
+    /// Returns the number of integers of an anchor.
     fn depth(&self, dim: usize) -> usize {
         if self.directions.is_empty() { dim } else { self.directions.len() / dim.max(1) }
     }
@@ -137,7 +139,7 @@ impl Compact {
         arrays.put(&name("center"), count, &self.center);
     }
 
-    /// Whether arrays hold those of one.
+    /// Returns whether the arrays contain a compact lift.
     pub(super) fn is_in(prefix: &str, arrays: &Tensors) -> bool {
         arrays.contains(&format!("{prefix}compact.anchors"))
     }
@@ -160,7 +162,7 @@ impl Compact {
     }
 }
 
-/// The product with the directions, if there are any.
+/// Projection onto the directions, if any.
 #[derive(Clone, Debug)]
 struct Projection(Option<(Panels, usize)>);
 
@@ -170,14 +172,14 @@ impl Projection {
         Projection((count > 0).then(|| (Panels::pack_transposed(directions, dim), count)))
     }
 
-    /// Rows of the panels' width, or the rows themselves.
+    /// Returns the projected rows, or the rows themselves without directions.
     fn apply<'a>(&self, rows: &'a [f32], dim: usize, out: &'a mut Vec<f32>) -> &'a [f32] {
         let Some((panels, count)) = &self.0 else { return rows };
         let (width, count) = (panels.width(), *count);
         out.resize(rows.len() / dim * width, 0.0);
         panels.multiply(rows, out);
         if width != count {
-            // Without the filling.
+            // Remove the padding of the panels.
             for row in 1..rows.len() / dim {
                 out.copy_within(row * width..row * width + count, row * count);
             }
@@ -187,7 +189,7 @@ impl Projection {
     }
 }
 
-/// A compact lift, ready for matrix products.
+/// Compact lift packed for matrix products.
 #[derive(Clone, Debug)]
 pub(crate) struct CompactPanels {
     projection: Projection,
@@ -200,7 +202,7 @@ pub(crate) struct CompactPanels {
 }
 
 impl CompactPanels {
-    /// Of one that was checked.
+    /// Packs a lift that was checked.
     pub(super) fn new(compact: &Compact, dim: usize) -> Self {
         let depth = compact.depth(dim);
         CompactPanels {
@@ -214,7 +216,7 @@ impl CompactPanels {
         }
     }
 
-    /// Lifts a few rows into `scratch.whole`.
+    /// Lifts at most [`ROWS_AT_ONCE`] rows into `scratch.whole`.
     pub(super) fn lift(&self, rows: &[f32], dim: usize, scratch: &mut LiftScratch) {
         let LiftScratch { floats, products, rows: whole_rows, whole, words } = scratch;
         let count = rows.len() / dim;
@@ -245,16 +247,16 @@ impl CompactPanels {
     }
 }
 
-/// Weights for rows of whole numbers.
+/// Weights for rows of integers.
 #[derive(Clone, Debug)]
 pub(super) struct WholeWeights {
     panels: WholePanels,
-    /// What one whole number of each bit stands for, with the filling.
+    /// Size of an integer step of each bit, with the padding.
     steps: Vec<f32>,
 }
 
 impl WholeWeights {
-    /// Rounds the weights of each bit to steps of their own.
+    /// Rounds the weights of each bit to steps of the bit's own size.
     pub(super) fn new(weights: &[f32], depth: usize, bits: usize) -> Self {
         let most = f32::from(LARGEST);
         let mut largest = vec![0.0f32; bits];
@@ -277,7 +279,7 @@ impl WholeWeights {
         self.panels.width()
     }
 
-    /// Multiplies lifted rows.
+    /// Projects lifted rows into `out`.
     pub(super) fn multiply(&self, rows: &[i16], words: &mut Vec<i32>, out: &mut [f32]) {
         self.panels.multiply(rows, words, out);
         for row in out.chunks_exact_mut(self.width()) {

@@ -1,36 +1,37 @@
-//! Label bits and detail bits, weighed when they are searched.
+//! Weights of label bits and detail bits in searches.
 
 use serde::Serialize;
 
 use super::HashFunction;
 use crate::{Codes, Error, Features, Result};
 
-/// The largest weight of a label or detail bit.
+/// Largest weight of a label or detail bit.
 const MAX_WEIGHT: u32 = 10_000;
 
-/// How often a label bit may count its weight: a query whose projection is beyond 2 is as sure as one
-/// whose projection is 2. Classes are learned towards projections of 1.
+/// Largest multiple of its weight that a label bit may count. A query whose projection is beyond 2
+/// is treated as being as certain as a query whose projection is 2. Classes are learned towards
+/// projections of 1.
 const MOST_SURE: f64 = 4.0;
 
-// Distances are `u32`, also those of the longest codes.
+// Distances are `u32`, even for the longest codes.
 const _: () = assert!(
     (crate::MAX_BITS as u64) * (MAX_WEIGHT as u64) * (Dial::UNIT as u64) * (MOST_SURE as u64)
         < u32::MAX as u64
 );
 
-/// How the bits of codes are weighed in a search or a ranking: label bits and detail bits (see
-/// [`HashFunction::label_bits`]) each by a whole number, so that one code serves "of the same kind" and
-/// "looks alike", and everything between.
+/// Weights of code bits in a search or a re-ranking. Label bits and detail bits (see
+/// [`HashFunction::label_bits`]) have one integer weight each. The same codes thus serve queries
+/// for "the same kind", for "a similar look", and for everything between.
 ///
-/// The distance of a code is the sum of the weights of the bits in which it differs from the query. With
-/// a *float query* the query is not cut to bits: each weight is multiplied by how sure the query is of
-/// its bit, as its projection `f` tells: by `f^2`, at most 4, for label bits, by `|tanh f|` for detail
-/// bits. A vector of a class that was never learned is unsure of its label bits, which then count less by
-/// themselves.
+/// The distance of a code is the sum of the weights of the bits in which the code differs from the
+/// query. A *float query* is not reduced to bits. Instead, each weight is multiplied by the query's
+/// certainty of the bit, which depends on its projection `f`: by `f^2`, at most 4, for label bits,
+/// and by `|tanh f|` for detail bits. A vector of a class that was never learned is uncertain of
+/// its label bits, which then automatically count less.
 ///
-/// Distances of float queries count in steps of `1 /` [`UNIT`](Dial::UNIT): a bit of weight 1 of which
-/// the query is sure (`f = 1` of a label bit) counts `UNIT`. So they are whole numbers, too, and those of
-/// one query compare with those of another. Radii are in the same steps.
+/// Distances of float queries are measured in steps of `1 /` [`UNIT`](Dial::UNIT): a certain bit
+/// (`f = 1` for a label bit) of weight 1 counts `UNIT`. These distances are therefore integers,
+/// too, and are comparable between queries. Radii use the same steps.
 ///
 /// ```
 /// use hashbrook::Dial;
@@ -49,10 +50,10 @@ pub struct Dial {
 }
 
 impl Dial {
-    /// What a bit of weight 1 counts in the distances of a float query that is sure of it.
+    /// Distance of a bit of weight 1 of which a float query is certain.
     pub const UNIT: u32 = 64;
 
-    /// A dial with these weights.
+    /// Creates a dial with these weights.
     ///
     /// # Errors
     /// When a weight is above 10,000, or both are 0.
@@ -69,36 +70,36 @@ impl Dial {
         Ok(Dial { label_weight, detail_weight, float_query: false })
     }
 
-    /// The same dial, with a float query or without.
+    /// Returns the same dial with float queries enabled or disabled.
     #[must_use]
     pub fn float_query(self, float_query: bool) -> Dial {
         Dial { float_query, ..self }
     }
 
-    /// What a label bit counts.
+    /// Returns the weight of a label bit.
     pub fn label_weight(&self) -> u32 {
         self.label_weight
     }
 
-    /// What a detail bit counts.
+    /// Returns the weight of a detail bit.
     pub fn detail_weight(&self) -> u32 {
         self.detail_weight
     }
 
-    /// Whether the query is not cut to bits.
+    /// Returns whether queries are float queries, which are not reduced to bits.
     pub fn is_float_query(&self) -> bool {
         self.float_query
     }
 
-    /// The distance that stands for one bit of weight 1: [`Dial::UNIT`] with a float query, else 1.
+    /// Returns the distance of one bit of weight 1: [`Dial::UNIT`] with a float query, else 1.
     pub fn unit(&self) -> u32 {
         if self.float_query { Dial::UNIT } else { 1 }
     }
 
-    /// Encodes queries, and weighs their bits.
+    /// Encodes queries and computes the weights of their bits.
     ///
     /// # Errors
-    /// When the vectors have another dimension than the function takes.
+    /// When the vectors' dimension is not that of the function.
     pub fn weigh(&self, function: &HashFunction, queries: Features<'_>) -> Result<Weighed> {
         let codes = function.encode(queries)?;
         let (bits, label_bits) = (function.bits(), function.label_bits());
@@ -116,13 +117,14 @@ impl Dial {
         Ok(Weighed { codes, weights })
     }
 
-    /// Weighs the bits of queries that are codes already. Of the function it takes which bits are label
-    /// bits; without one, all have to weigh the same.
+    /// Computes the weights of bits for queries that are codes already. The function determines
+    /// which bits are label bits; without a function, both weights must be equal.
     ///
     /// # Errors
-    /// With a float query ([`Error::FloatQueryOfCodes`]), when there is no function that tells label bits
-    /// from detail bits of different weights ([`Error::NoLabelBits`]), or when codes have another length
-    /// than those of the function.
+    /// * [`Error::FloatQueryOfCodes`]: the dial uses float queries.
+    /// * [`Error::NoLabelBits`]: the two weights differ, and no function distinguishes label bits
+    ///   from detail bits.
+    /// * [`Error::CodeLength`]: the codes have another length than those of the function.
     pub fn weigh_codes(&self, function: Option<&HashFunction>, codes: &Codes) -> Result<Weighed> {
         if self.float_query {
             return Err(Error::FloatQueryOfCodes);
@@ -138,15 +140,15 @@ impl Dial {
         Ok(Weighed { codes: codes.clone(), weights: self.weights(codes.bits(), label_bits) })
     }
 
-    /// The weights of bits that queries are sure of.
+    /// Returns the weights of bits without regard to certainty.
     fn weights(&self, bits: usize, label_bits: usize) -> Vec<u32> {
         let weight = |bit| if bit < label_bits { self.label_weight } else { self.detail_weight };
         (0..bits).map(weight).collect()
     }
 }
 
-/// How often a label bit counts its weight. Vectors beyond all bounds may project to infinity, and to
-/// what is not a number; of that a query is not sure at all.
+/// Returns the multiple of its weight that a label bit counts. Vectors with huge numbers may
+/// project to infinity or NaN; a NaN means no certainty.
 fn label_sure(projection: f32) -> f64 {
     let f = f64::from(projection);
     if f.is_nan() { 0.0 } else { (f * f).min(MOST_SURE) }
@@ -157,24 +159,24 @@ fn detail_sure(projection: f32) -> f64 {
     if f.is_nan() { 0.0 } else { f.tanh().abs() }
 }
 
-/// Queries with the weights of their bits: what a [`Dial`] makes of them.
+/// Queries with the weights of their bits, computed by a [`Dial`].
 #[derive(Clone, Debug)]
 pub struct Weighed {
     codes: Codes,
-    /// One for each bit: for each query, or for all.
+    /// One weight per bit: for each query, or once for all queries.
     weights: Vec<u32>,
 }
 
 impl Weighed {
-    /// The queries' codes.
+    /// Returns the queries' codes.
     pub fn codes(&self) -> &Codes {
         &self.codes
     }
 
-    /// Appends other queries that the same dial and function have weighed.
+    /// Appends other queries that were weighted by the same dial and function.
     ///
     /// # Errors
-    /// When their codes have another length.
+    /// When the codes of `other` have another length.
     pub fn append(&mut self, other: &Weighed) -> Result<()> {
         self.codes.expect_bits(other.codes.bits())?;
         let rows = |weighed: &Weighed| -> Vec<u32> {
@@ -193,30 +195,30 @@ impl Weighed {
         self.codes.append(&other.codes)
     }
 
-    /// The queries' codes, without the weights.
+    /// Returns the queries' codes, without the weights.
     pub(crate) fn into_codes(self) -> Codes {
         self.codes
     }
 
-    /// The weights of a query's bits. Their sum is below 2^32.
+    /// Returns the weights of a query's bits. Their sum is below 2^32.
     ///
     /// # Panics
-    /// When there is no such query.
+    /// When the query does not exist.
     pub fn weights(&self, query: usize) -> &[u32] {
         let bits = self.codes.bits();
         let row = if self.shared().is_some() { 0 } else { query };
         &self.weights[row * bits..(row + 1) * bits]
     }
 
-    /// The weights, if they are the same for all queries.
+    /// Returns the weights if all queries share them.
     pub(crate) fn shared(&self) -> Option<&[u32]> {
         (self.weights.len() == self.codes.bits()).then_some(&self.weights)
     }
 
-    /// Some of the queries, in the order given.
+    /// Returns some of the queries, in the order given.
     ///
     /// # Panics
-    /// When there is no such query.
+    /// When the query does not exist.
     #[must_use]
     pub fn select(&self, rows: &[usize]) -> Weighed {
         let codes = self.codes.select(rows);

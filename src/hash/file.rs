@@ -1,4 +1,4 @@
-//! A hash function as a file of its own: all that encoding needs, and nothing that learning does.
+//! Files of hash functions: everything needed for encoding, and nothing else.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::{Error, HashFunction, HashParts, LabelNames, Lift, Result, file};
 pub(crate) const FORMAT: Format =
     Format { name: "hashbrook function", version: 2, kind: FileKind::Function };
 
-/// The text of a function's file.
+/// JSON string of a function's file.
 #[derive(Serialize, Deserialize)]
 struct Text {
     format: String,
@@ -21,21 +21,21 @@ struct Text {
     label_names: LabelNames,
 }
 
-/// What a function is, besides its arrays.
+/// Description of a function, without its arrays.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Description {
     dim: usize,
     bits: usize,
     unit: bool,
     lift: Lift,
-    /// Left out where all bits tell labels.
+    /// Omitted if all bits are label bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     label_bits: Option<usize>,
 }
 
 impl HashFunction {
-    /// Saves the function, whole or not at all, replacing what stood there. What it takes to learn
-    /// on is not in the file: that is what [`Model::save`](crate::Model::save) keeps.
+    /// Saves the function atomically, replacing any existing file. The file does not contain the
+    /// state needed to continue learning; [`Model::save`](crate::Model::save) stores it.
     ///
     /// # Errors
     /// When the file cannot be written, or the names of labels take more than 100 million bytes.
@@ -43,21 +43,21 @@ impl HashFunction {
         file::write(path.as_ref(), &self.try_to_bytes()?)
     }
 
-    /// Loads a function that was saved.
+    /// Loads a saved function.
     ///
     /// # Errors
-    /// When the file cannot be read, is not that of a function, is damaged, or was written by a
+    /// When the file cannot be read, is not the file of a function, is damaged, or was written by a
     /// newer version.
     pub fn load(path: impl AsRef<Path>) -> Result<HashFunction> {
         let path = path.as_ref();
         HashFunction::from_bytes(&FORMAT.read(path)?, path)
     }
 
-    /// The bytes of a function's file. One function has one form.
+    /// Returns the bytes of a function's file. Equal functions give equal bytes.
     ///
     /// # Panics
-    /// When the names of labels take more than 100 million bytes, which [`save`](HashFunction::save)
-    /// tells.
+    /// When the names of labels take more than 100 million bytes. [`save`](HashFunction::save)
+    /// returns an error instead.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.try_to_bytes().unwrap_or_else(|error| panic!("{error}"))
     }
@@ -95,7 +95,7 @@ impl HashFunction {
         FORMAT.to_bytes(serde_json::to_string(&text).expect("numbers and names serialise"), arrays)
     }
 
-    /// Reads a function from the bytes of a file; errors name `path`.
+    /// Reads a function from the bytes of a file. Errors name `path`.
     ///
     /// # Errors
     /// As for [`load`](HashFunction::load).
@@ -109,7 +109,8 @@ impl HashFunction {
         Ok(function.with_label_names(text.label_names))
     }
 
-    /// Puts a function together from what a file holds of it; what is wrong with that otherwise.
+    /// Builds a function from its description and its arrays. Returns a description of the problem
+    /// if they are invalid.
     pub(crate) fn from_arrays(
         description: Description,
         mut arrays: Tensors,
@@ -148,8 +149,9 @@ mod tests {
     use super::*;
     use crate::{Compact, Features};
 
-    /// A checksum guards against accidents, not against whoever computes a new one: then the parts
-    /// themselves are checked, and whatever is accepted must encode.
+    /// A checksum detects accidental damage, but not deliberate changes by a writer who recomputes
+    /// the checksum. Therefore the parts themselves are checked, and every accepted function must
+    /// encode.
     #[test]
     fn a_function_made_up_by_others_is_refused_or_works() {
         let numbers = |count: usize| (0..count).map(|at| (at * 7 % 11) as f32 - 5.0).collect();

@@ -1,4 +1,4 @@
-//! Lifts that get more anchors.
+//! Adding anchors to lifts.
 
 use super::compact::Compact;
 use super::lift::{Lift, Lifter};
@@ -6,8 +6,9 @@ use crate::linalg::product;
 use crate::{Features, Mean, Result};
 
 impl Lift {
-    /// The same lift with these rows as further anchors, and what is to be taken off the similarities to
-    /// them, which a compact lift does by itself: their means over `rows`.
+    /// Returns the lift with these rows as additional anchors, and the means over `rows` of the
+    /// similarities to the new anchors, which the caller subtracts. A compact lift subtracts the
+    /// means itself, so it returns none.
     pub(crate) fn with_anchors(
         &self,
         more: Features<'_>,
@@ -45,7 +46,7 @@ impl Lift {
         })
     }
 
-    /// Whether `other` is this lift with further anchors, or with none.
+    /// Returns whether `other` is this lift, possibly with additional anchors.
     pub(crate) fn begins(&self, other: &Lift) -> bool {
         match (self, other) {
             (Lift::Rbf { anchors: a, gamma: g }, Lift::Rbf { anchors: b, gamma: h }) => {
@@ -63,8 +64,8 @@ impl Lift {
         }
     }
 
-    /// Returns the similarity of each of these anchors to each other one, row-major, before anything is subtracted; nothing
-    /// without anchors.
+    /// Returns the similarities between the chosen anchors, row-major, before anything is
+    /// subtracted. Returns nothing for a lift without anchors.
     pub(crate) fn between_anchors(&self, dim: usize, chosen: &[usize]) -> Vec<f64> {
         let (rows, squared_norms, gamma): (Vec<f64>, Vec<f64>, f32) = match self {
             Lift::Identity => return Vec::new(),

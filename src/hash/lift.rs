@@ -1,4 +1,4 @@
-//! [`Lift`]: what it is, how it is applied, and how it stands in files.
+//! [`Lift`]: definition, application and storage.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -9,28 +9,29 @@ use crate::kernel::{Panels, exp_in_place, squared_norm};
 use crate::tensors::Tensors;
 use crate::{Error, Features, Result};
 
-/// A map that vectors go through before they are projected.
+/// Map applied to vectors before the projection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Lift {
-    /// None: the vectors themselves.
+    /// No lift: the vectors themselves.
     #[default]
     Identity,
     /// `x` becomes `exp(-gamma ||x - a||^2)` for each anchor `a`.
     Rbf {
-        /// The anchors, row-major, of the dimension of the vectors.
+        /// Anchors, row-major, with the dimension of the vectors.
         #[serde(skip)]
         anchors: Vec<f32>,
-        /// How fast similarity falls with distance.
+        /// Rate at which similarity falls with squared distance.
         gamma: f32,
     },
-    /// Nearly the same, in a fraction of the time: by whole numbers, and in fewer dimensions.
+    /// Approximation of [`Rbf`](Lift::Rbf) in a fraction of the time: in integer arithmetic, and in
+    /// fewer dimensions.
     Compact(Compact),
 }
 
 impl Lift {
-    /// How many numbers a vector of `dim` dimensions becomes.
+    /// Returns the length of a lifted vector, given vectors of `dim` dimensions.
     pub fn width(&self, dim: usize) -> usize {
         match self {
             Lift::Identity => dim,
@@ -39,7 +40,7 @@ impl Lift {
         }
     }
 
-    /// Fails unless it can be applied to vectors of `dim` dimensions.
+    /// Fails unless the lift can be applied to vectors of `dim` dimensions.
     pub(crate) fn check(&self, dim: usize) -> Result<()> {
         match self {
             Lift::Identity => Ok(()),
@@ -54,7 +55,7 @@ impl Lift {
         }
     }
 
-    /// Puts its arrays under names that begin with `prefix`.
+    /// Adds the lift's arrays under names that begin with `prefix`.
     pub(crate) fn put_arrays(&self, prefix: &str, dim: usize, arrays: &mut Tensors) {
         match self {
             Lift::Identity => {}
@@ -63,7 +64,8 @@ impl Lift {
         }
     }
 
-    /// Takes its arrays back; what is wrong with them otherwise.
+    /// Takes the lift's arrays out of `arrays`. Returns a description of the problem if they are
+    /// missing or invalid.
     pub(crate) fn take_arrays(
         &mut self,
         prefix: &str,
@@ -85,7 +87,7 @@ impl Lift {
     }
 }
 
-/// A lift, ready for matrix products.
+/// Lift packed for matrix products.
 #[derive(Clone, Debug)]
 pub(crate) enum Packed {
     Identity,
@@ -93,15 +95,15 @@ pub(crate) enum Packed {
     Compact(CompactPanels),
 }
 
-/// What a lift gives.
+/// Output of a lift.
 pub(crate) enum Lifted<'a> {
     Floats(&'a [f32]),
-    /// In units of 1/2048.
+    /// Multiples of 1/2048.
     Whole(&'a [i16]),
 }
 
 impl Packed {
-    /// Of a lift that was checked.
+    /// Packs a lift that was checked.
     pub(crate) fn new(lift: &Lift, dim: usize) -> Self {
         match lift {
             Lift::Identity => Packed::Identity,
@@ -131,7 +133,7 @@ impl Packed {
     }
 }
 
-/// A lift in the hands of a learner: what it is, and ready for use.
+/// Lift of a learner, both as parts and packed.
 #[derive(Clone, Debug)]
 pub(crate) struct Lifter {
     lift: Lift,
@@ -153,27 +155,27 @@ impl Lifter {
         Ok(Lifter { lift, dim, packed })
     }
 
-    /// As a hash function has it.
+    /// Returns the lift as a part of a hash function.
     pub(crate) fn lift(&self) -> &Lift {
         &self.lift
     }
 
-    /// The dimension of the vectors it takes.
+    /// Returns the dimension of the input vectors.
     pub(crate) fn dim(&self) -> usize {
         self.dim
     }
 
-    /// How many numbers a vector becomes.
+    /// Returns the length of a lifted vector.
     pub(crate) fn width(&self) -> usize {
         self.lift.width(self.dim)
     }
 
-    /// All rows lifted, in parallel.
+    /// Lifts all rows, in parallel.
     pub(crate) fn lift_rows(&self, rows: &[f32]) -> Vec<f32> {
         lift_rows(&self.packed, rows, self.dim, self.width())
     }
 
-    /// All rows lifted, in parallel, by a lift that gives whole numbers; `None` if it does not.
+    /// Lifts all rows to integers, in parallel. Returns `None` if the lift does not give integers.
     pub(crate) fn whole_rows(&self, rows: &[f32]) -> Option<Vec<i16>> {
         let Packed::Compact(panels) = &self.packed else { return None };
         let mut out = vec![0; rows.len() / self.dim * self.width()];
@@ -186,7 +188,7 @@ impl Lifter {
         Some(out)
     }
 
-    /// Puts it into the state of a learner.
+    /// Adds the lift to the state of a learner.
     pub(crate) fn save(&self, method: &str, state: &mut Tensors) {
         let gamma = match &self.lift {
             Lift::Identity => return,
@@ -198,7 +200,7 @@ impl Lifter {
         state.put(&format!("{prefix}gamma"), 1, &[gamma]);
     }
 
-    /// What was saved, if anything was.
+    /// Loads the lift that was saved, if any.
     pub(crate) fn load(
         method: &str,
         dim: usize,
@@ -220,7 +222,7 @@ impl Lifter {
     }
 }
 
-/// Rows of finite numbers lifted, in parallel.
+/// Lifts rows of finite numbers, in parallel.
 pub(super) fn lift_rows(packed: &Packed, rows: &[f32], dim: usize, width: usize) -> Vec<f32> {
     let mut out = vec![0.0; rows.len() / dim * width];
     out.par_chunks_mut(ROWS_AT_ONCE * width)
@@ -237,7 +239,7 @@ pub(super) fn lift_rows(packed: &Packed, rows: &[f32], dim: usize, width: usize)
     out
 }
 
-/// The anchors of an RBF lift.
+/// Anchors of an RBF lift.
 #[derive(Clone, Debug)]
 pub(crate) struct Anchors {
     panels: Panels,
@@ -252,7 +254,8 @@ impl Anchors {
         Anchors { panels: Panels::pack_transposed(anchors, dim), squared_norms, gamma }
     }
 
-    /// `||x - a||^2 = ||x||^2 + ||a||^2 - 2 x . a`, never below zero.
+    /// Computes `||x - a||^2 = ||x||^2 + ||a||^2 - 2 x . a`, clamped to at least zero, and from it
+    /// the similarities.
     fn lift(&self, rows: &[f32], dim: usize, products: &mut Vec<f32>, lifted: &mut Vec<f32>) {
         products.resize(rows.len() / dim * self.panels.width(), 0.0);
         self.panels.multiply(rows, products);

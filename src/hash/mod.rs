@@ -22,21 +22,22 @@ use crate::codes::{Codes, check_bits};
 use crate::kernel::{LANES, Panels, prepare};
 use crate::{Error, Features, LabelNames, Result};
 
-/// A frozen hash function: bit `r` of `x` is `[w_r . phi(x) + v_r . x + b_r > 0]`, most often with
+/// Frozen hash function: bit `r` of `x` is `[w_r . phi(x) + v_r . x + b_r > 0]`, usually with
 /// `v = 0`.
 ///
-/// All that learning did to a vector before it looked at it (centring, scaling, lifting) is in here,
-/// so what is learned and what is served cannot drift apart. A vector gets the same code alone or in
-/// company, on one thread or many. [`save`](HashFunction::save) writes it to a small file of its own.
+/// The function includes all preparation that learning applied to vectors (centring, scaling,
+/// lifting), so learning and serving cannot diverge. A vector gets the same code whether it is
+/// encoded alone or with others, on any number of threads. [`save`](HashFunction::save) writes the
+/// function to a small file.
 ///
-/// A clone shares everything, so it costs nothing to hand one to each thread.
+/// Clones share all data, so each thread can have its own clone at no cost.
 #[derive(Clone, Debug)]
 pub struct HashFunction {
     made_of: Arc<MadeOf>,
     names: Arc<LabelNames>,
 }
 
-/// What a function is made of, as given and as packed for matrix products.
+/// Parts of a function, as given and as packed for matrix products.
 #[derive(Debug)]
 struct MadeOf {
     parts: HashParts,
@@ -45,7 +46,7 @@ struct MadeOf {
     linear_weights: Option<Panels>,
 }
 
-/// The projection, packed for what the lift gives.
+/// The projection, packed for the lift's output.
 #[derive(Clone, Debug)]
 enum Weights {
     Floats(Panels),
@@ -61,7 +62,7 @@ impl Weights {
         }
     }
 
-    /// How many numbers a projected row has.
+    /// Returns the length of a projected row.
     fn width(&self) -> usize {
         match self {
             Weights::Floats(panels) => panels.width(),
@@ -78,35 +79,37 @@ impl Weights {
     }
 }
 
-/// What a [`HashFunction`] is made of, in the order in which a vector goes through it.
+/// Parts of a [`HashFunction`], in the order in which they are applied to a vector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HashParts {
-    /// The dimension of the vectors it takes.
+    /// Dimension of the input vectors.
     pub dim: usize,
-    /// The length of the codes it makes.
+    /// Length of the codes in bits.
     pub bits: usize,
-    /// Subtracted from every vector, if there.
+    /// Vector subtracted from every input vector, if present.
     pub center: Option<Vec<f32>>,
-    /// What each number is multiplied by after that, if there.
+    /// Factors by which the columns are multiplied after centring, if present.
     pub scale: Option<Vec<f32>>,
-    /// Whether vectors are scaled to unit length after that. A zero vector stays zero.
+    /// True if vectors are scaled to unit length after centring and scaling. A zero vector stays
+    /// zero.
     pub unit: bool,
-    /// What vectors are mapped by before they are projected.
+    /// Map applied to vectors before the projection.
     pub lift: Lift,
     /// The projection, row-major: lifted dimensions x bits.
     pub weights: Vec<f32>,
-    /// A projection of the vectors as they are before the lift, added to that of the lifted ones, if
-    /// there; row-major: dimensions x bits.
+    /// Projection of the vectors before the lift, added to the projection of the lifted vectors, if
+    /// present; row-major: dimensions x bits.
     pub linear_weights: Option<Vec<f32>>,
-    /// Added to the projections, if there; one number per bit.
+    /// Offset added to the projections, if present; one number per bit.
     pub offset: Option<Vec<f32>>,
-    /// How many of the bits tell labels: the first ones. The others, if any, are detail bits, which
-    /// keep what is near by the vectors themselves, so that a search can weigh the two.
+    /// Number of label bits: the first bits, which distinguish labels. All other bits are detail
+    /// bits, which preserve the neighbourhood of the vectors themselves. A search can weight the
+    /// two groups.
     pub label_bits: usize,
 }
 
 impl HashParts {
-    /// A linear function without centring, scaling or offset.
+    /// Returns the parts of a linear function without centring, scaling or offset.
     pub fn linear(dim: usize, bits: usize, weights: Vec<f32>) -> Self {
         HashParts {
             dim,
@@ -122,7 +125,7 @@ impl HashParts {
         }
     }
 
-    /// The dimension of vectors when they are projected.
+    /// Returns the dimension of the lifted vectors.
     pub fn lifted_dim(&self) -> usize {
         self.lift.width(self.dim)
     }
@@ -159,10 +162,10 @@ impl HashParts {
 }
 
 impl HashFunction {
-    /// Puts a hash function together.
+    /// Builds a hash function from its parts.
     ///
     /// # Errors
-    /// When the parts do not fit each other, or hold numbers that are not finite.
+    /// When the parts do not fit each other, or contain numbers that are not finite.
     pub fn new(parts: HashParts) -> Result<Self> {
         parts.check()?;
         let (weights, lift) = (Weights::new(&parts), Packed::new(&parts.lift, parts.dim));
@@ -172,39 +175,40 @@ impl HashFunction {
         Ok(HashFunction { made_of, names: Arc::default() })
     }
 
-    /// What the function is made of.
+    /// Returns the parts of the function.
     pub fn parts(&self) -> &HashParts {
         &self.made_of.parts
     }
 
-    /// The dimension of the vectors it takes.
+    /// Returns the dimension of the input vectors.
     pub fn dim(&self) -> usize {
         self.made_of.parts.dim
     }
 
-    /// The length of the codes it makes.
+    /// Returns the length of the codes in bits.
     pub fn bits(&self) -> usize {
         self.made_of.parts.bits
     }
 
-    /// How many of the bits tell labels: the first ones. The others are detail bits, which keep what is
-    /// near by the vectors themselves.
+    /// Returns the number of label bits: the first bits, which distinguish labels. All other bits
+    /// are detail bits, which preserve the neighbourhood of the vectors themselves.
     pub fn label_bits(&self) -> usize {
         self.made_of.parts.label_bits
     }
 
-    /// What the labels that it was learned from are called, in the order of their numbers; none if
-    /// they have no names.
+    /// Returns the names of the labels that the function was learned from, in the order of their
+    /// numbers; empty if the labels have no names.
     pub fn label_names(&self) -> &LabelNames {
         &self.names
     }
 
-    /// The same function, with these names of labels.
+    /// Returns the same function with these label names.
     pub fn with_label_names(self, names: LabelNames) -> Self {
         HashFunction { names: Arc::new(names), ..self }
     }
 
-    /// The code of one vector, 64 bits to a word: as [`encode`](HashFunction::encode) gives it.
+    /// Returns the code of one vector, 64 bits to a word, equal to the result of
+    /// [`encode`](HashFunction::encode).
     ///
     /// ```
     /// use hashbrook::{HashFunction, HashParts};
@@ -216,8 +220,7 @@ impl HashFunction {
     /// ```
     ///
     /// # Errors
-    /// When the vector has another dimension than the function takes, or a number that is not
-    /// finite.
+    /// When the vector's dimension is not that of the function, or a number is not finite.
     pub fn encode_one(&self, vector: &[f32]) -> Result<Vec<u64>> {
         if vector.len() != self.dim() {
             return Err(Error::Dimension { expected: self.dim(), found: vector.len() });
@@ -225,16 +228,16 @@ impl HashFunction {
         Ok(self.encode(Features::new(vector, self.dim())?)?.words().to_vec())
     }
 
-    /// The codes of some vectors, computed in parallel.
+    /// Returns the codes of vectors, computed in parallel.
     ///
     /// # Errors
-    /// When the vectors have another dimension than the function takes.
+    /// When the vectors' dimension is not that of the function.
     pub fn encode(&self, features: Features<'_>) -> Result<Codes> {
         features.expect_dim(self.dim())?;
         Ok(self.encode_rows(features.values(), false))
     }
 
-    /// The codes of rows, which may be prepared already.
+    /// Returns the codes of rows, which may be prepared already.
     fn encode_rows(&self, rows: &[f32], are_prepared: bool) -> Codes {
         let mut codes = Codes::zeros(self.bits(), rows.len() / self.dim());
         let stride = codes.words_per_code();
@@ -252,10 +255,11 @@ impl HashFunction {
         codes
     }
 
-    /// What the signs are taken of: `w_r . phi(x) + v_r . x + b_r`, row-major, vectors x bits.
+    /// Returns the projections whose signs are the bits: `w_r . phi(x) + v_r . x + b_r`, row-major,
+    /// vectors x bits.
     ///
     /// # Errors
-    /// When the vectors have another dimension than the function takes.
+    /// When the vectors' dimension is not that of the function.
     pub fn project(&self, features: Features<'_>) -> Result<Vec<f32>> {
         features.expect_dim(self.dim())?;
         let bits = self.bits();
@@ -272,10 +276,10 @@ impl HashFunction {
         Ok(out)
     }
 
-    /// Vectors after centring and scaling and before the lift, row-major: as they are told apart.
+    /// Returns vectors after centring and scaling and before the lift, row-major.
     ///
     /// # Errors
-    /// When the vectors have another dimension than the function takes.
+    /// When the vectors' dimension is not that of the function.
     pub fn prepared(&self, features: Features<'_>) -> Result<Vec<f32>> {
         features.expect_dim(self.dim())?;
         let mut rows = Vec::new();
@@ -283,10 +287,10 @@ impl HashFunction {
         Ok(rows)
     }
 
-    /// What the function projects: vectors after centring, scaling and lifting, row-major.
+    /// Returns vectors after centring, scaling and lifting, row-major: the input of the projection.
     ///
     /// # Errors
-    /// When the vectors have another dimension than the function takes.
+    /// When the vectors' dimension is not that of the function.
     pub fn lifted(&self, features: Features<'_>) -> Result<Vec<f32>> {
         let rows = self.prepared(features)?;
         Ok(match &self.made_of.lift {
@@ -295,14 +299,14 @@ impl HashFunction {
         })
     }
 
-    /// Takes rows through the stages before the lift.
+    /// Applies the stages before the lift to rows.
     fn prepare(&self, rows: &[f32], out: &mut Vec<f32>) {
         let HashParts { dim, center, scale, unit, .. } = &self.made_of.parts;
         prepare(center.as_deref(), scale.as_deref(), *unit, *dim, rows, out);
     }
 
-    /// Takes a few rows through all stages but the last, and but the first if they are prepared already;
-    /// the result has the width of the panels.
+    /// Applies all stages except taking signs to a few rows, and skips preparation if the rows are
+    /// prepared already. The rows of the result have the width of the panels.
     fn project_into<'s>(
         &self,
         rows: &[f32],
@@ -353,11 +357,12 @@ fn pack_signs(projections: &[f32], bits: usize, code: &mut [u64]) {
             *word |= mask << (at * LANES);
         }
     }
-    // The panels' filling projects to zero, but an offset does not reach there: nothing to clear.
+    // The padding of the panels projects to zero and no offset is added to it, so no bits need
+    // clearing.
     debug_assert!(bits.is_multiple_of(64) || code[code.len() - 1] >> (bits % 64) == 0);
 }
 
-/// Buffers that are used again from one handful of rows to the next.
+/// Buffers reused for successive groups of rows.
 #[derive(Default)]
 struct Scratch {
     prepared: Vec<f32>,

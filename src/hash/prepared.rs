@@ -1,4 +1,4 @@
-//! Vectors that are prepared already, as an index keeps them.
+//! Prepared vectors, as an index stores them.
 
 use rayon::prelude::*;
 
@@ -7,12 +7,12 @@ use crate::kernel::{Lengths, VectorQuery, VectorRows, prepare, squared_norm};
 use crate::{Codes, Features, HashFunction, HashParts, Result, VectorFormat, VectorMetric};
 
 impl HashFunction {
-    /// How an index keeps the vectors that this function prepares.
+    /// Returns the layout in which an index stores the vectors that this function prepares.
     pub(crate) fn vector_rows(&self, format: VectorFormat) -> VectorRows {
         VectorRows { format, dim: self.dim(), unit: self.parts().unit }
     }
 
-    /// Returns vectors to compare such rows with.
+    /// Returns queries for comparison with stored vectors.
     pub(crate) fn vector_queries(
         &self,
         metric: VectorMetric,
@@ -25,7 +25,7 @@ impl HashFunction {
         Ok(features.values().chunks_exact(self.dim()).map(query).collect())
     }
 
-    /// The codes of some vectors, and the bytes that an index keeps of these.
+    /// Returns the codes of vectors, and the bytes that an index stores of the vectors.
     pub(crate) fn encode_and_keep(
         &self,
         features: Features<'_>,
@@ -52,7 +52,7 @@ impl HashFunction {
         Ok((codes, bytes))
     }
 
-    /// Returns the lengths of some vectors; `centred` is overwritten.
+    /// Returns the lengths of vectors. `centred` is overwritten.
     fn lengths(&self, values: &[f32], centred: &mut Vec<f32>) -> Vec<Lengths> {
         let HashParts { dim, center, scale, .. } = self.parts();
         prepare(center.as_deref(), scale.as_deref(), false, *dim, values, centred);
@@ -61,12 +61,14 @@ impl HashFunction {
         rows.map(|(row, given)| Lengths { prepared: length(row), given: length(given) }).collect()
     }
 
-    /// The codes of vectors that this function, or one that prepares them alike, has prepared.
+    /// Returns the codes of vectors that were prepared by this function or by a function with the
+    /// same preparation.
     pub(crate) fn encode_prepared(&self, rows: &[f32]) -> Codes {
         self.encode_rows(rows, true)
     }
 
-    /// What differs from another function in how vectors are prepared; `None` if nothing does.
+    /// Returns what differs from another function in the preparation of vectors; `None` if nothing
+    /// does.
     pub(crate) fn prepares_otherwise(&self, other: &HashFunction) -> Option<&'static str> {
         let (one, other) = (self.parts(), other.parts());
         [

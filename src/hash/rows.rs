@@ -1,11 +1,11 @@
-//! What all lifts have in common: how rows go through them.
+//! Code shared by all lifts.
 
 use crate::{Error, Result};
 
-/// How many rows are taken through all stages together, so that they stay in the cache.
+/// Number of rows that pass through all stages together, so that they stay in the cache.
 pub(super) const ROWS_AT_ONCE: usize = 48;
 
-/// Buffers that are used again from one handful of rows to the next.
+/// Buffers reused for successive groups of rows.
 #[derive(Default)]
 pub(crate) struct LiftScratch {
     pub(super) floats: Vec<f32>,
@@ -15,7 +15,7 @@ pub(crate) struct LiftScratch {
     pub(super) words: Vec<i32>,
 }
 
-/// Fails unless similarity falls with distance.
+/// Fails unless `gamma` is finite and above 0, so that similarity falls with distance.
 pub(super) fn check_gamma(gamma: f32) -> Result<()> {
     match gamma.is_finite() && gamma > 0.0 {
         true => Ok(()),

@@ -1,65 +1,65 @@
-//! Labels that were read, and are kept.
+//! Owned lists of labels.
 
 use crate::{Labels, Result};
 
-/// The labels of many rows: one each, or a set each.
+/// Owned labels of rows: one label per row, or a set of labels per row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelList {
-    /// Where each row's labels end in `values`; absent when every row has one.
+    /// End of each row's labels in `values`; absent when every row has one label.
     ends: Option<Vec<usize>>,
     values: Vec<u32>,
 }
 
 impl LabelList {
-    /// No rows yet: the first ones decide whether rows have one label each, or a set.
+    /// Creates an empty list. The first rows decide whether rows have one label each, or a set.
     pub fn new() -> LabelList {
         LabelList::default()
     }
 
-    /// One label per row, as for [`Labels::single`].
+    /// Creates a list of one label per row, as for [`Labels::single`].
     pub fn single(values: Vec<u32>) -> LabelList {
         LabelList { ends: None, values }
     }
 
-    /// A set of labels per row, as for [`Labels::sets`].
+    /// Creates a list of a set of labels per row, as for [`Labels::sets`].
     ///
     /// # Errors
     /// When the ends do not ascend or reach beyond `values`.
     pub fn sets(ends: Vec<usize>, mut values: Vec<u32>) -> Result<LabelList> {
         Labels::sets(&ends, &values)?;
-        // What no row has must not go to the next one that is added.
+        // Trailing labels that belong to no row must not become part of the next row added.
         values.truncate(ends.last().copied().unwrap_or(0));
         Ok(LabelList { ends: Some(ends), values })
     }
 
-    /// The labels as what learns and measures takes them.
+    /// Returns a view of the labels, for learning and evaluation.
     pub fn view(&self) -> Labels<'_> {
         match &self.ends {
             None => Labels::single(&self.values),
-            // Ends are only ever made of the growing number of values.
+            // Valid, because the ends are lengths of the growing list of values.
             Some(ends) => Labels::sets_unchecked(ends, &self.values),
         }
     }
 
-    /// Whether rows have sets of labels rather than one each.
+    /// Returns whether rows have sets of labels rather than one label each.
     pub fn has_sets(&self) -> bool {
         self.ends.is_some()
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.ends.as_ref().map_or(self.values.len(), Vec::len)
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The labels of some rows, in the order given.
+    /// Returns the labels of some rows, in the order given.
     ///
     /// # Panics
-    /// When there is no such row.
+    /// When a row does not exist.
     pub fn select(&self, rows: &[usize]) -> LabelList {
         let labels = self.view();
         if self.ends.is_none() {
@@ -72,20 +72,21 @@ impl LabelList {
         selected
     }
 
-    /// The labels as [`Labels::sets`] takes them.
+    /// Returns the labels in the form that [`Labels::sets`] takes.
     pub(crate) fn to_lists(&self) -> (Vec<usize>, Vec<u32>) {
         let ends = self.ends.clone().unwrap_or_else(|| (1..=self.values.len()).collect());
         (ends, self.values.clone())
     }
 
-    /// Adds the rows of another list. One label per row and sets of labels together are sets.
+    /// Adds the rows of another list. If only one of the lists has sets of labels, the result has
+    /// sets.
     pub fn append(&mut self, other: &LabelList) {
         self.extend(other.view());
     }
 
-    /// Adds rows. One label per row and sets of labels together are sets.
+    /// Adds rows. If only the list or only the new rows have sets of labels, the result has sets.
     pub fn extend(&mut self, labels: Labels<'_>) {
-        // A list without rows has not decided between the two.
+        // A list without rows may become a list of single labels or of sets.
         if self.is_empty() {
             self.ends = labels.as_single().is_none().then(Vec::new);
         }
@@ -97,8 +98,8 @@ impl LabelList {
         }
     }
 
-    /// Adds a row with a set of labels; the list becomes one of sets. Labels given twice count
-    /// once, and the order in which they are given does not matter.
+    /// Adds a row with a set of labels. The list becomes a list of sets. Duplicate labels count
+    /// once, and the order of the labels does not matter.
     pub fn push_set(&mut self, labels: &[u32]) {
         let mut set = labels.to_vec();
         set.sort_unstable();
@@ -113,7 +114,8 @@ impl LabelList {
         ends.push(self.values.len());
     }
 
-    /// Replaces each label by that at its place in `numbers`, and drops it where that is `None`.
+    /// Replaces each label by the entry at its index in `numbers`, and drops labels whose entry is
+    /// `None`.
     pub(crate) fn renumbered(&self, numbers: &[Option<u32>]) -> LabelList {
         let number = |&label: &u32| numbers[label as usize];
         if self.ends.is_none()
@@ -128,7 +130,7 @@ impl LabelList {
         list
     }
 
-    /// One label per row after all, if every set has exactly one.
+    /// Converts the list to one label per row if every set has exactly one label.
     pub(crate) fn simplified(self) -> LabelList {
         let single = self.ends.as_ref().is_some_and(|ends| ends.iter().copied().eq(1..=ends.len()));
         if single { LabelList::single(self.values) } else { self }

@@ -1,5 +1,5 @@
-//! Labels that are kept: in a list of one's own, and by their names. [`Labels`](crate::Labels) are views
-//! of such.
+//! Owned labels: lists of labels, and label names. [`Labels`](crate::Labels) are views of such
+//! lists.
 
 mod list;
 mod names;

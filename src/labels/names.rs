@@ -7,11 +7,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Names of labels, numbered in the order in which they first occurred.
 ///
-/// It is stored as a plain list of names. A clone shares all names, so that a snapshot with a million of them costs as
-/// little as one with ten.
+/// The names are serialised as a plain list. Clones share all names, so a snapshot with a million
+/// names costs as little as a snapshot with ten.
 #[derive(Clone, Debug, Default)]
 pub struct LabelNames {
-    /// Ascending by number. Each is at least twice as large as the next, so there are few.
+    /// Levels in ascending order of their numbers. Each level is at least twice as large as the
+    /// next, so there are few levels.
     levels: Vec<Arc<Level>>,
     len: usize,
 }
@@ -32,12 +33,12 @@ impl Level {
 }
 
 impl LabelNames {
-    /// No names yet.
+    /// Creates an empty list of names.
     pub fn new() -> LabelNames {
         LabelNames::default()
     }
 
-    /// The number of a name, which it is given now if it has none.
+    /// Returns the number of a name. A new name gets the next number.
     ///
     /// # Panics
     /// When there are more than 2^32 names.
@@ -73,12 +74,12 @@ impl LabelNames {
         }
     }
 
-    /// The number of a name, if it has one.
+    /// Returns the number of a name, if it has one.
     pub fn find(&self, name: &str) -> Option<u32> {
         self.levels.iter().find_map(|level| level.ids.get(name).copied())
     }
 
-    /// The name with a number.
+    /// Returns the name with a number.
     pub fn name(&self, id: u32) -> Option<&str> {
         let id = usize::try_from(id).ok()?;
         let above = self.levels.partition_point(|level| level.first <= id);
@@ -86,17 +87,17 @@ impl LabelNames {
         level.names.get(id - level.first).map(|name| &**name)
     }
 
-    /// How many names there are.
+    /// Returns the number of names.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no names.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// All names, in the order of their numbers.
+    /// Iterates over all names, in the order of their numbers.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         (0..self.len).map(|id| self.name(id as u32).unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! What a model is, besides what it has learned.
+//! Description of a model, without its learned state.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,28 +7,28 @@ use crate::batch::MAX_DIM;
 use crate::codes::check_bits;
 use crate::{Error, Method, Result};
 
-/// What a model file says of the model besides its arrays.
+/// Description of a model in its file, without the arrays.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Description {
     pub(super) method: Method,
     pub(super) dim: usize,
     pub(super) bits: usize,
     pub(super) seed: u64,
-    /// Whether the centre comes, or came, from the warm-up.
+    /// True if the centre is computed from the warm-up rows.
     pub(super) center_first: bool,
-    /// The first version had none.
+    /// Absent in files of the first version.
     #[serde(default)]
     pub(super) scale: Scale,
     pub(super) unit: bool,
     pub(super) warmup: usize,
-    /// The user gave the number of rows to warm up with.
+    /// True if the user chose the number of warm-up rows.
     #[serde(default)]
     pub(super) warmup_chosen: bool,
     pub(super) seen: u64,
     pub(super) batches: u64,
 }
 
-/// Fails unless there can be a model of this shape.
+/// Fails unless the dimension and the code length are supported.
 pub(super) fn check_shape(dim: usize, bits: usize) -> Result<()> {
     check_bits(bits)?;
     match (1..=MAX_DIM).contains(&dim) {

@@ -1,7 +1,7 @@
-//! Model files: safetensors, with one JSON text in their metadata.
+//! Model files: safetensors, with one JSON string in their metadata.
 //!
-//! Everything a model needs to go on is in the file, and nothing that runs. The text says what the
-//! model is; the arrays hold what it learned; the array `checksum` covers both.
+//! The file contains everything a model needs to continue, and no executable code. The JSON string
+//! describes the model, and the arrays hold what it learned. The array `checksum` covers both.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,11 +19,11 @@ use crate::method::AnyLearner;
 use crate::tensors::{FileKind, Format, Tensors};
 use crate::{Error, Method, Result, file};
 
-/// Version 2 has scales, version 3 detail bits.
+/// Version 2 added scales, version 3 detail bits.
 pub(crate) const FORMAT: Format =
     Format { name: "hashbrook model", version: 3, kind: FileKind::Model };
 
-/// The text of a model file.
+/// JSON string of a model file.
 #[derive(Serialize, Deserialize)]
 struct Text {
     format: String,
@@ -37,8 +37,8 @@ struct Text {
 }
 
 impl Model {
-    /// Saves the model, whole or not at all, replacing what stood there. Nothing is solved for that: a
-    /// function of brook is in the file if it was asked for after the last batch.
+    /// Saves the model atomically, replacing any existing file. Saving computes no function: a
+    /// brook function is in the file only if it was requested after the last batch.
     ///
     /// # Errors
     /// When the file cannot be written, or the names of labels take more than 100 million bytes.
@@ -46,22 +46,22 @@ impl Model {
         file::write(path.as_ref(), &self.try_to_bytes()?)
     }
 
-    /// Loads a model that was saved, to go on from there.
+    /// Loads a saved model, so that it can continue to learn.
     ///
     /// # Errors
-    /// When the file cannot be read, is not a model, is damaged, or was written by a newer
+    /// When the file cannot be read, is not a model file, is damaged, or was written by a newer
     /// version.
     pub fn load(path: impl AsRef<Path>) -> Result<Model> {
         let path = path.as_ref();
         Model::from_bytes(&FORMAT.read(path)?, path)
     }
 
-    /// All that a file holds besides its text.
+    /// Returns all arrays of the file.
     fn state(&self) -> Tensors {
         self.state_with(AnyLearner::save)
     }
 
-    /// All of that which does not follow from the rest.
+    /// Returns the arrays that cannot be derived from other state.
     pub(super) fn learned_state(&self) -> Tensors {
         self.state_with(AnyLearner::save_learned)
     }
@@ -76,8 +76,7 @@ impl Model {
         state
     }
 
-    /// What makes its file large: the name of each array in it and how many bytes it takes, the
-    /// largest first.
+    /// Returns the name and size in bytes of each array in the model's file, the largest first.
     pub fn array_sizes(&self) -> Vec<(String, usize)> {
         let state = self.state();
         let mut sizes: Vec<_> = state.sizes().map(|(name, size)| (name.to_owned(), size)).collect();
@@ -85,12 +84,13 @@ impl Model {
         sizes
     }
 
-    /// The bytes of a model file. One state has one form, with this one difference: brook solves for its
-    /// function when it is asked for, and one that was is in the file, so that it need not be solved for
-    /// again; one that was not is solved for when the model that is loaded is asked.
+    /// Returns the bytes of a model file. Equal states give equal bytes, with one exception: brook
+    /// computes its function on request, and the file contains the function only if it was
+    /// requested. A loaded model without a function computes it on request.
     ///
     /// # Panics
-    /// When the names of labels take more than 100 million bytes, which [`save`](Model::save) tells.
+    /// When the names of labels take more than 100 million bytes. [`save`](Model::save) returns an
+    /// error instead.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.try_to_bytes().unwrap_or_else(|error| panic!("{error}"))
     }
@@ -109,7 +109,7 @@ impl Model {
         FORMAT.to_bytes(text, self.state())
     }
 
-    /// Reads a model from the bytes of a file; errors name `path`.
+    /// Reads a model from the bytes of a file. Errors name `path`.
     ///
     /// # Errors
     /// As for [`load`](Model::load).
@@ -122,7 +122,8 @@ impl Model {
         if text.version < 3
             && let Method::Brook(params) = &mut text.description.method
         {
-            // There was no such thing, and codes made with it should stay current.
+            // Older versions did not have these parameters. With these values, codes of an older
+            // version stay current.
             params.detail = Choice::Fixed(0.0);
             params.precision = Precision::Full;
             params.follow = false;
@@ -156,8 +157,8 @@ mod tests {
     use super::*;
     use crate::{Batch, Features, Labels, Setup};
 
-    /// A checksum guards against accidents, not against whoever computes a new one: then the state
-    /// itself is checked, and whatever is accepted must work.
+    /// A checksum detects accidental damage, but not deliberate changes by a writer who recomputes
+    /// the checksum. Therefore the state itself is checked, and every accepted state must work.
     #[test]
     fn a_state_made_up_by_others_is_refused_or_works() {
         let rows: Vec<f32> = (0..40).map(|i| (i * 7 % 11) as f32).collect();
@@ -166,7 +167,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut accepted = 0;
         for round in 0..4000 {
-            // Every method, warm and not.
+            // All methods, during and after the warm-up.
             let mut method = Method::all().swap_remove(round / 2 % Method::all().len());
             let small = match method.name() {
                 "okh" | "hmoh" => ("anchors", "2"),

@@ -1,19 +1,20 @@
-//! Large batches, learned in parts so that learning can be watched, and stopped.
+//! Large batches, learned in parts so that learning can be observed and stopped.
 
 use super::Model;
 use crate::{Batch, Method, Result, Step};
 
-/// How many rows of a batch are learned between two questions whether to go on. brook adds up 2048 rows at
-/// a time where they count less as they age, and whole parts of that elsewhere.
+/// Number of rows learned between two calls of `go_on`. brook adds up blocks of at most 2048 rows.
 const ROWS_AT_ONCE: usize = 2048;
 
 impl Model {
-    /// Like [`learn`](Model::learn), of a batch so large that one may want to stop in the midst of it:
-    /// `go_on` is asked from time to time, with the number of rows that are learned, and when it answers
-    /// `false` the model is as it was, and `None` comes back.
+    /// Like [`learn`](Model::learn), for a batch so large that the caller may want to stop midway.
+    /// `go_on` is called from time to time with the number of rows learned so far. If `go_on`
+    /// returns `false`, the model is restored to its earlier state, and the result is `None`.
     ///
-    /// What is learned is the same as by [`learn`](Model::learn), to the last bit. [brook](crate::learners::brook)
-    /// is taught piece by piece; other methods learn a batch in one piece: they are asked once, before. To go back, a copy of the model is kept meanwhile.
+    /// The outcome is the same as that of [`learn`](Model::learn), to the last bit.
+    /// [brook](crate::learners::brook) learns the batch in pieces. Other methods learn it in one
+    /// piece, so `go_on` is called once, before learning. A copy of the model is held meanwhile for
+    /// the case of a stop.
     ///
     /// ```
     /// use hashbrook::dataset::{Digits, digits};
@@ -41,7 +42,7 @@ impl Model {
             Some(warm_up) => warm_up.rows() + rows < self.warmup_with(batch)?,
             None => false,
         };
-        // Rows that are only held back keep the batches they came in.
+        // Rows that are only buffered stay in the batches in which they arrived.
         let whole = held_back
             || rows <= ROWS_AT_ONCE
             || !matches!(self.description.method, Method::Brook(_));
@@ -88,7 +89,8 @@ mod tests {
         (values, labels)
     }
 
-    /// Whatever brook is told, and whether the warm-up ends before, in or after the batch.
+    /// Parts and whole give the same model for all parameters of brook, whether the warm-up ends
+    /// before, in or after the batch.
     #[test]
     fn parts_of_a_batch_teach_what_the_batch_teaches() {
         let (values, labels) = rows(7000);

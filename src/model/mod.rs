@@ -1,4 +1,4 @@
-//! [`Model`]: a method at work on a stream.
+//! [`Model`]: a learner running on a stream.
 
 mod description;
 mod file;
@@ -21,30 +21,30 @@ use crate::learner::{MeasuredTargets, TrainingCodes};
 use crate::method::AnyLearner;
 use crate::{Batch, Error, HashFunction, HashParts, Learner, Method, Result, Step};
 
-/// A method at work: it learns from a stream, gives out the hash function learned so far, and can
-/// be saved at any time and taken up again as if nothing had happened.
+/// Running learner: learns from a stream, and returns the hash function learned so far. A model can
+/// be saved at any time, and resumed without any effect on what it learns.
 ///
-/// While it warms up it only holds rows back; a function that is asked for then is what these rows
-/// alone teach, as if the warm-up ended with them. What the warm-up fixes depends on the first rows of
-/// the stream and not on how they were cut into batches.
+/// During its warm-up a model only buffers rows. A function requested then is learned from these
+/// rows alone, as if the warm-up ended with them. What the warm-up fixes depends on the first rows
+/// of the stream, and not on how they were divided into batches.
 #[derive(Clone, Debug)]
 pub struct Model {
     description: Description,
     names: LabelNames,
     notes: BTreeMap<String, String>,
-    /// What is known so far of what is done to vectors before they are learned.
+    /// Preparation of vectors before learning, as far as it is known.
     preparation: Preparation,
     learner: AnyLearner,
-    /// Rows held back; `None` once the model is warm.
+    /// Buffered rows; `None` once the model is warm.
     warm_up: Option<WarmUp>,
 }
 
 impl Model {
-    /// Ends the warm-up now, with the rows there are, as if the stream's first rows were just
-    /// these. Does nothing if the model is warm or has seen no rows.
+    /// Ends the warm-up now, as if the rows buffered so far were the stream's first rows. Does
+    /// nothing if the model is warm or has seen no rows.
     ///
     /// # Errors
-    /// When the rows held back cannot be learned.
+    /// When the buffered rows cannot be learned.
     pub fn end_warmup(&mut self) -> Result<Step> {
         match &self.warm_up {
             Some(warm_up) if warm_up.rows() > 0 => self.warm_up(None, self.description.warmup),
@@ -52,8 +52,8 @@ impl Model {
         }
     }
 
-    /// Fixes what is fixed before learning, then learns what was held back, and `batch`. All of
-    /// it or nothing.
+    /// Fixes the preparation from the first rows, then learns the buffered rows and `batch`. If
+    /// anything fails, the model is unchanged.
     fn warm_up(&mut self, batch: Option<Batch<'_>>, warmup: usize) -> Result<Step> {
         let Some(warm_up) = &self.warm_up else { return Ok(Step::default()) };
         let batches: Vec<_> =
@@ -68,14 +68,14 @@ impl Model {
         for batch in batches {
             step += preparation.pass_on(batch, &mut |batch| learner.learn(batch))?;
         }
-        // Even if nothing was learned, the centre is new.
+        // Even if nothing was learned, the centre is new, and so is the function.
         step.function_changed = true;
         (self.learner, self.preparation, self.warm_up) = (learner, preparation, None);
         Ok(step)
     }
 
-    /// Returns how many rows the warm-up has, if `batch` is the next: the method may want more, once it knows the labels of
-    /// the first rows.
+    /// Returns the number of warm-up rows, given that `batch` is the next batch. The method may
+    /// need more rows once it knows the labels of the first rows.
     fn warmup_with(&self, batch: Batch<'_>) -> Result<usize> {
         let Description { ref method, dim, bits, warmup, warmup_chosen, .. } = self.description;
         let Some(warm_up) = &self.warm_up else { return Ok(warmup) };
@@ -89,86 +89,88 @@ impl Model {
         Ok(labels.map_or(warmup, |labels| method.warmup_after(labels, (dim, bits))))
     }
 
-    /// The method and its parameters.
+    /// Returns the method and its parameters.
     pub fn method(&self) -> &Method {
         &self.description.method
     }
 
-    /// The dimension of the vectors it learns from.
+    /// Returns the dimension of the vectors.
     pub fn dim(&self) -> usize {
         self.description.dim
     }
 
-    /// The length of its codes.
+    /// Returns the length of the codes in bits.
     pub fn bits(&self) -> usize {
         self.description.bits
     }
 
-    /// The seed it started from.
+    /// Returns the seed that the model started from.
     pub fn seed(&self) -> u64 {
         self.description.seed
     }
 
-    /// Whether it scales vectors to unit length.
+    /// Returns whether the model scales vectors to unit length.
     pub fn unit(&self) -> bool {
         self.description.unit
     }
 
-    /// What it divides columns by.
+    /// Returns the scale by which columns are divided.
     pub fn scale(&self) -> Scale {
         self.description.scale
     }
 
-    /// How many rows it has been given, those held back included.
+    /// Returns the number of rows given to the model, including buffered rows.
     pub fn seen(&self) -> u64 {
         self.description.seen
     }
 
-    /// In how many batches they came.
+    /// Returns the number of batches given to the model.
     pub fn batches(&self) -> u64 {
         self.description.batches
     }
 
-    /// Returns how many of the stream's first rows it buffers at most before it learns. A method that was given no number
-    /// may want more, once it knows the labels of the first rows.
+    /// Returns the largest number of first rows that the model buffers before it learns. If the
+    /// user chose no number, the method may need more rows once it knows the labels of the first
+    /// rows.
     pub fn warmup(&self) -> usize {
         self.description.warmup
     }
 
-    /// Whether it has begun to learn, or would with the next row: nothing is held back.
+    /// Returns whether the warm-up has ended or is unnecessary. A warm model buffers no rows.
     pub fn is_warm(&self) -> bool {
         self.warm_up.is_none()
     }
 
-    /// The codes that learning itself gave to items, for methods that give them any (bsodh); `None`
-    /// for others, and before the first batch.
+    /// Returns the codes that learning itself gave to items, for methods that do so (bsodh).
+    /// Returns `None` for other methods, and before the first batch.
     pub fn training_codes(&self) -> Option<TrainingCodes> {
         self.learner.training_codes()
     }
 
-    /// Returns what the bits of the last function that was made are made of, and the candidates it was chosen from. `None` of
-    /// methods without such a choice, and before a function was made.
+    /// Returns the targets of the last computed function's bits, and the candidates they were
+    /// chosen from. Returns `None` for methods without such a choice, and before the first function
+    /// was computed.
     pub fn measured_targets(&self) -> Option<MeasuredTargets> {
         self.learner.measured_targets()
     }
 
-    /// The names of the labels it was given, for labels that come from outside. It is the
-    /// caller's to fill, and is saved with the model.
+    /// Returns the names of the labels. The caller fills them in for labels from external sources;
+    /// they are saved with the model.
     pub fn label_names(&self) -> &LabelNames {
         &self.names
     }
 
-    /// The names of the labels, to be added to.
+    /// Returns the names of the labels, so that the caller can add names.
     pub fn label_names_mut(&mut self) -> &mut LabelNames {
         &mut self.names
     }
 
-    /// Whatever the caller wants to be saved with the model; it means nothing to the model.
+    /// Returns the caller's notes, which are saved with the model and otherwise ignored.
     pub fn notes(&self) -> &BTreeMap<String, String> {
         &self.notes
     }
 
-    /// The notes, to be changed.
+    /// Returns the notes, so that the caller can change them.
     pub fn notes_mut(&mut self) -> &mut BTreeMap<String, String> {
         &mut self.notes
     }
@@ -176,7 +178,8 @@ impl Model {
 
 /// Learning.
 impl Model {
-    /// Updates the model with the next batch of the stream. A batch that fails leaves it as it was.
+    /// Updates the model with the next batch of the stream. A batch that fails leaves the model
+    /// unchanged.
     ///
     /// # Errors
     /// When the batch does not fit the model or cannot be learned.
@@ -190,7 +193,7 @@ impl Model {
                 self.preparation.pass_on(batch, &mut |batch| learner.learn(batch))?
             }
             Some(warm_up) if warm_up.rows() + batch.len() < warmup => {
-                // A batch that could never be learned is refused before it is held back.
+                // A batch that can never be learned is refused before it is buffered.
                 if self.description.method.is_supervised() {
                     batch.require_labels(self.description.method.name())?;
                 }
@@ -205,18 +208,18 @@ impl Model {
         Ok(step)
     }
 
-    /// Freezes the hash function learned so far, with the names of the labels; usable before the first
-    /// batch.
+    /// Returns a frozen copy of the hash function learned so far, with the names of the labels. The
+    /// call succeeds even before the first batch.
     ///
     /// # Panics
-    /// When a method that solves for its function has not the memory for it: see
+    /// When a method that solves for its function runs out of memory: see
     /// [`try_hash_function`](Model::try_hash_function).
     pub fn hash_function(&self) -> HashFunction {
         self.try_hash_function().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// [`hash_function`](Model::hash_function), for those who want to know when there is not the memory
-    /// for it.
+    /// Like [`hash_function`](Model::hash_function), but returns an error if there is not enough
+    /// memory.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -224,9 +227,9 @@ impl Model {
         self.hash_function_and_warnings().map(|(function, _)| function)
     }
 
-    /// [`try_hash_function`](Model::try_hash_function), with warnings for the user: that the function has
-    /// more bits than directions with variance (`itq`, `sketchhash` and `frosh`). A loaded `itq` model does
-    /// not repeat its warning.
+    /// Like [`try_hash_function`](Model::try_hash_function), but also returns warnings for the
+    /// user. A warning reports that the function has more bits than directions with variance
+    /// (`itq`, `sketchhash` and `frosh`). A loaded `itq` model does not repeat its warning.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -236,7 +239,7 @@ impl Model {
             match now.end_warmup() {
                 Ok(_) => return now.hash_function_and_warnings(),
                 Err(error @ Error::OutOfMemory { .. }) => return Err(error),
-                // What cannot be learned yet leaves the random start, which is a function too.
+                // If the rows cannot be learned yet, the random start is the function.
                 Err(_) => {}
             }
         }
@@ -248,7 +251,7 @@ impl Model {
         Ok((function.with_label_names(self.names.clone()), warnings.into_iter().collect()))
     }
 
-    /// The warning that bits outnumber the directions with variance, if they do.
+    /// Returns a warning if the bits outnumber the directions with variance.
     fn too_few_directions(&self, directions: usize) -> Option<String> {
         let (method, bits) = (self.method().name(), self.bits());
         let extra = bits.checked_sub(directions).filter(|&extra| extra > 0)?;

@@ -1,4 +1,4 @@
-//! What is done to vectors before they are learned, and by the hash function before it lifts them.
+//! Preparation of vectors: applied before learning, and by the hash function before the lift.
 
 use std::fmt;
 
@@ -8,30 +8,31 @@ use crate::kernel::prepare;
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, Mean, Result, Spread};
 
-/// What vectors are centred on.
+/// Centre that is subtracted from vectors.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Center {
     /// Nothing is subtracted.
     None,
-    /// The mean of the stream's first [`warmup`](crate::Setup::warmup) rows.
+    /// Mean of the stream's first [`warmup`](crate::Setup::warmup) rows.
     First,
-    /// A vector that is known beforehand.
+    /// Vector known beforehand.
     Given(Vec<f32>),
 }
 
-/// What columns are divided by, after centring.
+/// Scale by which columns are divided after centring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Scale {
-    /// Nothing: columns count as they are large.
+    /// No scaling.
     #[default]
     None,
-    /// Their standard deviations in the stream's first [`warmup`](crate::Setup::warmup) rows, so that
-    /// all count alike. A column that is constant in these is left out, in rows that come later too:
-    /// how far it spreads is not known, and any other factor might let it outweigh all others.
+    /// Standard deviations of the columns in the stream's first [`warmup`](crate::Setup::warmup)
+    /// rows, so that all columns have equal weight. A column that is constant in these rows is
+    /// ignored in all rows. Its deviation is unknown, and any other factor might let the column
+    /// outweigh all others.
     Standard,
 }
 
@@ -44,12 +45,12 @@ impl fmt::Display for Scale {
     }
 }
 
-/// As far as it is known: centre and scale may have to wait for the warm-up.
+/// Preparation of vectors, as far as it is known: centre and scale may depend on the warm-up.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Preparation {
     dim: usize,
     pub(super) center: Option<Vec<f32>>,
-    /// What each column is multiplied by.
+    /// Factor of each column.
     pub(super) scale: Option<Vec<f32>>,
     pub(super) unit: bool,
 }
@@ -69,7 +70,8 @@ impl Preparation {
         Ok(Preparation { dim, center, scale: None, unit })
     }
 
-    /// With what the first rows of the stream tell.
+    /// Returns the preparation with the centre and scale computed from the first rows of the
+    /// stream.
     pub(super) fn fixed(
         mut self,
         center_first: bool,
@@ -89,7 +91,7 @@ impl Preparation {
         Ok(self)
     }
 
-    /// Passes a batch on to a learner as its hash function will see it.
+    /// Passes a batch to a learner, prepared as the hash function will prepare it.
     pub(super) fn pass_on<T>(
         &self,
         batch: Batch<'_>,
@@ -113,7 +115,8 @@ impl Preparation {
         }
     }
 
-    /// Reads what a model file has of it; `scaled` says whether a scale should be there.
+    /// Reads the preparation from a model file. `scaled` is true if the file should contain a
+    /// scale.
     pub(super) fn load(
         dim: usize,
         unit: bool,

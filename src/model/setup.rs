@@ -1,12 +1,12 @@
-//! [`Setup`]: what is chosen besides a method.
+//! [`Setup`]: settings of a model besides its method.
 
 use serde::Serialize;
 
 use super::preparation::{Center, Scale};
 
-/// How vectors are prepared for a method, and where it starts.
+/// Preparation of vectors for a method, and the method's starting point.
 ///
-/// There may be more fields one day: begin with the default, and change what should be different.
+/// Fields may be added in the future. Start from the default, and change individual fields.
 ///
 /// ```
 /// use hashbrook::{Scale, Setup};
@@ -18,17 +18,17 @@ use super::preparation::{Center, Scale};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Setup {
-    /// What is subtracted from every vector.
+    /// Centre that is subtracted from every vector.
     pub center: Center,
-    /// What each column is divided by after that.
+    /// Scale by which each column is divided after centring.
     pub scale: Scale,
-    /// Whether vectors are scaled to unit length after that.
+    /// True if vectors are scaled to unit length after centring and scaling.
     pub unit: bool,
-    /// How many of the stream's first rows are held back until what is fixed before learning can
-    /// be fixed from them: the centre, the scale, and whatever else a method needs. `None`: as many as the
-    /// method [asks for](crate::Method::warmup).
+    /// Number of the stream's first rows that are buffered to fix the centre, the scale, and
+    /// whatever else a method needs before learning. `None` means the
+    /// [method's default](crate::Method::warmup).
     pub warmup: Option<usize>,
-    /// The projection to start from, dim x bits, row-major; random if not given.
+    /// Initial projection, dim x bits, row-major; random if absent.
     pub init: Option<Vec<f32>>,
 }
 

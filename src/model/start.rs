@@ -1,4 +1,4 @@
-//! How a method becomes a model.
+//! Starting a model from a method.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,15 @@ impl Method {
     /// first rows of the stream and scaled to unit length.
     ///
     /// # Errors
-    /// When a parameter, the dimension or the number of bits is out of range.
+    /// When a parameter, the dimension or the code length is out of range.
     pub fn start(&self, dim: usize, bits: usize, seed: u64) -> Result<Model> {
         self.start_with(dim, bits, seed, Setup::default())
     }
 
-    /// Starts learning with a preparation of one's own choice. See [`start`](Method::start).
+    /// Starts learning with custom settings. See [`start`](Method::start).
     ///
     /// # Errors
-    /// As for [`start`](Method::start), and when the setup does not fit.
+    /// As for [`start`](Method::start), and when the setup is invalid.
     pub fn start_with(&self, dim: usize, bits: usize, seed: u64, setup: Setup) -> Result<Model> {
         Model::start(self.clone(), dim, bits, seed, setup)
     }

@@ -1,15 +1,15 @@
-//! The rows of a stream that wait for the warm-up to end.
+//! Rows of a stream that are buffered until the warm-up ends.
 
 use crate::labels::LabelList;
 use crate::tensors::Tensors;
 use crate::{Batch, Features, Labels, Result};
 
-/// Batches that wait for the warm-up to end.
+/// Buffered batches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WarmUp {
     pub(super) features: Vec<f32>,
     pub(super) labels: Option<LabelList>,
-    /// The row at which each batch ends.
+    /// Row at which each batch ends.
     pub(super) ends: Vec<usize>,
 }
 
@@ -26,7 +26,7 @@ impl WarmUp {
         }
     }
 
-    /// All of it in one.
+    /// Returns all batches as one batch.
     pub(super) fn view(&self, dim: usize) -> Result<Batch<'_>> {
         let features = Features::new(&self.features, dim)?;
         match &self.labels {
@@ -77,7 +77,7 @@ impl WarmUp {
     }
 }
 
-/// The first rows of some batches, at most `count`.
+/// Returns the first rows of some batches, at most `count`.
 pub(super) fn first_rows(batches: &[Batch<'_>], count: usize) -> WarmUp {
     let mut first = WarmUp::default();
     for batch in batches {

@@ -1,11 +1,11 @@
-//! Named arrays, as they stand in a safetensors file.
+//! Named arrays of a safetensors file.
 
 use std::collections::BTreeMap;
 
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensorError, SafeTensors};
 
-/// A number that can stand in an array.
+/// Number type of an array's elements.
 pub(crate) trait Number: Copy {
     const DTYPE: Dtype;
     const SIZE: usize;
@@ -39,7 +39,7 @@ struct Tensor {
     bytes: Vec<u8>,
 }
 
-/// Arrays by name.
+/// Named arrays.
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct Tensors(BTreeMap<String, Tensor>);
 
@@ -49,7 +49,7 @@ impl Tensors {
         self.put_numbers(name, width, values.len(), values.iter().copied());
     }
 
-    /// Adds an array of `count` numbers, which need not be in memory side by side.
+    /// Adds an array of `count` numbers, which need not be contiguous in memory.
     pub(crate) fn put_numbers<N: Number>(
         &mut self,
         name: &str,
@@ -63,7 +63,8 @@ impl Tensors {
         self.0.insert(name.to_owned(), Tensor { dtype: N::DTYPE, shape, bytes });
     }
 
-    /// Takes an array of rows of `width` numbers out; what is wrong with it otherwise.
+    /// Takes an array of rows of `width` numbers out. Returns a description of the problem if the
+    /// array is missing or has another type or shape.
     pub(crate) fn take<N: Number>(&mut self, name: &str, width: usize) -> Result<Vec<N>, String> {
         let tensor = self.0.remove(name).ok_or_else(|| format!("holds no array {name:?}"))?;
         if tensor.dtype != N::DTYPE || tensor.shape.len() != 2 || tensor.shape[1] != width {
@@ -77,7 +78,7 @@ impl Tensors {
         Ok(tensor.bytes.chunks_exact(N::SIZE).map(N::get).collect())
     }
 
-    /// Like [`take`](Self::take), of exactly `rows` rows.
+    /// Like [`take`](Self::take), for exactly `rows` rows.
     pub(crate) fn take_rows<N: Number>(
         &mut self,
         name: &str,
@@ -92,19 +93,19 @@ impl Tensors {
         Err(format!("array {name:?} should have {rows} rows, it has {found}"))
     }
 
-    /// Adds a list of places, each a row.
+    /// Adds a list of indices, one to a row.
     pub(crate) fn put_places(&mut self, name: &str, places: &[usize]) {
         let places: Vec<u64> = places.iter().map(|&place| place as u64).collect();
         self.put(name, 1, &places);
     }
 
-    /// Takes out what [`put_places`](Self::put_places) added.
+    /// Takes out a list that [`put_places`](Self::put_places) added.
     pub(crate) fn take_places(&mut self, name: &str) -> Result<Vec<usize>, String> {
         let places: Vec<u64> = self.take(name, 1)?;
         Ok(places.into_iter().map(|place| usize::try_from(place).unwrap_or(usize::MAX)).collect())
     }
 
-    /// How many numbers each row of an array has.
+    /// Returns the length of an array's rows.
     pub(crate) fn width(&self, name: &str) -> Result<usize, String> {
         let tensor = self.0.get(name).ok_or_else(|| format!("holds no array {name:?}"))?;
         tensor.shape.get(1).copied().ok_or_else(|| format!("array {name:?} should have rows"))
@@ -114,12 +115,12 @@ impl Tensors {
         self.0.contains_key(name)
     }
 
-    /// The name of each array, and how many bytes it takes.
+    /// Returns the name and size in bytes of each array.
     pub(crate) fn sizes(&self) -> impl Iterator<Item = (&str, usize)> {
         self.0.iter().map(|(name, tensor)| (name.as_str(), tensor.bytes.len()))
     }
 
-    /// A checksum of all arrays, with their names and shapes, and of `text`.
+    /// Returns a checksum of all arrays, with their names and shapes, and of `text`.
     pub(crate) fn checksum(&self, text: &str) -> u32 {
         let mut sum = crc32fast::Hasher::new();
         sum.update(text.as_bytes());
@@ -130,7 +131,7 @@ impl Tensors {
         sum.finalize()
     }
 
-    /// The bytes of a safetensors file with `text` under `key` of its metadata.
+    /// Returns the bytes of a safetensors file with `text` under `key` of its metadata.
     pub(crate) fn to_bytes(&self, key: &str, text: String) -> Result<Vec<u8>, SafeTensorError> {
         let views = self
             .0
@@ -140,7 +141,8 @@ impl Tensors {
         safetensors::serialize(views, Some([(key.to_owned(), text)].into()))
     }
 
-    /// Reads such a file: its arrays, and the text under `key`.
+    /// Reads the bytes of a safetensors file: its arrays, and the string under `key` of its
+    /// metadata.
     pub(crate) fn from_bytes(
         bytes: &[u8],
         key: &str,

@@ -1,9 +1,9 @@
 //! Files of named arrays: models and hash functions.
 //!
-//! They are safetensors with one JSON text in their metadata, which says first what the file is and
-//! in which version of its format. The array `checksum` is that of the text and of all other arrays.
-//! What a file is shows in its head, so a file of another kind is refused before the rest is read,
-//! and no more is read than the head speaks of.
+//! They are safetensors files with one JSON string in their metadata, which begins with the kind
+//! and the format version of the file. The array `checksum` covers the string and all other arrays.
+//! The head identifies the kind, so a file of another kind is refused before the rest is read. No
+//! more bytes are read than the head declares.
 
 use std::io::Read;
 use std::path::Path;
@@ -15,34 +15,34 @@ use super::arrays::Tensors;
 use crate::disk::{self, Mode};
 use crate::{Error, Result};
 
-/// The key of the metadata under which the text stands.
+/// Key of the JSON string in the metadata.
 const KEY: &str = "hashbrook";
 
-/// The longest header that safetensors files may have.
+/// Length of the longest header that safetensors files may have, in bytes.
 const LONGEST_HEADER: u64 = 100_000_000;
 
-/// What the file of an index begins with, which is none of named arrays: it is known here so that it can be
-/// told from one.
+/// First bytes of an index file. Index files have no named arrays; the constant is defined here so
+/// that the two kinds of files can be distinguished.
 pub(crate) const INDEX_MAGIC: &[u8; 8] = b"HBROOKIX";
 
-/// What the texts of files call them: the name of the [`Format`] of each kind.
+/// Names of the kinds in the JSON strings: the name of each kind's [`Format`].
 const KNOWN: [(&str, FileKind); 2] =
     [("hashbrook model", FileKind::Model), ("hashbrook function", FileKind::Function)];
 
-/// A kind of file, as its text names it.
+/// Format of a kind of file.
 pub(crate) struct Format {
     pub(crate) name: &'static str,
-    /// The newest version, which is the one written.
+    /// Newest version, which is the version written.
     pub(crate) version: u32,
     pub(crate) kind: FileKind,
 }
 
-/// What a file of this library holds.
+/// Kind of a hashbrook file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum FileKind {
-    /// A [`Model`](crate::Model), which can learn on.
+    /// A [`Model`](crate::Model), which can continue to learn.
     Model,
     /// A [`HashFunction`](crate::HashFunction) alone.
     Function,
@@ -51,10 +51,10 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// What a file is, told by its head; the rest of it is not read, and may be damaged.
+    /// Returns the kind of a file, as given by its head. The rest is not read, and may be damaged.
     ///
     /// # Errors
-    /// When it cannot be read, or is none of these.
+    /// When the file cannot be read, or is of none of these kinds.
     pub fn of(path: impl AsRef<Path>) -> Result<FileKind> {
         let path = path.as_ref();
         let mut file = disk::open(path, Mode::Read).map_err(Error::io(path))?;
@@ -62,7 +62,7 @@ impl FileKind {
         Head::read(&mut file, path, expected)?.kind(path)
     }
 
-    /// What such a file is called.
+    /// Returns the name of the kind for messages.
     fn name(self) -> &'static str {
         match self {
             FileKind::Model => "a model",
@@ -71,7 +71,8 @@ impl FileKind {
         }
     }
 
-    /// What is wrong with a file of this kind where another was expected, and what to do.
+    /// Returns a message for a file of this kind where another kind was expected, with advice on
+    /// what to do.
     pub(crate) fn in_place_of(self, expected: FileKind) -> String {
         let remedy = match (expected, self) {
             (FileKind::Model, FileKind::Function) => {
@@ -86,27 +87,27 @@ impl FileKind {
     }
 }
 
-/// The head of a file: what it says it is, and how long it should be.
+/// Head of a file: its description and its expected length.
 struct Head {
-    /// The bytes that were read.
+    /// Bytes read so far.
     bytes: Vec<u8>,
-    /// None of an index.
+    /// `None` for an index.
     description: Option<Description>,
 }
 
 struct Description {
     text: String,
     outline: Value,
-    /// How many bytes follow the head.
+    /// Number of bytes after the head.
     data: u64,
 }
 
 impl Head {
-    /// Reads a head, and no more; `expected` is what the file should have been.
+    /// Reads a head, and no more. `expected` describes the expected file in messages.
     fn read(file: &mut impl Read, path: &Path, expected: &str) -> Result<Head> {
         let wrong = |problem: String| Error::malformed(path, problem);
         let mut bytes = Vec::new();
-        // The length of the header, and the brace that it begins with.
+        // The length of the header, and its opening brace.
         file.by_ref().take(9).read_to_end(&mut bytes).map_err(Error::io(path))?;
         if bytes.starts_with(INDEX_MAGIC) {
             return Ok(Head { bytes, description: None });
@@ -146,14 +147,14 @@ impl Head {
         })
     }
 
-    /// The description of a file that is of this format, in a version that is known.
+    /// Returns the head and the description if the file has this format in a supported version.
     fn expect(self, format: &Format, path: &Path) -> Result<(Vec<u8>, Description)> {
         let kind = self.kind(path)?;
         let description = match self.description {
             Some(description) if kind == format.kind => description,
             _ => return Err(Error::malformed(path, kind.in_place_of(format.kind))),
         };
-        // Looked at before all else, which may be different in a newer one.
+        // The version is checked first, because all other fields may differ in a newer version.
         let found = description.outline["version"].as_u64().unwrap_or(0);
         let found = found.try_into().unwrap_or(u32::MAX);
         if found > format.version {
@@ -173,8 +174,8 @@ impl Format {
         }
     }
 
-    /// The bytes of a file with these arrays, and a text that begins with this format. There is room
-    /// for a text of a hundred million bytes.
+    /// Returns the bytes of a file with these arrays, and a JSON string that begins with this
+    /// format. The string may have up to a hundred million bytes.
     pub(crate) fn to_bytes(&self, text: String, mut arrays: Tensors) -> Result<Vec<u8>> {
         let checksum = arrays.checksum(&text);
         arrays.put("checksum", 1, &[checksum]);
@@ -185,20 +186,21 @@ impl Format {
         })
     }
 
-    /// Reads the file, once its head shows that it is of this format.
+    /// Reads the file if its head has this format.
     pub(crate) fn read(&self, path: &Path) -> Result<Vec<u8>> {
         let mut file = disk::open(path, Mode::Read).map_err(Error::io(path))?;
         let head = Head::read(&mut file, path, self.expected())?;
         let (mut bytes, description) = head.expect(self, path)?;
         let expected = description.data.saturating_add(bytes.len() as u64);
-        // One byte more, to see that there is none.
+        // One byte more than expected, to detect trailing bytes.
         let rest = description.data.saturating_add(1);
         file.take(rest).read_to_end(&mut bytes).map_err(Error::io(path))?;
         check_length(path, bytes.len() as u64, expected)?;
         Ok(bytes)
     }
 
-    /// The text and the arrays in the bytes of a file of this format; errors name `path`.
+    /// Returns the JSON string and the arrays in the bytes of a file of this format. Errors name
+    /// `path`.
     pub(crate) fn parse(&self, bytes: &[u8], path: &Path) -> Result<(String, Tensors)> {
         let wrong = |problem: String| Error::damaged(path, problem);
         let head = Head::read(&mut &bytes[..], path, self.expected())?;
@@ -208,7 +210,7 @@ impl Format {
             .map_err(|problem| wrong(format!("{}, or is damaged: {problem}", self.expected())))?;
         let stored = arrays.take_rows::<u32>("checksum", 1, 1).map_err(wrong)?[0];
         let computed = arrays.checksum(&text);
-        // Whoever feeds the reader with chance bytes wants to get behind the checksum.
+        // Fuzzing has to reach the code after the checksum.
         if stored != computed && !cfg!(fuzzing) {
             return Err(wrong(format!(
                 "is damaged: its checksum is {computed:08x}, it should be {stored:08x}"

@@ -1,4 +1,5 @@
-//! Named arrays in safetensors form, and the files of them that models and hash functions are kept in.
+//! Named arrays in safetensors format, and the files of models and hash functions, which contain
+//! them.
 
 mod arrays;
 mod file;
