@@ -1,5 +1,6 @@
-//! How fast the core is, side by side with its naive twins and with the bare matrix products it is
-//! made of, all in one run and on one thread unless said.
+//! Speed of the core, compared with naive reference implementations and with the bare matrix
+//! products that the core consists of. Everything is measured in one run, on one thread unless
+//! stated otherwise.
 //!
 //! ```text
 //! cargo bench --bench core                 # everything, some minutes
@@ -34,7 +35,7 @@ fn main() {
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread");
     let benches: [(&str, fn()); 7] = [
-        // First, so that its peak of memory is its own.
+        // This benchmark runs first, so that the peak of memory is its own.
         ("stream", stream),
         ("learn", learn),
         ("methods", methods),
@@ -51,10 +52,10 @@ fn main() {
     }
 }
 
-/// The rows that learning is timed on.
+/// Number of rows in the measurements of learning.
 const ROWS: usize = 20_000;
 
-/// MNIST; where it is not at hand, blobs of its size.
+/// Returns MNIST, or blobs of the same size if MNIST is not available.
 fn mnist_or_blobs() -> (Vec<f32>, Vec<u32>, usize) {
     match data::mnist() {
         Some((features, labels)) => (features, labels, 784),
@@ -66,8 +67,8 @@ fn mnist_or_blobs() -> (Vec<f32>, Vec<u32>, usize) {
     }
 }
 
-/// Learning by each method, beside encoding the same rows once by a linear function: what any use of
-/// them takes at the least.
+/// Measures learning by each method, compared with encoding the same rows once by a linear
+/// function. Encoding is the least that any use of the rows costs.
 fn methods() {
     let (features, labels, dim) = mnist_or_blobs();
     let features = Features::new(&features[..ROWS * dim], dim).expect("finite");
@@ -97,7 +98,7 @@ fn methods() {
         let seconds = median(3, || {
             let mut model = method.start(dim, 64, 1).expect("starts");
             run(&mut model, features, labels, 2000);
-            // brook solves only when it is asked.
+            // brook computes its function only on request.
             black_box(model.hash_function());
         });
         let parameters: Vec<String> = parameters.iter().map(|(p, v)| format!("{p}={v}")).collect();
@@ -106,8 +107,11 @@ fn methods() {
     }
 }
 
-/// brook: from sums, on vectors as they are and on 2,000 lifted dimensions, beside mihash on the
-/// same; in batches of any size; and what the lift costs in encoding.
+/// Measures brook, which learns from sums:
+///
+/// * on unlifted vectors, in batches of several sizes;
+/// * on 2,000 lifted dimensions, compared with mihash;
+/// * the cost of the lift in encoding.
 fn brook() {
     let (features, labels, dim) = mnist_or_blobs();
     let rows = Features::new(&features[..ROWS * dim], dim).expect("finite");
@@ -204,7 +208,7 @@ fn brook() {
     let plain = median(5, || drop(black_box(linear.encode(some))));
     let lift = median(5, || drop(black_box(function.encode(some))));
     let bare = median(5, || {
-        // The products of the lift alone.
+        // Only the matrix products of the lift.
         let x = MatRef::from_row_major_slice(some.values(), some.len(), dim);
         let anchors = MatRef::from_row_major_slice(&rows.values()[..width * dim], width, dim);
         let mut out = Mat::<f32>::zeros(some.len(), width);
@@ -220,7 +224,7 @@ fn brook() {
     );
 }
 
-/// Learning 20,000 rows of MNIST against the dense twin.
+/// Measures learning 20,000 rows of MNIST, compared with the dense reference implementation.
 fn learn() {
     let (features, labels, dim) = mnist_or_blobs();
     let features = Features::new(&features[..ROWS * dim], dim).expect("finite");
@@ -230,7 +234,8 @@ fn learn() {
         let mut model = start(dim, 64, Setup::default());
         run(&mut model, features, labels, 2000);
     });
-    // What the W-steps multiply at the least: one triangle of X^T X for each batch but the first.
+    // Lower bound on the multiplications of the W-steps: one triangle of X^T X for each batch
+    // except the first.
     let x: Vec<f64> = features.values()[..2000 * dim].iter().map(|&v| f64::from(v)).collect();
     let x = MatRef::from_row_major_slice(&x, 2000, dim);
     let mut gram = Mat::<f64>::zeros(dim, dim);
@@ -249,7 +254,8 @@ fn learn() {
     };
     let prepared = Features::new(&prepared, dim).expect("finite");
     let weights = start(dim, 64, Setup::default()).hash_function().parts().weights.clone();
-    // The learner by itself, W refined from single precision or solved in double, in turn.
+    // The learner alone, with W refined from single precision or solved in double precision,
+    // alternately.
     let mut functions = [const { Vec::new() }; 2];
     let mut times = [const { Vec::new() }; 2];
     for _ in 0..7 {
@@ -292,7 +298,8 @@ fn learn() {
     );
 }
 
-/// A batch of fewer rows than dimensions, against the same batch solved over the dimensions.
+/// Measures a batch of fewer rows than dimensions, compared with the same batch solved over the
+/// dimensions.
 fn wide_vectors() {
     const DIM: usize = 4096;
     let blobs = Blobs::new(DIM, 10, 4);
@@ -325,7 +332,8 @@ fn wide_vectors() {
     );
 }
 
-/// A million rows: neither time nor memory may grow with what has gone before.
+/// Measures a million rows: neither time nor memory may grow with the number of rows learned
+/// before.
 fn stream() {
     let blobs = Blobs::new(784, 10, 5);
     let (values, labels) = (blobs.features(40_000), blobs.labels(40_000));
@@ -333,7 +341,7 @@ fn stream() {
     let mut seconds = Vec::new();
     let mut memory = Vec::new();
     for batch in 0..500 {
-        // The same rows come round in another order of batches, a little shifted each time.
+        // The same rows recur in other batches, shifted a little each time.
         let at = (batch * 2000 + batch / 20 * 37) % 38_000;
         let features = Features::new(&values[at * 784..(at + 2000) * 784], 784).expect("finite");
         let batch = Batch::new(features, Labels::single(&labels[at..at + 2000])).expect("fits");
@@ -353,7 +361,7 @@ fn stream() {
     );
 }
 
-/// Encoding a million rows against the bare product of the same shape.
+/// Measures encoding a million rows, compared with the bare product of the same shape.
 fn encode() {
     const ROWS: usize = 1_000_000;
     let (dim, bits) = (784, 64);
@@ -391,8 +399,8 @@ fn encode() {
     }
 }
 
-/// Encoding with 3,000 anchors, as brook does unless told otherwise: in full, and by whole numbers,
-/// in all dimensions or in 128 directions.
+/// Measures encoding with 3,000 anchors, brook's default: in full precision, and in integer
+/// arithmetic in all dimensions or in 128 directions.
 fn encode_lifted(dim: usize, bits: usize) {
     const ROWS: usize = 10_000;
     const ANCHORS: usize = 3000;
@@ -431,9 +439,10 @@ fn encode_lifted(dim: usize, bits: usize) {
     }
 }
 
-/// All metrics of 1,000 queries against 69,000 codes, against the twin that sorts.
+/// Measures all metrics of 1,000 queries against 69,000 codes, compared with the reference
+/// implementation, which sorts.
 fn evaluation() {
-    // Codes as supervised hashing makes them: near the code of their class.
+    // Codes like those of supervised hashing: near the code of their class.
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let classes: Vec<u64> = (0..10).map(|_| rng.random()).collect();
     let mut draw = |rows: usize| {
@@ -497,7 +506,7 @@ fn evaluation() {
     );
 }
 
-/// Both passes over parts, and what they come to.
+/// Runs both passes over the parts, and returns the combined evaluation.
 fn evaluate_parts(
     codes: &Codes,
     wanted: Labels<'_>,
@@ -538,7 +547,7 @@ fn unit_rows(features: Features<'_>, center: &[f32]) -> Vec<f32> {
     rows
 }
 
-/// Noise around one centre per class.
+/// Generator of noise around one centre per class.
 struct Blobs {
     dim: usize,
     classes: usize,
@@ -581,7 +590,7 @@ fn middle(mut seconds: Vec<f64>) -> f64 {
     seconds[seconds.len() / 2]
 }
 
-/// The most memory this process has had, in KiB; 0 where the system does not tell.
+/// Returns the peak memory of this process in KiB; 0 if the system does not report it.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,5 +1,5 @@
-//! How fast the index is, beside what the machine can do at most and beside plain loops, in one run.
-//! `bench/` compares it with other libraries.
+//! Speed of the index, compared with the machine's limits and with plain loops, in one run.
+//! `bench/` compares the index with other libraries.
 //!
 //! ```text
 //! cargo bench --bench index                      # everything, some minutes
@@ -55,7 +55,7 @@ fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
     pool.install(work)
 }
 
-/// The median of several runs.
+/// Returns the median time of several runs.
 fn median(rounds: usize, mut run: impl FnMut()) -> Duration {
     let mut times: Vec<Duration> = (0..rounds)
         .map(|_| {
@@ -72,7 +72,7 @@ fn rate(count: usize, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64() / 1e9
 }
 
-/// XORs all words with a query and counts the bits, as fast as the machine does it.
+/// XORs all words with a query and counts the bits, at the machine's full speed.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
 fn count_avx512(query: u64, words: &[u64]) -> u64 {
@@ -81,7 +81,7 @@ fn count_avx512(query: u64, words: &[u64]) -> u64 {
     let mut sums = [_mm512_setzero_si512(); 8];
     for group in words.as_chunks::<64>().0 {
         for (at, sum) in sums.iter_mut().enumerate() {
-            // SAFETY: eight words within the group.
+            // SAFETY: the eight words lie within the group.
             let words = unsafe { _mm512_loadu_si512(group.as_ptr().add(8 * at).cast()) };
             *sum = _mm512_add_epi64(*sum, _mm512_popcnt_epi64(_mm512_xor_si512(words, query)));
         }
@@ -92,13 +92,13 @@ fn count_avx512(query: u64, words: &[u64]) -> u64 {
 fn count(query: u64, words: &[u64]) -> u64 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq") {
-        // SAFETY: the features are there.
+        // SAFETY: the CPU features were detected.
         return unsafe { count_avx512(query, words) };
     }
     words.iter().map(|word| u64::from((word ^ query).count_ones())).sum()
 }
 
-/// XORs and counts per second on words in the innermost cache, in billions.
+/// Returns the rate of XOR and popcount on words in the innermost cache, in billions per second.
 fn popcount_peak() -> f64 {
     let words: Vec<u64> = (0..2048u64).map(|at| at.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
     let rounds = 20_000;
@@ -110,7 +110,7 @@ fn popcount_peak() -> f64 {
     rate(words.len() * rounds as usize, time)
 }
 
-/// Words read per second from memory, in billions.
+/// Returns the rate of reading words from memory, in billions per second.
 fn read_rate() -> f64 {
     let words = vec![3u64; 20_000_000];
     let time = median(9, || {
@@ -169,8 +169,9 @@ fn search() {
     println!("the machine: XOR and popcount {peak:.1} G words/s");
 }
 
-/// How much of what the machine can do a search does, the two measured in turn: by a scan, and by the
-/// structure that the index builds, which does not look at all codes.
+/// Prints the speed of searches as a share of the machine's XOR and popcount rate, measured
+/// alternately. Searches run as a scan, and with the search structure, which does not visit all
+/// codes.
 fn share() {
     let words: Vec<u64> = (0..2048u64).map(|at| at.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
     for bits in [64, 128] {
@@ -209,7 +210,8 @@ fn share() {
     share_of_reading();
 }
 
-/// How much of what the machine can read from memory a single query does, the two in turn.
+/// Prints the speed of a single query as a share of the rate of reading memory, measured
+/// alternately.
 fn share_of_reading() {
     let codes = clustered(64, 10_000_000, 100, 1);
     let query = clustered(64, 1, 100, 2);
@@ -252,7 +254,7 @@ fn radius() {
             let mut hits = 0;
             let mut of = |structures: bool| {
                 index.set_search_structure(structure_if(structures));
-                // Asked often enough, the structure is there if it pays.
+                // After enough searches, the index has built the structure if it pays off.
                 on_threads(1, || {
                     (0..if structures { 2 } else { 0 })
                         .for_each(|_| drop(index.within_codes(&queries, radius)))
@@ -272,7 +274,7 @@ fn radius() {
     }
 }
 
-/// How much two threads gain, measured in turn with one.
+/// Prints the speedup of two threads over one, measured alternately.
 fn threads() {
     for bits in [64, 128] {
         let mut index = index_of(&clustered(bits, 1_000_000, 100, 1));
@@ -399,7 +401,7 @@ fn duplicates() {
         let clock = Instant::now();
         let groups = index.duplicates(3).expect("in memory");
         let time = clock.elapsed();
-        // All pairs, estimated from some of them: each code with all after it.
+        // Time for all pairs, estimated from a sample: each code is compared with all later codes.
         let some = codes.select(&(0..200).map(|at| at * (count / 200)).collect::<Vec<_>>());
         let mut scanned = index_of(&codes);
         scanned.set_search_structure(SearchStructure::None);
@@ -413,7 +415,7 @@ fn duplicates() {
             pairs / time.as_secs_f64()
         );
     }
-    // A plain loop, to see that the scan of all pairs is a fair one.
+    // A plain loop shows that the scan of all pairs is a fair comparison.
     let codes = clustered(64, 20_000, 100, 1);
     let naive = median(3, || {
         let near = |at: usize| {

@@ -1,5 +1,5 @@
-//! What a server sees of an index: how long readers wait beside a writer, how much memory building,
-//! compaction and near-duplicates take, how soon a file answers.
+//! An index in a server: latency of readers next to a writer, memory of building, compaction and
+//! near-duplicate search, and time until an opened file answers.
 //!
 //! ```text
 //! cargo bench --bench server                 # everything, some minutes
@@ -19,13 +19,13 @@ use std::time::{Duration, Instant};
 use codes::clustered;
 use hashbrook::{Index, IndexBuilder, Labels, Snapshot};
 
-/// Codes in the index.
+/// Number of codes in the index.
 const ITEMS: usize = 10_000_000;
 
-/// Codes made at a time.
+/// Number of codes generated at a time.
 const AT_ONCE: usize = 1 << 16;
 
-/// What the process that measures tells its child to do.
+/// Environment variable with the action of a child process.
 const ACTION: &str = "HASHBROOK_BENCH_ACTION";
 const FOLDER: &str = "HASHBROOK_BENCH_FOLDER";
 
@@ -53,7 +53,7 @@ fn build(path: &Path, scattered: bool) {
         let count = AT_ONCE.min(ITEMS - start);
         let codes = clustered(64, count, 100, start as u64);
         let id = |at: usize| match scattered {
-            // Odd, so that no two become the same.
+            // An odd factor, so that no two ids are equal.
             true => (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15),
             false => at as u64,
         };
@@ -64,7 +64,7 @@ fn build(path: &Path, scattered: bool) {
     builder.finish().expect("room on the disk");
 }
 
-/// One thing, in a process of its own.
+/// Runs one action in a child process, so that the peak of memory is its own.
 fn act(action: &str, path: &Path) {
     let clock = Instant::now();
     match action {
@@ -96,7 +96,7 @@ fn act(action: &str, path: &Path) {
     println!("{action}: peak {:.0} MB, {:.1?}", peak(), clock.elapsed());
 }
 
-/// The most memory that this process had, in MB, where the system tells.
+/// Returns the peak memory of this process in MB; NaN if the system does not report it.
 fn peak() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -104,7 +104,7 @@ fn peak() -> f64 {
     kib.map_or(f64::NAN, |kib| kib * 1024.0 / 1e6)
 }
 
-/// The memory that large things take, each in a process of its own.
+/// Measures the memory of large operations, each in its own process.
 fn memory(folder: &Path) {
     for action in [
         "build of scattered ids",
@@ -120,7 +120,8 @@ fn memory(folder: &Path) {
     }
 }
 
-/// How long single queries take, one after the other on one thread: quiet, and beside a writer.
+/// Measures the latency of single queries, one after the other on one thread: without a writer, and
+/// next to one.
 fn readers(folder: &Path) {
     let path = folder.join("ten.index");
     build(&path, false);

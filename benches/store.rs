@@ -1,13 +1,13 @@
-//! What a store costs beside an embedded database that could have held its items: redb.
+//! Costs of a store, compared with an embedded database that could have stored its items: redb.
 //!
 //! ```text
 //! cargo bench --bench store
 //! ```
 //!
-//! Both get the same items in the same batches, each durable before the next is begun, in turn; the store does not
-//! learn, and makes codes all the same. Then items are read by id in random order, and both are
-//! closed and opened, until searches could be answered: the database has no codes, so its items are read once. Only the
-//! store can be searched.
+//! Both get the same items in the same batches, alternately, and each batch is durable before the
+//! next begins. The store does not learn, but it encodes its items. Then items are read by id in
+//! random order, and both are closed and opened. Opening ends when searches could be answered: the
+//! database has no codes, so its items are read once. Only the store can be searched.
 #![allow(missing_docs)]
 
 use std::path::Path;
@@ -23,7 +23,7 @@ const ITEMS: usize = 200_000;
 const READS: usize = 20_000;
 const SEARCHES: usize = 2_000;
 
-/// An item in the database: its vector, label and payload in one value, as the store's journal has them.
+/// Item in the database: vector, label and payload in one value, as in the store's journal.
 const TABLE: TableDefinition<u64, &[u8]> = TableDefinition::new("items");
 
 fn main() {
@@ -56,7 +56,7 @@ fn main() {
     }
 }
 
-/// Microseconds for each of so many.
+/// Returns the microseconds per operation, for `count` operations since `start`.
 fn each(start: Instant, count: usize) -> f64 {
     start.elapsed().as_secs_f64() * 1e6 / count as f64
 }
@@ -139,7 +139,7 @@ fn redb(path: &Path, vectors: &[f32], at_once: usize, order: &[usize]) -> [Optio
     let database = Database::open(path).expect("opened");
     let read = database.begin_read().expect("begun");
     let table = read.open_table(TABLE).expect("a table");
-    // Its codes are nowhere yet: all items are gone over to make them.
+    // The database stores no codes, so all items are read to compute them.
     let mut first = 0.0;
     for entry in table.iter().expect("items") {
         first += f32::from_le_bytes(entry.expect("read").1.value()[..4].try_into().expect("four"));

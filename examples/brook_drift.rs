@@ -1,14 +1,14 @@
-//! A stream that changes midway, with and without a half-life: how good are the codes for what the
-//! stream is like now?
+//! Quality of codes on a stream that changes midway, with and without a half-life. The queries are
+//! always like the current part of the stream.
 //!
 //! ```text
 //! cargo run --release --example brook_drift -- FOLDER [SVG]
 //! ```
 //!
-//! FOLDER holds the four files of MNIST. First half of the stream: the digits 0 to 4, with their
-//! names for labels. Second half: 5 to 9 (*other classes*), or 0 to 4 with their names dealt out anew
-//! (*other labels*: what was called 1 is now called 2, and so on). After every thousand rows mAP is
-//! measured on what the stream is like then. SVG: where to draw it.
+//! FOLDER contains the four files of MNIST. The first half of the stream has the digits 0 to 4,
+//! labelled with the digit. The second half has the digits 5 to 9 (*other classes*), or 0 to 4 with
+//! permuted labels (*other labels*: what was called 1 is now called 2, and so on). After every
+//! thousand rows, mAP is measured on the current half. SVG is the path for a plot.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ use hashbrook::{Batch, Features, Labels, Method, Setup};
 const STEP: usize = 1000;
 const HALF: usize = 10_000;
 
-/// The label of a digit in a half of the stream, if it comes up there.
+/// Label of a digit in a half of the stream, if the digit occurs in this half.
 type Rule = fn(digit: u32, second: bool) -> Option<u32>;
 
 const STREAMS: [(&str, Rule); 2] = [
@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Rows of one's own.
+/// Owned rows with labels.
 struct Rows {
     features: Vec<f32>,
     labels: Vec<u32>,
@@ -86,7 +86,7 @@ impl Rows {
     }
 }
 
-/// The first rows that come up in a half of the stream, with their labels there.
+/// Returns the first rows that occur in a half of the stream, with their labels in this half.
 fn select(batch: Batch<'_>, most: usize, second: bool, rule: Rule) -> Rows {
     let mut rows = Rows { features: Vec::new(), labels: Vec::new() };
     let labels = batch.labels().and_then(|labels| labels.as_single()).unwrap_or_default();
@@ -102,7 +102,7 @@ fn select(batch: Batch<'_>, most: usize, second: bool, rule: Rule) -> Rows {
     rows
 }
 
-/// The curves as a picture.
+/// Returns a plot of the curves as SVG.
 fn draw(curves: &[(String, Vec<f64>)]) -> Result<String, std::fmt::Error> {
     const COLOURS: [&str; 4] = ["#0072b2", "#56b4e9", "#d55e00", "#e69f00"];
     let (x, y) = (|rows: usize| 60.0 + rows as f64 * 0.03, |map: f64| 20.0 + (1.0 - map) * 400.0);

@@ -1,15 +1,18 @@
-//! brook beside every other method, by the papers' protocol: mAP, mAP@1000, precision within
-//! radius 2 and the seconds of learning, at 32, 64 and 128 bits, means over some seeds.
+//! brook compared with every other method, by the papers' protocol: mAP, mAP@1000, precision within
+//! radius 2 and the seconds of learning, at 32, 64 and 128 bits, as means over seeds.
 //!
 //! ```text
 //! cargo run --release --example brook_table -- FOLDER [SEEDS] [WORDS ...]
 //! ```
 //!
-//! FOLDER holds `mnist`, `cifar10-cnn` and `tinyimagenet-cnn`. Only rows whose text, such as
-//! `mnist linear mihash`, contains all WORDS are computed. `linear`: vectors centred and of unit
-//! length, for all methods. `lifted`: brook with 2,000 anchors, and all others on its lifted vectors,
-//! centred and of unit length in turn; and brook with 3,000 anchors, in full precision and compact, all
-//! with all bits for labels; and brook as it is by default, with detail bits.
+//! FOLDER contains `mnist`, `cifar10-cnn` and `tinyimagenet-cnn`. Only rows whose text, such as
+//! `mnist linear mihash`, contains all WORDS are computed. `linear` means vectors that are centred
+//! and of unit length, for all methods. `lifted` means:
+//!
+//! * brook with 2,000 anchors, and all other methods on its lifted vectors, which are again centred
+//!   and scaled to unit length;
+//! * brook with 3,000 anchors, in full precision and compact, with label bits only;
+//! * brook with default settings, which include detail bits.
 
 #[path = "sets/mod.rs"]
 mod sets;
@@ -23,10 +26,10 @@ use hashbrook::{Batch, Center, Features, Mean, Method, Setup};
 
 use crate::sets::{SETS, Set};
 
-/// What differs from the preset.
+/// Parameters that differ from the preset.
 type Parameters = &'static [(&'static str, &'static str)];
 
-/// Each method, with every form of it that may be its best.
+/// All methods, with every variant that may be a method's best.
 const METHODS: [(&str, &str, Parameters); 19] = [
     ("brook", "brook", &[("anchors", "2000"), ("detail", "0"), ("precision", "full")]),
     ("brook, 3,000 anchors", "brook", &[("detail", "0"), ("precision", "full")]),
@@ -34,10 +37,10 @@ const METHODS: [(&str, &str, Parameters); 19] = [
     ("brook, default", "brook", &[]),
     ("bsodh", "bsodh", &[]),
     ("bsodh, alternating", "bsodh", &[("order", "alternating")]),
-    // The weights of the papers make all codes alike where there are hundreds of classes.
+    // With the papers' weights, all codes become similar when there are hundreds of classes.
     ("bsodh, 1/(C-1)", "bsodh", &[("dissimilar_weight", "0.006")]),
     ("hmoh", "hmoh", &[]),
-    // For vectors that are lifted already.
+    // This variant is for vectors that are lifted already.
     ("hmoh, no lift of its own", "hmoh", &[("lift", "none")]),
     ("hcoh", "hcoh", &[]),
     ("mihash, exact", "mihash", &[]),
@@ -73,7 +76,7 @@ fn main() -> Result<(), Failure> {
             let text = |method: &str| {
                 format!("{} {} {method}", set.name, if lifted { "lifted" } else { "linear" })
             };
-            // Without a lift it has no anchors to differ in.
+            // Without a lift, brook has no anchors, so its variants do not differ.
             let differs = |name: &str| lifted || !name.starts_with("brook,");
             let methods: Vec<_> =
                 METHODS.iter().filter(|m| wanted(&text(m.0)) && differs(m.0)).collect();
@@ -130,7 +133,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the methods are compared on.
+/// Data on which the methods are compared.
 struct Given<'a> {
     set: &'a Set,
     seed: u64,
@@ -139,7 +142,7 @@ struct Given<'a> {
     queries: Batch<'a>,
 }
 
-/// The same, lifted.
+/// Lifted vectors of the same data.
 struct Lifted {
     center: Vec<f32>,
     database: Vec<f32>,
@@ -147,7 +150,7 @@ struct Lifted {
 }
 
 impl Given<'_> {
-    /// All vectors as brook lifts them, after its warm-up on the stream.
+    /// Returns all vectors as brook lifts them, after its warm-up on the stream.
     fn lift(&self) -> Result<Lifted, Failure> {
         let mut method = Method::named("brook")?;
         method.set("anchors", "2000")?;

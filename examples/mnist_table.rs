@@ -1,22 +1,22 @@
-//! Every method on MNIST by the papers' protocol, beside what is expected of it: 100 queries per
-//! class, the other 69,000 digits to be found, the first 20,000 of them streamed; pixels centred on
-//! the mean of all and scaled to unit length.
+//! Every method on MNIST by the papers' protocol, compared with the expected mAP. There are 100
+//! queries per class. The other 69,000 digits form the database, and the first 20,000 of them are
+//! streamed. Pixels are centred on the mean of all digits and scaled to unit length.
 //!
 //! ```text
 //! cargo run --release --example mnist_table -- FOLDER [SEEDS] [ROWS ...]
 //! ```
 //!
-//! FOLDER holds the four files of MNIST, `train-images-idx3-ubyte.gz` and so on. Only rows whose
-//! name contains one of ROWS are computed, if any are given. What is expected was measured with
-//! independent implementations of the methods in another language, on 1 to 3 seeds.
+//! FOLDER contains the four files of MNIST, `train-images-idx3-ubyte.gz` and so on. If ROWS are
+//! given, only rows whose name contains one of them are computed. The expected values were measured
+//! with independent implementations of the methods in another language, on 1 to 3 seeds.
 
 use hashbrook::dataset::Data;
 use hashbrook::eval::Metric;
 use hashbrook::protocol::Experiment;
 use hashbrook::{Center, Method, Setup};
 
-/// A row of the table: its name, the method with the parameters that differ from the preset for
-/// MNIST, the mAP expected at 32, 64 and 128 bits, and how far from that it may be.
+/// Row of the table: its name, the method with the parameters that differ from the preset for
+/// MNIST, the mAP expected at 32, 64 and 128 bits, and the allowed deviation.
 struct Row {
     name: &'static str,
     method: &'static str,

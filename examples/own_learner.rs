@@ -1,7 +1,7 @@
-//! A method of one's own: written, checked against the contract, and compared.
+//! A custom method: implemented, checked against the contract, and compared.
 //!
-//! Each class gets a random codeword, and the projection is the sum of the class means, each times
-//! its codeword: a regression that takes the features to be independent.
+//! Each class gets a random codeword. The projection is the sum over the classes of the class mean
+//! times the codeword: a regression that assumes independent features.
 //!
 //! ```text
 //! cargo run --release --example own_learner
@@ -23,7 +23,7 @@ struct ClassMeans {
     dim: usize,
     bits: usize,
     seed: u64,
-    /// Per class how many rows it has, and their sum.
+    /// Row count and row sum of each class.
     classes: BTreeMap<u32, (f32, Vec<f32>)>,
 }
 
@@ -78,7 +78,7 @@ fn main() -> Result<()> {
     }
     report.assert();
 
-    // --- and compared, on digits centred beforehand ---
+    // --- and compared, on digits that are centred first ---
 
     let Digits { mut features, labels } = digits();
     let all = Data::new(Digits::DIM, features.clone(), LabelList::single(labels.clone()))?;

@@ -1,4 +1,4 @@
-//! From labelled vectors to codes that find their like, in five steps.
+//! From labelled vectors to codes and a search for similar items, in five steps.
 //!
 //! ```text
 //! cargo run --release --example quickstart
@@ -12,19 +12,19 @@ fn main() -> hashbrook::Result<()> {
     let Digits { features, labels } = digits();
     let stream = Batch::new(Features::new(&features, Digits::DIM)?, Labels::single(&labels))?;
 
-    // 2. A method, and a model that learns by it: 64 numbers in, 32 bits out.
+    // 2. A method, and a model that learns with it: 64 numbers in, 32 bits out.
     let mut model = Method::named("brook")?.start(Digits::DIM, 32, 1)?;
 
-    // 3. The stream, a batch at a time. Nothing of it is kept but what learning needs.
+    // 3. The stream, a batch at a time. The model stores only what learning needs.
     for start in (0..stream.len()).step_by(200) {
         model.learn(stream.slice(start..stream.len().min(start + 200)))?;
     }
 
-    // 4. The function learned so far, and the codes of everything.
+    // 4. The function learned so far, and the codes of all digits.
     let function = model.hash_function();
     let codes = function.encode(stream.features())?;
 
-    // 5. What is near the first digit?
+    // 5. The digits nearest to the first digit.
     let query = codes.code(0);
     let mut ranking: Vec<(u32, usize)> =
         codes.iter().enumerate().map(|(row, code)| (hamming(query, code), row)).collect();

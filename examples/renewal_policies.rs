@@ -1,20 +1,22 @@
-//! When should all items be re-encoded? Compares rules by the quality of search during a stream, and by the number of
-//! renewals that they cause.
+//! Comparison of rules for when to re-encode all items, by the quality of search during a stream,
+//! and by the number of renewals that each rule causes.
 //!
 //! ```text
 //! cargo run --release --example renewal_policies -- DIRECTORY
 //! ```
 //!
-//! DIRECTORY holds the directories `mnist`, `cifar10-cnn` and `tinyimagenet-cnn`; a fourth set, of 1,000 classes, is
-//! generated. A stream of 10,000 rows is inserted and learned, 500 rows at a time, either mixed or with a fifth of the
-//! classes at a time. After each step, items and queries have codes of the function in use, and mAP is measured over all
-//! items inserted so far. The rules:
+//! DIRECTORY contains the directories `mnist`, `cifar10-cnn` and `tinyimagenet-cnn`. A fourth set,
+//! of 1,000 classes, is generated. A stream of 10,000 rows is inserted and learned, 500 rows at a
+//! time, either mixed or with a fifth of the classes at a time. After each step, items and queries
+//! have codes of the function in use, and mAP is measured over all items inserted so far. The
+//! rules:
 //!
 //! * *every*: after a number of steps;
 //! * *flips*: when this share of the bits of a sample would change;
-//! * *information*: when the mutual information of distance and "shares a label" would grow by this share of the entropy
-//!   of the latter;
-//! * *default*: `gain:0.02` of a store: information of 2 %, or twice as many rows learned as by the function in use.
+//! * *information*: when the mutual information of distance and "shares a label" would grow by this
+//!   share of the entropy of the latter;
+//! * *default*: `gain:0.02`, the default rule of a store: an information gain of 2 %, or twice as
+//!   many learned rows as for the function in use.
 
 #[path = "sets/mod.rs"]
 mod sets;
@@ -29,7 +31,7 @@ use worlds::World;
 const ROWS: usize = 10_000;
 const STEP: usize = 500;
 const STEPS: usize = ROWS / STEP;
-/// Rows of a sample: queries, each with a row of the same class.
+/// Number of rows of a sample: queries, each with a row of the same class.
 const SAMPLE: usize = 1000;
 const BITS: usize = 64;
 
@@ -59,7 +61,8 @@ impl Rows {
     }
 }
 
-/// Quality of search by a function at a step, and what the newest function would change.
+/// Quality of search by a function at a step, and the differences that the newest function would
+/// make.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     map: f64,
@@ -127,7 +130,7 @@ fn measure(stream: &Rows, held_out: &Rows) -> Outcome<Vec<Vec<Cell>>> {
         let labels = stream.labels(rows.clone());
         model.learn(Batch::new(stream.features(rows.clone())?, labels.view())?)?;
         functions.push(model.hash_function());
-        // Queries of classes that were inserted so far.
+        // Queries whose classes have been inserted so far.
         let here = &stream.labels[..rows.end];
         let known: Vec<usize> =
             (0..held_out.labels.len()).filter(|&q| here.contains(&held_out.labels[q])).collect();
@@ -157,7 +160,8 @@ fn measure(stream: &Rows, held_out: &Rows) -> Outcome<Vec<Vec<Cell>>> {
     Ok(cells)
 }
 
-/// Returns rows with these labels: queries in regular distances, each with the next row of its class.
+/// Returns rows with these labels: queries at regular intervals, each with the next row of its
+/// class.
 fn sample(labels: &[u32]) -> Vec<usize> {
     let mut is_drawn = vec![false; labels.len()];
     // An odd stride does not alias with classes that alternate.
@@ -180,8 +184,9 @@ fn sharing(labels: &[u32]) -> f64 {
     pairs / (labels.len() * (labels.len() - 1)) as f64
 }
 
-/// Returns the mutual information of the distance of two items and whether they have one label, as a share of the entropy
-/// of the latter. `sharing` is the share of pairs with one label among all items, which is larger in the sample.
+/// Returns the mutual information between the distance of two items and whether they share a label,
+/// as a share of the entropy of the latter. `sharing` is the share of pairs with a common label
+/// among all items; among the pairs of the sample this share is larger.
 fn information(codes: &Codes, labels: &[u32], sharing: f64) -> f64 {
     let mut counts = [[0.0f64; BITS + 1]; 2];
     for one in 0..labels.len() {
@@ -204,7 +209,8 @@ fn information(codes: &Codes, labels: &[u32], sharing: f64) -> f64 {
     (entropy(&both) - given) / entropy(&weights)
 }
 
-/// Returns the mean mAP during the stream and the number of renewals, if codes are renewed when `due`.
+/// Returns the mean mAP during the stream and the number of renewals, if codes are renewed whenever
+/// `due` returns true.
 fn run(cells: &[Vec<Cell>], due: impl Fn(usize, usize, Cell) -> bool) -> (f64, usize) {
     let (mut in_use, mut renewals, mut sum) = (0, 0, 0.0);
     let at = |learned: usize, step: usize| cells[learned][step];

@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut model = Method::named("brook")?.start(Digits::DIM, 64, 1)?;
     model.learn(known)?;
 
-    // Ids are your own; labels are for filters.
+    // You choose the ids. Labels are used by filters.
     let ids: Vec<u64> = (0..1500).map(|row| 7000 + row).collect();
     let mut index = Index::new(model.hash_function());
     index.add(&ids, known.features(), known.labels())?;
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = folder.path().join("digits.index");
     index.save(&path)?;
 
-    // Any number of processes can have it open to search.
+    // Any number of processes can open the file for searching.
     let reader = Index::open(&path)?;
     let found = reader.search(asked.features(), 5)?;
     let mut right = 0;
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let near = reader.filtered(&threes).within(asked.features().slice(0..1), 20)?;
     println!("within 20 bits of the first query there are {} threes", near.row(0).len());
 
-    // One can have it open to change it. A change is in the file when the call returns.
+    // One process can open the file for writing. A change is in the file when the call returns.
     let mut writer = Index::edit(&path)?;
     writer.remove(&ids[..100])?;
     println!("{} digits left; this reader still sees {}", writer.len(), reader.len());

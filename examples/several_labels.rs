@@ -1,19 +1,22 @@
-//! Rows with several labels: brook beside every other method, at 64 bits, means over some seeds.
-//! mAP counts an item as relevant that shares at least one label; the gain of nDCG@100 is the number
-//! of labels shared.
+//! Rows with several labels: brook compared with every other method, at 64 bits, as means over
+//! seeds. For mAP, an item is relevant if it shares at least one label with the query. For
+//! nDCG@100, the gain is the number of shared labels.
 //!
 //! ```text
 //! cargo run --release --example several_labels -- FOLDER [SEEDS] [WORDS ...]
 //! ```
 //!
-//! FOLDER holds `mnist`, `cifar10-cnn` and `tinyimagenet-cnn`. Only rows whose text, such as
+//! FOLDER contains `mnist`, `cifar10-cnn` and `tinyimagenet-cnn`. Only rows whose text, such as
 //! `cifar10-cnn pairs mihash`, contains all WORDS are computed.
 //!
-//! *pairs*: pictures averaged two at a time, with the labels of both; a tenth are pairs of one class
-//! and have one label. No picture of a query is in the database. *superclass*: each class also has one
-//! of 20 superclasses, dealt out at random. Pairs and superclasses are drawn by the seed. All methods
-//! see the same stream of vectors, centred and of unit length; brook has its defaults, the others the
-//! papers' parameters for the data set. *cosine* ranks by the vectors themselves.
+//! * *pairs*: images averaged two at a time, with the labels of both. A tenth of the pairs are of
+//!   one class and have one label. No image of a query is in the database.
+//! * *superclass*: each class also has one of 20 superclasses, assigned at random.
+//! * *cosine*: ranking by the vectors themselves.
+//!
+//! The seed determines the pairs and superclasses. All methods learn the same stream of vectors,
+//! centred and of unit length. brook has its default parameters, and the other methods have the
+//! papers' parameters for the data set.
 
 #[path = "sets/mod.rs"]
 mod sets;
@@ -37,13 +40,13 @@ const BITS: usize = 64;
 
 const QUERIES: usize = 1_000;
 
-/// How many of the queries the vectors themselves are ranked for, which takes longer.
+/// Number of queries for the ranking by the vectors, which takes longer.
 const BY_COSINE: usize = 300;
 
-/// The rows of a set to learn, at most.
+/// Largest number of rows to learn from a set.
 const STREAM: usize = 40_000;
 
-/// What a row is called, the method, and what differs from its preset.
+/// Name of a row, its method, and the parameters that differ from the preset.
 type Row = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const METHODS: [Row; 15] = [
@@ -107,7 +110,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a seed draws of a set.
+/// Data drawn from a set by a seed.
 struct Drawn<'a> {
     set: &'a Set,
     database: Data,
@@ -142,7 +145,7 @@ impl Drawn<'_> {
         Ok([map, ndcg, radius, end.learning.as_secs_f64()])
     }
 
-    /// The same of the ranking by the vectors, as all models prepare them.
+    /// Returns the scores of the ranking by the vectors, as all models prepare them.
     fn by_cosine(&self) -> Result<Scores, Failure> {
         let (database, queries) = (self.database.batch(), self.queries.batch());
         let lsh = Method::named("lsh")?;
@@ -154,7 +157,7 @@ impl Drawn<'_> {
         let metrics = [Metric::Map, Metric::NdcgAt(100)];
         let found = ranked.evaluate_part(&some, &all, &metrics)?;
         let [map, ndcg] = metrics.map(|metric| found.get(metric));
-        // A cosine has no radius, and learns nothing.
+        // The cosine has no radius and needs no learning.
         Ok([map, ndcg, f64::NAN, 0.0])
     }
 }

@@ -1,4 +1,4 @@
-//! Learning from files that need not fit into memory, stopping half way, and going on.
+//! Learning from files that may be larger than memory, stopping halfway, and resuming.
 //!
 //! ```text
 //! cargo run --release --example stream_files
@@ -8,8 +8,8 @@ use hashbrook::dataset::{LabelNames, Reader, read_labels};
 use hashbrook::{Batch, Method, Model};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // A CSV file with 64 columns of pixels and one of labels. npy, npz, IDX, vecs and MATLAB files
-    // are opened in the same way.
+    // A CSV file with 64 columns of pixels and one column of labels. npy, npz, IDX, vecs and MATLAB
+    // files are opened in the same way.
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/dataset/digits.csv.gz");
     let labels = read_labels(&format!("{file}:64"), &mut LabelNames::new())?;
     let mut reader = Reader::open(&format!("{file}:0-63"))?;
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         row += features.len();
         model.learn(Batch::new(features, labels)?)?;
 
-        // A model can be saved at any time, and taken up again as if nothing had happened.
+        // A model can be saved at any time, and resumed without any effect on what it learns.
         model.save(&saved)?;
         model = Model::load(&saved)?;
     }

@@ -1,13 +1,13 @@
-//! Writes a generated data set as users have it: 768 dimensions, 1,000 classes with a long tail, 10 % of the labels wrong
-//! and 5 % missing.
+//! Writes a generated data set similar to users' data: 768 dimensions, 1,000 classes with a long
+//! tail, 10 % of the labels wrong and 5 % missing.
 //!
 //! ```text
 //! cargo run --release --example thousand_classes -- DIRECTORY [ROWS]
 //! ```
 //!
-//! DIRECTORY gets `features.npy` and `labels.csv` (100,000 rows unless ROWS says otherwise; a row without a label has an
-//! empty line), and `queries.npy` and `query-labels.csv` (2,000 rows, whose labels are all right). The same call writes the
-//! same bytes on every machine.
+//! The example writes `features.npy` and `labels.csv` to DIRECTORY (100,000 rows by default; a row
+//! without a label has an empty line). It also writes `queries.npy` and `query-labels.csv` (2,000
+//! rows, whose labels are all correct). The same call writes the same bytes on every machine.
 
 #[path = "worlds/mod.rs"]
 mod worlds;

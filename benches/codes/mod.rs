@@ -1,11 +1,11 @@
-//! Codes to measure with.
+//! Codes for benchmarks.
 
 use hashbrook::Codes;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-/// Codes around one for each of so many classes, each bit of which is turned with probability 0.05:
-/// about what supervised hashing makes. With no classes, random codes.
+/// Returns codes around one centre per class, each bit of which is flipped with probability 0.05,
+/// similar to those of supervised hashing. With `classes` = 0, the codes are random.
 pub fn clustered(bits: usize, count: usize, classes: usize, seed: u64) -> Codes {
     let words = bits.div_ceil(64);
     let mut rng = ChaCha8Rng::seed_from_u64(7);
@@ -24,7 +24,7 @@ pub fn clustered(bits: usize, count: usize, classes: usize, seed: u64) -> Codes 
             continue;
         }
         let mut code = centers[rng.random_range(0..classes)].clone();
-        // From one turned bit straight to the next.
+        // Skip directly from one flipped bit to the next.
         let mut bit = 0usize;
         loop {
             bit += (rng.random::<f64>().ln() / 0.95f64.ln()) as usize;

@@ -1,4 +1,4 @@
-//! Searches with a dial beside plain ones, in codes that have label bits and detail bits.
+//! Searches with a dial compared with plain searches, on codes with label bits and detail bits.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -8,7 +8,8 @@ use hashbrook::{Batch, Dial, Features, Filter, Index, Labels, Method, SearchStru
 
 use super::{data, on_threads};
 
-/// Vectors and their labels: of MNIST, or else of the small digits, many times over.
+/// Returns vectors and their labels: MNIST, or repeated copies of the small digits if MNIST is not
+/// available.
 fn rows() -> (&'static str, usize, Vec<f32>, Vec<u32>) {
     match data::mnist() {
         Some((features, labels)) => ("MNIST", 784, features, labels),
@@ -19,8 +20,8 @@ fn rows() -> (&'static str, usize, Vec<f32>, Vec<u32>) {
     }
 }
 
-/// How many times as long a search takes as a plain one, by scans and by the search structure, on one
-/// thread, measured in turn.
+/// Prints the time of a search with a dial relative to a plain search, by scans and with the search
+/// structure, on one thread, measured alternately.
 pub fn dial() {
     let (name, dim, features, labels) = rows();
     let all = Batch::new(Features::new(&features, dim).expect("rows"), Labels::single(&labels))
@@ -67,7 +68,7 @@ pub fn dial() {
                         clock.elapsed().as_secs_f64()
                     })
                 };
-                // The first round is for what is learned of searches, and for caches.
+                // The first round is discarded: the index adapts to the searches, and caches fill.
                 let rounds: Vec<[f64; 5]> =
                     (0..10).map(|_| weighed.each_ref().map(time)).skip(1).collect();
                 for (at, column) in columns.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! What ranking again by the vectors costs, and what it gives.
+//! Cost and quality of re-ranking by the vectors.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ fn random(number: u64) -> f32 {
     (mixed(number) >> 40) as f32 / (1 << 23) as f32 - 1.0
 }
 
-/// Vectors around the centres of 100 classes.
+/// Returns vectors around the centres of 100 classes.
 fn vectors(dim: usize, count: usize, seed: u64) -> Vec<f32> {
     let value = |at: usize| {
         let (row, column) = ((at / dim) as u64, (at % dim) as u64);
@@ -45,9 +45,10 @@ fn projection(dim: usize, bits: usize) -> HashFunction {
     HashFunction::new(parts).expect("finite weights")
 }
 
-/// Microseconds a query that finding 1,000 by code takes, and that ranking them again adds, in turn.
+/// Prints the microseconds per query of finding 1,000 candidates by code, and of re-ranking them in
+/// addition, measured alternately.
 fn costs() {
-    /// Few at a time, so that some runs are not interrupted by other work.
+    /// A small number, so that some runs are not interrupted by other work.
     const QUERIES: usize = 16;
     const ROUNDS: usize = 64;
     println!(
@@ -86,7 +87,7 @@ fn costs() {
                     clock.elapsed().as_secs_f64() * 1e6 / QUERIES as f64
                 };
                 let mut times: Vec<[f64; 2]> = on_threads(1, || {
-                    // Checksums are compared before it counts.
+                    // The warm-up rounds verify checksums, so that the measured rounds do not.
                     (0..ROUNDS).for_each(|round| ranked(part(round)));
                     let time = |round| [micros(&by_code, round), micros(&ranked, round)];
                     (0..4 * ROUNDS).map(|round| time(round % ROUNDS)).collect()
@@ -109,7 +110,7 @@ fn costs() {
     }
 }
 
-/// A data set: vectors, their dimension, labels.
+/// Returns a data set: vectors, their dimension, and labels; `None` if it is not available.
 fn data(set: &str, features: &[&str], labels: &[&str]) -> Option<(Vec<f32>, usize, Vec<u32>)> {
     let folder = std::env::var_os("HASHBROOK_DATA").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
@@ -183,7 +184,7 @@ fn quality_on(set: &str, values: &[f32], dim: usize, labels: &[u32]) {
         let (one, ten) = (precision(found, 1), precision(found, 10));
         println!("{set:>17} {by:>22} {one:>7.4} {ten:>7.4} {rest}");
     };
-    // The cosine of the vectors, over everything, and among the candidates.
+    // The cosine of the vectors, over all items and among the candidates.
     let unit = |features: Features<'_>| -> Vec<f32> {
         let row = |row: &[f32]| {
             let length = row.iter().map(|value| value * value).sum::<f32>().sqrt().max(1e-12);

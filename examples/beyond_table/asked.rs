@@ -1,11 +1,11 @@
-//! The words of the command.
+//! Arguments of the command.
 
 use hashbrook::Method;
 
 use crate::Failure;
 use crate::sets::SETS;
 
-/// What was asked for.
+/// Requested experiments and their parameters.
 pub struct Asked {
     pub folder: String,
     pub sets: Vec<String>,

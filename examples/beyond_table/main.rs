@@ -1,21 +1,22 @@
-//! brook beyond the papers' protocol, beside lsh, itq and the cosine of the vectors themselves: classes
-//! that the stream never had, rows kept out of it, neighbours within a class, the dial, and
-//! classes that come two at a time.
+//! brook beyond the papers' protocol, compared with lsh, itq and the cosine of the vectors
+//! themselves: classes that are not in the stream, held-out rows, neighbours within a class, the
+//! dial, and classes that arrive two at a time.
 //!
 //! ```text
 //! cargo run --release --example beyond_table -- FOLDER [NAME=VALUE ...]
 //! ```
 //!
-//! FOLDER holds `mnist`, `cifar10-cnn` and `tinyimagenet-cnn`. `sets`, `sections` (paper, kept-out,
-//! neighbours, unseen, dial, incremental) and `references` (lsh, itq, cosine; or none) choose what is
-//! computed, separated by commas; `seeds` and `bits` how often and how long. All other names are
-//! parameters of brook:
+//! FOLDER contains `mnist`, `cifar10-cnn` and `tinyimagenet-cnn`. `sets`, `sections` (paper,
+//! kept-out, neighbours, unseen, dial, incremental) and `references` (lsh, itq, cosine; or none)
+//! choose what is computed, separated by commas. `seeds` is the number of seeds, and `bits` the
+//! code length. All other names are parameters of brook:
 //!
 //! ```text
 //! beyond_table ../data sets=mnist seeds=1 sections=paper,unseen references=none detail=0.25
 //! ```
 //!
-//! Means over seeds, and the smallest and largest where there are several.
+//! The output has the mean over the seeds, and the smallest and largest value if there are several
+//! seeds.
 
 mod asked;
 #[path = "../sets/mod.rs"]
@@ -88,13 +89,13 @@ fn setup(center: &[f32], warmup: usize) -> Setup {
     setup
 }
 
-/// A function that prepares vectors as all models here do.
+/// Returns a function that prepares vectors as all models here do.
 fn prepared(center: &[f32]) -> Result<HashFunction, Failure> {
     let lsh = Method::named("lsh")?.start_with(center.len(), 1, 1, setup(center, 1))?;
     Ok(lsh.hash_function())
 }
 
-/// One split of a set.
+/// Split of a set.
 struct Given<'a> {
     asked: &'a Asked,
     set: &'a Set,
@@ -111,7 +112,7 @@ impl<'a> Given<'a> {
         Ok(method.start_with(self.center.len(), bits, self.seed, setup)?)
     }
 
-    /// A function that has learned some rows of the database, and how long it took.
+    /// Returns a function that has learned some rows of the database, and the seconds it took.
     fn learned(
         &self,
         method: &Method,
@@ -133,7 +134,7 @@ impl<'a> Given<'a> {
         Ranked::by_cosine(self.vectors.clone(), self.database, self.queries)
     }
 
-    /// The methods to be measured beside brook.
+    /// Returns the methods to compare brook with.
     fn references(&self) -> Result<Vec<Method>, Failure> {
         let wanted = |name: &&str| self.asked.refers_to(name);
         Ok(["lsh", "itq"]
@@ -143,8 +144,8 @@ impl<'a> Given<'a> {
             .collect::<Result<_, _>>()?)
     }
 
-    /// What one model that has learned the first rows serves: the papers' protocol, rows kept out,
-    /// neighbours, and the mixed stream.
+    /// Measures the sections that use one model, which has learned the first rows: the papers'
+    /// protocol, held-out rows, neighbours, and the mixed stream.
     fn of_the_papers_split(&self, table: &mut Table) -> Result<(), Failure> {
         let sections = ["paper", "kept-out", "neighbours", "incremental"];
         if !sections.iter().any(|section| self.asked.wants(section)) {
@@ -190,7 +191,7 @@ impl<'a> Given<'a> {
         let found = ranked.evaluate(&[Metric::Map, TOP, RADIUS, first])?;
         if self.asked.wants("paper") || self.asked.wants("incremental") {
             let mut values = vec![("mAP", found.get(Metric::Map)), ("mAP@1000", found.get(TOP))];
-            // A cosine has no radius.
+            // The cosine has no radius.
             if let Some(seconds) = seconds {
                 values.extend([("P r<=2", found.get(RADIUS)), ("learn, s", seconds)]);
             }
@@ -222,7 +223,8 @@ impl<'a> Given<'a> {
         Ok(())
     }
 
-    /// What models that have not learned a quarter of the classes serve: unseen classes, and the dial.
+    /// Measures the sections that use models without a quarter of the classes: unseen classes, and
+    /// the dial.
     fn of_unseen_classes(&self, table: &mut Table) -> Result<(), Failure> {
         if !self.asked.wants("unseen") && !self.asked.wants("dial") {
             return Ok(());

@@ -1,10 +1,10 @@
-//! What is printed.
+//! The printed table.
 
-/// The rows of a table: what was ranked by, and what was measured, each with a value per seed.
+/// Rows of a table: the name of the ranking, and the measured values for each seed.
 #[derive(Default)]
 pub struct Table(Vec<(String, Columns)>);
 
-/// What was measured, by name: a value per seed.
+/// Names of measures, each with a value per seed.
 type Columns = Vec<(&'static str, Vec<f64>)>;
 
 impl Table {

@@ -1,7 +1,7 @@
-//! The data sets of the examples that measure: folders of the folder they are given.
+//! Data sets of the examples that measure: subdirectories of the directory given to an example.
 #![allow(dead_code)]
 
-/// A data set, and how the papers' protocol uses it.
+/// Data set, and its use in the papers' protocol.
 pub struct Set {
     pub name: &'static str,
     pub preset: &'static str,
@@ -12,7 +12,7 @@ pub struct Set {
     pub batch: usize,
 }
 
-/// Those that brook was made with, and the one kept aside.
+/// The data sets that brook was developed with, and the held-out data set.
 pub const SETS: [Set; 3] = [
     Set {
         name: "mnist",

@@ -1,7 +1,9 @@
-//! Generated data as users have it: many classes, long tails, several labels, wrong and missing labels.
+//! Generated data similar to users' data: many classes, long tails, several labels, wrong and
+//! missing labels.
 //!
-//! Class means lie in a subspace. Rows scatter around them, most of all in other directions that say nothing of the class
-//! (lighting, length, language), some of which leak into the subspace.
+//! Class means lie in a subspace. Rows scatter around them, most of all in nuisance directions that
+//! do not depend on the class (lighting, length, language). Some of this scatter leaks into the
+//! subspace.
 
 #![allow(dead_code, reason = "not every user takes all of it")]
 
@@ -12,23 +14,24 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 
-/// Description of a data set. Begin with [`World::new`], and change what should be different.
+/// Description of a data set. Start from [`World::new`], and change individual fields.
 #[derive(Clone, Debug)]
 pub struct World {
     pub dim: usize,
     pub classes: usize,
-    /// Class sizes fall as one over the rank, in place of being equal.
+    /// Class sizes fall as one over the rank, instead of being equal.
     pub long_tailed: bool,
-    /// Each row has a second label, of a group of ten classes.
+    /// Each row has a second label, that of a group of ten classes.
     pub several_labels: bool,
-    /// Rows arrive class by class, in place of mixed.
+    /// Rows arrive class by class, instead of mixed.
     pub sorted: bool,
-    /// Scatter within a class relative to that of the class means.
+    /// Scatter within a class, relative to the scatter of the class means.
     pub noise: f32,
-    /// Scatter in the directions that say nothing of the class, and the share of it that leaks into the others.
+    /// Scatter in the directions that do not depend on the class, and the share of this scatter
+    /// that leaks into the subspace.
     pub nuisance: f32,
     pub leak: f32,
-    /// Share of rows with the label of another class, and with none.
+    /// Share of rows with the label of another class, and share of rows without a label.
     pub wrong: f64,
     pub missing: f64,
     pub seed: u64,
@@ -59,7 +62,8 @@ impl World {
         }
     }
 
-    /// Describes 1,000 classes of 768 dimensions with a long tail, with 10 % of the labels wrong and 5 % missing.
+    /// Describes 1,000 classes of 768 dimensions with a long tail, with 10 % of the labels wrong
+    /// and 5 % missing.
     pub fn thousand_classes() -> World {
         World {
             noise: 0.7,
@@ -71,14 +75,15 @@ impl World {
         }
     }
 
-    /// Draws rows to learn from, and queries with the labels they should find.
+    /// Draws rows to learn from, and queries with their true labels.
     pub fn draw(&self, rows: usize, queries: usize) -> (Rows, Rows) {
         let order: Vec<u32> = (0..rows).map(|row| self.class_of(row, rows)).collect();
         let queried: Vec<u32> = (0..queries).map(|row| self.class_of(row, queries)).collect();
         self.draw_classes(order, &queried)
     }
 
-    /// Draws a row of each of these classes to learn from, in this order if the world is sorted, and queries.
+    /// Draws one row to learn from for each class in `order`, and queries of the classes in
+    /// `queried`. Rows keep this order if the world is sorted.
     pub fn draw_classes(&self, mut order: Vec<u32>, queried: &[u32]) -> (Rows, Rows) {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         let subspace = (self.dim / 2).min(48);
@@ -119,12 +124,12 @@ impl World {
         (stream, queries)
     }
 
-    /// Returns the class of a row, of `rows` in order of their classes.
+    /// Returns the class of a row among `rows` rows that are sorted by class.
     fn class_of(&self, row: usize, rows: usize) -> u32 {
         let share = (row as f64 + 0.5) / rows as f64;
         let class = match self.long_tailed {
             false => share * self.classes as f64,
-            // The sum of 1/rank up to a class grows as its logarithm.
+            // The sum of 1/rank up to a class grows as the logarithm of the class.
             true => (self.classes as f64 + 1.0).powf(share) - 1.0,
         };
         (class as u32).min(self.classes as u32 - 1)

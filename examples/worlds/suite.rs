@@ -1,4 +1,5 @@
-//! The suite of generated worlds: what users have, from thousands of identities to a rare class.
+//! The suite of generated worlds, similar to users' data: from thousands of identities to a rare
+//! class.
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -28,7 +29,8 @@ pub enum Goal {
     Ndcg,
 }
 
-/// Name of a world, a sentence about it, and its generator: from a share of the full size and a seed.
+/// Name of a world, its description, and its generator, which takes a share of the full size and a
+/// seed.
 pub struct Named {
     pub name: &'static str,
     pub about: &'static str,
@@ -148,7 +150,8 @@ fn classes(scale: f64, seed: u64, classes: usize) -> Drawn {
     drawn(world.draw(scaled(60_000, scale), QUERIES), Goal::Precision)
 }
 
-/// Fifty clusters of equal size, and a small one whose rows are the positives. Queries are positives.
+/// Draws fifty clusters of equal size, and a small cluster whose rows are the positives. All
+/// queries are positives.
 fn rare(scale: f64, seed: u64, noise: f32) -> Drawn {
     let world = World { noise, nuisance: 1.0, seed, ..World::new(128, 51) };
     let rows = scaled(60_000, scale);
@@ -167,7 +170,8 @@ fn hierarchy(scale: f64, seed: u64, several_labels: bool) -> Drawn {
     drawn
 }
 
-/// A row is the mean of its tags' directions, with noise. Frequent tags are more frequent than rare ones.
+/// Draws rows that are the mean of their tags' directions, with noise. The frequencies of tags
+/// differ widely.
 fn tags(scale: f64, seed: u64, tags: usize, of_a_row: usize) -> Drawn {
     let (dim, tags, rows) = (256, scaled(tags, scale.max(0.02)), scaled(40_000, scale));
     let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -214,7 +218,8 @@ fn label_noise(scale: f64, seed: u64) -> Drawn {
     drawn
 }
 
-/// Classes overlap along the stream: each is present for a fifth of it. Queries are of all classes.
+/// Draws a stream in which each class is present for a fifth of the stream, so that classes
+/// overlap. Queries are of all classes.
 fn drift(scale: f64, seed: u64) -> Drawn {
     let world = World { sorted: true, noise: 0.8, seed, ..World::new(128, 100) };
     let (rows, mut random) = (scaled(40_000, scale), ChaCha8Rng::seed_from_u64(seed));
@@ -233,13 +238,14 @@ fn dimensions(scale: f64, seed: u64, dim: usize) -> Drawn {
 fn heavy_tails(scale: f64, seed: u64) -> Drawn {
     let world = World { noise: 0.8, seed, ..World::new(128, 100) };
     let mut drawn = drawn(world.draw(scaled(40_000, scale), QUERIES), Goal::Precision);
-    // The cube of a normal number has tails that a few rows in a thousand feel.
+    // The cube of a normal number has heavy tails, which affect a few rows in a thousand.
     let cubed = |value: &mut f32| *value = value.powi(3).clamp(-1e4, 1e4);
     drawn.stream.values.iter_mut().chain(&mut drawn.queries.values).for_each(cubed);
     drawn
 }
 
-/// Each class has forty words that its rows use often, and rows have other words besides.
+/// Draws rows of words: each class has forty words that its rows use often, in addition to other
+/// words.
 fn sparse(scale: f64, seed: u64) -> Drawn {
     let (dim, classes, rows) = (1024, 100, scaled(20_000, scale));
     let mut random = ChaCha8Rng::seed_from_u64(seed);

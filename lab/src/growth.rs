@@ -1,4 +1,5 @@
-//! Streams with new labels: what learning costs while anchors grow, and unlearning after they have grown.
+//! Streams with new labels: cost of learning while the number of anchors grows, and of unlearning
+//! afterwards.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Methods on generated worlds: will it work on data of this kind?
+//! Quality of methods on generated worlds.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
@@ -92,13 +92,13 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns what bits are made of, with the scores of the candidates.
+/// Returns a description of the bits' targets, with the scores of the candidates.
 fn written(targets: MeasuredTargets) -> String {
     let scores = targets.candidates.iter().map(|of| format!(" {} {:.3}", of.made_of, of.score));
     format!(", {}:{}", targets.made_of, scores.collect::<String>())
 }
 
-/// Returns the goal's measure of a method, or of the vectors' cosine, and what its bits are made of.
+/// Returns the goal's measure for a method or for the vectors' cosine, and the targets of the bits.
 fn measure(
     drawn: &Drawn,
     method: &str,
@@ -132,10 +132,10 @@ fn measure(
     Ok((quality, targets))
 }
 
-/// Codes of the stream, codes of the queries, and what bits are made of.
+/// Codes of the stream, codes of the queries, and the targets of the bits.
 type Encoded = (Codes, Codes, Option<MeasuredTargets>);
 
-/// Encodes by the function that a method makes of the stream.
+/// Encodes with the function that a method learns from the stream.
 fn learned(
     drawn: &Drawn,
     method: &str,
@@ -188,7 +188,7 @@ fn stored(drawn: &Drawn, bits: usize) -> Result<Encoded> {
     Ok((database, codes, targets))
 }
 
-/// Returns the goal's measure, from evaluations of some of the queries.
+/// Returns the goal's measure, computed from evaluations of subsets of the queries.
 fn by_goal(drawn: &Drawn, of: impl Fn(&[usize]) -> Result<Evaluation>) -> Result<f64> {
     let queries = &drawn.queries.labels;
     let all: Vec<usize> = (0..queries.len()).collect();
@@ -227,7 +227,7 @@ mod tests {
         measure(&(world.draw)(0.1, 1), method, bits, 1, false).unwrap().0
     }
 
-    /// Small worlds, so that the tests take seconds.
+    /// The worlds are small, so that the tests take seconds.
     #[test]
     fn brook_is_not_worse_than_codes_without_labels() {
         for world in SUITE {
