@@ -1,4 +1,4 @@
-//! [`Learner`]: a model that is taught what a journal holds.
+//! [`Learner`]: a model that learns the records of a journal.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::journal::{Change, Cursor, Files, PutChange, Record, Row};
 use crate::labels::LabelList;
 use crate::{Batch, Error, ErrorKind, Features, Method, Model, Result};
 
-/// Rows to be learned or taken back.
+/// Rows to be learned or unlearned.
 #[derive(Default)]
 struct Rows {
     values: Vec<f32>,
@@ -32,7 +32,7 @@ impl Rows {
     }
 }
 
-/// Where a learner learns from.
+/// Source of the records that a learner learns.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) files: &'a Arc<Files>,
@@ -41,24 +41,26 @@ pub(super) struct Source<'a> {
     pub(super) description: &'a Description,
 }
 
-/// A model, and how far it is in the journal.
+/// Model, and its progress in the journal.
 pub(super) struct Learner {
     pub(super) model: Model,
-    /// Journal position of the first record that is not yet fully learned, and number of its rows that are.
+    /// Journal position of the first record that is not yet fully learned, and the number of its
+    /// rows that are learned.
     pub(super) position: u64,
     pub(super) rows_there: usize,
-    /// Journal position of the record to be read next, which is ahead of `position` while rows wait.
+    /// Journal position of the record to be read next, which is ahead of `position` while rows are
+    /// buffered.
     pub(super) next: u64,
-    /// Whether it may have learned a part of a record, so that it must not be saved.
+    /// Whether the learner may have learned a part of a record, so that it must not be saved.
     is_spoilt: bool,
-    /// Rows that could not be unlearned, up to `next`, and up to `position`.
+    /// Number of rows that could not be unlearned, up to `next` and up to `position`.
     not_unlearned: u64,
     pub(super) not_unlearned_there: u64,
-    /// Rows that were learned or taken back.
+    /// Number of rows that were learned or unlearned.
     pub(super) steps: u64,
-    /// Why the last rows were not learned that could not be.
+    /// Reason why the last rejected rows were not learned.
     pub(super) refused: Option<String>,
-    /// Rows that wait for a batch to be full, for methods to which batches matter.
+    /// Rows buffered until a batch is full, for methods whose result depends on batches.
     waiting: Rows,
 }
 
@@ -85,7 +87,7 @@ impl Learner {
         }
     }
 
-    /// Marks it as unfit to be saved or taught on.
+    /// Marks the learner as unfit to be saved or to learn further.
     pub(super) fn discard(&mut self) {
         self.is_spoilt = true;
     }
@@ -94,7 +96,7 @@ impl Learner {
         self.is_spoilt
     }
 
-    /// Goes on from a position before which nothing is left to be read.
+    /// Skips to a position before which nothing is left to be read.
     pub(super) fn skip_to(&mut self, position: u64) {
         self.next = position;
         if self.waiting.len() == 0 {
@@ -102,13 +104,13 @@ impl Learner {
         }
     }
 
-    /// Takes note that all before a position is learned, and some rows of the record there.
+    /// Records that everything before a position is learned, and `rows` rows of the record there.
     fn reached(&mut self, position: u64, rows: usize) {
         (self.position, self.rows_there) = (position, rows);
         self.not_unlearned_there = self.not_unlearned;
     }
 
-    /// What is told of it.
+    /// Returns the state of learning that the statistics report.
     pub(super) fn learning(&self) -> Learning {
         Learning {
             rows: self.model.seen(),
@@ -120,18 +122,19 @@ impl Learner {
         }
     }
 
-    /// Whether rows wait that it has not learned yet.
+    /// Returns whether the buffer has rows that are not learned yet.
     pub(super) fn is_waiting(&self) -> bool {
         self.waiting.len() > 0
     }
 
-    /// Returns whether it learns a row: one with labels, unless the method needs none, and not held out.
+    /// Returns whether the learner learns a row. Held-out rows are never learned; rows without
+    /// labels only if the method needs none.
     fn takes(&self, row: &Row, description: &Description) -> bool {
         let has_enough = !row.labels.is_empty() || !self.model.method().is_supervised();
         has_enough && !HeldOut::new(description.held_out).contains(row.id, &row.text)
     }
 
-    /// Learns some records, one after the other. The first must be the one that follows those learned before.
+    /// Learns records in order. The first record must follow those learned before.
     pub(super) fn learn(&mut self, records: Vec<Record>, from: Source<'_>) -> Result<()> {
         let Source { files, description, .. } = from;
         let mut forward = Rows::default();
@@ -149,7 +152,7 @@ impl Learner {
                 self.name_labels(put, files)?;
             }
             let mut gone = Rows::default();
-            // Those of a record that was learned in part are unlearned already.
+            // If a part of the record is already learned, its old rows are already unlearned.
             for place in record.change.takes_out().filter(|_| skipped == 0) {
                 let row = files.row(place)?;
                 match self.takes(&row, description) {
@@ -159,7 +162,8 @@ impl Learner {
                 }
             }
             if gone.len() > 0 {
-                // In the order in which they were acknowledged: what is unlearned was learned before.
+                // Rows are learned before others are unlearned, in the order of acknowledgement: an
+                // unlearned row was learned before.
                 self.flush(&mut forward, description)?;
                 if !self.model.is_warm() {
                     self.steps += gone.len() as u64;
@@ -190,7 +194,7 @@ impl Learner {
         self.take_back(&mut back, description)
     }
 
-    /// Takes note of the names of labels that are new with a change.
+    /// Records the names of labels that are new with a change.
     fn name_labels(&mut self, put: &PutChange, files: &Files) -> Result<()> {
         let known = self.model.label_names_mut();
         for (number, name) in (put.first..).zip(&put.names) {
@@ -205,24 +209,33 @@ impl Learner {
         Ok(())
     }
 
-    /// Learns all of the rows, and empties them.
+    /// Learns all of the rows, and empties the buffer.
     fn flush(&mut self, rows: &mut Rows, description: &Description) -> Result<()> {
         let rows = std::mem::take(rows);
-        if rows.len() == 0 {
-            return Ok(());
+        match rows.len() {
+            0 => Ok(()),
+            _ => self.learn_or_refuse(rows.batch(description.dim)?),
         }
-        match self.model.learn(rows.batch(description.dim)?) {
-            Ok(_) => self.steps += rows.len() as u64,
-            // What cannot be learned would never be: the others need not wait for it.
-            Err(error) if error.kind() == ErrorKind::BadInput => {
-                self.refused = Some(error.to_string());
+    }
+
+    /// Learns rows. Rows that cannot be learned now never can: they are dropped, so that they block
+    /// neither the other rows of the batch nor later rows.
+    fn learn_or_refuse(&mut self, batch: Batch<'_>) -> Result<()> {
+        match self.model.learn(batch) {
+            Ok(_) => self.steps += batch.len() as u64,
+            Err(error) if error.kind() != ErrorKind::BadInput => return Err(error),
+            Err(error) if batch.len() == 1 => self.refused = Some(error.to_string()),
+            Err(_) => {
+                let middle = batch.len() / 2;
+                self.learn_or_refuse(batch.slice(0..middle))?;
+                self.learn_or_refuse(batch.slice(middle..batch.len()))?;
             }
-            Err(error) => return Err(error),
         }
         Ok(())
     }
 
-    /// Puts rows with those that wait, and learns these once they are a batch; `at` is where to go on from then.
+    /// Buffers rows, and learns the buffer once it has a full batch; `at` is the position to
+    /// continue from then.
     fn fill(&mut self, rows: &mut Rows, at: (u64, usize), description: &Description) -> Result<()> {
         let rows = std::mem::take(rows);
         self.waiting.values.extend(rows.values);
@@ -235,7 +248,7 @@ impl Learner {
         Ok(())
     }
 
-    /// Takes rows back, and empties them.
+    /// Unlearns rows, and empties the buffer.
     fn take_back(&mut self, rows: &mut Rows, description: &Description) -> Result<()> {
         let rows = std::mem::take(rows);
         if rows.len() == 0 {
@@ -246,7 +259,8 @@ impl Learner {
         if self.model.unlearn(batch).is_ok() {
             return Ok(());
         }
-        // One that cannot be taken back keeps the others from it.
+        // A row that cannot be unlearned makes the whole batch fail, so rows are unlearned one by
+        // one.
         for row in 0..batch.len() {
             if self.model.unlearn(batch.slice(row..row + 1)).is_err() {
                 self.not_unlearned += 1;
@@ -255,11 +269,11 @@ impl Learner {
         Ok(())
     }
 
-    /// Replaces the model by one that learned the items that exist at a position. While nothing is fixed, there are
-    /// few of them.
+    /// Replaces the model with one that learned the items that exist at a position. Used only
+    /// before the end of the warm-up, when few items exist.
     fn start_over(&mut self, end: u64, from: Source<'_>) -> Result<()> {
         let mut cursor = Cursor::new(from.files.clone(), from.start);
-        // By position: rows are learned in the order in which they were acknowledged.
+        // Rows are sorted by position, so that they are learned in the order of acknowledgement.
         let (mut rows, mut positions) = (BTreeMap::new(), BTreeMap::new());
         while let Some(record) = cursor.next(end)? {
             match record.change {
@@ -295,12 +309,12 @@ impl Learner {
     }
 }
 
-/// Whether the method makes something else of the same rows in other batches.
+/// Returns whether the result of the method depends on how rows are split into batches.
 fn batches_matter(description: &Description) -> bool {
     matches!(description.method, Method::Bsodh(_))
 }
 
-/// Whether what was learned of a row can be taken back.
+/// Returns whether the method can unlearn rows.
 pub(super) fn can_unlearn(method: &Method) -> bool {
     matches!(method, Method::Brook(_))
 }
