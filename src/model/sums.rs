@@ -1,4 +1,4 @@
-//! What can be done to models that keep what they learn as sums: brook's.
+//! Operations on models that store sums, as brook's do.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,11 +8,12 @@ use crate::labels::LabelNames;
 use crate::{Batch, Error, Features, Labels, Result, Step};
 
 impl Model {
-    /// A model that has learned nothing, with all that this one's warm-up fixed: to learn another
-    /// part of a stream with, elsewhere, and to be [merged](Model::merge) afterwards.
+    /// Returns a model that has learned nothing, but shares everything that this model's warm-up
+    /// fixed. A sibling can learn another part of a stream elsewhere, to be [merged](Model::merge)
+    /// afterwards.
     ///
     /// # Errors
-    /// When the method is another than brook, or the model has not warmed up.
+    /// When the method is not brook, or the model has not warmed up.
     pub fn sibling(&self) -> Result<Model> {
         let learner = self.learner.sibling()?;
         let description = Description { seen: 0, batches: 0, ..self.description.clone() };
@@ -27,9 +28,10 @@ impl Model {
         })
     }
 
-    /// Returns a model that has learned the same, for shorter codes: one pass over a stream gives functions of several
-    /// lengths. It is the model that was started with `bits` and learned the same rows, except that the directions of its
-    /// detail bits may differ in the last digits. With `start = steady` its codes start from the seed.
+    /// Returns a model that has learned the same rows, for shorter codes. One pass over a stream
+    /// thus gives functions of several lengths. The result equals a model that was started with
+    /// `bits` and learned the same rows. Only the directions of its detail bits may differ in the
+    /// last digits. With `start = steady` its codes start from the seed.
     ///
     /// ```
     /// use hashbrook::dataset::{Digits, digits};
@@ -46,7 +48,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// When the method is another than brook, or the model has fewer bits.
+    /// When the method is not brook, or the model has fewer bits.
     pub fn with_bits(&self, bits: usize) -> Result<Model> {
         let most = self.description.bits;
         if !(1..=most).contains(&bits) {
@@ -61,16 +63,19 @@ impl Model {
         Ok(Model { description, learner, ..self.clone() })
     }
 
-    /// Adds all that another model has learned: afterwards this one is as if it had learned both
-    /// streams. The two must be [siblings](Model::sibling), or learned from siblings.
+    /// Adds everything that another model has learned. Afterwards this model equals a model that
+    /// learned both streams. The two must be [siblings](Model::sibling), or have learned from
+    /// siblings.
     ///
-    /// Two models that have learned the very same are refused: one is a copy of the other, and its rows
-    /// would count twice. (So are two parts of a few rows that happen to be equal: let one model learn
-    /// both.) A model keeps sums and not rows, so it cannot tell that parts overlap: rows that both have
-    /// learned among others do count twice.
+    /// Two models that have learned exactly the same rows are refused: presumably one is a copy of
+    /// the other, and its rows would count twice. Two parts of a few rows that happen to be equal
+    /// are refused for the same reason; let one model learn both. A model stores sums and not rows,
+    /// so it cannot detect parts that overlap. Rows that both models have learned among others do
+    /// count twice.
     ///
-    /// Labels that have names are known by their names. With a `half_life` the two count as streams
-    /// that ran side by side, up to now; with `start = steady` a label keeps the code it has here.
+    /// Named labels are matched by their names. With a `half_life` the two models count as streams
+    /// that ran in parallel until now. With `start = steady` a label keeps the code that it has in
+    /// this model.
     ///
     /// ```
     /// use hashbrook::{Batch, Features, Labels, Method};
@@ -95,8 +100,8 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// When the models do not fit each other or have learned the same, or the method is another than
-    /// brook. Nothing is changed then.
+    /// When the models do not fit each other, have learned the same rows, or the method is not
+    /// brook. The model is then unchanged.
     pub fn merge(&mut self, other: &Model) -> Result<()> {
         if self.has_learned_the_same(other) {
             return Err(Error::NotMergeable {
@@ -110,14 +115,16 @@ impl Model {
         self.merge_part(other, other.description.batches)
     }
 
-    /// Adds what a sibling has learned of a part of a batch, which was divided among several: afterwards this
-    /// model is as if it had learned the part itself. Other than for [`merge`](Model::merge), parts may be equal, as
-    /// those of a stream that repeats itself are, and how many `batches` it counts is said: 1 for the first part
-    /// of a batch, and 0 for the others. Labels get their numbers as if the parts had come in the order in which
-    /// they are merged.
+    /// Adds the part of a batch that a sibling has learned, where the batch was divided among
+    /// several models. Afterwards this model equals a model that learned the part itself. Unlike
+    /// for [`merge`](Model::merge), parts may be equal, as in a stream that repeats itself. The
+    /// caller gives the number of `batches` to count: 1 for the first part of a batch, and 0 for
+    /// the others. Labels are numbered as if the parts had arrived in the order in which they are
+    /// merged.
     ///
     /// # Errors
-    /// When the models do not fit each other, or the method is another than brook. Nothing is changed then.
+    /// When the models do not fit each other, or the method is not brook. The model is then
+    /// unchanged.
     pub fn merge_part(&mut self, other: &Model, batches: u64) -> Result<()> {
         let differ = |what: &str, here: &str, there: &str| Error::NotMergeable {
             problem: format!("their {what} differ: {here} and {there}"),
@@ -166,25 +173,29 @@ impl Model {
         let translation: HashMap<u32, u32> =
             (0..).zip(other.names.iter()).map(|(there, name)| (there, names.id(name))).collect();
         let translate = |label: u32| translation.get(&label).copied().unwrap_or(label);
-        self.learner.merge(&other.learner, &translate)?;
+        // Rows are sampled by the names of their labels, so the names are set first.
         self.learner.name_labels(&names);
+        if let Err(error) = self.learner.merge(&other.learner, &translate) {
+            self.learner.name_labels(&self.names);
+            return Err(error);
+        }
         self.names = names;
         self.description.seen = self.description.seen.saturating_add(other.description.seen);
         self.description.batches = self.description.batches.saturating_add(batches);
         Ok(())
     }
 
-    /// Forgets rows that were learned, with the labels they were learned with: afterwards the
-    /// model is as if it had never seen them. What the warm-up fixed stays: the centre, and the
-    /// anchors, which are rows themselves (and with `start = steady` the codes in use).
+    /// Forgets rows that were learned, with the labels they were learned with. Afterwards the model
+    /// equals a model that never learned these rows. Everything that the warm-up fixed stays: the
+    /// centre, the anchors, which are rows themselves, and with `start = steady` the codes in use.
     ///
-    /// The rows must have been learned. A model keeps sums, not rows, so it cannot always tell:
-    /// rows that it never saw, or forgot already, are refused only where what is left could not be
-    /// a sum of any rows. Each call costs about as much as a function.
+    /// The rows must have been learned. A model stores sums, not rows, so it cannot detect every
+    /// error: rows that it never learned, or forgot already, are refused only if the remaining sums
+    /// could not be those of any rows. Each call costs about as much as computing a function.
     ///
     /// # Errors
-    /// When the rows cannot have been learned, or the method is another than brook. Nothing is
-    /// changed then.
+    /// When the rows cannot have been learned, or the method is not brook. The model is then
+    /// unchanged.
     pub fn unlearn(&mut self, batch: Batch<'_>) -> Result<Step> {
         batch.features().expect_dim(self.description.dim)?;
         let (names, learner) = (&self.names, &mut self.learner);
@@ -195,11 +206,12 @@ impl Model {
         Ok(Step { function_changed: true, ..Step::default() })
     }
 
-    /// Takes rows that were learned as if they had been learned with other labels.
+    /// Changes the labels of rows that were learned. Afterwards the model equals a model that
+    /// learned them with the new labels.
     ///
     /// # Errors
-    /// When the rows cannot have been learned with the old labels, or the method is another than
-    /// brook. Nothing is changed then.
+    /// When the rows cannot have been learned with the old labels, or the method is not brook. The
+    /// model is then unchanged.
     pub fn relabel(
         &mut self,
         features: Features<'_>,
@@ -216,12 +228,12 @@ impl Model {
         Ok(Step { function_changed: true, ..Step::default() })
     }
 
-    /// A number that tells what the model has learned, and how it prepares vectors: equal for a copy,
-    /// whatever its file is called and whatever its [notes](Model::notes) say, and different for models
-    /// that have learned other rows.
+    /// Returns a number that identifies what the model has learned and how it prepares vectors. The
+    /// fingerprint of a copy is equal, whatever its file name and its [notes](Model::notes). Models
+    /// that have learned other rows have different fingerprints.
     pub fn fingerprint(&self) -> u64 {
         let mut names = String::new();
-        // Lengths first, so that no two lists of names are one text.
+        // Each name is preceded by its length, so that no two lists of names give the same string.
         self.names.iter().for_each(|name| names += &format!("{}:{name}", name.len()));
         let Description { seen, bits, .. } = self.description;
         let text = format!("{} {seen} {bits}", self.method().name());
@@ -229,24 +241,25 @@ impl Model {
         u64::from(state) << 32 | u64::from(crc32fast::hash(names.as_bytes())) ^ (seen & 0xffff_ffff)
     }
 
-    /// Whether both have learned the very same, and not nothing.
+    /// Returns whether both models have learned exactly the same, and have learned anything at all.
     fn has_learned_the_same(&self, other: &Model) -> bool {
         self.description.seen == other.description.seen
             && self.fingerprint() == other.fingerprint()
-            // A checksum can be the same by chance.
+            // Checksums can be equal by chance.
             && self.names == other.names
             && self.learned_state() == other.learned_state()
             && self.has_learned()
     }
 
-    /// Whether it has learned anything: rows without labels teach nothing to methods that need them.
+    /// Returns whether the model has learned anything. Rows without labels teach nothing to methods
+    /// that need labels.
     pub fn has_learned(&self) -> bool {
         let nothing = self.sibling().map(|sibling| sibling.learned_state());
         nothing.map_or(self.description.seen > 0, |nothing| nothing != self.learned_state())
     }
 }
 
-/// What a label is called in messages.
+/// Returns the name of a label for messages.
 fn called(names: &LabelNames, label: u32) -> String {
     names.name(label).map_or_else(|| format!("number {label}"), |name| format!("{name:?}"))
 }

@@ -2,7 +2,8 @@
 
 use hashbrook::eval::{Metric, evaluate};
 use hashbrook::learners::brook::MadeOf;
-use hashbrook::{Batch, Features, LabelList, Labels, Lift, Model};
+use hashbrook::store::{Description, ItemId, Put, Settings};
+use hashbrook::{Batch, Features, LabelList, Labels, Lift, Model, Store};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
@@ -203,4 +204,84 @@ fn rows_without_labels_do_not_hurt() {
     without.end_warmup().unwrap();
     let (with, without) = (precision(&with), precision(&without));
     assert!(with >= without - 0.01, "{with} with rows without labels, {without} without them");
+}
+
+/// Rows are sampled by the names of their labels, which have other numbers in a sibling.
+#[test]
+fn samples_merge_by_the_names_of_labels() {
+    let rows = identities(200, 10, 16);
+    let all = rows.as_batch();
+    let mut first = brook(&[]).start(16, 32, 1).unwrap();
+    let (here, there): (Vec<usize>, Vec<usize>) =
+        (0..all.len()).partition(|&row| rows.labels.view().row(row)[0] < 100);
+    let (here, there) = (Rows::select(all, &here), Rows::select(all, &there));
+    for label in 0..100 {
+        first.label_names_mut().id(&format!("identity {label}"));
+    }
+    first.learn(here.as_batch()).unwrap();
+    first.end_warmup().unwrap();
+    let mut whole = first.clone();
+    for label in 100..200 {
+        whole.label_names_mut().id(&format!("identity {label}"));
+    }
+    whole.learn(there.as_batch()).unwrap();
+    let mut sibling = first.sibling().unwrap();
+    let mut renamed = LabelList::new();
+    for row in there.labels.view().iter() {
+        renamed.push_set(&[sibling.label_names_mut().id(&format!("identity {}", row[0]))]);
+    }
+    let batch = Batch::new(there.as_batch().features(), renamed.view()).unwrap();
+    sibling.learn(batch).unwrap();
+    let mut merged = first.clone();
+    merged.merge(&sibling).unwrap();
+    assert_eq!(merged.hash_function().parts(), whole.hash_function().parts());
+    assert_eq!(merged.measured_targets(), whole.measured_targets());
+    let loaded = Model::from_bytes(&merged.to_bytes(), "memory").unwrap();
+    assert_eq!(loaded.hash_function().parts(), whole.hash_function().parts());
+    // Rows that came by a merge leave the sample as well.
+    let size = |model: &Model| {
+        let sizes = model.array_sizes();
+        sizes.into_iter().find(|(name, _)| name == "brook.sample").map(|(_, bytes)| bytes)
+    };
+    let before = size(&first);
+    let mut labels = LabelList::new();
+    for row in there.labels.view().iter() {
+        let id = merged.label_names().find(&format!("identity {}", row[0])).unwrap();
+        labels.push_set(&[id]);
+    }
+    merged.unlearn(Batch::new(there.as_batch().features(), labels.view()).unwrap()).unwrap();
+    assert_eq!(size(&merged), before);
+}
+
+/// One label too many refuses its own rows, and not those that are learned with them.
+#[test]
+fn a_store_learns_the_rows_of_known_labels_next_to_those_that_are_refused() {
+    let method = brook(&[("memory", "1000000")]);
+    let directory = tempfile::tempdir().unwrap();
+    let description = Description::new(method, 8, 32);
+    let store =
+        Store::create(directory.path().join("store"), &description, Settings::default()).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    let mut put = |first: u64, names: Vec<Vec<String>>| {
+        let values: Vec<f32> = (0..names.len() * 8).map(|_| rng.random_range(-1.0..1.0)).collect();
+        let ids: Vec<ItemId> = (first..first + names.len() as u64).map(ItemId::Number).collect();
+        let put = Put::new(&ids, Features::new(&values, 8).unwrap()).unwrap();
+        store.put(put.labels(&names).unwrap()).unwrap().position
+    };
+    let known = |row: usize| vec![format!("known {}", row % 3)];
+    let position = put(0, (0..4000).map(known).collect());
+    store.wait_learned(position).unwrap();
+    let before = store.stats().learning.rows;
+    // More new labels than the memory has room for, among rows of known labels.
+    let new = |row: usize| match row % 6 {
+        0 => known(row),
+        _ => vec![format!("new {row}")],
+    };
+    let position = put(4000, (0..12_000).map(new).collect());
+    store.wait_learned(position).unwrap();
+    let stats = store.stats().learning;
+    let learned = stats.rows - before;
+    assert!(stats.problem.is_some_and(|problem| problem.contains("memory")));
+    // 2,000 rows of known labels and about 7,800 labels, but for those held out.
+    assert!((9_000..10_000).contains(&learned), "{learned} rows");
 }

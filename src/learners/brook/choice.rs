@@ -1,13 +1,17 @@
-//! What bits are made of is measured: candidates search a sample of the rows learned.
+//! Selection of the targets that bits are made of: each candidate searches a sample of the learned
+//! rows.
 //!
-//! A quarter of the sample are queries, all of it is searched. Each candidate is as it would be if it had not learned the
-//! queries: their rows are subtracted from the sums of discriminant bits, and what a regression remembers of a row's own
-//! target is subtracted from its projection, on average. The candidate with the highest nDCG of the first ten hits is chosen,
-//! with the mean over labels, so that a rare label counts as much as a frequent one.
+//! A quarter of the sample are queries; the whole sample is searched. Each candidate is evaluated
+//! as if it had not learned the queries. For discriminant bits, the rows of the queries are
+//! subtracted from the sums. For a regression, the average share of a row's own target that its
+//! projection remembers is subtracted from the projection. The candidate with the highest nDCG of
+//! the first ten hits is chosen. The nDCG is averaged over labels, so that a rare label counts as
+//! much as a frequent one.
 //!
-//! Of many labels the sample has a few, and of a rare one a larger share of its rows than of others. So that hits of other
-//! labels are as likely as among all rows, each row of another label than the one that a query was drawn for counts several
-//! times, or less than once. Rows at the same distance are in no order: each of their places has their mean gain.
+//! If there are many labels, the sample has only a few of them, and a larger share of the rows of a
+//! rare label than of other labels. Hits of other labels should be as likely in the sample as among
+//! all rows. Rows of labels other than the query's are weighted accordingly; their weight may be
+//! above or below 1. Rows at the same distance are tied: each of their ranks has their mean gain.
 
 use std::collections::HashMap;
 
@@ -20,22 +24,22 @@ use crate::learner::{Candidate, MadeOf, MeasuredTargets};
 use crate::memory::NoRoom;
 use crate::{Codes, Features, HashFunction, Labels, hamming};
 
-/// Fewer queries decide nothing.
+/// Minimum number of queries for a decision.
 const QUERIES: usize = 50;
 
-/// Number of hits that are judged.
+/// Number of hits that are evaluated.
 const HITS: usize = 10;
 
-/// A label with fewer queries is not judged by itself.
+/// Minimum number of queries for which a label is evaluated separately.
 const QUERIES_OF_A_LABEL: f64 = 5.0;
 
-/// What queries may find by chance, beyond the share of their label.
+/// Score that queries may reach by chance, above the share of their label.
 const BY_CHANCE: f64 = 0.02;
 
-/// How many times signs and rotation of a candidate are improved in turn.
+/// Number of alternating updates of signs and rotation for a candidate.
 const ITERATIONS: usize = 10;
 
-/// Number of warm-up rows that a candidate of vectors alone has its directions from.
+/// Number of warm-up rows from which the candidate without labels takes its directions.
 const FIRST_ROWS: usize = 1000;
 
 /// A label is rare if it has less than this share of the mean number of rows.
@@ -44,7 +48,7 @@ const RARE: f64 = 0.25;
 /// Least difference for which a later candidate is chosen instead of an earlier one.
 const MARGIN: f64 = 0.02;
 
-/// Returns the function of what was learned; `None` when nothing was.
+/// Returns the function for the learned rows, or `None` if nothing was learned.
 pub(super) fn solve(task: &Task<'_>) -> Result<Option<Solution>, NoRoom> {
     if task.learned.any().rows() <= 0.0 {
         return Ok(None);
@@ -67,13 +71,13 @@ pub(super) fn solve(task: &Task<'_>) -> Result<Option<Solution>, NoRoom> {
     }
 }
 
-/// Returns the function of the candidate that is best on the sample.
+/// Returns the function of the candidate with the highest score on the sample.
 fn choose(
     task: &Task<'_>,
     regression: Option<&Regression<'_>>,
 ) -> Result<Option<Solution>, NoRoom> {
     let of_classes = regression.map(|regression| regression.solve(None)).transpose()?.flatten();
-    let gave_up_lifted = regression.is_none() && task.warm.embedding.is_lifted();
+    let gave_up_lifted = task.learned.embedded().is_none();
     let Some(sample) = Judged::of(task) else {
         let solution = match of_classes {
             Some((solution, _)) => Some(solution),
@@ -112,9 +116,9 @@ fn choose(
     {
         add(regression, regression.solve(Some(Wanted::Presence))?)?;
     }
-    // The mixtures of a row's labels blur the finest of them.
+    // With several labels per row, mixtures of the labels blur the most specific of them.
     let prefers_discriminant = task.learned.any().labels_per_row() >= ROTATION_FROM;
-    // No candidate is better than a perfect one by the margin.
+    // If a candidate is within the margin of the perfect score, no later candidate can beat it.
     let is_open = |scores: &[(MadeOf, Score)]| {
         prefers_discriminant || scores.iter().all(|(_, score)| score.mean() + MARGIN < 1.0)
     };
@@ -159,8 +163,8 @@ fn choose(
     }))
 }
 
-/// Whether labels may have bits that rank them: rows have one label, or nearly all do, some labels are much rarer than the
-/// mean, and there are two bits for each.
+/// Returns whether labels may have bits that rank them. This requires that nearly all rows have one
+/// label, that some labels are much rarer than the mean, and that each label can have two bits.
 fn can_rank(task: &Task<'_>, sums: &Sums, classes: &[Class<'_>]) -> bool {
     let least = classes.iter().map(|class| class.rows).fold(f64::INFINITY, f64::min);
     let mean = classes.iter().map(|class| class.rows).sum::<f64>() / classes.len() as f64;
@@ -168,7 +172,7 @@ fn can_rank(task: &Task<'_>, sums: &Sums, classes: &[Class<'_>]) -> bool {
     are_rare && 2 * classes.len() <= task.bits
 }
 
-/// Returns a linear function of all that was learned; without labels where these do not differ.
+/// Returns a linear function of all learned rows; without labels if labels do not differ.
 fn complete(task: &Task<'_>, made_of: MadeOf) -> Result<Option<Solution>, NoRoom> {
     if made_of == MadeOf::Discriminant
         && let Some(solution) = task.discriminant(None, solution::ITERATIONS)?
@@ -178,17 +182,17 @@ fn complete(task: &Task<'_>, made_of: MadeOf) -> Result<Option<Solution>, NoRoom
     task.vectors(usize::MAX, solution::ITERATIONS)
 }
 
-/// A sample, and the rows that are searched for.
+/// A sample, with the rows of it that are queries.
 struct Judged {
     rows: Sampled,
     dim: usize,
     queries: Vec<usize>,
-    /// Of each sampled label, how many times a row that was drawn for another one counts.
+    /// For each sampled label, the weight of a row that was drawn for another label.
     others: Vec<f64>,
 }
 
 impl Judged {
-    /// `None` where there are too few queries that share a label with another row.
+    /// Returns `None` if too few queries share a label with another row.
     fn of(task: &Task<'_>) -> Option<Judged> {
         let plain = task.warm.plain.as_ref()?;
         let rows = task.learned.sample.rows(task.keys);
@@ -203,7 +207,8 @@ impl Judged {
         (queries.len() >= QUERIES).then_some(Judged { rows, dim, queries, others })
     }
 
-    /// Returns sums without the queries. `None` if they were never part of them, as with a half-life.
+    /// Returns the sums without the queries. Returns `None` if the queries were never part of the
+    /// sums, as is the case with a half-life.
     fn subtracted_from(&self, task: &Task<'_>, sums: &Sums) -> Result<Option<Sums>, NoRoom> {
         let Some(plain) = &task.warm.plain else { return Ok(None) };
         let mut gone = sums.empty()?;
@@ -214,8 +219,9 @@ impl Judged {
         Ok(sums.try_clone()?.without(&gone, &|label| label.to_string()).ok())
     }
 
-    /// Returns how well a function finds rows that share a label. Projections of queries are as if their rows had not been
-    /// learned, given the targets of a regression and how much it remembers of them.
+    /// Returns how well a function finds rows that share a label. For a regression, `remembered`
+    /// holds its targets and its leverage; the projections of queries are then corrected as if
+    /// their rows had not been learned.
     fn score(
         &self,
         task: &Task<'_>,
@@ -268,7 +274,8 @@ impl Judged {
         Score(means)
     }
 
-    /// Returns the labels whose queries find hardly more rows of theirs than are among all rows.
+    /// Returns the labels whose queries score hardly better than the share of these labels among
+    /// all rows.
     fn no_better_than_chance(&self, score: &Score) -> Vec<u32> {
         let all = self.rows.groups.len() as f64;
         let mut own = vec![0.0; self.rows.drawn.len()];
@@ -282,7 +289,7 @@ impl Judged {
     }
 }
 
-/// Of each sampled label, the sum of what its queries find and the number of these.
+/// For each sampled label, the sum of the scores of its queries and the number of its queries.
 struct Score(Vec<(f64, f64)>);
 
 impl Score {
@@ -293,7 +300,7 @@ impl Score {
     }
 }
 
-/// Codes whose bits are set where projections are above 0.
+/// Returns codes whose bits are set where projections are above 0.
 fn signs(projections: &[f32], bits: usize) -> Codes {
     let mut codes = Codes::zeros(bits, projections.len() / bits);
     let stride = codes.words_per_code();
@@ -308,7 +315,7 @@ fn signs(projections: &[f32], bits: usize) -> Codes {
     codes
 }
 
-/// Rows of which none is before another.
+/// Rows at the same distance, with the sum of their gains.
 #[derive(Clone, Copy, Default)]
 struct Tied {
     count: f64,
@@ -322,9 +329,9 @@ impl Tied {
     }
 }
 
-/// The sum of the gains of the first hits, of which later ones count less.
+/// Returns the discounted cumulative gain of the first [`HITS`] hits.
 fn discounted<'a>(hits: impl IntoIterator<Item = &'a Tied>) -> f64 {
-    // What a place counts, from the first to the given one; linear between integers.
+    // The sum of the discounts up to a rank, interpolated linearly between integers.
     let discount = |rank: f64| 1.0 / (rank + 2.0).log2();
     let until = |place: f64| {
         let place = place.min(HITS as f64);
@@ -342,8 +349,8 @@ fn discounted<'a>(hits: impl IntoIterator<Item = &'a Tied>) -> f64 {
     sum
 }
 
-/// Returns, for each sampled label, how many rows each sampled row of the other labels stands for, if each of its own stands
-/// for one.
+/// Returns, for each sampled label, the number of rows that each sampled row of another label
+/// represents, if each row of the label itself represents one.
 fn others(task: &Task<'_>, rows: &Sampled) -> Vec<f64> {
     let is_lifted = task.warm.embedding.is_lifted();
     let counts: HashMap<u32, f64> = task
@@ -365,7 +372,7 @@ fn others(task: &Task<'_>, rows: &Sampled) -> Vec<f64> {
     rows.drawn.iter().zip(own).map(ratio).collect()
 }
 
-/// Number of labels that two rows share.
+/// Returns the number of labels that two rows share.
 fn shared(labels: Labels<'_>, one: usize, other: usize) -> usize {
     let others = labels.row(other);
     labels.row(one).iter().filter(|label| others.contains(label)).count()

@@ -1,9 +1,12 @@
-//! Discriminant bits: along directions in which labels differ most, compared with the rows of a label.
+//! Discriminant bits: along directions in which labels differ most, compared with the rows of a
+//! label.
 //!
-//! With the scatter `B` between the means of labels and the covariance `W` within them, both from exact sums of the vectors as
-//! they are, directions are the leading eigenvectors of `B` where `W` is whitened: linear discriminant analysis (R. A. Fisher,
-//! 1936; C. R. Rao, 1948). Each counts as much as it tells of labels beyond chance, and a rotation as that of
-//! [`itq`](crate::learners::itq) makes bits of them. Means of labels with few rows scatter by chance: that is subtracted.
+//! `B` is the scatter between the means of labels, `W` the covariance within labels. Both come from
+//! exact sums of the original vectors. The directions are the leading eigenvectors of `B` after `W`
+//! is whitened: linear discriminant analysis (R. A. Fisher, 1936; C. R. Rao, 1948). Each direction
+//! is weighted by how much it separates labels beyond chance. A rotation as in
+//! [`itq`](crate::learners::itq) then makes bits of the directions. The means of labels with few
+//! rows scatter by chance; this scatter is subtracted.
 
 use super::learned::{MAX_PLAIN, Plain};
 use super::sums::{Class, Sums};
@@ -11,10 +14,11 @@ use crate::learners::directions::Directions;
 use crate::linalg::{Positive, eigen_of_symmetric, product, symmetric_eigen, transposed_product};
 use crate::memory::{NoRoom, expect_room};
 
-/// What is added to each variance within labels, as a share of their mean.
+/// Value added to each variance within labels, as a share of their mean.
 const SHRINKAGE: f64 = 0.05;
 
-/// Number of labels whose means are in memory at once. Not less than the largest number of dimensions.
+/// Number of labels whose means are in memory at the same time. At least the largest number of
+/// dimensions.
 const AT_ONCE: usize = 2048;
 const _: () = assert!(AT_ONCE >= MAX_PLAIN);
 
@@ -27,9 +31,12 @@ pub(super) fn directions(
 ) -> Result<Option<Directions>, NoRoom> {
     let (rows, dim, total) = (sums.rows(), sums.width(), sums.total());
     let steps: Vec<f64> = plain.embedding.steps().iter().map(|&step| f64::from(step)).collect();
-    // A row with several labels counts a part for each.
+    // A row with several labels counts in equal parts for them.
     let labels_per_row = sums.labels_per_row();
     let labels = classes.len();
+    if labels == 0 {
+        return Ok(None);
+    }
     expect_room(3 * labels.min(AT_ONCE) * dim + 4 * dim * dim)?;
     let mut means = Vec::new();
     let mut between = vec![0.0; dim * dim];
@@ -59,7 +66,8 @@ pub(super) fn directions(
     let shrunk =
         |i: usize, j: usize| within(i, j) + if i == j { SHRINKAGE * mean_variance } else { 0.0 };
     let Some(factor) = Positive::factor(dim, shrunk)? else { return Ok(None) };
-    // Eigenvectors of whitened B: from those of the smaller matrix of labels, or directly.
+    // Eigenvectors of the whitened B: from the smaller matrix of labels if it is smaller, else
+    // directly.
     let (values, vectors) = if labels < dim {
         let whitened = factor.solve_lower(&transposed(&means, dim), labels)?;
         let Some((values, vectors)) = symmetric_eigen(&transposed(&whitened, labels), dim)? else {

@@ -1,4 +1,5 @@
-//! What is stored of the rows that were learned: sums of them lifted and as they are, and a sample.
+//! State that is stored for the learned rows: sums over lifted rows, sums over original rows, a
+//! sample.
 
 use std::collections::HashSet;
 
@@ -15,24 +16,25 @@ use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
 use crate::{Error, Features, Labels};
 
-/// Most dimensions of vectors that are added up as they are, next to the lifted ones.
+/// Largest number of dimensions for which original vectors are added up next to the lifted ones.
 pub(super) const MAX_PLAIN: usize = 2048;
 
-/// Most rows of the warm-up that are stored for rotations.
+/// Largest number of warm-up rows that are stored for rotations.
 const FIRST: usize = 2048;
 
-/// The share of the memory that the lifted sums of labels may take before they are given up.
+/// The divisor of the memory limit that bounds the lifted sums of labels. Larger sums are
+/// discarded.
 const MEMORY_OF_LABELS: u64 = 4;
 
-/// How vectors are added up as they are, and rows of the warm-up; fixed by the warm-up.
+/// Embedding of the original vectors, and rows of the warm-up. Fixed by the warm-up.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Plain {
     pub(super) embedding: Embedding,
-    /// Rows by which directions are rotated.
+    /// Rows on which directions are rotated.
     pub(super) first: Vec<f32>,
 }
 
-/// How rows are added up.
+/// Parameters for adding rows to the sums and the sample.
 #[derive(Clone, Copy)]
 pub(super) struct Adding<'a> {
     pub(super) embedding: &'a Embedding,
@@ -43,15 +45,15 @@ pub(super) struct Adding<'a> {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Learned {
-    /// Sums of embedded rows; none once they were given up for many labels.
+    /// Sums over embedded rows; `None` once they were discarded because of too many labels.
     embedded: Option<Sums>,
-    /// Sums of the rows as they are. Without a lift these are the embedded ones.
+    /// Sums over the original rows. `None` without a lift, where `embedded` has them.
     plain: Option<Sums>,
     pub(super) sample: Sample,
 }
 
 impl Plain {
-    /// `None` of vectors with too many dimensions.
+    /// Returns `None` for vectors with too many dimensions.
     pub(super) fn from_first(unit: bool, first: Features<'_>) -> Option<Self> {
         if first.dim() > MAX_PLAIN {
             return None;
@@ -66,14 +68,19 @@ impl Plain {
         state.put("brook.plain.first", self.embedding.dim(), &self.first);
     }
 
-    /// What was saved, if anything was.
+    /// Reads the saved state, if there is any.
     pub(super) fn load(dim: usize, state: &mut Tensors) -> Loaded<Option<Self>> {
         if !state.contains("brook.plain.first") {
             return Ok(None);
         }
         let embedding = Embedding::load_linear("brook.plain", dim, state)?;
         let first: Vec<f32> = state.take("brook.plain.first", dim)?;
-        Features::new(&first, dim).map_err(|error| format!("its first rows: {error}"))?;
+        let rows =
+            Features::new(&first, dim).map_err(|error| format!("its first rows: {error}"))?;
+        if dim > MAX_PLAIN || !(1..=FIRST).contains(&rows.len()) {
+            let found = format!("{} first rows of {dim} dimensions", rows.len());
+            return Err(format!("{found}, where 1 to {FIRST} of {MAX_PLAIN} may be"));
+        }
         Ok(Some(Plain { embedding, first }))
     }
 }
@@ -88,7 +95,7 @@ impl Learned {
         })
     }
 
-    /// Returns an empty one, in which rows count as in this one.
+    /// Returns an empty state with the same counting of rows.
     pub(super) fn empty(&self) -> Result<Self, NoRoom> {
         let empty = |sums: &Option<Sums>| sums.as_ref().map(Sums::empty).transpose();
         Ok(Learned {
@@ -107,23 +114,23 @@ impl Learned {
         })
     }
 
-    /// Returns the sums of embedded rows, unless they were given up.
+    /// Returns the sums over embedded rows, unless they were discarded.
     pub(super) fn embedded(&self) -> Option<&Sums> {
         self.embedded.as_ref()
     }
 
-    /// Returns the sums of the rows as they are, for a learner that [adds](Adding) them up as such.
+    /// Returns the sums over the original rows, if the learner [adds](Adding) them.
     pub(super) fn plain(&self, is_lifted: bool) -> Option<&Sums> {
         if is_lifted { self.plain.as_ref() } else { self.embedded.as_ref() }
     }
 
-    /// Sums by which rows and labels are counted: all count the same.
+    /// Returns the sums by which rows and labels are counted. Either kind has the same counts.
     pub(super) fn any(&self) -> &Sums {
         let sums = self.embedded.as_ref().or(self.plain.as_ref());
         sums.expect("embedded sums are given up where there are others")
     }
 
-    /// Adds at most [`BLOCK`] rows; those without a label are skipped.
+    /// Adds at most [`BLOCK`] rows, without those that have no label.
     pub(super) fn add(&mut self, rows: &[f32], labels: Labels<'_>, by: Adding<'_>) {
         let half_life = by.half_life;
         let add = |sums: &mut Sums, embedding: &Embedding| {
@@ -154,15 +161,15 @@ impl Learned {
         }
     }
 
-    /// Whether the lifted sums of the labels take so much of the memory that they are given up, once and for good. Codes of
-    /// thousands of classes are not better than discriminant bits.
+    /// Returns whether the lifted sums of the labels take so much memory that they are discarded
+    /// for good. Codes of thousands of classes are not better than discriminant bits.
     pub(super) fn has_too_many_labels(&self, memory: u64) -> bool {
         let (Some(sums), Some(plain)) = (&self.embedded, &self.plain) else { return false };
         let bytes = (size_of::<f64>() * plain.label_count() * sums.width()) as u64;
         bytes > memory / MEMORY_OF_LABELS
     }
 
-    /// Gives up the lifted sums where there are too many labels.
+    /// Discards the lifted sums if there are too many labels.
     pub(super) fn give_up_lifted(&mut self, memory: u64) {
         if self.has_too_many_labels(memory) {
             self.embedded = None;
@@ -176,7 +183,7 @@ impl Learned {
         }
     }
 
-    /// Number of values in the sums of a label.
+    /// Returns the number of values in the sums of a label.
     fn values_of_a_label(&self) -> usize {
         [&self.embedded, &self.plain].into_iter().flatten().map(Sums::width).sum()
     }
@@ -186,58 +193,84 @@ impl Learned {
         [&self.embedded, &self.plain].into_iter().flatten().map(width).sum()
     }
 
-    /// Returns how many labels there would be with these.
-    pub(super) fn labels_with(&self, labels: Labels<'_>) -> usize {
+    /// Returns the number of labels after adding these.
+    pub(super) fn labels_with<'l>(&self, labels: impl Iterator<Item = &'l [u32]>) -> usize {
         let known = self.any();
-        let new = labels.iter().flatten().filter(|&&label| !known.contains(label));
+        let new = labels.flatten().filter(|&&label| !known.contains(label));
         known.label_count() + new.collect::<HashSet<_>>().len()
     }
 
-    /// Fails if the sums of this number of labels would exceed the memory. They count twice, since there is a copy of them
-    /// while a function is solved for.
+    /// Returns the number of labels after merging another state.
+    pub(super) fn labels_with_all(&self, other: &Learned, translate: &dyn Fn(u32) -> u32) -> usize {
+        let known = self.any();
+        let theirs = other.any().classes();
+        let new = theirs.iter().filter(|class| !known.contains(translate(class.label))).count();
+        known.label_count() + new
+    }
+
+    /// Fails if the sums of this number of labels would exceed the memory limit. They count twice,
+    /// since they are copied while a function is solved for.
     pub(super) fn expect_memory(&self, labels: usize, params: &Params) -> Result<(), Error> {
         let values = match (params.targets, &self.plain) {
-            // Lifted sums would be given up before.
+            // In this case the lifted sums would be discarded first.
             (Targets::Auto, Some(plain)) => plain.width(),
             _ => self.values_of_a_label(),
         };
         let bytes = labels as u64 * (2 * size_of::<f64>() * values) as u64;
-        if bytes <= params.memory {
+        if bytes <= params.memory || labels == self.any().label_count() {
             return Ok(());
         }
         let expected = format!("at least {bytes} bytes to learn {labels} labels");
         Err(Error::parameter("memory", expected, params.memory))
     }
 
-    /// Fails if memory is unavailable to learn blocks of rows until there are this number of labels, and to save the model
-    /// then.
-    pub(super) fn expect_room(&self, labels: usize, block: usize) -> Result<(), NoRoom> {
-        let added = (labels - self.any().label_count()) * self.values_of_a_label();
-        // With the rows that wait, as arrays, and as the bytes of a file.
-        let copies = 3 * (labels * self.values_of_a_label() + self.numbers_of_grams());
-        // A block lifted and rounded, and sums of it by label.
+    /// Fails if memory is unavailable for learning blocks of rows until there are this number of
+    /// labels, and for saving the model afterwards.
+    pub(super) fn expect_room(
+        &self,
+        labels: usize,
+        block: usize,
+        params: &Params,
+    ) -> Result<(), NoRoom> {
+        let known = self.any().label_count();
+        let of_labels = match (params.targets, &self.embedded, &self.plain) {
+            // Lifted sums of more labels are discarded at the end of a block.
+            (Targets::Auto, Some(embedded), Some(plain)) => {
+                let of_label = (MEMORY_OF_LABELS as usize * size_of::<f64>()) * embedded.width();
+                let lifted = known + block + params.memory as usize / of_label;
+                labels * plain.width() + labels.min(lifted) * embedded.width()
+            }
+            _ => labels * self.values_of_a_label(),
+        };
+        let added = of_labels - (known * self.values_of_a_label()).min(of_labels);
+        // Three copies: the sums with the buffered rows, the arrays to save, and the bytes of the
+        // file.
+        let copies = 3 * (of_labels + self.numbers_of_grams());
+        // A block of lifted and rounded rows, and its sums by label.
         let widest = [&self.embedded, &self.plain].into_iter().flatten().map(Sums::width).max();
         let of_block = (block + block.min(labels)) * widest.unwrap_or(0);
         expect_room(added + of_block + copies)
     }
 
-    /// Returns what this would be with all anchors that an embedding has now. `None` where that cannot be estimated.
+    /// Returns this state for all anchors that an embedding now has. Returns `None` if the sums
+    /// cannot be estimated.
     pub(super) fn extended(self, embedding: &Embedding) -> Result<Option<Self>, NoRoom> {
         let Some(embedded) = self.embedded else { return Ok(Some(self)) };
         let embedded = extended(embedded, embedding)?;
         Ok(embedded.map(|sums| Learned { embedded: Some(sums), ..self }))
     }
 
-    /// Whether this can be added to `other`: see [`Sums::fit`].
+    /// Returns whether this state can be added to `other`: see [`Sums::fit`].
     pub(super) fn fit(&self, other: &Learned) -> bool {
         self.any().fit(other.any())
     }
 
-    /// Adds another one, which [fits](Self::fit), and whose labels are known here by the numbers that `translate` gives.
+    /// Adds another state, which must [fit](Self::fit). `translate` maps its labels to the labels
+    /// used here.
     pub(super) fn merge(&mut self, other: &Learned, translate: &dyn Fn(u32) -> u32, keys: &Keys) {
         match (&mut self.embedded, &other.embedded) {
             (Some(sums), Some(others)) => sums.merge(others, translate),
-            // One of them has given them up.
+            // One of the two has discarded its lifted sums.
             _ => self.embedded = None,
         }
         if let (Some(sums), Some(others)) = (&mut self.plain, &other.plain) {
@@ -247,7 +280,7 @@ impl Learned {
         self.sample.merge(&other.sample, translate, keys, known);
     }
 
-    /// Returns what is left without `gone`, or why that was never part of this.
+    /// Returns the state without `gone`. Fails with the reason if `gone` was never part of it.
     pub(super) fn without(
         self,
         gone: &Learned,
@@ -283,6 +316,14 @@ impl Learned {
         let plain = if embedding.is_lifted() { load("brook.plain", dim)? } else { None };
         let counts = [&embedded, &plain]
             .map(|sums| sums.as_ref().map(|sums| (sums.rows(), sums.label_count())));
+        let same_labels = |one: &Sums, other: &Sums| {
+            one.classes().iter().all(|class| other.contains(class.label))
+        };
+        if let (Some(one), Some(other)) = (&embedded, &plain)
+            && !same_labels(one, other)
+        {
+            return Err("its sums are of different labels".to_owned());
+        }
         match counts {
             [None, None] => Err("it has no sums".to_owned()),
             [Some(one), Some(other)] if one != other => {

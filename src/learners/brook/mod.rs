@@ -1,16 +1,16 @@
-//! **brook**: this library's own method. It seeks what [`bsodh`](super::bsodh) seeks, over the whole
-//! stream instead of its newest batch, and keeps only sums.
+//! **brook**: the built-in method of this library. It pursues the objective of
+//! [`bsodh`](super::bsodh) over the whole stream instead of the newest batch, and stores only sums.
 //!
-//! All items of a class share one target code. With `u_c` that of class `c`, `n_c` its items and
-//! `z` a vector as it is learned (lifted, see below), the weights that fit the codes of everything
-//! seen best are known in closed form:
+//! All items of a class share one target code. Let `u_c` be the code of class `c`, `n_c` its number
+//! of items, and `z` a vector as it is learned (lifted, see below). The weights that best fit the
+//! codes of all items seen have a closed form:
 //!
 //! ```text
 //! W = (A + ridge I)^-1 S U      A = sum z z^T      S = [s_1 .. s_C], s_c = sum of z over class c
 //! ```
 //!
-//! with `z` and the codes centred on their means, which gives every bit an offset too. So `W` leaves
-//! the problem. What is left is small and discrete, in the codes of the classes alone:
+//! with `z` and the codes centred on their means, so that every bit also has an offset. This
+//! eliminates `W`. The remaining problem is small and discrete, in the codes of the classes alone:
 //!
 //! ```text
 //! J(U) = 2k/r^2 sum over c != c' of p_c p_c' exp(r u_c . u_c' / k)  -  fit_weight / n tr(U^T M U)
@@ -18,100 +18,120 @@
 //! with M = S^T (A + ridge I)^-1 S,  p_c = n_c / n  and  r = repulsion
 //! ```
 //!
-//! The first sum drives codes apart, near ones most; to second order it is the paper's balanced
-//! similarity `1/k (u_c . u_c' + k eta)^2` with `eta = 1/r`. The second prefers bits that the vectors
-//! can tell. Single bits are flipped while `J` falls; no two codes become equal.
+//! The first sum drives codes apart, near codes most. To second order it is the paper's balanced
+//! similarity `1/k (u_c . u_c' + k eta)^2` with `eta = 1/r`. The second term prefers bits that the
+//! vectors can predict. Single bits are flipped while `J` falls; no two codes become equal.
 //!
-//! # What is kept, and what it costs
+//! # Memory and cost
 //!
-//! `A`, `S` and the counts: O(width^2 + classes x width), where `width` is the number of anchors, or
-//! of dimensions without a lift. A row costs one lift and `width^2 / 2` multiplications of 16-bit
-//! numbers, whatever the size of the batch: rows are gathered until there are 2048. A function costs
-//! `width^3 / 3 + classes x width x bits` when it is asked for, and codes of up to 1024 classes at
-//! most 64 passes of O(classes^2 bits) each. Classes beyond the 1024 most frequent keep the random codes they start
-//! from: among so many, random codes lie as far apart as any.
+//! brook stores `A`, `S` and the counts: O(width^2 + classes x width), where `width` is the number
+//! of anchors, or of dimensions without a lift. A row costs one lift and `width^2 / 2`
+//! multiplications of 16-bit numbers, whatever the batch size, because rows are buffered in blocks
+//! of 2048. Computing a function costs `width^3 / 3 + classes x width x bits`. The codes of up to
+//! 1024 classes cost at most 64 passes of O(classes^2 bits) each. Classes beyond the 1024 most
+//! frequent keep their random initial codes: among this many classes, random codes are as far apart
+//! as any.
 //!
 //! # Exact sums
 //!
-//! A vector is rounded to whole multiples of a fixed step before it is added (at most 2047 of
-//! them). Sums of whole numbers are exact: see [`StartFrom::Seeded`], [`Model::merge`] and
-//! [`Model::unlearn`]. Only `half_life` gives that up: a row that came `a` rows ago counts
-//! `2^(-a / half_life)`, and the less it counts, the coarser the steps it is rounded to.
+//! A vector is rounded to integer multiples of a fixed step (at most 2047 of them) before it is
+//! added. Sums of integers are exact: see [`StartFrom::Seeded`], [`Model::merge`] and
+//! [`Model::unlearn`]. Only `half_life` makes sums inexact: a row that arrived `a` rows ago counts
+//! `2^(-a / half_life)`, and the less a row counts, the coarser the steps it is rounded to.
 //!
 //! # Detail bits
 //!
-//! Codes that tell nothing but labels are a classifier's answer: thousands of items share one, in no order,
-//! and classes that the stream never had land anywhere. So the last bits of a code, [`Params::detail`] of
-//! them, tell something else: on which side of a plane the vector itself lies. The planes come from the
-//! warm-up: its first principal directions, evened out (each divided by the root of its deviation) and turned
-//! so that the signs lose least, as [`itq`](super::itq) does. They are fixed from then on, and nothing is
-//! added up for them: merging, unlearning and the order of the stream are as exact with them as without.
-//! [`HashFunction::label_bits`] tells where they begin, so that a search can weigh the two kinds.
-//! `detail = 0`, `precision = full` and `follow = false` together are brook without any of this, bit for bit.
+//! Codes that encode nothing but labels are a classifier's answer. Thousands of items then share
+//! one code, in no order, and classes that the stream never had get arbitrary codes. The last
+//! [`Params::detail`] bits of a code therefore encode on which side of a plane the vector itself
+//! lies.
 //!
-//! # What bits are made of
+//! The planes come from the warm-up. They are its first principal directions, partly whitened (each
+//! divided by the root of its deviation) and rotated so that the signs lose least, as
+//! [`itq`](super::itq) does. The planes are fixed after the warm-up and have no sums: with them,
+//! merging, unlearning and the order of the stream are as exact as without them.
+//! [`HashFunction::label_bits`] returns where the detail bits begin, so that a search can weigh the
+//! two kinds of bits. With `detail = 0`, `precision = full` and `follow = false` together, the
+//! result is bit for bit that of brook without detail bits, compact lifts and additional anchors.
 //!
-//! Codes of classes are best where classes are few and have many rows. Thousands of labels with a few rows each need
-//! directions in which labels differ ([`Targets::Discriminant`]), a rare label needs thresholds that rank its rows
-//! ([`Targets::Presence`]), and where labels tell nothing the directions of the vectors are better than chance. Which of them
-//! is best is measured whenever a function is made: a bounded sample of the rows learned, chosen by hash, is searched by each
-//! candidate (`targets = auto`, without a half-life). [`Model::measured_targets`](crate::Model::measured_targets) returns the scores,
-//! and the sampled labels that the bits do not distinguish.
+//! # Targets of the bits
 //!
-//! Presence bits of rare labels are measured twice: as a regression on lifted vectors and as one on the vectors as they are,
-//! whose few numbers a hundred rows of a label suffice for.
+//! The best target depends on the labels:
 //!
-//! Discriminant bits come from sums of the vectors as they are, which are stored next to those of the lifted ones (not for
-//! vectors of more than 2,048 dimensions). These sums merge and unlearn exactly. So does the sample, but for rows that
-//! had no place in it: they do not come back when others are unlearned.
+//! * Codes of classes are best if classes are few and have many rows.
+//! * Thousands of labels with a few rows each need directions in which labels differ
+//!   ([`Targets::Discriminant`]).
+//! * A rare label needs thresholds that rank its rows ([`Targets::Presence`]).
+//! * If the labels are uninformative, the principal directions of the vectors are better than
+//!   chance.
 //!
-//! The lifted sums of a label take 24 KB and more. When those of all labels exceed a quarter of [`Params::memory`], they are
-//! given up, once and for good: bits are then made of discriminant directions or of the vectors, and a label takes 8 bytes a
-//! dimension. Labels that would exceed the memory all the same are refused before they are learned.
+//! With `targets = auto` and no half-life, brook measures the best target whenever it computes a
+//! function. Each candidate searches a bounded sample of the learned rows, chosen by hash.
+//! [`Model::measured_targets`](crate::Model::measured_targets) returns the scores, and the sampled
+//! labels that the bits do not distinguish.
 //!
-//! # Streams that are not mixed
+//! Presence bits of rare labels are measured twice: as a regression on lifted vectors and as a
+//! regression on the original vectors. The latter has so few weights that a hundred rows of a label
+//! suffice.
 //!
-//! Anchors come from the warm-up, too. Where it has but the first of many classes, later ones would be told
-//! apart by their similarity to others. So at the end of every 2048 rows brook looks at how many of them have
-//! labels that no anchor had. If these are more than an eighth and twice what a mixed stream would bring
-//! (the share of rows whose labels came once in the warm-up) together, some of them become anchors: a
-//! quarter of the first anchors at a time, up to twice as many in all. The sums of what came before are
-//! extended by an estimate, the similarity to a new anchor as it follows from that to the old ones
-//! (`k(x, A) K^-1 k(A, b)`, by at most 1,024 of them). In a mixed stream that never happens, and all stays exact. Rows from
-//! before an estimate are unlearned as well as it is good: where more would be unlearned than was estimated, the ridge is
-//! raised until the weights can be solved for. Rows from after it are unlearned exactly. Rows that wait for the end of their block when others are unlearned or
-//! merged do not become anchors.
+//! Discriminant bits come from sums of the original vectors, which are stored next to the sums of
+//! the lifted vectors (not for vectors of more than 2,048 dimensions). These sums merge and unlearn
+//! exactly. The sample does too, with one exception: rows that did not fit into the sample do not
+//! return when others are unlearned.
 //!
-//! **Merging**: a sibling keeps its anchors, whatever it sees. Two models merge where one has all anchors of the
-//! other; the sums over fewer anchors are extended. So siblings merge with each other exactly, and with
-//! a model that has followed its stream since.
+//! The lifted sums of a label take 24 KB and more. When the lifted sums of all labels exceed a
+//! quarter of [`Params::memory`], they are discarded permanently. Bits are then made of
+//! discriminant directions or of the vectors, and a label takes 8 bytes per dimension. Labels that
+//! would still exceed the memory limit are rejected before they are learned.
+//!
+//! # Unshuffled streams
+//!
+//! Anchors also come from the warm-up. If the warm-up has only the first of many classes, later
+//! classes would be distinguished only by their similarity to earlier ones. After every 2048 rows,
+//! brook therefore counts the rows whose labels no anchor had. Some of these rows become anchors if
+//! their share exceeds an eighth plus twice the share expected in a shuffled stream. (The expected
+//! share is the share of warm-up rows whose labels occurred once.) Each time, a quarter of the
+//! initial number of anchors is added, up to twice the initial number in all.
+//!
+//! The existing sums are extended by an estimate: the similarity to a new anchor is predicted from
+//! the similarities to at most 1,024 of the old ones (`k(x, A) K^-1 k(A, b)`). In a shuffled stream
+//! no anchors are added, and all sums stay exact. Rows learned before an estimate are unlearned as
+//! accurately as the estimate allows. If more would be unlearned than was estimated, the ridge is
+//! raised until the weights can be solved for. Rows learned after the estimate are unlearned
+//! exactly. Rows that are still buffered when others are unlearned or merged do not become anchors.
+//!
+//! **Merging**: a sibling keeps its anchors, whatever rows it sees. Two models merge if one has all
+//! anchors of the other; the sums over fewer anchors are extended. Siblings therefore merge with
+//! each other exactly. They also merge with a model that has since added anchors for its stream.
 //!
 //! # Rows without labels
 //!
-//! Those of the warm-up teach the centre, the scale and the directions of the detail bits. Rows with labels become anchors
-//! before rows without. Where fewer than half of the first rows have labels, the warm-up is as much longer as it takes to
-//! have 3,000 rows with labels, but not longer than 30,000 rows. Later rows without labels are skipped. What is unlearned
-//! leaves what the warm-up fixed.
+//! Unlabelled rows of the warm-up determine the centre, the scale and the directions of the detail
+//! bits. Rows with labels become anchors before rows without. If fewer than half of the first rows
+//! have labels, the warm-up is extended until it has 3,000 rows with labels, up to 30,000 rows in
+//! all. Later rows without labels are skipped. Unlearning rows does not change what the warm-up
+//! fixed.
 //!
 //! # Several labels
 //!
-//! A row with several labels counts fully for each of them. Where rows have more than one on average,
-//! a target is no longer the sum of their codes, which is zero wherever two of them differ. Bits are
-//! then made of what the vectors tell of each label, `f_l(x)`, the regression of "has label `l`", whose
-//! covariances are `M / n`:
+//! A row with several labels counts fully for each of them. If rows have more than one label on
+//! average, the sum of the codes of their labels is a poor target, because it is zero wherever two
+//! codes differ. Bits are then made of `f_l(x)`, the regression of "has label `l`" on the vectors,
+//! whose covariances are `M / n`:
 //!
-//! * With two bits or more for every label (and 1.05 labels a row), each bit tells of one label whether
-//!   it is there: `f_l(x) > t`, with one threshold for each of its bits, from 0.2 to 0.7 of the way from
-//!   the mean of `f_l` over rows without the label to that over rows with it. Rows are as near as
-//!   their labels overlap.
-//! * With fewer bits (and 1.5 labels a row), every bit weighs all labels, by a rotation that brings the
-//!   means of `f` over the rows of each label near to signs. What always comes together, as a class and
-//!   its superclass, is near; what does not is apart.
+//! * With at least two bits per label (and 1.05 labels per row), each bit encodes the presence of
+//!   one label: `f_l(x) > t`. Each bit of a label has its own threshold, from 0.2 to 0.7 on a scale
+//!   from the mean of `f_l` over rows without the label to the mean over rows with it. Rows are as
+//!   near as their labels overlap.
+//! * With fewer bits (and 1.5 labels per row), every bit weighs all labels. A rotation brings the
+//!   means of `f` over the rows of each label near to signs. Labels that always occur together,
+//!   such as a class and its superclass, get near codes; other labels get distant codes.
 //!
-//! What is kept grows with the labels, not with their combinations. With `start = steady` a rotation
-//! starts from the codes in use; the bits of single labels are dealt out anew when a label is new. Models
-//! from files of before go on as they began: a row counts in
-//! equal parts there, and its target is the mean of its labels' codes.
+//! Memory grows with the number of labels, not with the number of their combinations. With
+//! `start = steady` a rotation starts from the codes in use; the bits of single labels are
+//! reassigned when a label is new. Models loaded from files of earlier versions continue as they
+//! began: a row counts in equal parts for its labels. Its target is the mean of the codes of its
+//! labels.
 //!
 //! [`Model::merge`]: crate::Model::merge
 //! [`Model::unlearn`]: crate::Model::unlearn
@@ -156,23 +176,24 @@ use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Labels, Learner, Result, Step};
 
-/// Largest width of sums that are factored to check what unlearning leaves. Of wider ones only variances are checked: factors
-/// take time by the cube of the width, and of thousands of rows hardly any would be refused.
+/// Largest width of sums that are factored to check the rest after unlearning. Of wider sums only
+/// variances are checked: factoring takes cubic time in the width, and among thousands of rows the
+/// factorization would reject hardly any.
 const MOST_CHECKED: usize = 512;
 
-/// brook at work.
+/// The brook learner: its parameters, and its state once it has warmed up.
 #[derive(Clone, Debug)]
 pub(crate) struct Brook {
     params: Params,
     start: Start,
     keys: Keys,
-    /// What there is once the warm-up is over.
+    /// The state after the warm-up.
     warm: Option<Box<Warm>>,
-    /// The function of what was learned, once it was asked for.
+    /// The function of all rows learned, computed on first use.
     solved: OnceLock<Solution>,
 }
 
-/// Fails when a parameter is larger than makes sense.
+/// Fails if a parameter exceeds `most`.
 fn check_most(name: &'static str, value: f64, most: f64) -> Result<()> {
     match value <= most {
         true => Ok(()),
@@ -181,7 +202,7 @@ fn check_most(name: &'static str, value: f64, most: f64) -> Result<()> {
 }
 
 impl Brook {
-    /// `None` when nothing was learned.
+    /// Solves for the hash function. Returns `None` if nothing was learned.
     fn solve(&self, warm: &Warm) -> std::result::Result<Option<Solution>, NoRoom> {
         let classes = warm.sums.any().label_count();
         expect_room(numbers_to_solve(warm.embedding.width(), classes, self.start.bits))?;
@@ -219,13 +240,13 @@ impl Brook {
         }
     }
 
-    /// How many rows are gathered before they are added up.
+    /// Returns the number of rows that are buffered before they are added to the sums.
     fn block(&self) -> usize {
-        // A quarter of a gigabyte at most.
+        // At most a quarter of a gigabyte.
         ((1 << 26) / self.start.dim).clamp(1, BLOCK)
     }
 
-    /// Whether the codes in use are due for renewal between two numbers of rows.
+    /// Returns whether the codes in use are due for renewal between two row counts.
     fn renewal_due(&self, before: u64, after: u64) -> bool {
         if self.params.start == StartFrom::Seeded {
             return false;
@@ -263,11 +284,19 @@ impl Learner for Brook {
         let labels = batch.require_labels(Brook::NAME)?;
         let (half_life, block) = (self.params.half_life, self.block());
         let warm = self.warm()?;
-        let known = warm.sums.labels_with(labels);
-        warm.sums.expect_memory(known, &self.params)?;
-        warm.sums.expect_room(known, block).map_err(|no_room| self.out_of_memory(no_room))?;
+        let mut known = warm.sums.labels_with(labels.iter());
+        let buffered = warm.pending.labels.view();
+        let most = known + buffered.iter().map(<[u32]>::len).sum::<usize>();
+        if warm.sums.expect_memory(most, &self.params).is_err() {
+            known = warm.sums.labels_with(labels.iter().chain(buffered.iter()));
+            warm.sums.expect_memory(known, &self.params)?;
+        }
+        warm.sums
+            .expect_room(known, block, &self.params)
+            .map_err(|no_room| self.out_of_memory(no_room))?;
         if self.params.start == StartFrom::Steady {
-            // Codes may come up for renewal on the way, where it would be too late to fail.
+            // Codes may become due for renewal within the batch, where it would be too late to
+            // fail.
             let (width, classes) = (warm.embedding.width(), warm.sums.any().label_count());
             expect_room(numbers_to_solve(width, classes, self.start.bits))
                 .map_err(|no_room| self.out_of_memory(no_room))?;
@@ -284,7 +313,8 @@ impl Learner for Brook {
             let before = warm.learned;
             warm.learned = before.saturating_add(1);
             let learned = warm.learned;
-            // Of what was saved, part may have been added up already: then the rows learned tell.
+            // Some of the rows of a loaded block may already be in the sums, so the number of rows
+            // learned determines where the block ends.
             let ends = half_life == 0.0 && learned.is_multiple_of(block as u64);
             if ends || warm.pending.labels.len() == block {
                 let limits = Limits::of(&self.params, warm, self.start.bits);
@@ -314,7 +344,7 @@ impl Learner for Brook {
 }
 
 impl Brook {
-    /// Takes the codes that are best now into use.
+    /// Re-encodes: takes the codes that are best for the current sums into use.
     fn renew(&mut self) {
         let solution = self.warm.as_ref().map(|warm| self.solve(warm));
         if let (Some(warm), Some(Ok(Some(solution)))) = (&mut self.warm, solution) {
@@ -398,10 +428,12 @@ impl BuiltIn for Brook {
 
     fn warm_up(&mut self, first: Batch<'_>) -> Result<()> {
         let no_room = |no_room| self.out_of_memory(no_room);
-        // Better now than when all is learned: what the function will take is asked for, too.
+        // The memory for the later computation of the function is checked here too: failing now is
+        // better than failing after all rows are learned.
         let bits = self.start.bits;
         let anchors = self.params.anchors_for(first.labels(), bits);
-        // A warm-up that was not given has grown to an automatic number of anchors.
+        // A warm-up whose length was not given has been extended to fit an automatic number of
+        // anchors.
         let is_grown = self.params.anchors == Choice::Auto && self.start.warmup >= FIRST_ROWS;
         let anchors = if is_grown { anchors } else { anchors.min(self.start.warmup) };
         let anchors = anchors.clamp(1, MAX_WIDTH);
@@ -414,7 +446,7 @@ impl BuiltIn for Brook {
         let directions = detail::directions(&self.params, bits, first.features());
         let directions = directions.map_err(no_room)?;
         let needs_plain = match self.params.targets {
-            // The sample does not age: with a half-life it would vote for what is long gone.
+            // The sample does not age: with a half-life it would favour rows that no longer count.
             Targets::Auto => self.params.half_life == 0.0,
             Targets::Discriminant => true,
             Targets::Classes | Targets::Presence => false,
@@ -463,6 +495,8 @@ impl BuiltIn for Brook {
                             .to_owned(),
                     });
                 }
+                let labels = ours.labels_with_all(&complete, translate);
+                ours.expect_memory(labels, &self.params)?;
                 if embedding == warm.embedding && embedding == others.embedding {
                     ours.merge(&complete, translate, keys);
                 } else {
@@ -535,6 +569,7 @@ impl BuiltIn for Brook {
         let no_room = |no_room| self.out_of_memory(no_room);
         let warm = self.warm()?;
         let mut sums = warm.to_complete(&self.keys, 0.0).map_err(no_room)?;
+        sums.expect_memory(sums.labels_with(new.iter()), &self.params)?;
         let added = sums_of(warm, &self.keys, features, new).map_err(no_room)?;
         sums.merge(&added, &|label| label, &self.keys);
         drop(added);
@@ -565,7 +600,7 @@ impl BuiltIn for Brook {
         other.start.bits = bits;
         other.solved = OnceLock::new();
         if let Some(warm) = &mut other.warm {
-            // Codes in use are of the length they were found for.
+            // Codes in use have the length that they were found for.
             warm.in_use.clear();
         }
         Ok(other)
@@ -582,6 +617,9 @@ impl BuiltIn for Brook {
     fn name_labels(&mut self, names: &LabelNames) {
         if self.keys.update(names) {
             self.solved = OnceLock::new();
+            if let Some(warm) = &mut self.warm {
+                warm.sums.sample.update_keys(&self.keys);
+            }
         }
     }
 
@@ -591,7 +629,8 @@ impl BuiltIn for Brook {
             warm.save(&self.keys, shape, state);
             self.keys.save(state);
         }
-        // Saving does not solve: a function that nobody asked for is solved for when somebody does.
+        // Saving does not solve: a function that was not requested yet is computed on the first
+        // request.
         if let Some(solution) = self.solved.get() {
             solution.save(state, self.start.bits);
         }

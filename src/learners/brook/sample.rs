@@ -1,9 +1,10 @@
-//! A bounded sample of the labelled rows, by which targets are compared.
+//! A bounded sample of the labelled rows, on which targets are compared.
 //!
-//! Rows and labels have hashes. Sampled are the labels with the smallest hashes, until they have [`ROWS`] rows, and of each
-//! of them the rows with the smallest hashes. So the sample has rows that share a label, however many labels there are. The
-//! order of the rows does not matter, two samples merge to the sample of both streams, and a row that is unlearned leaves it.
-//! Rows that a sample had no place for do not come back then.
+//! Rows and labels have hashes. The sample takes the labels with the smallest hashes until they
+//! have [`ROWS`] rows, and for each label the rows with the smallest hashes. The sample therefore
+//! has rows that share a label, however many labels exist. It does not depend on the order of the
+//! rows, two samples merge to the sample of both streams, and rows that are unlearned leave the
+//! sample. Rows that did not fit into a sample do not return when others leave.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +14,10 @@ use crate::learner::Loaded;
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, Labels};
 
-/// Labels are sampled until they have this number of rows, which is exceeded by the rows of one label at most.
+/// Number of rows at which no more labels are sampled. The rows of one label may exceed it.
 const ROWS: usize = 2000;
 
-/// Bounds of the number of rows of a label.
+/// Bounds on the number of sampled rows of a label.
 const OF_A_LABEL: (usize, usize) = (40, 500);
 
 /// Rows of a label, by hash.
@@ -25,13 +26,15 @@ type Group = BTreeMap<u64, Row>;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sample {
     dim: usize,
-    /// By the hash of the label.
+    /// Groups by the hash of their label.
     groups: BTreeMap<u64, Group>,
-    /// Rows of labels with larger hashes have no place.
+    /// Largest hash of a label that may be sampled.
     bound: u64,
+    /// Whether rows and labels beyond the bounds are dropped.
+    is_bounded: bool,
 }
 
-/// A row, and how often it was learned.
+/// A row, and the number of times it was learned.
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     copies: u32,
@@ -43,20 +46,21 @@ struct Row {
 pub(super) struct Sampled {
     pub(super) values: Vec<f32>,
     pub(super) labels: LabelList,
-    /// Number of the sampled label that each row was drawn for.
+    /// For each row, the index in `drawn` of the label that it was drawn for.
     pub(super) groups: Vec<usize>,
-    /// These labels.
+    /// The sampled labels.
     pub(super) drawn: Vec<u32>,
-    /// Whether a row is one of the quarter that are searched for.
+    /// For each row, whether it is a query. A quarter of the rows are.
     pub(super) is_query: Vec<bool>,
 }
 
 impl Sample {
     pub(super) fn new(dim: usize) -> Self {
-        Sample { dim, groups: BTreeMap::new(), bound: u64::MAX }
+        Sample { dim, groups: BTreeMap::new(), bound: u64::MAX, is_bounded: true }
     }
 
-    /// Adds rows, as they are lifted; those without a label are skipped. `known` is the number of labels of all rows learned.
+    /// Adds rows before they are lifted, without those that have no label. `known` is the number of
+    /// labels of all learned rows.
     pub(super) fn add(&mut self, rows: &[f32], labels: Labels<'_>, keys: &Keys, known: usize) {
         for (row, values) in rows.chunks_exact(self.dim).enumerate() {
             self.add_row(values, labels.row(row), 1, keys);
@@ -64,7 +68,7 @@ impl Sample {
         self.trim(known);
     }
 
-    /// Adds all rows of another sample, whose labels are known here by the numbers that `translate` gives.
+    /// Adds all rows of another sample. `translate` maps their labels to the labels used here.
     pub(super) fn merge(
         &mut self,
         other: &Sample,
@@ -106,9 +110,10 @@ impl Sample {
         }
         let mut sorted: Vec<u64> = labels.iter().map(|&label| keys.of(label)).collect();
         sorted.sort_unstable();
+        sorted.dedup();
         let start = sorted.into_iter().fold(0, |hash, key| mixed(hash ^ key));
         let hash = values.iter().fold(start, |hash, value| {
-            // Zero has two signs.
+            // Adding zero maps -0 to 0, so that both have the same hash.
             let bits = u64::from((value + 0.0).to_bits());
             (hash ^ bits).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
         });
@@ -117,8 +122,29 @@ impl Sample {
         row.copies = row.copies.saturating_add(copies);
     }
 
-    /// Drops what there is no place for.
+    /// Stores all rows from now on, so that all of them can be removed from another sample.
+    pub(super) fn store_all(&mut self) {
+        self.is_bounded = false;
+    }
+
+    /// Sorts rows by new keys of their labels.
+    pub(super) fn update_keys(&mut self, keys: &Keys) {
+        let groups = std::mem::take(&mut self.groups);
+        let bound = std::mem::replace(&mut self.bound, u64::MAX);
+        let labels: Vec<u64> = groups.keys().copied().collect();
+        for row in groups.into_values().flat_map(Group::into_values) {
+            self.add_row(&row.values, &row.labels, row.copies, keys);
+        }
+        if self.groups.keys().eq(&labels) {
+            self.bound = bound;
+        }
+    }
+
+    /// Removes rows and labels beyond the bounds.
     fn trim(&mut self, known: usize) {
+        if !self.is_bounded {
+            return;
+        }
         let most = (ROWS / known.max(1)).clamp(OF_A_LABEL.0, OF_A_LABEL.1);
         let mut rows = 0;
         for (&label, group) in &mut self.groups {
@@ -180,7 +206,7 @@ impl Sample {
         state.put("brook.sample.bound", 1, &[self.bound]);
     }
 
-    /// What was saved; an empty sample if nothing was.
+    /// Reads the saved sample; an empty sample if none was saved.
     pub(super) fn load(dim: usize, keys: &Keys, state: &mut Tensors) -> Loaded<Self> {
         let mut sample = Sample::new(dim);
         if !state.contains("brook.sample") {
@@ -195,8 +221,12 @@ impl Sample {
         let labels = Labels::sets(&ends, &labels).map_err(wrong)?;
         let batch =
             Batch::new(Features::new(&values, dim).map_err(wrong)?, labels).map_err(wrong)?;
-        if copies.len() != batch.len() {
+        if copies.len() != batch.len() || copies.contains(&0) {
             return Err(format!("{} counts of {} sampled rows", copies.len(), batch.len()));
+        }
+        let most = ROWS + OF_A_LABEL.1;
+        if batch.len() > most {
+            return Err(format!("{} sampled rows, where {most} may be", batch.len()));
         }
         for (row, &copies) in copies.iter().enumerate() {
             sample.add_row(batch.features().row(row), labels.row(row), copies, keys);
@@ -206,7 +236,8 @@ impl Sample {
     }
 }
 
-/// Mixes a number so that similar ones have hashes that are far apart (the finaliser of SplitMix64, by Steele, Lea and Flood).
+/// Mixes the bits of a number so that similar numbers have distant hashes (the finalizer of
+/// SplitMix64, by Steele, Lea and Flood).
 fn mixed(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -263,5 +294,27 @@ mod tests {
         let mut state = Tensors::default();
         sample.save(&mut state);
         assert_eq!(Sample::load(1, &Keys::default(), &mut state), Ok(sample));
+    }
+
+    #[test]
+    fn rows_that_are_removed_leave_however_many_are_removed_at_once() {
+        let keys = Keys::default();
+        let rows =
+            |range: std::ops::Range<u32>| -> Vec<f32> { range.map(|row| row as f32).collect() };
+        let mut sample = Sample::new(1);
+        sample.add(&rows(0..5000), Labels::single(&[0; 5000]), &keys, 1);
+        let mut gone = Sample::new(1);
+        gone.store_all();
+        gone.add(&rows(0..5000), Labels::single(&[0; 5000]), &keys, 1);
+        sample.remove(&gone);
+        assert_eq!(
+            sample.len(),
+            0,
+            "a bounded sample of the removed rows would leave most of them"
+        );
+        sample.add_row(&[1.0], &[3, 3], 1, &keys);
+        gone.add_row(&[1.0], &[3], 1, &keys);
+        sample.remove(&gone);
+        assert_eq!(sample.len(), 0, "a label counts once for each row");
     }
 }

@@ -1,4 +1,4 @@
-//! From the sums to a hash function.
+//! Computation of a hash function from the sums.
 
 use std::collections::HashSet;
 
@@ -22,28 +22,28 @@ use crate::memory::NoRoom;
 use crate::tensors::Tensors;
 use crate::{Features, HashParts, Lift};
 
-/// The weights and the offsets of a function, and the codes of the classes it comes from.
+/// The weights and offsets of a function, and the codes of the classes that it was solved for.
 #[derive(Clone, Debug)]
 pub(super) struct Solution {
     pub(super) targets: MeasuredTargets,
-    /// Of the label bits: of lifted vectors, or of vectors as they are.
+    /// Weights of the label bits, on lifted or on original vectors.
     pub(super) weights: Vec<f32>,
     pub(super) offset: Vec<f32>,
-    /// Codes of the classes; none of discriminant bits.
+    /// Codes of the classes; empty for discriminant bits.
     pub(super) codes: Codes,
-    /// How many bits the codes have, which the weights and the offsets are of.
+    /// Number of bits of the codes, which the weights and offsets also have.
     pub(super) label_bits: usize,
-    /// That of the detail bits, if there are any.
+    /// Projection of the detail bits, if there are any.
     pub(super) detail: Option<Projection>,
 }
 
-/// How many times the ridge is raised to ten times what it was.
+/// Number of times that the ridge may be multiplied by ten.
 const RAISED: usize = 8;
 
-/// How many times signs and rotation are improved in turn.
+/// Number of alternating updates of signs and rotation.
 pub(super) const ITERATIONS: usize = 50;
 
-/// What a function is solved from.
+/// Input of a solution.
 #[derive(Clone, Copy)]
 pub(super) struct Task<'a> {
     pub(super) params: &'a Params,
@@ -54,7 +54,7 @@ pub(super) struct Task<'a> {
     pub(super) keys: &'a Keys,
 }
 
-/// The centred sums in their own units, and the factor of `A + ridge I`.
+/// The centred sums in the units of the vectors, and the factor of `A + ridge I`.
 struct System<'a> {
     rows: f64,
     width: usize,
@@ -65,7 +65,7 @@ struct System<'a> {
 }
 
 impl<'a> System<'a> {
-    /// `None` when the sums are not those of any rows, or beyond all bounds.
+    /// Returns `None` if the sums cannot be those of any rows, or are not finite.
     fn new(params: &Params, embedding: &Embedding, sums: &'a Sums) -> Result<Option<Self>, NoRoom> {
         let (rows, width, total) = (sums.rows(), embedding.width(), sums.total());
         let steps: Vec<f64> = embedding.steps().iter().map(|&step| f64::from(step)).collect();
@@ -76,17 +76,17 @@ impl<'a> System<'a> {
         let mean_square = (0..width).map(|i| entry(i, i)).sum::<f64>() / rows;
         let mut ridge = params.ridge.or(|| {
             let part = if embedding.is_lifted() { 5e-4 } else { 1.0 };
-            // Rows that are all alike have nothing to punish, nor to tell.
+            // If all rows are equal there is no variance to regularize.
             if mean_square > 0.0 { part * mean_square } else { 1.0 }
         });
-        // What rounding could do to the smallest eigenvalues of a long sum.
+        // The ridge must exceed the effect of rounding on the smallest eigenvalues of a long sum.
         ridge = ridge.max(1e-13 * mean_square * rows);
         let uncentred: f64 =
             (0..width).map(|i| sums.gram().row(i)[i] * steps[i] * steps[i]).sum::<f64>() / rows;
         if !(ridge.is_finite() && mean_square >= -1e-9 * uncentred) {
             return Ok(None);
         }
-        // Estimated sums of which rows were unlearned may have eigenvalues below 0.
+        // Estimated sums from which rows were unlearned may have eigenvalues below 0.
         let mut tries = if sums.is_estimated() { RAISED } else { 0 };
         loop {
             let lower = |i: usize, j: usize| entry(i, j) + if i == j { ridge } else { 0.0 };
@@ -100,7 +100,7 @@ impl<'a> System<'a> {
         }
     }
 
-    /// The centred sum of a class.
+    /// Returns the centred sum of a class.
     fn centred<'c>(&'c self, class: &'c Class<'_>) -> impl Iterator<Item = f64> + 'c {
         let share = class.rows / self.rows;
         let sums = class.sum().zip(self.total).zip(&self.steps);
@@ -108,7 +108,7 @@ impl<'a> System<'a> {
     }
 }
 
-/// Whether sums can be those of any rows, as far as a function of them can be solved for.
+/// Returns whether sums can be those of any rows, as far as a function can be solved for.
 pub(super) fn is_sound(
     params: &Params,
     embedding: &Embedding,
@@ -118,17 +118,18 @@ pub(super) fn is_sound(
 }
 
 impl<'a> Task<'a> {
-    /// Returns the labels with rows, in an order that depends neither on their numbers nor on that of the rows.
+    /// Returns the labels with rows, in an order that depends neither on the numbers of the labels
+    /// nor on the order of the rows.
     pub(super) fn classes<'s>(&self, sums: &'s Sums) -> Vec<Class<'s>> {
-        // With a half-life, what is long gone never quite reaches zero.
+        // With a half-life, the weight of a label never quite reaches zero.
         let present = |class: &Class<'_>| class.rows > 1e-12 * sums.rows();
         let mut classes: Vec<Class<'_>> = sums.classes().into_iter().filter(present).collect();
         classes.sort_by_key(|class| (self.keys.of(class.label), class.label));
         classes
     }
 
-    /// Returns a function with discriminant bits, from the sums of what was learned or from others. `None` where labels do not
-    /// differ beyond chance.
+    /// Returns a function with discriminant bits, from the given sums or, by default, from those of
+    /// the learned rows. Returns `None` if labels do not differ beyond chance.
     pub(super) fn discriminant(
         &self,
         sums: Option<&Sums>,
@@ -137,9 +138,11 @@ impl<'a> Task<'a> {
         let Some(plain) = &self.warm.plain else { return Ok(None) };
         let is_lifted = self.warm.embedding.is_lifted();
         let Some(sums) = sums.or(self.learned.plain(is_lifted)) else { return Ok(None) };
-        let detail_bits = match self.params.detail {
-            Choice::Auto => 0,
-            Choice::Fixed(_) => self.bits - detail::label_bits(self.params, self.bits, 1.0),
+        let detail_bits = match (self.params.detail, &self.warm.directions) {
+            (Choice::Fixed(_), Some(_)) => {
+                self.bits - detail::label_bits(self.params, self.bits, 1.0)
+            }
+            _ => 0,
         };
         let label_bits = self.bits - detail_bits;
         let directions = discriminant::directions(sums, &self.classes(sums), plain, label_bits)?;
@@ -148,14 +151,13 @@ impl<'a> Task<'a> {
             directions.rotated(label_bits, 0.0, iterations, self.seed);
         let detail = self.warm.directions.as_ref().filter(|_| detail_bits > 0);
         let detail = detail.map(|all| detail::projection(self.params, all, detail_bits, self.seed));
-        let label_bits = if detail.is_some() { label_bits } else { self.bits };
         let targets = MeasuredTargets::unmeasured(MadeOf::Discriminant);
         let codes = Codes::new();
         let solution = Solution { targets, weights, offset, codes, label_bits, detail };
         Ok(solution.finite())
     }
 
-    /// Returns a function of the directions of the first warm-up rows, without labels.
+    /// Returns a function of the principal directions of the first warm-up rows, without labels.
     pub(super) fn vectors(
         &self,
         rows: usize,
@@ -188,7 +190,7 @@ pub(super) struct Regression<'a> {
 }
 
 impl<'a> Regression<'a> {
-    /// `None` where sums are beyond all bounds.
+    /// Returns `None` if there are no classes, or if the sums are not finite.
     pub(super) fn new(
         task: Task<'a>,
         (embedding, sums): (&'a Embedding, &'a Sums),
@@ -209,8 +211,9 @@ impl<'a> Regression<'a> {
         self.classes
     }
 
-    /// Returns how much of a row's own target its projection remembers, on average: the mean diagonal element of
-    /// `Z (A + ridge I)^-1 Z^T`. Estimated by random signs (M. F. Hutchinson, 1989).
+    /// Returns the share of a row's own target that its projection remembers, on average: the mean
+    /// diagonal element of `Z (A + ridge I)^-1 Z^T`. Estimated with random signs (M. F. Hutchinson,
+    /// 1989).
     pub(super) fn leverage(&self) -> Result<f64, NoRoom> {
         const SIGNS: usize = 8;
         let System { width, rows, ridge, ref factor, .. } = self.system;
@@ -222,7 +225,8 @@ impl<'a> Regression<'a> {
         Ok(((width as f64 - ridge * trace) / rows).clamp(0.0, 0.95))
     }
 
-    /// Returns the function for targets that are wanted, or that follow from the labels, and these targets.
+    /// Returns the function for the targets, and the targets. The kind of targets is `wanted` or,
+    /// by default, follows from the number of labels per row.
     pub(super) fn solve(
         &self,
         wanted: Option<Wanted>,
@@ -232,9 +236,10 @@ impl<'a> Regression<'a> {
         let in_use = &warm.in_use;
         let rows = sums.rows();
         let concentration: f64 = classes.iter().map(|class| (class.rows / rows).powi(2)).sum();
-        // Where rows have several labels, shares add up to more than one, and each row has more to tell.
+        // If rows have several labels, the shares add up to more than one, and each row has more
+        // labels to encode.
         let classes_told = sums.labels_per_row().powi(3) / concentration;
-        // Codes in use keep their bits, and may get more.
+        // Codes in use keep their bits, and may get additional ones.
         let bits = match warm.directions {
             Some(_) => detail::label_bits(params, all_bits, classes_told)
                 .max(warm.bits_in_use().unwrap_or(0)),
@@ -259,7 +264,7 @@ impl<'a> Regression<'a> {
             mean_target.iter_mut().zip(target).for_each(|(mean, u)| *mean += share * u);
         }
         let weights = system.factor.solve(&right, bits)?;
-        // z is centred on the mean of all rows here, the function's on nothing.
+        // Here z is centred on the mean of all rows, but the function's input is not centred.
         let mut offset = mean_target;
         offset.iter_mut().zip(&targets.thresholds).for_each(|(offset, at)| *offset -= at);
         let center = embedding.center().iter().copied().chain(std::iter::repeat(0.0));
@@ -285,7 +290,7 @@ impl<'a> Regression<'a> {
 }
 
 impl Solution {
-    /// Returns this if all of its numbers are finite.
+    /// Returns the solution if all of its numbers are finite.
     fn finite(self) -> Option<Self> {
         let detail =
             self.detail.iter().flat_map(|detail| detail.weights.iter().chain(&detail.offset));
@@ -293,7 +298,7 @@ impl Solution {
         values.all(|value| value.is_finite()).then_some(self)
     }
 
-    /// Returns the function of vectors of `dim` dimensions.
+    /// Returns the parts of the function for vectors of `dim` dimensions and codes of `bits` bits.
     pub(super) fn parts(&self, embedding: &Embedding, (dim, bits): (usize, usize)) -> HashParts {
         let lift = match self.targets.made_of {
             MadeOf::Classes | MadeOf::Presence => embedding.lift().clone(),
@@ -321,7 +326,8 @@ impl Solution {
         }
     }
 
-    /// Of vectors of `dim` numbers, `width` when they are lifted, and codes of so many bits.
+    /// Reads a solution for vectors of `dim` numbers, `width` when lifted, and codes of `bits`
+    /// bits.
     pub(super) fn load(
         state: &mut Tensors,
         (dim, width): (usize, usize),
@@ -373,7 +379,8 @@ impl Solution {
 }
 
 impl System<'_> {
-    /// Finds the targets of the most frequent classes, and their codes; the others keep theirs.
+    /// Finds the targets of the most frequent classes, and their codes; the other classes keep
+    /// their codes.
     fn find_targets(
         &self,
         params: &Params,
@@ -403,7 +410,7 @@ impl System<'_> {
                 _ => fitted.rotation(&chosen, codes),
             };
         }
-        // One over this is the number of classes, with rare ones counting less.
+        // The inverse of this is the number of classes, with rare classes counting less.
         let concentration: f64 = shares.iter().map(|share| share * share).sum();
         let fit_weight = params.fit_weight.or(|| {
             let explained: f64 = (0..count).map(|c| fit[c * count + c]).sum::<f64>() / self.rows;
@@ -467,7 +474,8 @@ mod tests {
             let solution = solution.unwrap().unwrap();
             let code = |label: u32| &solution.codes.iter().find(|(l, _)| *l == label).unwrap().1;
 
-            // Rows and codes centred on their means, in doubles, and the regression solved plainly.
+            // Rows and codes are centred on their means in doubles, and the regression is solved
+            // directly.
             let parts = HashParts {
                 lift: embedding.lift().clone(),
                 offset: Some(solution.offset.clone()),
@@ -508,12 +516,12 @@ mod tests {
         }
     }
 
-    /// So the search for codes has a bounded size, however many classes there are.
+    /// The search for codes must have a bounded size, however many classes exist.
     #[test]
     fn only_the_codes_of_the_most_frequent_classes_are_searched_for() {
         let mut rng = random(2, Purpose::Signs, 0);
         let (classes, dim, bits) = (MOST_CLASSES as u32 + 500, 4, 32);
-        // Each class has two rows, and the last five hundred but one.
+        // Each class has two rows, except the last five hundred, which have one.
         let labels: Vec<u32> = (0..classes).chain(0..classes - 500).collect();
         let values: Vec<f32> =
             (0..labels.len() * dim).map(|_| rng.random_range(-1.0..1.0)).collect();

@@ -1,4 +1,4 @@
-//! What there is once the warm-up is over: sums, and rows that wait to be added to them.
+//! State of brook after the warm-up: the sums, and rows that are buffered until they are added.
 
 use std::borrow::Cow;
 
@@ -18,23 +18,23 @@ use crate::{Batch, Error, Features, Labels};
 #[derive(Clone, Debug)]
 pub(super) struct Warm {
     pub(super) embedding: Embedding,
-    /// What detail bits are made of.
+    /// Directions for the detail bits.
     pub(super) directions: Option<Directions>,
-    /// How rows are added up as they are; none of vectors with too many dimensions.
+    /// Embedding of unlifted rows; `None` if the vectors have too many dimensions.
     pub(super) plain: Option<Plain>,
     pub(super) sums: Learned,
     pub(super) pending: Pending,
-    /// How many rows were learned in all, those unlearned again included.
+    /// Number of rows learned, including those that were unlearned later.
     pub(super) learned: u64,
     /// Number of anchors that a warm-up of full length has.
     pub(super) anchors_wanted: usize,
-    /// The labels that anchors had, where anchors follow the stream.
+    /// The labels that anchors had, if anchors follow the stream.
     pub(super) anchored: Option<Anchored>,
     /// With `start = steady`: the codes in use, by class.
     pub(super) in_use: Vec<(u32, Vec<i8>)>,
 }
 
-/// How many anchors the warm-up had, and how many there may be.
+/// Number of anchors of the warm-up, and the largest number allowed.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     pub(super) anchors: usize,
@@ -55,7 +55,7 @@ impl Limits {
     }
 }
 
-/// Rows that wait until there are enough of them.
+/// Rows that are buffered until a block is full.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pending {
     pub(super) rows: Vec<f32>,
@@ -85,8 +85,8 @@ impl Warm {
         })
     }
 
-    /// The embedding that sums of both can be brought to, if there is one: that of the two with more
-    /// anchors, if it has all of the other's.
+    /// Returns the embedding that the sums of both can be extended to. This is the embedding with
+    /// more anchors, if it has all anchors of the other; otherwise `None`.
     pub(super) fn common_embedding<'a>(&'a self, other: &'a Warm) -> Option<&'a Embedding> {
         let (ours, theirs) = (&self.embedding, &other.embedding);
         let common = match ours.begins(theirs) {
@@ -96,13 +96,13 @@ impl Warm {
         common.filter(|_| (&self.directions, &self.plain) == (&other.directions, &other.plain))
     }
 
-    /// How rows are added up.
+    /// Returns the parameters for adding rows to the sums.
     pub(super) fn adding<'a>(&'a self, keys: &'a Keys, half_life: f64) -> Adding<'a> {
         Adding { embedding: &self.embedding, plain: self.plain.as_ref(), keys, half_life }
     }
 
-    /// Takes some of the rows that wait for further anchors, where many of them have labels that no anchor
-    /// had. At the end of a block of so many rows.
+    /// Adds anchors from the buffered rows if many of these have labels that no anchor had. Called
+    /// at the end of a block of `block` rows.
     pub(super) fn follow(&mut self, block: usize, limits: Limits, keys: &Keys, half_life: f64) {
         let Some(anchored) = &self.anchored else { return };
         if self.sums.embedded().is_none() {
@@ -117,9 +117,11 @@ impl Warm {
         let more = Features::new(&more, dim).ok().filter(|more| !more.is_empty());
         let Some((more, rows)) = more.zip(Features::new(&newcomers.rows, dim).ok()) else { return };
         let Some(embedding) = self.embedding.with_anchors(more, rows) else { return };
-        // Where there is no room for more anchors, those there are go on.
+        // If memory for more anchors is unavailable, the existing anchors remain in use.
         let Ok(mut sums) = self.sums.try_clone() else { return };
-        // In a file, those with known labels may have been added up already. With a half-life none are.
+        // Saving a model adds rows with known labels to the sums. They are added here too, before
+        // the sums are extended, so that the result does not depend on whether the model was saved.
+        // With a half-life, saving adds no rows.
         if half_life == 0.0 {
             others.add_to(&mut sums, self.adding(keys, half_life));
         }
@@ -132,12 +134,12 @@ impl Warm {
         }
     }
 
-    /// The sums, of what is pending too.
+    /// Returns the sums, including the buffered rows.
     pub(super) fn complete(&self, keys: &Keys, half_life: f64) -> Result<Cow<'_, Learned>, NoRoom> {
         self.with(&self.pending, keys, half_life)
     }
 
-    /// [`complete`](Self::complete), to be changed.
+    /// Returns [`complete`](Self::complete) sums that can be modified.
     pub(super) fn to_complete(&self, keys: &Keys, half_life: f64) -> Result<Learned, NoRoom> {
         match self.complete(keys, half_life)? {
             Cow::Borrowed(sums) => sums.try_clone(),
@@ -145,13 +147,13 @@ impl Warm {
         }
     }
 
-    /// Puts sums in the place of all there was, and of what waited.
+    /// Replaces the sums, and discards the buffered rows, which the new sums include.
     pub(super) fn replace(&mut self, sums: Learned) {
         self.sums = sums;
         self.pending = Pending { rows: Vec::new(), labels: LabelList::new() };
     }
 
-    /// The sums, of some more rows too.
+    /// Returns the sums, including additional rows.
     fn with(
         &self,
         more: &Pending,
@@ -166,7 +168,7 @@ impl Warm {
         Ok(Cow::Owned(sums))
     }
 
-    /// How many bits the codes in use have, if there are any.
+    /// Returns the number of bits of the codes in use, or `None` if there are no such codes.
     pub(super) fn bits_in_use(&self) -> Option<usize> {
         self.in_use.first().map(|(_, code)| code.len())
     }
@@ -178,15 +180,15 @@ impl Warm {
         self.pending.labels = LabelList::new();
     }
 
-    /// Rows have `dim` numbers, and codes so many bits.
+    /// Saves the state of a learner for rows of `dim` numbers and codes of `bits` bits.
     pub(super) fn save(
         &self,
         keys: &Keys,
         (half_life, dim, bits): (f64, usize, usize),
         state: &mut Tensors,
     ) {
-        // Whole sums are the same wherever they are cut: no row itself needs to be kept, unless it may
-        // yet become an anchor.
+        // Integer sums do not depend on where the stream is split. A row is therefore stored only
+        // if it may still become an anchor.
         let (kept, added) = match &self.anchored {
             Some(anchored) => self.pending.split(dim, anchored),
             None => (Pending::default(), self.pending.clone()),
@@ -197,7 +199,7 @@ impl Warm {
         self.save_learned(keys, (half_life, dim, bits), &added, Some(&kept), state);
     }
 
-    /// What was learned, with some of the rows that wait added up and others kept.
+    /// Saves what was learned, with the rows of `added` in the sums and those of `kept` as rows.
     pub(super) fn save_learned(
         &self,
         keys: &Keys,
@@ -213,7 +215,7 @@ impl Warm {
         if let Some(directions) = &self.directions {
             directions.save("brook.directions", state);
         }
-        // Where there is no room to add them up, they are kept as they are.
+        // If memory for the updated sums is unavailable, the rows are saved as they are.
         let complete = if half_life == 0.0 { self.with(added, keys, 0.0).ok() } else { None };
         let (sums, pending) = match complete {
             Some(complete) => (complete, kept.unwrap_or(&Pending::default()).clone()),
@@ -226,7 +228,7 @@ impl Warm {
         codes::save(state, "brook.in_use", self.bits_in_use().unwrap_or(bits), &self.in_use);
     }
 
-    /// `None` of a learner that was still warming up.
+    /// Reads a saved state. Returns `None` if the learner was still warming up.
     pub(super) fn load(
         params: &Params,
         keys: &Keys,
@@ -241,6 +243,9 @@ impl Warm {
         let directions = Directions::load("brook.directions", dim, state)?;
         let plain = Plain::load(dim, state)?;
         let sums = Learned::load(&embedding, keys, state)?;
+        if embedding.is_lifted() && plain.is_some() != sums.plain(true).is_some() {
+            return Err("its sums of the original vectors lack their first rows".to_owned());
+        }
         let pending = Pending::load(dim, block, state)?;
         let learned = state.take_rows::<u64>("brook.learned", 1, 1)?[0];
         let anchors_wanted = match state.contains("brook.anchors_wanted") {
@@ -269,7 +274,7 @@ impl Warm {
 }
 
 impl Pending {
-    /// The rows whose labels no anchor had, and the others.
+    /// Returns the rows whose labels no anchor had, and the other rows.
     fn split(&self, dim: usize, anchored: &Anchored) -> (Pending, Pending) {
         let empty = || Pending { rows: Vec::new(), labels: LabelList::new() };
         let mut parts = (empty(), empty());
@@ -295,7 +300,7 @@ impl Pending {
         state.put("brook.pending.labels", 1, &labels);
     }
 
-    /// Reads rows that wait, which must be fewer than a `block`.
+    /// Reads buffered rows, which must be fewer than a `block`.
     fn load(dim: usize, block: usize, state: &mut Tensors) -> Loaded<Self> {
         let rows = state.take("brook.pending", dim)?;
         let ends = state.take_places("brook.pending.ends")?;
@@ -317,7 +322,7 @@ impl Pending {
     }
 }
 
-/// Returns rows as sums, apart from what was learned before.
+/// Returns the sums of these rows alone.
 pub(super) fn sums_of(
     warm: &Warm,
     keys: &Keys,
@@ -325,6 +330,7 @@ pub(super) fn sums_of(
     labels: Labels<'_>,
 ) -> Result<Learned, NoRoom> {
     let mut sums = warm.sums.empty()?;
+    sums.sample.store_all();
     sums.add_all(features, labels, warm.adding(keys, 0.0));
     Ok(sums)
 }
@@ -348,7 +354,7 @@ mod tests {
         (values, (0..count as u32).map(|row| row * row % 5).collect())
     }
 
-    /// Learns rows one by one, and looks at the learner after each.
+    /// Learns rows one by one, and passes the state to `look` after each.
     fn learned(half_life: f64, count: usize, mut look: impl FnMut(&Warm)) -> Brook {
         let (values, labels) = rows(count);
         let all =
@@ -364,7 +370,8 @@ mod tests {
         brook
     }
 
-    /// What a row costs is the way through the sums, so rows share it whatever the half-life.
+    /// The cost of a row is dominated by iterating over the sums, so rows must share it whatever
+    /// the half-life.
     #[test]
     fn a_short_half_life_does_not_make_the_sums_be_gone_through_more_often() {
         for half_life in [0.0, 0.5, 20.0, 500.0] {
@@ -381,7 +388,7 @@ mod tests {
         }
     }
 
-    /// A file of before has the array of equal parts, and its model goes on in parts.
+    /// A file of an earlier version has the array of equal parts, and its model continues in parts.
     #[test]
     fn sums_in_parts_stay_in_parts() {
         let (values, _) = rows(8);
@@ -396,7 +403,8 @@ mod tests {
         full.warm_up(all).unwrap();
         let mut state = Tensors::default();
         full.save(&mut state);
-        // As it would be there: no label yet, so that the two differ in the array's name alone.
+        // Simulates such a file. No label was learned yet, so the two differ only in the array's
+        // name.
         let none: Vec<f64> = state.take("brook.counts_of_labels", 1).unwrap();
         state.put("brook.weights_of_labels", 1, &none);
         let mut old = Brook::load(&params, start(), &mut state).unwrap();
@@ -411,7 +419,8 @@ mod tests {
         let parts =
             [0.5 + 1.0 + third + 0.5 + 0.5, 0.5 + third + 0.5 + 1.0 + 0.5, third + 0.5 + 0.5 + 1.0];
         rows_of(&old).iter().zip(parts).for_each(|(a, b)| assert!((a - b).abs() < 1e-9));
-        // Saved again, and on: still in parts. What was learned can be unlearned.
+        // A model that is saved and loaded again still counts in parts. What was learned can be
+        // unlearned.
         let mut state = Tensors::default();
         old.save(&mut state);
         assert!(!state.contains("brook.counts_of_labels"));
@@ -424,7 +433,7 @@ mod tests {
         rows_of(&again).iter().zip(doubled).for_each(|(a, b)| assert!((a - b).abs() < 1e-9));
         again.unlearn(all, &|label| label.to_string()).unwrap();
         again.unlearn(all, &|label| label.to_string()).unwrap();
-        // Of single labels there are no parts: these can be merged into either.
+        // Rows with single labels have no parts: their sums can be merged into either kind.
         let mut single = full.sibling().unwrap();
         single
             .learn(Batch::new(features, Labels::single(&[1, 2, 3, 1, 2, 3, 1, 2])).unwrap())
@@ -460,7 +469,7 @@ mod tests {
                     let exact: f64 =
                         (0..count).map(|row| weight(row) * f64::from(product(row))).sum();
                     let found = sums.gram().row(i)[j] * steps[i] * steps[j];
-                    // A number is off by half a step at most, whatever its row counts.
+                    // A number is off by at most half a step, whatever the weight of its row.
                     assert!(
                         (found - exact).abs() < 2e-3 * rows,
                         "half-life {half_life}: {found} for {exact}"
