@@ -1,5 +1,5 @@
-//! Any bytes are read as a Parquet or Arrow file, or refused. Panics of the crates that decode them
-//! do not count, since the library makes errors of them; all else that goes wrong does.
+//! Any bytes are read as a Parquet or Arrow file, or refused. Panics of the decoding crates do not
+//! count, because the library turns them into errors; every other failure counts.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut file = tempfile::NamedTempFile::new().unwrap();
-    // The first byte says which magic numbers stand around the others.
+    // The first byte selects the magic numbers around the other bytes.
     let Some((kind, bytes)) = bytes.split_first() else { return };
     let (before, after): (&[u8], &[u8]) = match kind % 3 {
         0 => (b"PAR1", b"PAR1"),

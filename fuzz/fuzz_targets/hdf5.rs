@@ -1,5 +1,5 @@
-//! Any bytes are read as an HDF5 or MATLAB file, or refused. Panics of the crate that decodes them
-//! do not count, since the library makes errors of them; all else that goes wrong does.
+//! Any bytes are read as an HDF5 or MATLAB file, or refused. Panics of the decoding crate do not
+//! count, because the library turns them into errors; every other failure counts.
 
 #![no_main]
 

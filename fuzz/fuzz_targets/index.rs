@@ -1,5 +1,5 @@
-//! An index file with some bytes changed is opened or refused; what is opened can be searched and
-//! changed. Checksums are not compared when fuzzing, or hardly anything would get past them.
+//! An index file with some changed bytes is opened or refused; an opened index can be searched and
+//! changed. Fuzzing disables the comparison of checksums, because almost every input would fail it.
 
 #![no_main]
 
@@ -20,7 +20,7 @@ fn codes(count: u8) -> Codes {
     Codes::from_bytes(BITS, &bytes).expect("whole codes")
 }
 
-/// A file with everything in it: items, labels, names, and changes since.
+/// An index file with everything in it: items, labels, names, and later changes.
 static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("sound.index");
@@ -41,7 +41,7 @@ static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
 
 const DIM: usize = 5;
 
-/// A file that keeps vectors, with changes since.
+/// An index file that stores vectors, with later changes.
 static WITH_VECTORS: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("vectors.index");

@@ -1,4 +1,4 @@
-//! Any bytes are read as a model or refused; what is read can be used.
+//! Any bytes are read as a model or refused; a model that was read can be used.
 
 #![no_main]
 

@@ -1,5 +1,6 @@
-//! A store one of whose files has some bytes changed is opened, or refused and repaired; what is opened can be searched
-//! and changed. Checksums are not compared when fuzzing, or hardly anything would get past them.
+//! A store with changed bytes in one file is opened, or refused and repaired; an opened store can
+//! be searched and changed. Fuzzing disables the comparison of checksums, because almost every
+//! input would fail it.
 
 #![no_main]
 
@@ -30,7 +31,7 @@ fn put(store: &Store, first: u64) -> hashbrook::Result<()> {
     store.put(put.labels(&labels)?.payloads(&payloads)?).map(|_| ())
 }
 
-/// The files of a store that has been put into, replaced in, labelled and removed from.
+/// The files of a store after items were put, replaced, labelled and removed.
 static SOUND: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("store");
@@ -67,7 +68,8 @@ fn is_of_journal(path: &Path) -> bool {
 fuzz_target!(|bytes: &[u8]| {
     let Some((&which, changes)) = bytes.split_first() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    // Mostly the journal: the others have targets of their own.
+    // Mostly files of the journal are changed, because the other files have fuzz targets of their
+    // own.
     let journal: Vec<usize> =
         (0..SOUND.len()).filter(|&at| is_of_journal(&SOUND[at].0)).collect();
     let hit = match which % 4 {
@@ -75,7 +77,7 @@ fuzz_target!(|bytes: &[u8]| {
         _ => journal[usize::from(which >> 2) % journal.len()],
     };
     for (at, (path, bytes)) in SOUND.iter().enumerate() {
-        // Without what follows from it, the journal is read as a whole.
+        // Without the index derived from the journal, the store reads the whole journal.
         if which % 4 == 3 && (path.extension().is_some_and(|kind| kind == "index")) {
             continue;
         }

@@ -1,7 +1,8 @@
-//! Data that is not the project's own, where it is at hand.
+//! External data sets, if they are available.
 //!
-//! It is looked for in the folder that `HASHBROOK_DATA` names, or else in `../shared/data` and in
-//! `./data`. A test that needs it and does not find it passes, and says that it was left out.
+//! The data is searched in the directory named by `HASHBROOK_DATA` or, if the variable is not set,
+//! in `../shared/data` and in `./data`. A test without its data passes, and reports that it was
+//! skipped.
 #![allow(dead_code, missing_docs)]
 
 use std::io::Write;
@@ -19,7 +20,7 @@ fn folders() -> Vec<PathBuf> {
     }
 }
 
-/// The files of a data set, if they are all there.
+/// Returns the files of a data set, if all of them exist.
 pub fn files<const N: usize>(set: &str, files: [&str; N]) -> Option<[String; N]> {
     let in_folder = |folder: PathBuf| {
         let paths = files.map(|file| folder.join(set).join(file));
@@ -29,7 +30,7 @@ pub fn files<const N: usize>(set: &str, files: [&str; N]) -> Option<[String; N]>
     folders().into_iter().find_map(in_folder)
 }
 
-/// The files of a data set. Without them the test that asks is left out, and this says so.
+/// Returns the files of a data set. If files are missing, reports that the calling test is skipped.
 #[track_caller]
 pub fn files_or_skip<const N: usize>(set: &str, names: [&str; N]) -> Option<[String; N]> {
     let found = files(set, names);
@@ -39,7 +40,7 @@ pub fn files_or_skip<const N: usize>(set: &str, names: [&str; N]) -> Option<[Str
     found
 }
 
-/// All 70,000 digits of MNIST as pixels, and their labels.
+/// Returns all 70,000 digits of MNIST as pixels, and their labels.
 pub fn mnist() -> Option<(Vec<f32>, Vec<u32>)> {
     let images = ["train-images-idx3-ubyte.gz", "t10k-images-idx3-ubyte.gz"];
     let labels = ["train-labels-idx1-ubyte.gz", "t10k-labels-idx1-ubyte.gz"];
@@ -53,7 +54,7 @@ pub fn mnist() -> Option<(Vec<f32>, Vec<u32>)> {
     Some((features, labels.view().as_single().expect("one label each").to_vec()))
 }
 
-/// MNIST. Without it the test that asks is left out, and this says so.
+/// Returns MNIST. If files are missing, reports that the calling test is skipped.
 #[track_caller]
 pub fn mnist_or_skip() -> Option<(Vec<f32>, Vec<u32>)> {
     let found = mnist();
@@ -63,17 +64,18 @@ pub fn mnist_or_skip() -> Option<(Vec<f32>, Vec<u32>)> {
     found
 }
 
-/// Written past what the harness captures of tests that pass, so that cargo shows it.
+/// Reports a skipped test. The report bypasses the harness's capture of passing tests, so that
+/// cargo shows it.
 #[track_caller]
 fn left_out(set: &str) {
     let (thread, caller) = (std::thread::current(), Location::caller());
-    // A test has a thread of its own name, unless there is but one.
+    // A test's thread has the test's name, unless all tests run on one thread.
     let test = match thread.name() {
         None | Some("main") => format!("{}:{}", caller.file(), caller.line()),
         Some(name) => name.to_owned(),
     };
     let folders: Vec<String> = folders().iter().map(|f| f.display().to_string()).collect();
     let folders = folders.join(" or ");
-    // Nothing can be done where there is nobody to tell.
+    // If standard error cannot be written, the report is lost.
     let _ = writeln!(std::io::stderr(), "left out: {test}, as {set} is not in {folders}");
 }

@@ -1,4 +1,4 @@
-//! What the public types are good for: threads, paths of any kind, printing.
+//! Properties of the public types: threads, paths of any kind, printing.
 
 use hashbrook::dataset::Reader;
 use hashbrook::eval::{Evaluation, Metric, parts};

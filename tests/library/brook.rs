@@ -1,4 +1,4 @@
-//! brook: what sums allow, and what must not harm it.
+//! brook: properties that follow from its sums, and inputs that must not harm it.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -21,7 +21,7 @@ pub fn brook(parameters: &[(&str, &str)]) -> Method {
     method
 }
 
-/// A model that has warmed up on the stream's first rows, and learned nothing.
+/// Returns a model that has warmed up on the stream's first rows and learned nothing.
 fn warm(method: &Method, stream: &Stream, bits: usize) -> Model {
     let setup = setup_with(|setup| setup.warmup = Some(5));
     let mut model = method.start_with(stream.dim, bits, 3, setup).unwrap();
@@ -52,7 +52,7 @@ impl AsBatch for Batch<'_> {
     }
 }
 
-/// Rows of one's own.
+/// Rows that own their data.
 pub struct Rows {
     pub dim: usize,
     pub features: Vec<f32>,
@@ -113,13 +113,13 @@ proptest! {
         shards.reverse();
         let mut merged = shards.pop().unwrap();
         for shard in &shards {
-            // Of one or two rows that are all alike, which are taken for copies.
+            // Shards of one or two equal rows would be taken for copies.
             prop_assume!(shard.seen() == 0 || merged.fingerprint() != shard.fingerprint());
             merged.merge(shard).unwrap();
         }
         assert_same(&merged, &whole);
         prop_assert_eq!(merged.seen(), whole.seen());
-        // And on: what was merged learns like any other.
+        // The merged model continues to learn like any other.
         assert_same(&learned(merged, [all(&stream)]), &learned(whole, [all(&stream)]));
     }
 
@@ -207,7 +207,7 @@ fn labels_are_merged_by_name() {
     whole.learn(batch(&[0, 1, 0, 2])).unwrap();
     assert_same(&here, &whole);
 
-    // The other way round, the labels have other numbers; the function is the same.
+    // In the other direction, the labels have other numbers, but the function is the same.
     let mut there = here.sibling().unwrap();
     for name in ["yak", "elk"] {
         there.label_names_mut().id(name);
@@ -306,7 +306,7 @@ fn more_than_a_block_of_rows_is_as_exact() {
 #[test]
 fn parts_of_a_batch_make_the_file_that_the_batch_makes() {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
-    // The stream repeats itself, so that parts are equal.
+    // The stream repeats itself, so that parts of it are equal.
     let values: Vec<f32> =
         (0..2000 * 3).map(|_| rng.random_range(-1.0..1.0)).collect::<Vec<_>>().repeat(2);
     let labels: Vec<u32> = (0..2000).map(|row| row % 5).collect::<Vec<_>>().repeat(2);
@@ -376,7 +376,7 @@ fn ten_million_rows_come_and_go_without_a_trace() {
     let values: Vec<f32> = (0..rows * 3).map(|_| rng.random_range(-1.0..1.0)).collect();
     let labels: Vec<u32> = (0..rows as u32).map(|row| row % 3).collect();
     let batch = Batch::new(Features::new(&values, 3).unwrap(), Labels::single(&labels)).unwrap();
-    // Without the sample, in which other rows have taken the place of some.
+    // These parameters need no sample, in which new rows would replace old ones.
     let parameters = [("lift", "none"), ("targets", "classes")];
     let mut model = brook(&parameters).start(3, 8, 1).unwrap();
     model.learn(batch.slice(0..5000)).unwrap();
@@ -389,7 +389,8 @@ fn ten_million_rows_come_and_go_without_a_trace() {
         model.unlearn(batch).unwrap();
     }
     let after = model.to_bytes();
-    // All sums to the last bit: only the text, which counts batches, and its checksum differ.
+    // All sums are equal to the last bit: only the text, which counts batches, and its checksum
+    // differ.
     let arrays = |bytes: &[u8]| {
         let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
         bytes[8 + header..].to_vec()
@@ -400,7 +401,7 @@ fn ten_million_rows_come_and_go_without_a_trace() {
     assert!(different <= 4 + 8, "{different} bytes: the checksum, and the rows ever learned");
 }
 
-/// Blobs with some number of rows in each class.
+/// Returns clusters of rows, with `counts[class]` rows in each class.
 pub fn blobs(counts: &[usize], dim: usize, noise: f32, seed: u64) -> Rows {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let centers: Vec<f32> = (0..counts.len() * dim).map(|_| rng.random_range(-1.0..1.0)).collect();
@@ -417,7 +418,7 @@ pub fn blobs(counts: &[usize], dim: usize, noise: f32, seed: u64) -> Rows {
     Rows { dim, features, labels }
 }
 
-/// The code that most rows of each class have.
+/// Returns the most frequent code of each class.
 pub fn class_codes(function: &HashFunction, rows: &Rows) -> HashMap<u32, Vec<u64>> {
     let codes = function.encode(rows.as_batch().features()).unwrap();
     let mut votes: HashMap<u32, HashMap<Vec<u64>, usize>> = HashMap::new();
@@ -449,7 +450,8 @@ fn codes_do_not_collapse() {
             model.end_warmup().unwrap();
             let codes = class_codes(&model.hash_function(), &rows);
             let different = codes.values().collect::<HashSet<_>>().len();
-            // With a bit for every doubling of the classes, not every code can be told by a line.
+            // With a bit for every doubling of the classes, a linear function cannot separate every
+            // code.
             let least = if bits == 3 { 7 } else { counts.len() };
             assert!(different >= least, "{name}, {lift}: {different} codes");
         }
@@ -478,20 +480,20 @@ fn what_is_kept_grows_with_the_labels_and_not_with_their_sets() {
     let different: HashSet<&[u32]> = (0..6000).map(|row| sets.view().row(row)).collect();
     assert!(different.len() > 5500, "nearly every row has a set of its own");
     let batch = Batch::new(rows.as_batch().features(), sets.view()).unwrap();
-    // The sample of an automatic choice grows until it is full.
+    // These parameters avoid the sample of an automatic choice, which grows until it is full.
     let parameters = [("lift", "none"), ("targets", "classes")];
     let mut model = brook(&parameters).start(16, 64, 1).unwrap();
     model.learn(batch.slice(0..3000)).unwrap();
     let size = model.to_bytes().len();
     model.learn(batch.slice(3000..6000)).unwrap();
-    // Only the text counts rows, in one digit more or less.
+    // Only the count of rows in the text may change the size, by a digit.
     let now = model.to_bytes().len();
     assert!(now.abs_diff(size) <= 8, "{size} bytes, {now} with 3,000 more sets of the same labels");
 }
 
 #[test]
 fn several_labels_are_graded_by_what_they_share() {
-    // Two digits side by side, and the labels of both.
+    // Each row consists of two digits side by side and has the labels of both.
     let digits = digits();
     let mut rng = ChaCha8Rng::seed_from_u64(9);
     let (mut features, mut labels) = (Vec::new(), LabelList::new());

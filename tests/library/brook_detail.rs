@@ -1,4 +1,4 @@
-//! brook's detail bits, rows without labels, and streams whose classes come one after the other.
+//! brook's detail bits, rows without labels, and streams whose classes arrive one after the other.
 
 use hashbrook::dataset::{Digits, digits};
 use hashbrook::eval::{Items, neighbours};
@@ -24,7 +24,8 @@ fn function_of(parameters: &[(&str, &str)], rows: Batch<'_>) -> HashFunction {
     learned(model, [rows]).hash_function()
 }
 
-/// The share of the ten nearest by the vectors that is among the first fifty by codes.
+/// Returns the share of the ten nearest neighbours by vector that are among the first fifty by
+/// code.
 fn kept(function: &HashFunction, database: Batch<'_>, queries: Batch<'_>) -> f64 {
     let prepared = |batch: Batch<'_>| -> (Codes, Vec<f32>) {
         let features = batch.features();
@@ -83,8 +84,8 @@ fn which_bits_are_which_is_kept_with_functions_and_indexes() {
     assert_eq!(index.function().map(HashFunction::label_bits), Some(48));
 }
 
-/// They tell where the middle is, what is near, and in which directions rows spread: as much as rows with
-/// labels do. Only what labels are is not to be had of them.
+/// First rows without labels determine the centre, the anchors and the directions as well as rows
+/// with labels do. Only the information of the labels is missing.
 #[test]
 fn first_rows_without_labels_teach_the_centre_the_anchors_and_the_directions() {
     let rows = all_digits();
@@ -109,7 +110,7 @@ fn first_rows_without_labels_teach_the_centre_the_anchors_and_the_directions() {
     assert!(map(&without.hash_function(), stream, queries) > 0.9);
 }
 
-/// Six classes, two at a time, in blocks of 2048 rows.
+/// Returns six classes, two at a time, in blocks of 2048 rows.
 fn unmixed() -> Rows {
     let mixed = blobs(&[1500; 6], 8, 0.6, 23);
     let batch = mixed.as_batch();
@@ -145,7 +146,7 @@ fn anchors_follow_a_stream_that_is_not_mixed() {
         };
         let (with, without) = (quality(&follows), quality(&stays));
         assert!(with > without, "{precision}: {with:.3} for {without:.3}");
-        // However the stream is cut, and wherever the model was saved.
+        // Neither the batches of the stream nor saving the model make a difference.
         let mut cut = start("true");
         for at in (0..batch.len()).step_by(700) {
             cut.learn(batch.slice(at..batch.len().min(at + 700))).unwrap();
@@ -153,7 +154,7 @@ fn anchors_follow_a_stream_that_is_not_mixed() {
         }
         assert_eq!(anchors(&cut), anchors(&follows), "{precision}");
         assert!(cut.hash_function().parts() == follows.hash_function().parts(), "{precision}");
-        // Rows that came after the last new anchor are unlearned to the last bit.
+        // Rows that arrived after the last new anchor are unlearned to the last bit.
         let mut more = follows.clone();
         let again = Rows::select(batch, &(0..batch.len()).step_by(40).collect::<Vec<_>>());
         more.learn(again.as_batch()).unwrap();
@@ -170,8 +171,8 @@ fn where_the_stream_is_mixed_anchors_stay() {
     assert_same(&learned(start(&[]), [mixed.as_batch()]), &stays);
 }
 
-/// Siblings keep their anchors, so that they can be merged whatever they see; and with a model that has
-/// got more of them since.
+/// Siblings keep their anchors, so they can be merged whatever rows they see. They can even be
+/// merged with a model that has added anchors since.
 #[test]
 fn siblings_are_merged_with_a_model_that_has_more_anchors() {
     let rows = unmixed();
@@ -199,8 +200,8 @@ fn siblings_are_merged_with_a_model_that_has_more_anchors() {
     }
 }
 
-/// What was estimated is taken back as well as it can be, or refused; then nothing changes, not even what
-/// waits.
+/// Estimated contributions are unlearned as well as possible, or the call is refused. A refused
+/// call changes nothing, not even buffered rows.
 #[test]
 fn rows_from_before_new_anchors_are_unlearned_or_refused() {
     let rows = unmixed();

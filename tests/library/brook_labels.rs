@@ -7,7 +7,8 @@ use rand::{RngExt, SeedableRng};
 use crate::brook::{AsBatch, Rows, brook, learned};
 use crate::streams::setup_with;
 
-/// A direction for each label; a row is the sum of those of its labels, and some noise.
+/// A generator with a direction for each label. A row is the sum of its labels' directions, plus
+/// some noise.
 struct World {
     dim: usize,
     directions: Vec<f32>,
@@ -34,7 +35,7 @@ impl World {
         Rows { dim, features, labels }
     }
 
-    /// Sets of `size` labels out of `labels`.
+    /// Returns `count` sets of `size` labels out of `labels`.
     fn sets(&mut self, count: usize, labels: u32, size: usize) -> Vec<Vec<u32>> {
         let mut draw = || {
             let mut set: Vec<u32> = Vec::new();
@@ -52,7 +53,7 @@ impl World {
 
 fn model(rows: &Rows, bits: usize, lift: &str) -> Model {
     let setup = setup_with(|setup| setup.warmup = Some(300));
-    // All bits for the labels: these tests are about them.
+    // All bits are label bits, because these tests are about labels.
     let method = brook(&[("lift", lift), ("detail", "0")]);
     let model = method.start_with(rows.dim, bits, 1, setup).unwrap();
     learned(model, [rows.as_batch()])
@@ -62,7 +63,7 @@ fn codes(model: &Model, rows: &Rows) -> Codes {
     model.hash_function().encode(rows.as_batch().features()).unwrap()
 }
 
-/// The mean distance between rows, by how many labels they share.
+/// Returns the mean distance between rows, by the number of labels that they share.
 fn by_shared(left: (&Codes, &Rows), right: (&Codes, &Rows)) -> Vec<f64> {
     let mut sums = vec![(0.0, 0.0); 5];
     for i in 0..left.0.len() {
@@ -77,7 +78,7 @@ fn by_shared(left: (&Codes, &Rows), right: (&Codes, &Rows)) -> Vec<f64> {
     sums.into_iter().map(|(sum, count): (f64, f64)| sum / count).collect()
 }
 
-/// With bits for every label, and with labels that share bits.
+/// Covers bits for every label, and labels that share bits.
 #[test]
 fn rows_of_two_labels_are_near_those_of_either() {
     for (labels, lift) in [(6, "none"), (6, "rbf"), (40, "none"), (40, "rbf")] {
@@ -99,7 +100,7 @@ fn rows_of_two_labels_are_near_those_of_either() {
 
 #[test]
 fn nested_labels_are_graded() {
-    // Classes 0 to 39, and the superclasses 40 to 44, which no vector knows of but by the classes.
+    // Classes 0 to 39, and superclasses 40 to 44, on which vectors depend only through the classes.
     let superclass = |class: u32| 40 + class % 5;
     for bits in [64, 128] {
         let mut world = World::new(45, 60, 2);
@@ -118,7 +119,8 @@ fn nested_labels_are_graded() {
     }
 }
 
-/// A label that every row has tells nothing, one that always comes with another tells it twice.
+/// A label that every row has carries no information; a label that always occurs with another one
+/// repeats its information.
 #[test]
 fn labels_that_are_everywhere_or_come_together_do_no_harm() {
     for labels in [5, 50] {
@@ -138,13 +140,13 @@ fn labels_that_are_everywhere_or_come_together_do_no_harm() {
         let first = Rows::select(stream.as_batch(), &(0..300).collect::<Vec<_>>());
         let found = codes(&model, &first);
         let by = by_shared((&found, &first), (&found, &first));
-        // All share one label.
+        // All rows share one label.
         assert!(by[2] < 0.85 * by[1] && by[3] < 0.7 * by[2], "{labels} labels: {by:?}");
     }
 }
 
-/// What is learned of single labels does not depend on how they are given, and a row with a second
-/// label among thousands does not change what is told of the others.
+/// Learning single labels gives the same result however the labels are given. A row with a second
+/// label among thousands of rows does not change what the codes distinguish about the others.
 #[test]
 fn a_rare_second_label_leaves_codes_of_classes() {
     let mut world = World::new(5, 30, 4);

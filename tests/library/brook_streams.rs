@@ -1,4 +1,4 @@
-//! brook on streams that change: half-lives, and codes that are to stay what they were.
+//! brook on changing streams: half-lives, and codes that should stay the same.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn with_a_half_life_it_follows_a_stream_that_changes() {
     let rows = shuffled_digits(10);
     let batch = rows.as_batch();
     let queries = batch.slice(1600..batch.len());
-    // Midway the classes trade places in pairs that do not agree with what came before.
+    // Midway the ten digits merge in pairs into five classes that contradict the earlier labels.
     let moved: Vec<u32> =
         (0..batch.len()).map(|row| (batch.labels().unwrap().row(row)[0] * 3 + 1) % 5).collect();
     let after = Batch::new(batch.features(), Labels::single(&moved)).unwrap();
@@ -49,7 +49,7 @@ fn with_a_half_life_it_follows_a_stream_that_changes() {
     assert!(aged > 0.9 && aged > never + 0.1, "with {aged:.3}, without {never:.3}");
 }
 
-/// A stream that is longer than what is gathered before it is added up.
+/// Returns a stream with more rows than are gathered before they are summed.
 fn long_stream() -> Rows {
     blobs(&[1000; 5], 4, 0.5, 17)
 }
@@ -113,7 +113,7 @@ fn with_a_half_life_it_does_not_matter_which_of_two_takes_in_the_other() {
     for lift in LIFTS {
         let mut method = brook(lift);
         method.set("half_life", "60").unwrap();
-        // Labels mean nothing here, so that a measured choice would leave them out of account.
+        // The labels carry no information here, so a measured choice would ignore them.
         method.set("targets", "classes").unwrap();
         let mut first = method.start(4, 16, 3).unwrap();
         first.learn(all.slice(0..1000)).unwrap();
@@ -130,7 +130,8 @@ fn with_a_half_life_it_does_not_matter_which_of_two_takes_in_the_other() {
     }
 }
 
-/// From when rows with a half-life were added up few at a time; see `tests/fixtures/README.md`.
+/// The model was saved when rows with a half-life were still summed a few at a time; see
+/// `tests/fixtures/README.md`.
 #[test]
 fn a_model_with_a_half_life_of_an_older_version_goes_on() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/half_life.model");
@@ -144,7 +145,7 @@ fn a_model_with_a_half_life_of_an_older_version_goes_on() {
     assert_eq!(codes.values().collect::<HashSet<_>>().len(), 5, "the new rows are what counts");
 }
 
-/// The share of bits that are not the same.
+/// Returns the share of bits that differ.
 fn flipped(one: &Codes, other: &Codes) -> f64 {
     let pairs = one.iter().zip(other.iter());
     let bits: u32 = pairs.map(|(one, other)| hashbrook::hamming(one, other)).sum();

@@ -1,4 +1,4 @@
-//! What brook's bits are made of: the measured choice, discriminant bits, rare labels, many labels.
+//! The kinds of brook's bits: the measured choice, discriminant bits, rare labels, many labels.
 
 use hashbrook::eval::{Metric, evaluate};
 use hashbrook::learners::brook::MadeOf;
@@ -9,7 +9,8 @@ use rand::{RngExt, SeedableRng};
 
 use crate::brook::{AsBatch, Rows, brook};
 
-/// Identities with a few rows each, in `dim` dimensions of which the second half varies more and tells nothing.
+/// Returns identities with a few rows each. The second half of the `dim` dimensions varies more and
+/// carries no information.
 fn identities(count: usize, rows_of_each: usize, dim: usize) -> Rows {
     let mut rng = ChaCha8Rng::seed_from_u64(17);
     let mut rows = Rows { dim, features: Vec::new(), labels: LabelList::new() };
@@ -26,7 +27,8 @@ fn identities(count: usize, rows_of_each: usize, dim: usize) -> Rows {
     rows
 }
 
-/// Learns rows but every fourth, and returns the model with the precision of the others' first hits among those learned.
+/// Learns the rows except queries. Returns the model and the precision of the queries' first hits
+/// among the learned rows.
 fn precision_of_others(parameters: &[(&str, &str)], rows: &Rows, bits: usize) -> (Model, f64) {
     let (all, dim) = (rows.as_batch(), rows.dim);
     let is_query = |row: usize| (row / 300).is_multiple_of(4);
@@ -97,7 +99,7 @@ fn merges_and_unlearns(targets: &str) {
     assert!(matches!(whole.hash_function().parts().lift, Lift::Identity));
 }
 
-/// Labels that vectors tell, and others that were drawn by lot.
+/// Some labels depend on the vectors, and others are drawn at random.
 #[test]
 fn labels_that_bits_do_not_distinguish_are_named() {
     let mut rows = identities(10, 300, 16);
@@ -107,7 +109,7 @@ fn labels_that_bits_do_not_distinguish_are_named() {
         let told = rows.labels.view().row(row)[0];
         labels.push_set(&[if told < 6 { told } else { 6 + rng.random_range(0..4) }]);
     }
-    // Rows of the last four look alike.
+    // Rows of the last four labels have random vectors, whatever their label.
     for row in (0..3000).filter(|&row| labels.view().row(row)[0] >= 6) {
         rows.features[row * 16..(row + 1) * 16].fill_with(|| rng.random_range(-1.0..1.0));
     }
@@ -115,7 +117,7 @@ fn labels_that_bits_do_not_distinguish_are_named() {
     let (model, _) = precision_of_others(&[], &rows, 32);
     let measured = model.measured_targets().unwrap();
     assert!(measured.not_distinguished.iter().all(|&label| label >= 6), "{measured:?}");
-    // Without the first six, queries find rows of each of the four as often as of the others.
+    // Without the first six labels, queries hit each of the four labels equally often.
     let last: Vec<usize> = (0..3000).filter(|&row| rows.labels.view().row(row)[0] >= 6).collect();
     let (model, _) = precision_of_others(&[], &Rows::select(rows.as_batch(), &last), 32);
     let measured = model.measured_targets().unwrap();
@@ -126,7 +128,7 @@ fn labels_that_bits_do_not_distinguish_are_named() {
 
 #[test]
 fn a_rare_label_is_found() {
-    // One row in fifty is a positive, within the spread of the others.
+    // One row in fifty is positive and lies within the spread of the others.
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let mut rows = Rows { dim: 12, features: Vec::new(), labels: LabelList::new() };
     for row in 0..9000u32 {
@@ -173,7 +175,7 @@ fn sums_of_lifted_rows_are_given_up_for_many_labels_and_too_many_labels_are_refu
     assert_eq!(model.to_bytes(), before);
 }
 
-/// Rows of a few labels among many without: these should not push the labelled ones out of the anchors.
+/// Few rows have labels. Unlabelled rows should not displace labelled ones from the anchors.
 #[test]
 fn rows_without_labels_do_not_hurt() {
     let rows = identities(20, 600, 24);
@@ -206,7 +208,7 @@ fn rows_without_labels_do_not_hurt() {
     assert!(with >= without - 0.01, "{with} with rows without labels, {without} without them");
 }
 
-/// Rows are sampled by the names of their labels, which have other numbers in a sibling.
+/// Rows are sampled by the names of their labels, because labels have other numbers in a sibling.
 #[test]
 fn samples_merge_by_the_names_of_labels() {
     let rows = identities(200, 10, 16);
@@ -238,7 +240,7 @@ fn samples_merge_by_the_names_of_labels() {
     assert_eq!(merged.measured_targets(), whole.measured_targets());
     let loaded = Model::from_bytes(&merged.to_bytes(), "memory").unwrap();
     assert_eq!(loaded.hash_function().parts(), whole.hash_function().parts());
-    // Rows that came by a merge leave the sample as well.
+    // Rows that arrived by a merge are also removed from the sample.
     let size = |model: &Model| {
         let sizes = model.array_sizes();
         sizes.into_iter().find(|(name, _)| name == "brook.sample").map(|(_, bytes)| bytes)
@@ -253,7 +255,8 @@ fn samples_merge_by_the_names_of_labels() {
     assert_eq!(size(&merged), before);
 }
 
-/// One label too many refuses its own rows, and not those that are learned with them.
+/// A label beyond the limit causes only its own rows to be refused, not the rows that are learned
+/// with them.
 #[test]
 fn a_store_learns_the_rows_of_known_labels_next_to_those_that_are_refused() {
     let method = brook(&[("memory", "1000000")]);
@@ -282,6 +285,6 @@ fn a_store_learns_the_rows_of_known_labels_next_to_those_that_are_refused() {
     let stats = store.stats().learning;
     let learned = stats.rows - before;
     assert!(stats.problem.is_some_and(|problem| problem.contains("memory")));
-    // 2,000 rows of known labels and about 7,800 labels, but for those held out.
+    // 2,000 rows of known labels and about 7,800 new labels, except for held-out items.
     assert!((9_000..10_000).contains(&learned), "{learned} rows");
 }

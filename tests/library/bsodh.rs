@@ -1,4 +1,4 @@
-//! BSODH against the paper's own, dense form.
+//! BSODH, compared with the dense form in the paper.
 
 use hashbrook::learners::bsodh::{Order, Params};
 use hashbrook::{Center, HashFunction, HashParts, Method};

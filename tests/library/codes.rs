@@ -12,7 +12,7 @@ fn bools() -> impl Strategy<Value = (usize, Vec<Vec<bool>>)> {
     })
 }
 
-/// Packs as `numpy.packbits(bitorder="little")` does: byte by byte, least significant bit first.
+/// Packs codes like `numpy.packbits(bitorder="little")`: byte by byte, least significant bit first.
 fn pack(codes: &[Vec<bool>]) -> Vec<u8> {
     let byte = |bits: &[bool]| bits.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit));
     codes.iter().flat_map(|code| code.chunks(8).map(byte)).collect()

@@ -1,4 +1,5 @@
-//! Settings that follow from the data: anchors from the number of classes, and advice on the length of codes.
+//! Settings derived from the data: anchors from the number of classes, and advice on the length of
+//! codes.
 
 use hashbrook::advice::{AdviceOptions, advise};
 use hashbrook::dataset::{Digits, digits};
@@ -12,7 +13,7 @@ fn learned(parameters: &[(&str, &str)], classes: usize, rows: usize, bits: usize
     let (stream, _) = World::new(16, classes).draw(rows, 1);
     let labels: Vec<u32> = stream.labels.iter().map(|labels| labels[0]).collect();
     let mut method = Method::named("brook").unwrap();
-    // A lifted function shows how many anchors there are.
+    // With these targets the function is lifted, which shows the number of anchors.
     method.set("targets", "classes").unwrap();
     parameters.iter().for_each(|(name, value)| method.set(name, value).unwrap());
     let mut model = method.start(16, bits, 1).unwrap();
@@ -39,7 +40,8 @@ fn many_classes_get_more_anchors() {
         assert_eq!((model.warmup(), anchors(&model)), (expected, expected), "{classes} classes");
         assert!(model.is_warm());
     }
-    // The number that is given holds, and the memory that is allowed bounds the automatic one.
+    // A given number of anchors is used unchanged, and the memory limit bounds the automatic
+    // number.
     let given = learned(&[("anchors", "50")], 900, 3100, 8);
     assert_eq!((given.warmup(), anchors(&given)), (50, 50));
     let memory = 3 * 8 * 1100 * 1100;
@@ -85,7 +87,7 @@ fn shorter_codes_follow_from_the_same_sums() {
             [&short, &own].map(|function| function.encode(rows.as_batch().features()).unwrap());
         let flipped: u32 =
             short.iter().zip(own.iter()).map(|(a, b)| hashbrook::hamming(a, b)).sum();
-        // Directions of detail bits may differ in their last digits.
+        // The directions of detail bits may differ in their last digits.
         assert!(
             f64::from(flipped) < 0.01 * (bits * rows.as_batch().len()) as f64,
             "{bits} bits: {flipped}"
@@ -116,13 +118,13 @@ fn advice_is_what_the_digits_give() {
     assert!(advice.by_vectors > 0.95 && sixteen.neighbours < sixty_four.neighbours);
     assert!((20.0..24.0).contains(&sixty_four.item_bytes), "{sixty_four:?}");
     assert!(sixty_four.learning_seconds > 0.0);
-    // Of all candidates the nearest by cosine are found.
+    // Re-ranking among all candidates returns the nearest by cosine.
     let all = sixty_four.reranked.last().unwrap();
     assert!(all.candidates == 1000 && all.neighbours > 0.99, "{all:?}");
     assert!(
         advice.at(advice.recommended).unwrap().precision_at_10 >= sixty_four.precision_at_10 - 0.02
     );
-    // Rows that are sorted by label change little.
+    // Sorting rows by label changes little.
     let mut order: Vec<usize> = (0..labels.len()).collect();
     order.sort_by_key(|&row| labels[row]);
     let values: Vec<f32> =

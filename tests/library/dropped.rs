@@ -1,4 +1,4 @@
-//! No error is dropped without a word: `let _ =` occurs in `Drop` alone.
+//! No error is dropped silently: `let _ =` occurs only in `Drop`.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Lines of product code that drop a value, outside of `Drop`.
+/// Returns the lines of product code that drop a value outside of `Drop`.
 fn drops(text: &str) -> Vec<usize> {
     let product = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
     let mut in_drop = false;
@@ -42,7 +42,7 @@ fn no_error_is_dropped() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     for folder in ["src", "cli/src", "python/src"].map(|folder| root.join(folder)) {
-        // A package has no other members of the workspace.
+        // A published package contains no other members of the workspace.
         if folder.is_dir() {
             sources(&folder, &mut files);
         }

@@ -1,4 +1,4 @@
-//! The metrics against their definitions.
+//! The metrics, compared with their definitions.
 
 use hashbrook::eval::{Evaluation, Items, Metric, evaluate, neighbours};
 use hashbrook::{Codes, Features, LabelList, Labels};
@@ -39,7 +39,7 @@ pub fn assert_close(fast: &Evaluation, slow: impl Into<Found>) {
     }
 }
 
-/// mAP, and the others for each of these numbers.
+/// Returns mAP, and the other metrics for each of the given numbers.
 pub fn metrics(
     tops: &[usize],
     precision_at: &[usize],
@@ -80,7 +80,7 @@ proptest! {
             ranking::differing_bits, &queries, wanted.view(), &database, labels.view(), &metrics,
         );
         assert_close(&fast, slow);
-        // Each by itself is what it is among the others.
+        // Each metric alone has the same value as among the others.
         for (metric, value) in fast.values {
             prop_assert_eq!(run(&[metric]).get(metric).to_bits(), value.to_bits(), "{}", metric);
         }
@@ -97,7 +97,7 @@ fn the_conventions_hold_on_a_small_case() {
     let metrics = metrics(&[1, 3], &[2, 9], &[0, 1], &[]);
     let got = evaluate(&query, Labels::single(&[7]), &database, Labels::single(&labels), &metrics)
         .unwrap();
-    // Relevant rows 0, 4, 3 stand at ranks 2, 4, 5.
+    // Relevant rows 0, 4, 3 are at ranks 2, 4, 5.
     let expected = (1.0 / 2.0 + 2.0 / 4.0 + 3.0 / 5.0) / 3.0;
     assert!((got.get(Metric::Map) - expected).abs() < 1e-15);
     assert!(got.get(Metric::MapAt(1)).is_nan(), "none among the first: left out of the mean");
@@ -124,7 +124,7 @@ fn ndcg_counts_shared_labels_on_a_small_case() {
     let database = Codes::from_bytes(8, &[0b1, 0b0, 0b11]).unwrap();
     let query = Codes::from_bytes(8, &[0]).unwrap();
     let labels = Labels::sets(&[3, 5, 6], &[7, 8, 8, 7, 7, 9]).unwrap();
-    // A label that is given twice counts once.
+    // A label given twice counts once.
     let wanted = Labels::sets(&[3], &[8, 7, 7]).unwrap();
     let metrics = [1, 2, 50].map(Metric::NdcgAt);
     let got = evaluate(&query, wanted, &database, labels, &metrics).unwrap();
@@ -153,7 +153,7 @@ fn what_cannot_be_evaluated_is_refused() {
     }
 }
 
-/// The names are what programs read: they do not change.
+/// Programs read the names of metrics, so the names must not change.
 #[test]
 fn a_metric_is_written_and_read_by_its_name() {
     let names = [
@@ -179,7 +179,7 @@ fn a_metric_is_written_and_read_by_its_name() {
     assert!(error.contains("of rank 1 or more, not ndcg@0"), "{error}");
 }
 
-/// A result is one object, whatever was asked for and however often.
+/// A result is one object, whatever metrics were requested and however often.
 #[test]
 fn an_evaluation_is_serialised_by_the_names_of_its_metrics() {
     let database = Codes::from_bytes(8, &[0b1, 0b0]).unwrap();
@@ -197,7 +197,7 @@ fn an_evaluation_is_serialised_by_the_names_of_its_metrics() {
     assert_eq!((nothing.queries, nothing.answerable, nothing.values.len()), (1, 0, 0));
 }
 
-/// By sorting everything, in double precision.
+/// Compares neighbours with sorting everything in double precision.
 #[test]
 fn neighbours_are_those_of_the_definition() {
     for (seed, bits, count, dim) in [(1, 8, 300, 5), (2, 64, 1100, 17), (3, 20, 7, 3)] {

@@ -1,4 +1,4 @@
-//! Evaluation in parts, against that of the whole: the same to the last bit.
+//! Evaluation in parts, compared with evaluation of the whole: equal to the last bit.
 
 use hashbrook::eval::parts::{Queries, Ranks, Tally};
 use hashbrook::eval::{Evaluation, Metric, evaluate};
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::evaluation::{metrics, random};
 use crate::streams::config;
 
-/// The rows from one end to the next, as parts.
+/// Cuts rows into parts that end at `ends`.
 fn cut(codes: &Codes, labels: &LabelList, ends: &[usize]) -> Vec<(Codes, LabelList)> {
     let starts = [0].into_iter().chain(ends.iter().copied());
     let part = |(start, &end): (usize, &usize)| {
@@ -18,7 +18,8 @@ fn cut(codes: &Codes, labels: &LabelList, ends: &[usize]) -> Vec<(Codes, LabelLi
     starts.zip(ends).map(part).collect()
 }
 
-/// Everything by way of numbers, the ranks in the opposite order.
+/// Evaluates in parts whose tallies and ranks are converted to numbers and back; ranks are added in
+/// the opposite order.
 fn in_parts(queries: &Queries<'_>, parts: &[(Codes, LabelList)], metrics: &[Metric]) -> Evaluation {
     let tally = |(codes, labels): &(Codes, LabelList)| {
         let tally = queries.tally(codes, labels.view()).unwrap();
@@ -49,7 +50,7 @@ fn assert_same(found: &Evaluation, expected: &Evaluation) {
     assert_eq!(found.values.len(), expected.values.len());
     for ((metric, value), (other, expected)) in found.values.iter().zip(&expected.values) {
         assert_eq!(metric, other);
-        // Those that are not a number, as all queries are left out, are one.
+        // Two metrics that are NaN, because all queries are skipped, count as equal.
         let same = value.to_bits() == expected.to_bits() || (value.is_nan() && expected.is_nan());
         assert!(same, "{metric}: {value:e} in parts, {expected:e} of the whole");
     }
@@ -71,7 +72,7 @@ proptest! {
             &[1, 7, 100, 100_000], &[1, 3, 50, 100_000], &[0, 1, 2, 40, 5000], &[1, 10, 100, 200_000],
         );
         let mut ends: Vec<usize> = cuts.iter().map(|cut| (cut * rows as f64) as usize).collect();
-        // Twice, so that something is empty.
+        // One end occurs twice, so that a part is empty.
         ends.extend([rows / 2, rows / 2, rows]);
         ends.sort_unstable();
         let queries = Queries::new(&asked, wanted.view()).unwrap();
@@ -85,7 +86,7 @@ proptest! {
     }
 }
 
-/// Long enough for sums in any order to differ in their last bits if they were not exact.
+/// The parts are large enough for inexact sums in different orders to differ in their last bits.
 #[test]
 fn large_parts_give_what_the_whole_gives() {
     let (database, labels) = random(60_000, 64, 0.1, false, 3);
@@ -99,7 +100,7 @@ fn large_parts_give_what_the_whole_gives() {
     }
 }
 
-/// Labels that are given twice, in queries and parts, and those that no query has.
+/// Labels that occur twice, in queries and parts, and labels that no query has.
 #[test]
 fn labels_count_once() {
     let asked = Codes::from_bytes(8, &[0, 1, 2]).unwrap();
@@ -112,13 +113,14 @@ fn labels_count_once() {
     for ends in [[2, 4], [3, 4], [0, 4]] {
         assert_same(&in_parts(&queries, &cut(&codes, &sets, &ends), &metrics), &whole);
     }
-    // Two different labels, none, one: so many gains are told apart.
+    // The queries have two different labels, none, and one, which determines the number of distinct
+    // gains.
     assert_eq!(queries.nothing().words().len(), 3 * 2 * 9 + 3);
     let tally = queries.tally(&codes, sets.view()).unwrap();
     assert_eq!(tally.words()[18..20], [2, 1], "one label shared by two rows, two labels by one");
 }
 
-/// What came by way of other machines is looked at before it is used.
+/// Numbers received from other machines are checked before they are used.
 #[test]
 fn what_is_not_of_these_parts_is_refused() {
     let codes = |bytes: &[u8]| Codes::from_bytes(8, bytes).unwrap();
@@ -163,7 +165,7 @@ fn what_is_not_of_these_parts_is_refused() {
     let empty = queries.nothing();
     refused(&empty, &ranks, &metrics, "database must be 1 or more");
 
-    // Of other queries.
+    // Numbers of other queries are refused.
     let other = Queries::new(&part, labels).unwrap();
     assert!(other.score(&total, &ranks, &metrics).is_err());
     assert!(total.clone().add(&other.nothing()).is_err());
@@ -173,7 +175,7 @@ fn what_is_not_of_these_parts_is_refused() {
     assert!(ranks.clone().add(&others).is_err());
     assert!(queries.rank((&none, no_labels), &nothing, &mut before, &metrics).is_err());
 
-    // Numbers that cannot be: one at a time is made larger, or left out.
+    // Increasing or removing any single number gives impossible numbers.
     for at in 0..total.words().len() {
         let mut words = total.words().to_vec();
         words[at] += 1;
@@ -188,7 +190,7 @@ fn what_is_not_of_these_parts_is_refused() {
         assert!(queries.ranks_of(&words[..at]).is_err(), "{at} numbers");
         let mut changed = words.clone();
         changed[at] = u64::MAX;
-        // The depth alone may be any number: it is compared with that of the metrics.
+        // Only the depth may be any number, because it is compared with the depth of the metrics.
         assert_eq!(queries.ranks_of(&changed).is_ok(), at == 1, "number {at}");
     }
     assert!(queries.ranks_of(&[&words[..], &[0]].concat()).is_err());

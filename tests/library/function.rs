@@ -1,4 +1,4 @@
-//! Hash functions in files of their own.
+//! Hash functions in separate files.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn names() -> LabelNames {
     names
 }
 
-/// One with every stage, the same by whole numbers, and one with no stage.
+/// Returns a linear function, one with every stage, and one with every stage and a compact lift.
 fn functions() -> [HashFunction; 3] {
     let linear = HashParts::linear(5, 70, numbers(5 * 70, 1));
     let full = HashParts {
@@ -61,7 +61,8 @@ fn saved_and_loaded_it_is_the_same_function() {
     }
 }
 
-/// Whatever the processor: what it gave on the machine where this was written.
+/// Compares codes with those computed on the machine where this test was written, whatever the
+/// processor.
 #[test]
 fn codes_by_whole_numbers_are_the_same_on_every_machine() {
     let (dim, bits, anchors) = (37, 70, 50);
@@ -127,7 +128,7 @@ fn files_of_other_kinds_are_told_apart_by_their_heads() {
     assert!(matches!(newer, Err(Error::NewerVersion { found: 8, supported: 2, .. })), "{newer:?}");
 }
 
-/// Files that would fill any memory: what they are not shows in their first bytes.
+/// Files larger than any memory: their first bytes show that they are not models.
 #[cfg(unix)]
 #[test]
 fn a_huge_file_that_is_something_else_is_not_read() {
@@ -138,7 +139,7 @@ fn a_huge_file_that_is_something_else_is_not_read() {
         r#"{{"__metadata__":{{"made":"elsewhere"}},"x":{{"dtype":"U8","shape":[{huge}],"data_offsets":[0,{huge}]}}}}"#
     );
     let foreign = [&(json.len() as u64).to_le_bytes()[..], json.as_bytes()].concat();
-    // A header as long as it may be, and one that is longer.
+    // A header of the maximum length, and a longer one.
     let header = |length: u64| [&length.to_le_bytes()[..], b"{"].concat();
     for (start, said) in [
         (foreign, "not one that hashbrook wrote"),
@@ -150,7 +151,7 @@ fn a_huge_file_that_is_something_else_is_not_read() {
         std::fs::write(&path, start).unwrap();
         let file = std::fs::File::options().write(true).open(&path).unwrap();
         if file.set_len(huge).is_err() {
-            // A file system without room for holes; the device below is as good.
+            // The file system has no sparse files; the devices below test the same.
             continue;
         }
         assert!(message(Model::load(&path)).contains(said), "{}", message(Model::load(&path)));
@@ -184,7 +185,7 @@ fn an_index_made_from_a_model_knows_its_label_names() {
     assert_eq!(index.function().unwrap().label_names(), &names());
 }
 
-/// All that a function does stands in the index, too.
+/// An index stores every stage of its function.
 #[test]
 fn an_index_keeps_every_stage_of_its_function() {
     let folder = tempfile::tempdir().unwrap();
@@ -214,7 +215,8 @@ fn one_vector_has_the_code_that_it_has_in_company() {
     );
 }
 
-/// It is the file to hand on: the sums that a model learns on with are not in it.
+/// The function's file is the file to distribute: it omits the sums from which a model continues to
+/// learn.
 #[test]
 fn the_file_is_small_beside_that_of_a_model() {
     let rows = numbers(600 * 16, 1);
@@ -230,7 +232,7 @@ fn the_file_is_small_beside_that_of_a_model() {
     let again = HashFunction::from_bytes(&function.to_bytes(), Path::new("f")).unwrap();
     assert_eq!(again.encode(batch.features()).unwrap(), function.encode(batch.features()).unwrap());
     assert!(8 * function.to_bytes().len() < model.to_bytes().len());
-    // And the model tells why it is large.
+    // The model also reports what makes it large.
     let sizes = model.array_sizes();
     assert_eq!(sizes[0], ("brook.gram".to_owned(), 500 * 501 / 2 * 8));
     assert!(sizes.is_sorted_by(|one, two| one.1 >= two.1));

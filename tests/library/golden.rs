@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::streams::setup_with;
 use crate::twin::dense_bsodh::{Regression, learner};
 
-/// Cases that hang on the order in which one matrix product adds in single precision.
+/// Cases that depend on the order in which one matrix product adds in single precision.
 const DECIDED_BY_ROUNDING: [(&str, &str); 2] = [("wide", "alternating"), ("narrow", "alternating")];
 
 const DIM: usize = Digits::DIM;
@@ -26,7 +26,7 @@ fn golden() -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// The digits, centred on the mean of all and scaled to unit length, in double.
+/// Returns the digits, centred on their mean and scaled to unit length, in double precision.
 fn features() -> Vec<f64> {
     let digits = digits();
     let rows = digits.labels.len();
@@ -56,8 +56,8 @@ fn labels(name: &str) -> Vec<u32> {
     list.view().as_single().unwrap().to_vec()
 }
 
-/// The function that the library learns in a case: a model, or the learner by itself with its regressions
-/// solved in one way.
+/// Learns the function of a case: with a model, or with the learner alone and a given way of
+/// solving its regressions.
 fn learn(
     case: &Value,
     order: &str,
@@ -106,7 +106,7 @@ fn sixteen_of_eighteen_results_match_to_the_last_bit_of_the_codes() {
             }
             let expected = matrix(case[order].as_str().unwrap());
             let largest = expected.iter().fold(0.0f32, |max, w| max.max(w.abs()));
-            // As it chooses by itself, then in each way of solving for W.
+            // First with the learner's own choice, then with each way of solving for W.
             let functions = [None, Some(Regression::Direct), Some(Regression::Refined)];
             for function in functions.map(|way| learn(case, order, features, way)) {
                 for (found, expected) in function.parts().weights.iter().zip(&expected) {

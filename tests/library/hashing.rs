@@ -1,4 +1,4 @@
-//! Hash functions: every stage, and the promise that company does not change a code.
+//! Hash functions: every stage, and the guarantee that a row's code does not depend on other rows.
 
 use hashbrook::{Compact, Features, HashFunction, HashParts, Lift};
 use proptest::prelude::*;
@@ -11,7 +11,8 @@ fn random(n: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
     (0..n).map(|_| rng.random_range(-1.0..1.0)).collect()
 }
 
-/// The stages one after the other, in double, as the documentation of [`HashParts`] lists them.
+/// Computes the stages one after the other in double precision, as the documentation of
+/// [`HashParts`] lists them.
 fn twin(parts: &HashParts, row: &[f32]) -> Vec<f64> {
     let mut x: Vec<f64> = row.iter().map(|&v| f64::from(v)).collect();
     if let Some(center) = &parts.center {
@@ -50,7 +51,7 @@ fn twin(parts: &HashParts, row: &[f32]) -> Vec<f64> {
         .collect()
 }
 
-/// A compact lift step by step; the last digits of `f32` aside.
+/// Computes a compact lift step by step, exact up to the last digits of `f32`.
 fn compact_twin(compact: &Compact, dim: usize, x: &[f64]) -> Vec<f64> {
     let squared_norm: f64 = x.iter().map(|v| v * v).sum();
     let along = |d: &[f32]| d.iter().zip(x).map(|(d, x)| f64::from(*d) * x).sum::<f64>();
@@ -72,8 +73,8 @@ fn compact_twin(compact: &Compact, dim: usize, x: &[f64]) -> Vec<f64> {
     anchors.map(similarity).collect()
 }
 
-/// The projection of a row may differ from its twin's by so much: with a compact lift, a number that
-/// lies between two whole ones is rounded to either, and weights to 2047 steps.
+/// Returns the largest allowed difference between a row's projection and its twin's. A compact lift
+/// rounds numbers between two integers to either of them, and weights to 2047 steps.
 fn tolerance(parts: &HashParts) -> f64 {
     match parts.lift {
         Lift::Compact(_) => 0.02,
@@ -96,7 +97,7 @@ fn parts() -> impl Strategy<Value = (HashParts, u64)> {
                 lift: match lift {
                     0 => Lift::Identity,
                     1 => Lift::Rbf { anchors: random(anchors * dim, &mut rng), gamma: 0.7 },
-                    // With directions, some of them filling up a panel, and without.
+                    // Compact lifts with directions, some of which fill up a panel, and without.
                     form => {
                         let directions = if form == 2 { 0 } else { 1 + anchors };
                         let directions = random(directions * dim, &mut rng);

@@ -1,4 +1,4 @@
-//! The index against a model of it: a sorted map, searched by sorting everything.
+//! Compares the index with a model: a sorted map, searched by sorting all items.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use hashbrook::{Codes, Error, Filter, Hit, Index, Kernel, Labels, SearchStructure, hamming};
 use proptest::prelude::*;
 
-/// What the index should hold.
+/// Expected content of the index.
 #[derive(Clone, Default)]
 struct Model {
     items: BTreeMap<u64, (Vec<u64>, Vec<u32>)>,
@@ -26,7 +26,7 @@ impl Model {
 enum Change {
     Add(Vec<(u64, u64, u8)>),
     Upsert(Vec<(u64, u64, u8)>),
-    /// Other labels for some of the items that are there, and for one that need not be.
+    /// New labels for some existing items, and for one item that may not exist.
     Label(Vec<(u64, u8)>, u64),
     Remove(Vec<u64>),
     Compact,
@@ -34,7 +34,7 @@ enum Change {
 }
 
 fn change() -> impl Strategy<Value = Change> {
-    // Ids from a small range meet again; one in eight is anywhere.
+    // Ids from a small range collide; one id in eight is arbitrary.
     let id = prop_oneof![7 => 0..300u64, 1 => any::<u64>()];
     let items = prop::collection::vec((id.clone(), any::<u64>(), 0..6u8), 0..40);
     let many = prop::collection::vec((0..100_000u64, any::<u64>(), 0..6u8), 100..1500);
@@ -50,7 +50,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// A code that is one of a few with some bits changed, as those of classes are.
+/// Returns a code near one of a few class codes, as learned codes of classes are.
 fn code(bits: usize, seed: u64) -> Vec<u64> {
     code_of_class(bits, seed % 3, seed)
 }
@@ -158,7 +158,8 @@ fn check(index: &mut Index, model: &Model, bits: usize, seed: u64, k: usize, rad
     }
 }
 
-/// Gives other labels to items that are there, chosen by numbers, and tries to give some to item `other` as well.
+/// Relabels existing items, chosen by numbers, and tries to relabel item `other`, which may not
+/// exist.
 fn relabel(index: &mut Index, model: &mut Model, labels: &[(u64, u8)], other: u64) {
     let there: Vec<u64> = model.items.keys().copied().collect();
     let chosen: BTreeMap<u64, u8> = labels
@@ -192,7 +193,8 @@ fn relabel(index: &mut Index, model: &mut Model, labels: &[(u64, u8)], other: u6
     }
 }
 
-/// Applies changes to an index, in a file or not, and to the model, and compares.
+/// Applies changes to an index (in a file if `path` is given) and to the model, and compares the
+/// two.
 fn follow(bits: usize, changes: &[Change], seed: u64, k: usize, radius: u32, path: Option<&Path>) {
     let mut index = Index::of_codes(bits).unwrap();
     if let Some(path) = path {
@@ -294,7 +296,8 @@ proptest! {
     }
 }
 
-/// Codes in clusters around a few, those of one cluster together, so that no part is like the whole.
+/// Returns codes clustered around a few class codes and ordered by cluster, so that no range of
+/// codes is distributed like the whole.
 fn clusters(bits: usize, count: usize, classes: usize, seed: u64) -> Codes {
     let mut codes = Codes::new(bits).unwrap();
     for at in 0..count {
@@ -311,11 +314,12 @@ fn scattered(count: u64) -> Codes {
     codes
 }
 
-/// Compares what some queries find, with filters and without, with what is so by the model.
+/// Compares the hits of queries, with and without filters, with those of the model.
 fn compare(index: &Index, model: &Model, queries: &Codes, ks: &[usize], radii: &[u32]) {
     let half: Vec<u64> = model.items.keys().copied().filter(|id| id % 4 < 2).collect();
     let some: Vec<u64> = half.iter().copied().filter(|id| id % 31 == 0).collect();
-    // The same among ids that are nobody's, so far apart that they are kept in another way.
+    // The same ids among unused ids far apart, which makes the filter choose another
+    // representation.
     let among_others = half.iter().copied().chain((0..10_000).map(|at| u64::MAX - (at << 40)));
     let top = model.items.keys().last().map_or(0, |&last| last as usize / 64 + 1);
     let thirds: Vec<u64> = (0..top).map(|_| 0x9249_2492_4924_9249).collect();
@@ -363,7 +367,7 @@ fn compare(index: &Index, model: &Model, queries: &Codes, ks: &[usize], radii: &
 #[test]
 fn large_indexes_find_the_same_by_every_way() {
     for (bits, classes) in [(24, 6), (64, 3), (64, 0), (64, 50), (128, 20), (200, 3), (200, 50)] {
-        // So many that structures are built.
+        // Enough items for search structures to be built.
         let count = match bits {
             ..=32 => 140_000,
             33..=128 => 70_000,
@@ -375,7 +379,7 @@ fn large_indexes_find_the_same_by_every_way() {
             clusters(bits, count as usize, classes, 2)
         };
         let mut index = Index::of_codes(bits).unwrap();
-        // Ids with gaps; labels that cut across the clusters, one of which few have.
+        // Ids have gaps; labels cut across the clusters, and one label is rare.
         let ids: Vec<u64> = (0..count).map(|at| 3 * at + at % 2).collect();
         let label = |at: u64| if at % 50 == 9 { 7 } else { at as u32 % 7 };
         let labels: Vec<u32> = (0..count).map(label).collect();
@@ -386,7 +390,7 @@ fn large_indexes_find_the_same_by_every_way() {
         for (at, &id) in ids.iter().enumerate().filter(|(at, _)| at % 11 != 0) {
             model.items.insert(id, (codes.code(at).to_vec(), vec![labels[at]]));
         }
-        // Some that are there, and some that are far from everything.
+        // Some queries are stored codes; others are far from every code.
         let step = count as usize / 80;
         let mut queries = codes.select(&(0..80).map(|at| at * step).collect::<Vec<_>>());
         (0..8).for_each(|at| queries.push(&code_of_class(bits, 1000 + at, 5)).unwrap());
@@ -395,7 +399,7 @@ fn large_indexes_find_the_same_by_every_way() {
         compare(&index, &model, &queries, &ks, &radii);
         assert_eq!(index.statistics().structure_bytes, 0);
         index.set_search_structure(SearchStructure::Full);
-        // Often enough for the structure to be built.
+        // Enough searches for the structure to be built.
         for _ in 0..40 {
             index.search_codes(&queries, 10).unwrap();
         }
@@ -406,7 +410,7 @@ fn large_indexes_find_the_same_by_every_way() {
         }
         index.set_kernel(Kernel::available()[0]);
         compare(&index, &model, &queries.select(&[3]), &[5000, 200_000], &[bits as u32 / 2]);
-        // More items, and a whole cluster that is gone.
+        // More items are added, and a whole cluster is removed.
         let more = clusters(bits, 3000, classes.max(1), 77);
         let ids: Vec<u64> = (0..3000).map(|at| 3 * at + 2).collect();
         index.add_codes(&ids, &more, None).unwrap();
@@ -421,7 +425,7 @@ fn large_indexes_find_the_same_by_every_way() {
     }
 }
 
-/// Groups by comparing all pairs.
+/// Returns the groups that comparing all pairs gives.
 fn groups_of_all_pairs(model: &Model, radius: u32) -> Vec<Vec<u64>> {
     let ids: Vec<u64> = model.items.keys().copied().collect();
     let codes: Vec<&Vec<u64>> = model.items.values().map(|(code, _)| code).collect();
@@ -458,7 +462,7 @@ proptest! {
             let mix = (at as u64 + 1).wrapping_mul(seed | 1);
             let mut code = code(bits, mix);
             if spread {
-                // Far from one another, but for a few.
+                // Far from one another, except for a few codes.
                 code[0] ^= (mix >> 20) & if bits < 20 { 0 } else { 0xF_FFFF };
             }
             codes.push(&code).unwrap();
@@ -475,8 +479,8 @@ proptest! {
 
 #[test]
 fn many_items_on_many_threads() {
-    // Several checksums, several parts for threads, and searches by threads that do not wait for the
-    // one that builds the structure.
+    // The index has several checksums and is split among several threads. Some searching threads do
+    // not wait for the thread that builds the structure.
     let codes = clusters(64, 150_000, 3, 5);
     let ids: Vec<u64> = (0..150_000).collect();
     let mut index = Index::of_codes(64).unwrap();
@@ -512,7 +516,7 @@ fn many_items_on_many_threads() {
             });
         }
     });
-    // A structure that was built by threads, used by threads.
+    // Threads both build and use the structure.
     let index = Index::open(folder.path().join("many.index")).unwrap();
     pool(3).install(|| index.build_search_structures().unwrap());
     assert!(index.statistics().structure_bytes > 4 * 150_000);

@@ -1,4 +1,4 @@
-//! Index files built in parts, against the same items in an index in memory.
+//! Index files built in parts, compared with the same items in an in-memory index.
 
 use hashbrook::{Codes, Error, Index, IndexBuilder, Labels};
 use proptest::prelude::*;

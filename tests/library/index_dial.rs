@@ -1,4 +1,4 @@
-//! Searches with a dial, against sums over single bits.
+//! Searches with a dial, compared with sums over single bits.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ fn function(bits: usize, label_bits: usize, rng: &mut ChaCha8Rng) -> HashFunctio
     linear(DIM, bits, label_bits, rng)
 }
 
-/// Vectors of few values, of which many are the same.
+/// Returns vectors of few distinct values, many of them equal.
 fn vectors(rows: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
     (0..rows * DIM).map(|_| rng.random_range(-2..3) as f32 * 0.6).collect()
 }
 
-/// Queries, and what each of their bits weighs by definition.
+/// Queries, and the weights of their bits by definition.
 struct Twin {
     codes: Codes,
     weights: Vec<Vec<u32>>,
@@ -82,17 +82,17 @@ fn queries_are_weighed_in_parts() {
         assert_eq!(parts.codes(), whole.codes());
         assert!((0..40).all(|query| parts.weights(query) == whole.weights(query)));
     }
-    // Weights of two kinds.
+    // Queries weighed by different dials can be appended.
     let mut both = Dial::new(2, 1).unwrap().weigh(&function, all.slice(0..2)).unwrap();
     both.append(&Dial::new(3, 1).unwrap().weigh(&function, all.slice(0..2)).unwrap()).unwrap();
     assert_eq!([0, 1, 2, 3].map(|query| both.weights(query)[0]), [2, 2, 3, 3]);
 }
 
-/// What a search is for, besides its dial.
+/// Parameters of a search, besides its dial.
 struct Asked<'a> {
     queries: Features<'a>,
     k: usize,
-    /// Which part of the largest distance that there is.
+    /// Radius, as a share of the largest possible distance.
     share: f64,
 }
 
@@ -197,7 +197,7 @@ proptest! {
         }
     }
 
-    /// What is measured is what is found.
+    /// A search returns hits in the order that the evaluation measures.
     #[test]
     fn a_search_is_in_the_order_of_the_ranking(
         bits in 1..200usize,
@@ -238,7 +238,7 @@ fn weights_that_are_all_the_same_multiply_distances() {
     let threes = index.dial(Dial::new(3, 3).unwrap());
     for (by_dial, plain) in [
         (threes.search(queries, 20).unwrap(), index.search(queries, 20).unwrap()),
-        // Eight thirds of a bit are two bits.
+        // A radius of eight thirds of a bit covers two whole bits.
         (threes.within(queries, 8).unwrap(), index.within(queries, 2).unwrap()),
         (threes.within(queries, u32::MAX).unwrap(), index.within(queries, u32::MAX).unwrap()),
     ] {
@@ -263,7 +263,7 @@ fn a_dial_needs_to_know_what_it_weighs() {
     assert_eq!(even.search_codes(&codes, 2).unwrap().row(0), [Hit::new(1, 0), Hit::new(2, 4)]);
     assert!(even.search_codes(&codes, 0).is_err());
     assert!(even.within_codes(&Codes::new(9).unwrap(), 1).is_err());
-    // Without label bits every code is as near.
+    // All bits are label bits, and their weight is 0, so every code is equally near.
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut index = Index::new(function(70, 70, &mut rng));
     let rows = self::vectors(9, &mut rng);
@@ -271,7 +271,7 @@ fn a_dial_needs_to_know_what_it_weighs() {
     index.add(&[9, 8, 7, 6, 5, 4, 3, 2, 1], rows, None).unwrap();
     let found = index.dial(Dial::new(0, 1).unwrap()).search(rows, 2).unwrap();
     assert!(found.iter().all(|row| row == [Hit::new(1, 0), Hit::new(2, 0)]));
-    // Of other queries than one function's bits a dial cannot know anything.
+    // Queries weighed with another function's bits are refused.
     let other = uneven.weigh(&function(69, 1, &mut rng), rows).unwrap();
     assert!(index.filtered(&Filter::all()).search_weighed(&other, 1).is_err());
 }

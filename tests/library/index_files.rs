@@ -1,4 +1,4 @@
-//! Index files: killed writers, damage, and files of old.
+//! Index files: killed writers, damaged files, and files of older versions.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use hashbrook::{
 
 use crate::killed::{self, mixed};
 
-/// Does change number `number` of a fixed sequence.
+/// Applies change `number` of a fixed sequence.
 fn change(index: &mut Index, number: u64) {
     let ids: Vec<u64> = (0..5).map(|at| mixed(9 * number + at) % 400).collect();
     let mut once = ids.clone();
@@ -42,7 +42,7 @@ fn change(index: &mut Index, number: u64) {
     }
 }
 
-/// An index without items that keeps vectors, or one of codes.
+/// Returns an empty index, either one that stores vectors or one of codes alone.
 fn empty(vectors: bool) -> Index {
     if vectors {
         Index::with_vectors(linear(), VectorFormat::F16)
@@ -54,7 +54,7 @@ fn empty(vectors: bool) -> Index {
 /// An item: id, code, labels, vector.
 type Whole = (u64, Vec<u64>, Vec<u32>, Option<Vec<f32>>);
 
-/// Everything in an index.
+/// Returns every item of an index.
 fn all(index: &Index) -> Vec<Whole> {
     let ids = index.ids().unwrap();
     let item = |id: u64| {
@@ -67,7 +67,8 @@ fn all(index: &Index) -> Vec<Whole> {
 const CHILD: &str = "HASHBROOK_TEST_WRITES_TO";
 const WRITER: &str = "index_files::a_writer_that_may_be_killed_leaves_every_change";
 
-/// On its own, a writer that ends as it should. The next test starts it as a process, and kills it.
+/// Run alone, this test is a writer that ends normally. The next test starts it as a child process
+/// and kills the process.
 #[test]
 fn a_writer_that_may_be_killed_leaves_every_change() {
     if let Ok(given) = std::env::var(CHILD) {
@@ -103,7 +104,7 @@ fn whoever_is_killed_leaves_every_acknowledged_vector() {
     kill(empty(true));
 }
 
-/// Starts and kills writers of a file that is at first like an index without items.
+/// Repeatedly starts and kills writers of a file that initially holds `expected`, an empty index.
 fn kill(mut expected: Index) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("killed.index");
@@ -121,7 +122,7 @@ fn kill(mut expected: Index) {
         let found = Index::open(&path).unwrap();
         found.verify().unwrap();
         if all(&found) != all(&expected) {
-            // The change that was under way may be there as well, all of it.
+            // The change in flight may also have been applied, but only completely.
             change(&mut expected, next);
             next += 1;
             in_flight += 1;
@@ -132,7 +133,7 @@ fn kill(mut expected: Index) {
     println!("{next} changes, of which {in_flight} were under way when their writer was killed");
 }
 
-/// A function of four dimensions and 70 bits.
+/// Returns a hash function of 4 dimensions and 70 bits.
 fn linear() -> HashFunction {
     let weights: Vec<f32> = (0..4 * 70).map(|at| (mixed(at) % 1000) as f32 - 499.5).collect();
     let mut parts = HashParts::linear(4, 70, weights);
@@ -141,12 +142,12 @@ fn linear() -> HashFunction {
     HashFunction::new(parts).unwrap()
 }
 
-/// An index with everything that a file can hold, but for vectors.
+/// Writes an index with everything that a file can hold, except vectors.
 fn full(path: &Path) {
     fill(Index::new(linear()), path);
 }
 
-/// Fills an index and saves it, with some changes in its log.
+/// Fills an index and saves it with some changes in its log.
 fn fill(mut index: Index, path: &Path) {
     let vectors: Vec<f32> = (0..4 * 3000).map(|at| (mixed(at + 7) % 1000) as f32).collect();
     let ids: Vec<u64> = (0..3000).map(|at| at * at).collect();
@@ -170,7 +171,7 @@ fn fill(mut index: Index, path: &Path) {
     index.set_label_names(names).unwrap();
 }
 
-/// What an index answers to all sorts of questions; or an error.
+/// Returns an index's answers to queries of all kinds, as one string, or the first error.
 fn answers(path: &Path) -> Result<String, Error> {
     let index = Index::open(path)?;
     let vectors: Vec<f32> = (0..4 * 20).map(|at| (mixed(at + 3) % 1000) as f32).collect();
@@ -202,7 +203,7 @@ fn damage_of_a_file_with_vectors_is_an_error_and_never_a_wrong_answer() {
     damage(Index::with_vectors(linear(), VectorFormat::F16));
 }
 
-/// Damages a file of what an index without items becomes.
+/// Fills an empty index, saves it, and checks the answers of damaged copies of the file.
 fn damage(index: Index) {
     let folder = tempfile::tempdir().unwrap();
     let (path, broken) = (folder.path().join("whole.index"), folder.path().join("broken.index"));
@@ -225,7 +226,8 @@ fn damage(index: Index) {
     };
     for number in 0..1500 {
         let mut bytes = bytes.clone();
-        // Some in the header and in the two places, where everything hangs on.
+        // Half of the damage hits the header or the start of one of the two pages after it, on
+        // which the whole file depends.
         let (start, end) = match number % 6 {
             0 => (0, 216),
             1 => (4096, 4120),
@@ -236,7 +238,7 @@ fn damage(index: Index) {
         bytes[place] ^= 1 << (mixed(number + 5000) % 8);
         *(if check(&bytes) { &mut errors } else { &mut harmless }) += 1;
     }
-    // Either of the two places can be missing.
+    // The file stays readable if one of the two pages is damaged.
     assert!(errors > 700 && harmless > 300, "{errors} errors, {harmless} do no harm");
     for number in 0..300 {
         let len = mixed(number) as usize % bytes.len();
@@ -262,7 +264,7 @@ fn a_file_has_one_writer_and_any_number_of_readers() {
     assert!(matches!(reader.compact(), Err(Error::ReadOnly(_))));
     writer.remove(&[9, 16]).unwrap();
     writer.compact().unwrap();
-    // It goes on in the new file, and nobody else may.
+    // The writer continues in the new file and keeps its exclusive lock.
     assert!(matches!(Index::edit(&path), Err(Error::InUse(_))));
     writer.remove(&[25]).unwrap();
     assert_eq!(all(&reader), before, "a reader sees what it opened");
@@ -331,7 +333,7 @@ fn changes_to_a_file_that_is_gone_are_not_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
     let (path, other) = (folder.path().join("a.index"), folder.path().join("other"));
     let code = Codes::from_bytes(70, &[1, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();
-    // Deleted, replaced by another index, replaced by something else.
+    // The file is deleted, replaced by another index, or replaced by something else.
     for round in 0..3 {
         full(&path);
         let mut index = Index::edit(&path).unwrap();
@@ -358,7 +360,8 @@ fn changes_to_a_file_that_is_gone_are_not_acknowledged() {
             assert!(problem.contains("moved, deleted or replaced"), "{problem}");
         }
         assert_eq!(std::fs::read(&path).ok(), standing, "what was put there stays");
-        // What it has mapped is there still, as for those who read what a writer has replaced.
+        // The mapping of the old file stays readable, as for readers of a file that a writer
+        // replaced.
         assert_eq!(all(&index), before);
     }
 }
@@ -383,14 +386,14 @@ fn a_mapped_file_that_others_change_is_an_error_and_a_loaded_one_does_not_care()
         let (mut writer, reader) = (Index::edit(&path).unwrap(), Index::open(&path).unwrap());
         let mut loaded = Index::load(&path).unwrap();
         let before = all(&reader);
-        // Our own changes are none that would matter.
+        // Changes by a regular writer do not invalidate the reader.
         writer.remove(&[25]).unwrap();
         assert_eq!(all(&reader), before);
         let whole = std::fs::read(&path).unwrap();
         match round {
             0 => cut(0).unwrap(),
             1 => cut(longer as u64 - 5001).unwrap(),
-            // In place, as `cp` does.
+            // Overwritten in place, as `cp` does.
             _ => std::fs::write(&path, &other).unwrap(),
         }
         let standing = std::fs::read(&path).unwrap();
@@ -417,13 +420,13 @@ fn a_mapped_file_that_others_change_is_an_error_and_a_loaded_one_does_not_care()
             assert!(problem.contains(expected), "{problem}");
         }
         assert_eq!(std::fs::read(&path).unwrap(), standing, "what was put there stays");
-        // What was read meanwhile may have been kept, so it does not help to put the bytes back.
+        // The reader may have cached the changed bytes, so restoring the file does not help.
         std::fs::write(&path, &whole).unwrap();
         assert!(matches!(reader.search_codes(&code, 3), Err(Error::NotAsOpened { .. })));
 
         loaded.verify().unwrap();
         assert_eq!(all(&loaded), before);
-        // It has nothing to do with the file any more.
+        // The loaded index no longer depends on the file.
         loaded.add_codes(&[1_000_001], &code, None).unwrap();
         loaded.compact().unwrap();
         loaded.save(folder.path().join("copy.index")).unwrap();
@@ -486,7 +489,7 @@ fn renewal_takes_all_items_and_no_others() {
     }
 }
 
-/// What the first version wrote of [`full`]; it never changes.
+/// Path of the file that the first version wrote for [`full`]; the file never changes.
 fn first_version() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/library/version-1.index")
 }
@@ -497,7 +500,7 @@ fn files_of_the_first_version_are_read() {
     let path = folder.path().join("now.index");
     full(&path);
     assert_eq!(answers(&first_version()).unwrap(), answers(&path).unwrap());
-    // It can be changed, too.
+    // The file can also be changed.
     let copy = folder.path().join("copy.index");
     std::fs::copy(first_version(), &copy).unwrap();
     let mut index = Index::edit(&copy).unwrap();

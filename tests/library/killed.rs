@@ -1,23 +1,24 @@
-//! Processes that are killed: a test of this binary that makes changes, run on its own, until it is.
+//! Killed processes: a test of this binary makes changes in a process of its own until the process
+//! is killed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A sequence of numbers that look random.
+/// Returns element `number` of a pseudo-random sequence.
 pub fn mixed(number: u64) -> u64 {
     let mixed = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
 }
 
-/// Tells that a change is acknowledged.
+/// Reports that change `number` is acknowledged.
 pub fn say_done(number: u64) {
     println!("\ndone {number}");
     std::io::stdout().flush().unwrap();
 }
 
-/// Runs a test with a variable in its environment, kills it some time after so many changes, and returns the
-/// numbers of those that it said were done.
+/// Runs a test with an environment variable and kills it `late` after `changes` changes. Returns
+/// the numbers of the changes that the test reported as done.
 pub fn done_by(
     test: &str,
     (name, value): (&str, String),

@@ -1,5 +1,5 @@
-//! Imports between the files of the library go down, never in a circle, and ARCHITECTURE.md says
-//! which way is down.
+//! Checks that imports between the library's files point down the layers of ARCHITECTURE.md and
+//! never form a cycle.
 
 mod source;
 
@@ -9,24 +9,24 @@ use std::path::Path;
 
 use source::{Module, Written, is_relative, modules};
 
-/// Imports that would close a circle, and why they may: (file, file that it imports, reason).
+/// Allowed imports that would close a cycle: (importing file, imported file, reason).
 const EXCEPTIONS: &[(&str, &str, &str)] =
     &[("disk/mod.rs", "disk/simulated/mod.rs", "the simulated disk is compiled for tests alone")];
 
-/// Who imports whom: files by their paths in `src/`.
+/// Imported files of each file; paths are relative to `src/`.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// The modules of a crate, by their paths.
 struct Crate(BTreeMap<Vec<String>, Module>);
 
-/// What a path leads to: a file with something in it, or a module.
+/// Target of a path: an item, given by the file that defines it, or a module.
 enum Target {
     Item { file: String },
     Module { path: Vec<String> },
 }
 
 impl Crate {
-    /// Reads all files of a folder, the root being `lib.rs`.
+    /// Reads all files of a directory whose crate root is `lib.rs`.
     fn read(folder: &Path) -> Crate {
         let mut all = BTreeMap::new();
         let mut folders = vec![folder.to_owned()];
@@ -45,18 +45,18 @@ impl Crate {
         Crate(all)
     }
 
-    /// A crate of files that are not there, for the tests of the reader.
+    /// Builds a crate from texts in memory, for the tests of the reader.
     fn of(files: &[(&str, &str)]) -> Crate {
         let mut all = BTreeMap::new();
         files.iter().for_each(|(file, text)| add(&mut all, file, text));
         Crate(all)
     }
 
-    /// What a name in a module stands for there; `None` for names from elsewhere.
+    /// Resolves a name used in a module; returns `None` for names from other crates.
     fn name(&self, module: &Module, name: &str, last: bool) -> Option<Target> {
         let child: Vec<String> = module.path.iter().cloned().chain([name.to_owned()]).collect();
         let is_child = self.0.contains_key(&child);
-        // A function may be called like the module that it is in.
+        // A function may have the same name as its module.
         if is_child && !last {
             return Some(Target::Module { path: child });
         }
@@ -65,7 +65,7 @@ impl Crate {
         }
         let named = |import: &&Written| import.name.as_deref() == Some(name);
         for import in module.imports.iter().filter(named) {
-            // `use digits::digits` names what is in the module, and not the module.
+            // `use digits::digits` imports the item in the module, not the module.
             if import.path != [name] {
                 return self.target(module, &import.path);
             }
@@ -73,7 +73,7 @@ impl Crate {
         if is_child {
             return Some(Target::Module { path: child });
         }
-        // Those of other crates have no names of this one.
+        // Glob imports from other crates bring in no names of this crate.
         for import in module.imports.iter().filter(|import| import.all && is_relative(&import.path))
         {
             if let Some(Target::Module { path }) = self.target(module, &import.path) {
@@ -86,7 +86,7 @@ impl Crate {
         None
     }
 
-    /// Where a path leads that is written in a module; `None` if out of the crate.
+    /// Resolves a path written in a module; returns `None` if the path leaves the crate.
     fn target(&self, module: &Module, path: &[String]) -> Option<Target> {
         let mut at = module.path.clone();
         let mut rest = path;
@@ -104,7 +104,7 @@ impl Crate {
             let here = &self.0[&at];
             match self.name(here, name, place + 1 == rest.len()) {
                 Some(Target::Module { path }) => at = path,
-                // What comes after it is a variant, a constant or a function of a type.
+                // The rest of the path is a variant, a constant or a function of a type.
                 Some(item) => return Some(item),
                 None if place == 0 && !absolute => return None,
                 None => return Some(Target::Item { file: here.file.clone() }),
@@ -113,9 +113,9 @@ impl Crate {
         Some(Target::Module { path: at })
     }
 
-    /// The folder of the importing file itself through which a path goes, if what it names is not
-    /// in a module below: it is then taken from the `mod.rs` above, though that may have it from
-    /// elsewhere.
+    /// Returns the file of the ancestor module through which a path imports, if any. The import
+    /// then counts as one of the ancestor's `mod.rs`, even if the `mod.rs` only re-exports the
+    /// item.
     fn through(&self, module: &Module, path: &[String]) -> Option<String> {
         let (_, folder) = path.split_last().filter(|_| is_relative(path))?;
         let Some(Target::Module { path }) = self.target(module, folder) else { return None };
@@ -133,7 +133,8 @@ impl Crate {
                         edges.insert(file);
                         edges.extend(self.through(module, &import.path));
                     }
-                    // Where the code has paths into it, they say what is taken from it.
+                    // Paths in the code that go through the imported module give more precise
+                    // edges.
                     Some(Target::Module { path }) if import.all || !module.enters(import) => {
                         edges.insert(self.0[&path].file.clone());
                     }
@@ -162,7 +163,7 @@ fn add(all: &mut BTreeMap<Vec<String>, Module>, file: &str, text: &str) {
     all.extend(modules(file, path, text).into_iter().map(|module| (module.path.clone(), module)));
 }
 
-/// The shortest way along imports from a file back to itself.
+/// Returns the shortest import cycle through a file.
 fn circle(graph: &Graph, start: &str) -> Option<Vec<String>> {
     let mut from: BTreeMap<&str, &str> = BTreeMap::new();
     let mut queue = VecDeque::from([start]);
@@ -185,7 +186,7 @@ fn circle(graph: &Graph, start: &str) -> Option<Vec<String>> {
     None
 }
 
-/// The shortest circle through every file that is in one, each circle once.
+/// Returns the shortest import cycle through each file, every cycle once.
 fn circles(graph: &Graph) -> Vec<String> {
     let mut found: BTreeMap<BTreeSet<String>, Vec<String>> = BTreeMap::new();
     for file in graph.keys() {
@@ -200,7 +201,7 @@ fn whole_library() -> Graph {
     Crate::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).graph()
 }
 
-/// The graph of the library without the exceptions.
+/// Returns the import graph of the library without the exceptions.
 fn library() -> Graph {
     let mut graph = whole_library();
     for (file, imported, _) in EXCEPTIONS {
@@ -209,8 +210,8 @@ fn library() -> Graph {
     graph
 }
 
-/// A picture of layers in ARCHITECTURE.md: the fenced block with this head, a layer per line, the
-/// names of its modules in it.
+/// Reads a layer diagram from ARCHITECTURE.md: the fenced block with this head, one layer of module
+/// names per line.
 fn picture(head: &str) -> Vec<Vec<String>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md");
     let text = fs::read_to_string(path).unwrap();
@@ -224,8 +225,8 @@ fn picture(head: &str) -> Vec<Vec<String>> {
     layers
 }
 
-/// What is wrong with imports between the modules of a folder of `src/`, as a picture has them.
-/// The folder's own `mod.rs` is called `mod`.
+/// Returns the imports between modules of a directory of `src/` that violate a layer diagram. The
+/// directory's own `mod.rs` is called `mod`.
 fn against(graph: &Graph, folder: &str, layers: &[Vec<String>]) -> Vec<String> {
     let mut problems = Vec::new();
     let mut places = BTreeMap::new();
@@ -346,7 +347,7 @@ fn circles_are_named_file_by_file() {
     ];
     let found = circles(&Crate::of(&chain).graph());
     assert_eq!(found, ["a/mod.rs -> a/one.rs -> a/two.rs -> b.rs -> a/mod.rs"]);
-    // What a parent has from one child, another child must not take from the parent.
+    // A child must not import a sibling's item through their parent.
     let through = [
         ("lib.rs", "mod a;"),
         ("a/mod.rs", "mod one; mod two; pub use self::{one::One, two::Two};"),

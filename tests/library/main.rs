@@ -1,4 +1,4 @@
-//! Tests of the library through its public face.
+//! Tests of the library through its public API.
 #![allow(missing_docs)]
 
 #[path = "../twin/mod.rs"]

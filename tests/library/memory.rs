@@ -1,4 +1,4 @@
-//! A lack of memory is an error. Looked at in a process of its own, which is not given much.
+//! Running out of memory is an error. These tests run in a process of their own with little memory.
 #![cfg(target_os = "linux")]
 
 use std::process::Command;
@@ -7,8 +7,8 @@ use hashbrook::{Batch, Error, Features, Labels, Method};
 
 use crate::streams::setup_with;
 
-/// Runs the test that calls this once more, in a process that may have so many KiB of memory;
-/// `true` in that process.
+/// Runs the calling test again, in a process limited to `kib` KiB of memory; returns `true` in that
+/// process.
 fn limited(test: &str, kib: usize) -> bool {
     const LIMITED: &str = "HASHBROOK_TEST_WITH_LITTLE_MEMORY";
     if std::env::var_os(LIMITED).is_some() {
@@ -44,7 +44,7 @@ fn what_can_never_be_solved_is_refused_before_it_is_learned() {
     if !limited("memory::what_can_never_be_solved_is_refused_before_it_is_learned", 2_000_000) {
         return;
     }
-    // Sums of 2 GiB, and as much again for their copy and for their factor.
+    // The sums take 2 GiB, and so do their copy and their factor.
     for (parameters, dim, count, names) in [
         (&[("anchors", "16384")][..], 2, 16_384, ["16384 anchors", "use fewer anchors"]),
         (&[("lift", "none")], 16_384, 100, ["on 16384 dimensions", "use lift = rbf"]),
@@ -77,7 +77,7 @@ fn what_cannot_be_solved_now_is_an_error_and_can_be_later() {
         model.learn(all.slice(0..10)).unwrap();
     }
     let before = steady.to_bytes();
-    // Takes nearly all that is left.
+    // Allocates nearly all of the remaining memory.
     let mut ballast = Vec::new();
     loop {
         let mut part = Vec::<u8>::new();

@@ -1,4 +1,4 @@
-//! Every method keeps the contract: a test for each.
+//! Every method fulfils the contract; one test per method.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use hashbrook::check::{Outcome, Subject, check_learner};
 use hashbrook::{Batch, Error, HashFunction, HashParts, Learner, Method, Model, Result, Step};
 
-/// What a method is not held to, and why.
+/// Returns the checks that a method skips, with reasons.
 fn skips(method: &str) -> &'static [(&'static str, &'static str)] {
     match method {
         "bsodh" => &[("any_batches", "it optimises the codes of a batch together")],
@@ -21,7 +21,7 @@ fn skips(method: &str) -> &'static [(&'static str, &'static str)] {
 fn check(name: &str) {
     let mut method = Method::named(name).unwrap();
     if name == "brook" {
-        // Thousands of anchors would take their time, and show nothing more.
+        // Thousands of anchors would be slow and show nothing more.
         method.set("anchors", "100").unwrap();
     }
     let start = |dim: usize, bits: usize, seed: u64| method.start(dim, bits, seed);
@@ -38,7 +38,7 @@ fn check(name: &str) {
 
 macro_rules! one_test_each {
     ($($method:ident),* $(,)?) => {
-        /// One test per method, so that each is named, and timed, by itself.
+        /// One test per method, so that each is named and timed separately.
         mod keeps_the_contract {
             $(#[test]
             fn $method() {
@@ -56,7 +56,7 @@ macro_rules! one_test_each {
 
 one_test_each!(brook, bsodh, okh, sketchhash, frosh, adapthash, osh, mihash, hcoh, hmoh, itq, lsh);
 
-/// A learner that looks at labels alone.
+/// A learner that uses labels only.
 struct Wrong {
     dim: usize,
     bits: usize,
@@ -80,7 +80,7 @@ impl Learner for Wrong {
     }
 }
 
-/// The names of the checks that such a learner fails.
+/// Returns the names of the checks that a wrong learner fails.
 fn failed_by(parts: fn(&Wrong) -> HashParts) -> Vec<&'static str> {
     let report = check_learner(&Subject::new(&|dim, bits, _| {
         Ok(Wrong { dim, bits, labels: BTreeSet::new(), parts })
@@ -89,7 +89,8 @@ fn failed_by(parts: fn(&Wrong) -> HashParts) -> Vec<&'static str> {
     failed.map(|(name, _)| *name).collect()
 }
 
-/// Each bit looks at one of the last dimensions; it is the first two that tell the classes apart.
+/// Returns weights with which each bit reads one of the last dimensions, although only the first
+/// two dimensions distinguish the classes.
 fn noise(wrong: &Wrong) -> HashParts {
     let mut weights = vec![0.0; wrong.dim * wrong.bits];
     let last = wrong.dim - wrong.bits;

@@ -1,4 +1,4 @@
-//! Models: warm-up, saving and going on, and what they refuse.
+//! Models: warm-up, saving and resuming, and refused calls.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn start(stream: &Stream, bits: usize, setup: Setup) -> Model {
     Method::named("bsodh").unwrap().start_with(stream.dim, bits, 3, setup).unwrap()
 }
 
-/// A stream cut into other batches.
+/// Cuts a stream into other batches.
 fn recut(stream: &Stream, size: usize) -> Vec<Batch<'_>> {
     let all = Batch::new(stream.features(), stream.labels()).unwrap();
     (0..all.len()).step_by(size).map(|at| all.slice(at..all.len().min(at + size))).collect()
@@ -86,7 +86,7 @@ proptest! {
                 warm_steps += step;
             } else {
                 cold_steps += step;
-                // Until then, the function of a warm-up that ends now.
+                // During the warm-up, the function is that of a warm-up that ends now.
                 let mut ended = held.clone();
                 ended.end_warmup().unwrap();
                 let parts = |model: &Model| model.hash_function().parts().clone();
@@ -121,7 +121,8 @@ proptest! {
     }
 }
 
-/// Two columns that tell the class, between -1 and 1, and one of noise, in the thousands.
+/// Returns two columns between -1 and 1 that depend on the class, and a column of noise in the
+/// thousands.
 fn uneven(rows: usize) -> (Vec<f32>, Vec<u32>) {
     let noise = |row: usize, scale: f32| ((row * 7919 + 13) % 1009) as f32 / 1009.0 * scale;
     let labels: Vec<u32> = (0..rows).map(|row| (row * row % 7 % 4) as u32).collect();
@@ -162,14 +163,14 @@ fn columns_of_different_scale_count_alike_if_asked() {
     assert!(without < 0.6 && with > 0.95, "{without} {with}");
 }
 
-/// The stage is what it says: rows that were scaled by hand teach the same, to the last bit.
+/// Scaling in the model equals scaling the rows by hand, to the last bit.
 #[test]
 fn scaling_is_done_by_the_deviations_of_the_warm_up_rows() {
     let (rows, labels) = uneven(300);
     let (rows, labels) = (Features::new(&rows, 3).unwrap(), Labels::single(&labels));
     for method in Method::all() {
         if matches!(method.name(), "okh" | "hmoh" | "sketchhash" | "frosh") {
-            continue; // They want more rows or columns; it is not they that scale.
+            continue; // These need more rows or columns; scaling does not depend on the method.
         }
         let setup = setup_with(|setup| {
             setup.warmup = Some(100);
@@ -221,7 +222,7 @@ fn a_column_that_is_constant_in_the_warm_up_is_left_out() {
     };
     let still = learned(&widened(&|_| 0.1));
     assert_eq!(still.parts().scale.as_ref().unwrap()[2], 0.0);
-    // Whatever comes later, however large, changes nothing.
+    // Later values of the constant column change nothing, however large they are.
     for later in [5.0, -3e38, f32::MAX] {
         let rows = widened(&|at| if at < 100 { 0.1 } else { later });
         let moved = learned(&rows);
@@ -230,7 +231,7 @@ fn a_column_that_is_constant_in_the_warm_up_is_left_out() {
         let same = widened(&|_| 0.1);
         assert_eq!(codes, still.encode(Features::new(&same, 4).unwrap()).unwrap());
     }
-    // A value that is beyond all numbers once it is scaled counts as the largest there is.
+    // A value that overflows when it is scaled counts as the largest finite number.
     let tiny: Vec<f32> =
         (0..300 * 4).map(|at| if at % 4 == 0 { 1e-30 * (at % 7) as f32 } else { 1.0 }).collect();
     let function = learned(&tiny);
@@ -261,7 +262,7 @@ fn models_of_different_scale_are_not_merged_and_siblings_keep_theirs() {
     assert!(refused.contains("scales differ: standard and none"), "{refused}");
     scaled.merge(&sibling).unwrap();
     assert_eq!(scaled.hash_function().parts(), whole.hash_function().parts());
-    // Of another warm-up, with the centre given.
+    // The models have different warm-ups and the same given centre.
     let center = Center::Given(vec![0.0; 3]);
     let mut one = warm(Scale::Standard, center.clone());
     let setup = setup_with(|setup| {
@@ -289,17 +290,17 @@ fn a_copy_of_a_model_is_not_merged_into_it() {
     let refused = message(model.merge(&copy));
     assert!(refused.contains("the very same 150 rows") && refused.contains("copy"), "{refused}");
     assert_eq!(model.to_bytes(), before);
-    // Another that learned the same rows on its own, in other batches, is no better.
+    // A model that learned the same rows in other batches is refused, too.
     let mut again = model.sibling().unwrap();
     again.learn(all.slice(0..70)).unwrap();
     again.learn(all.slice(70..150)).unwrap();
     assert!(message(model.merge(&again)).contains("the very same"));
-    // Those that learned nothing are all alike, and do no harm.
+    // Models that have learned nothing are all equal, and merging them does no harm.
     let mut nothing = model.sibling().unwrap();
     nothing.merge(&model.sibling().unwrap()).unwrap();
     model.merge(&nothing).unwrap();
     assert_eq!(model.seen(), 150);
-    // So do parts without a label.
+    // Merging models of unlabelled rows does no harm, either.
     let none = Labels::sets(&[0, 0], &[]).unwrap();
     let unlabelled = Batch::new(Features::new(&rows[..6], 3).unwrap(), none).unwrap();
     let mut parts = [model.sibling().unwrap(), model.sibling().unwrap()];
@@ -338,7 +339,7 @@ fn a_batch_that_fails_changes_nothing() {
 
 #[test]
 fn a_batch_without_a_solution_is_not_learned() {
-    // Rows that are all alike and large: beside their squares the ridge is lost.
+    // All rows are equal and so large that the ridge is lost next to their squares.
     let rows: Vec<f32> = (0..20 * 13).map(|i| 1e15 * (1.0 - (i % 13) as f32 / 130.0)).collect();
     let (known, new): (Vec<u32>, Vec<u32>) = ((0..20).collect(), (100..120).collect());
     let batch = |labels| Batch::new(Features::new(&rows, 13).unwrap(), Labels::single(labels));
@@ -453,7 +454,7 @@ fn names_and_notes_are_saved_with_the_model() {
     assert_eq!((again.seen(), again.batches(), again.seed(), again.warmup()), (6, 2, 1, 2));
 }
 
-/// A file that is written replaces the old one whole; one that cannot be written leaves it alone.
+/// A successful save replaces the whole old file; a failed save leaves the old file unchanged.
 #[test]
 fn saving_replaces_a_file_whole_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
@@ -466,7 +467,7 @@ fn saving_replaces_a_file_whole_or_not_at_all() {
     assert!(message(small_model().save(folder.path().join("no/model"))).contains("no folder"));
 }
 
-/// A file has room for a hundred million bytes of names; more is an error, and no panic.
+/// A file has room for a hundred million bytes of names; more is an error, not a panic.
 #[test]
 fn too_many_names_for_a_file_are_an_error() {
     let folder = tempfile::tempdir().unwrap();
@@ -486,7 +487,7 @@ fn too_many_names_for_a_file_are_an_error() {
     assert!(index.save(folder.path().join("a.index")).is_err());
 }
 
-/// Nothing to warm up with is nothing.
+/// A warm-up without rows does nothing.
 #[test]
 fn a_warm_up_of_no_rows_does_nothing() {
     for method in Method::all() {

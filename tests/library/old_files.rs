@@ -1,10 +1,12 @@
-//! Files of older versions are read, give the codes they gave, and are learned on from.
+//! Files of older versions can be read, give the same codes as before, and their models can
+//! continue learning.
 //!
-//! `version-1/` holds models as the first version wrote them, one for every method, and an index with
-//! a hash function in it; `version-2/` what came with the second: scales, and functions in files of
-//! their own; `version-3/` detail bits, and an index with a search structure and vectors. `codes.txt` has for each model a line with the codes it gave when it was written, and one
-//! with those after it had learned on. Files are made once, when their version is new, and never
-//! change.
+//! `version-1/` holds models of every method and an index with a hash function, all written by the
+//! first version. `version-2/` holds what the second version added: scales, and functions in files
+//! of their own. `version-3/` holds detail bits, and an index with a search structure and vectors.
+//!
+//! `codes.txt` has two lines for each model: its codes when it was written, and its codes after it
+//! learned more rows. Files are written once, when their version is new, and never change.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -22,7 +24,7 @@ use crate::streams::setup_with;
 
 const DIM: usize = 16;
 const BITS: usize = 16;
-/// Rows that a file has learned, and all there are.
+/// Number of rows that a file has learned, and number of all rows.
 const LEARNED: usize = 60;
 const ROWS: usize = 120;
 
@@ -34,7 +36,7 @@ struct Case {
     warmup: usize,
 }
 
-/// Every method, some of them still warming up.
+/// Every method; some models are still warming up.
 const CASES: &[Case] = &[
     case("brook-lifted", "brook", &[("anchors", "20")], 30),
     case("brook-linear", "brook", &[("lift", "none")], 30),
@@ -67,7 +69,7 @@ const CASES: &[Case] = &[
     Case { version: 3, ..case("itq-warming", "itq", &[], 90) },
 ];
 
-/// The version that this program writes.
+/// The file version that this program writes.
 const WRITTEN: u32 = 3;
 
 const fn case(
@@ -79,7 +81,7 @@ const fn case(
     Case { version: 1, name, method, parameters, warmup }
 }
 
-/// Rows of four labels, the same on every machine.
+/// Returns rows with four labels, the same on every machine.
 fn stream() -> (Vec<f32>, Vec<u32>) {
     let value = |row: usize, column: usize| {
         let noise = (row * 7919 + column * column * 5407 + row * column * 31) % 1009;
@@ -100,7 +102,7 @@ fn learn(model: &mut Model, from: usize, to: usize) {
     with_batches(&mut |batch| drop(model.learn(batch).unwrap()), from, to);
 }
 
-/// The codes of rows that no file has learned, as one line of text.
+/// Returns the codes of rows that no file has learned, as one line of text.
 fn codes(function: &HashFunction) -> String {
     let (rows, _) = stream();
     let features = Features::new(&rows, DIM).unwrap().slice(LEARNED..ROWS);
@@ -117,7 +119,7 @@ fn file(case: &Case) -> PathBuf {
     folder(case.version).join(case.name).with_extension("model")
 }
 
-/// An index of the rows learned.
+/// Returns an index of the learned rows.
 fn index(function: HashFunction) -> Index {
     let mut index = Index::new(function);
     let add = &mut |batch: Batch<'_>| {
@@ -129,7 +131,7 @@ fn index(function: HashFunction) -> Index {
     index
 }
 
-/// Makes the files of the version that this program writes, beside those of older ones.
+/// Writes the files of the current version, next to those of older versions.
 #[test]
 #[ignore = "writes files that are kept"]
 fn make_files_of_this_version() {
@@ -160,14 +162,15 @@ fn make_files_of_this_version() {
     std::fs::write(folder(WRITTEN).join("codes.txt"), lines).unwrap();
 }
 
-/// Items of the index with a search structure: the rows again and again, as many as one is built for.
+/// Number of items of the index with a search structure. The rows repeat until there are enough
+/// items for the structure to be built.
 const MANY: usize = 1 << 15;
 
 fn structured() -> PathBuf {
     folder(4).join("structure.index.gz")
 }
 
-/// Makes the index with a search structure and vectors.
+/// Writes the index with a search structure and vectors.
 #[test]
 #[ignore = "writes a file that is kept"]
 fn make_the_index_with_a_structure() {
@@ -216,7 +219,7 @@ fn an_index_with_search_structure_and_vectors_is_used_as_it_was_written() {
     }
 }
 
-/// The lines of `codes.txt`, by model and moment.
+/// Returns the lines of `codes.txt`, by model and stage (at first, or after learning on).
 fn expected(version: u32) -> BTreeMap<(String, String), String> {
     let text = std::fs::read_to_string(folder(version).join("codes.txt")).unwrap();
     let parse = |line: &str| {
@@ -244,7 +247,7 @@ fn models_of_every_version_give_their_codes_and_learn_on() {
         assert_eq!(model.label_names().find("red, cow"), Some(2));
         assert_eq!(model.notes()["batch"], "20");
         assert_eq!(&codes(&model.hash_function()), of("at-first"), "{}", case.name);
-        // Saved by this version, it is the same model.
+        // The model stays the same when this version saves it.
         let again = Model::from_bytes(&model.to_bytes(), "again").unwrap();
         assert_eq!(&codes(&again.hash_function()), of("at-first"), "{}", case.name);
         learn(&mut model, LEARNED, ROWS);
@@ -272,7 +275,8 @@ fn functions_of_every_version_give_their_codes() {
     }
 }
 
-/// With the parameters that say so, brook is what it was before it had detail bits, from the first row on.
+/// With detail bits switched off by its parameters, brook gives the same codes as before it had
+/// detail bits, from the first row on.
 #[test]
 fn brook_without_detail_is_what_it_was() {
     let before = [("detail", "0"), ("precision", "full"), ("follow", "false")];

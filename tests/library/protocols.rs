@@ -1,4 +1,4 @@
-//! The protocols beyond the papers', against what selecting rows by hand gives.
+//! The protocols beyond those of the papers, compared with rows selected by hand.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use rand::seq::SliceRandom;
 
 use crate::evaluation::{assert_close, metrics};
 
-/// The digits, split: database, queries.
+/// Splits the digits into database and queries.
 fn split(seed: u64) -> (Data, Data) {
     let digits = digits();
     let labels = LabelList::single(digits.labels);
@@ -33,7 +33,7 @@ fn single(data: &Data) -> Vec<u32> {
     data.batch().labels().unwrap().as_single().unwrap().to_vec()
 }
 
-/// What selecting rows and encoding them anew gives.
+/// Evaluates rows that are selected by hand and encoded again.
 fn by_hand(
     function: &HashFunction,
     (queries, asked): (&Data, &[usize]),
@@ -77,7 +77,7 @@ fn unseen_classes_never_come_and_are_measured_as_they_are_defined() {
     ] {
         assert_eq!(found, by_hand(&function, (&queries, asked), (&database, among), &metrics));
     }
-    // Other seeds draw others; how many is a quarter.
+    // Other seeds draw other classes; a quarter of the classes is drawn.
     let draw = |count: u32, seed: u64| {
         let labels: Vec<u32> = (0..count * 2).map(|row| row % count).collect();
         UnseenClasses::draw(Labels::single(&labels), seed).map(|classes| classes.unseen().to_vec())
@@ -128,7 +128,7 @@ fn classes_come_two_at_a_time() {
     let mut model = Method::named("bsodh").unwrap().start(64, 16, 1).unwrap();
     let both = (database.batch(), queries.batch());
     let found = order.run(&mut model, both, (900, 100), &metrics).unwrap();
-    // The same by hand: the first two steps, then the others.
+    // The same protocol by hand: the first two steps, then the others.
     let mut model = Method::named("bsodh").unwrap().start(64, 16, 1).unwrap();
     let first = |labels: &[u32]| rows_where(labels, |label| classes[..4].contains(&label));
     let (asked, among) = (first(&wanted), first(&labels));
@@ -184,14 +184,15 @@ fn one_encoding_serves_every_way_of_ranking() {
     let of_some = codes.neighbours_of(&some, &vectors, &among).unwrap();
     assert_eq!(of_some, dial.neighbours_of(&some, &vectors, &among).unwrap());
     assert_eq!(of_some.queries, 3);
-    // By the vectors themselves all of the nearest are first; and more of the same label.
+    // A ranking by vectors puts all nearest neighbours first and returns more hits with the query's
+    // label.
     let cosine = Ranked::by_cosine(vectors.clone(), database, queries);
     let all = cosine.neighbours(&vectors, &among).unwrap();
     assert_eq!(all.kept, [(10, 1.0), (100, 1.0)]);
     let found = cosine.evaluate(Metric::DEFAULT).unwrap();
     assert!(found.get(Metric::Map) > plain.get(Metric::Map));
     assert_eq!(found.get(Metric::PrecisionAt(1)), all.by_vectors);
-    // Weights that are alike change no order.
+    // Equal weights do not change the order.
     let metrics = metrics(&[1000], &[1, 100], &[], &[100]);
     let again = dial.with_dial(&function, Dial::new(5, 5).unwrap()).unwrap();
     assert_close(&codes.evaluate(&metrics).unwrap(), &again.evaluate(&metrics).unwrap());
@@ -205,7 +206,8 @@ fn rows(data: &Data) -> Rows {
     (0..data.len()).map(|row| (features.row(row).to_vec(), labels.row(row).to_vec())).collect()
 }
 
-/// The plain twin of what draws rows with several labels: database, queries. Labels are 0, 1, 2 ...
+/// Plain twin of drawing rows with several labels; returns database and queries. The labels must be
+/// 0, 1, 2 ...
 fn drawn_by_hand(all: Batch<'_>, pairs: bool, queries: usize, seed: u64) -> (Rows, Rows) {
     let labels = all.labels().unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

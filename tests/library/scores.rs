@@ -1,4 +1,4 @@
-//! Rankings by scores of any kind, against their definitions.
+//! Rankings by scores of any kind, compared with their definitions.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::twin::ranking;
 
 const DIM: usize = 7;
 
-/// A linear function with some detail bits.
+/// Returns a linear function with some detail bits.
 pub fn linear(dim: usize, bits: usize, label_bits: usize, rng: &mut ChaCha8Rng) -> HashFunction {
     let weights = (0..dim * bits).map(|_| rng.random_range(-1.0..1.0)).collect();
     let mut parts = HashParts::linear(dim, bits, weights);
@@ -47,7 +47,7 @@ proptest! {
         let function = function(bits, label_bits, &mut rng);
         let asked = vectors(40, &mut rng);
         let asked = Features::new(&asked, DIM).unwrap();
-        // Few bits set: many codes are as far.
+        // With few bits set, many codes are equally far.
         let (database, labels) = random(rows, bits, 0.1, sets, seed);
         let (_, wanted) = random(40, bits, 0.5, sets, seed ^ 1);
         let dial = Dial::new(label, detail).unwrap().float_query(float);
@@ -55,7 +55,7 @@ proptest! {
         prop_assert_eq!(weighed.codes(), &function.encode(asked).unwrap());
         let projections = function.project(asked).unwrap();
         for query in 0..40 {
-            // By the definition, in steps of the unit.
+            // Weights by definition, in multiples of the unit.
             let sure = |bit: usize| match (float, f64::from(projections[query * bits + bit])) {
                 (false, _) => 1.0,
                 (true, f) if bit < label_bits => (f * f).min(4.0) * 64.0,
@@ -95,7 +95,7 @@ proptest! {
         let table = Table { scores, rows };
         let (database, labels) = random(rows, 8, 0.5, sets, seed);
         let (queries, wanted) = random(QUERIES, 8, 0.5, sets, seed ^ 1);
-        // As whole numbers in the same order: how many distinct scores are smaller.
+        // Converts scores to integers in the same order: the number of smaller scores.
         let place = |_: &Codes, query: usize, _: &Codes, item: usize| {
             let scores = &table.scores[query * rows..(query + 1) * rows];
             let before = |other: &f32| match (other.is_nan(), scores[item].is_nan()) {
@@ -114,7 +114,8 @@ proptest! {
 
     #[test]
     fn cosines_rank_vectors(rows in 1..200usize, sets: bool, seed: u64) {
-        // Of one length, so that products are whole and ties are ties; but for a few zeros.
+        // Vectors of equal length, so that products are integers and ties are exact; a few vectors
+        // are zero.
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut signs = |rows: usize| -> Vec<f32> {
             let row = |_| {
@@ -142,7 +143,7 @@ proptest! {
     }
 }
 
-/// Scores that are written down.
+/// Scores from a table.
 struct Table {
     scores: Vec<f32>,
     rows: usize,
@@ -229,11 +230,11 @@ fn what_cannot_be_weighed_or_scored_is_refused() {
     let dial = Dial::new(2, 1).unwrap().float_query(true);
     let narrow = [1.0; 3];
     assert!(dial.weigh(&function, Features::new(&narrow, 3).unwrap()).is_err());
-    // Beyond all bounds, and at the origin.
+    // One query is far beyond the usual range, and one is at the origin.
     let wild = [[f32::MAX; DIM], [0.0; DIM]].concat();
     let wild = Features::new(&wild, DIM).unwrap();
     let weighed = dial.weigh(&function, wild).unwrap();
-    // As sure as can be of all bits, and of none.
+    // The first query is as certain as possible about every bit, the second about none.
     assert!(weighed.weights(0).iter().all(|&weight| weight == 2 * 4 * 64 || weight == 64));
     assert!(weighed.weights(1).iter().all(|&weight| weight == 0));
     let codes = function.encode(wild).unwrap();

@@ -1,5 +1,5 @@
-//! Snapshots beside a writer, each against brute force over what it should hold; readers that follow
-//! a writer's file.
+//! Snapshots taken during writes, each compared with brute force over its expected content; readers
+//! that follow a writer's file.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,14 +13,14 @@ use rand::{RngExt, SeedableRng};
 
 const BITS: usize = 48;
 
-/// What a snapshot should hold: code and label by id.
+/// Expected content of a snapshot: code and label by id.
 type Model = BTreeMap<u64, (u64, u32)>;
 
-/// A moment that readers may take: a snapshot and what it should hold.
+/// A version of an index that readers may take: a snapshot and its expected content.
 type Moment = (Snapshot, Arc<Model>);
 
-/// Searches of the nearest and within a radius, in all and with a filter, as sorting everything finds
-/// them.
+/// Compares searches with sorting everything: nearest and within a radius, with and without a
+/// filter.
 fn check((snapshot, model): &Moment, rng: &mut ChaCha8Rng, queries: usize) {
     let asked: Vec<u64> = (0..queries).map(|_| code(rng)).collect();
     let mut codes = Codes::new(BITS).unwrap();
@@ -47,7 +47,7 @@ fn check((snapshot, model): &Moment, rng: &mut ChaCha8Rng, queries: usize) {
     }
 }
 
-/// A code near one of a few.
+/// Returns a code near one of a few class codes.
 fn code(rng: &mut ChaCha8Rng) -> u64 {
     let class = rng.random_range(1..6u64);
     let mut code = class.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -55,12 +55,12 @@ fn code(rng: &mut ChaCha8Rng) -> u64 {
     code & ((1 << BITS) - 1)
 }
 
-/// A function of as many bits, so that codes can be renewed.
+/// Returns a function with the same number of bits, so that codes can be renewed.
 fn function() -> HashFunction {
     HashFunction::new(HashParts::linear(1, BITS, vec![1.0; BITS])).unwrap()
 }
 
-/// Changes an index at random, and what it should hold with it.
+/// Changes an index at random, and its expected content in the same way.
 fn change(index: &mut Index, model: &mut Model, rng: &mut ChaCha8Rng) {
     let kind = rng.random_range(0..20);
     let count = if rng.random_range(0..10) == 0 { 150 } else { rng.random_range(0..12) };
@@ -99,8 +99,8 @@ fn change(index: &mut Index, model: &mut Model, rng: &mut ChaCha8Rng) {
     }
 }
 
-/// Readers in two threads search whatever moment is the latest, or an older one that they kept, while
-/// a writer changes the index, until so many queries were asked.
+/// Searches in two threads while a writer changes the index, until `queries` queries were run. The
+/// threads search the latest version, or an older one that they kept.
 fn beside_a_writer(mut index: Index, queries: usize) {
     const AT_ONCE: usize = 50;
     let mut model = Model::new();
@@ -172,7 +172,7 @@ fn snapshots_of_every_age_share_a_search_structure() {
     for at in [8, 0, 4, 8, 2, 7, 1, 3, 5, 6, 0] {
         check(&moments[at], &mut rng, 3);
     }
-    // What puts items together anew builds it again.
+    // Compaction, which regroups the items, rebuilds the structure.
     index.compact().unwrap();
     assert!(index.statistics().structure_bytes > 4 * model.len());
     check(&(index.snapshot(), Arc::new(model)), &mut rng, 3);
@@ -208,7 +208,7 @@ fn a_reader_follows_the_writer_of_its_file() {
     assert!(reader.remove(&[u64::MAX]).is_err(), "it is still a reader, also of nothing to remove");
     assert_eq!(reader.statistics().log_bytes, writer.statistics().log_bytes);
     assert!(!writer.refresh().unwrap(), "a writer has nobody to follow");
-    // A file that is gone, or no index any more, leaves the reader as it was.
+    // If the file is gone or is no longer an index, the reader stays as it was.
     let before = reader.ids().unwrap();
     drop(writer);
     std::fs::rename(&path, folder.path().join("elsewhere")).unwrap();
@@ -232,7 +232,7 @@ fn a_snapshot_does_not_keep_others_from_writing() {
         kept.push((writer.snapshot(), Arc::new(model.clone())));
     }
     kept.iter().for_each(|moment| check(moment, &mut rng, 2));
-    // Not even from replacing the file.
+    // A snapshot does not prevent others from replacing the file, either.
     kept[3].0.save(&path).unwrap();
     assert_eq!(Index::open(&path).unwrap().len(), kept[3].1.len());
 }

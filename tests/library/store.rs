@@ -1,4 +1,4 @@
-//! The durable collection, through its public face.
+//! The durable collection, tested through its public API.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use hashbrook::{Batch, ErrorKind, Features, LabelList, Method, Model, Store, ham
 
 const DIM: usize = Digits::DIM;
 
-/// A store that learns fast, whose codes are made anew only when told to.
+/// Describes a store that learns after few rows.
 fn description(method: &str, bits: usize) -> Description {
     let mut method = Method::named(method).unwrap();
     if method.name() == "brook" {
@@ -20,7 +20,7 @@ fn description(method: &str, bits: usize) -> Description {
     let mut description = Description::new(method, DIM, bits);
     description.warmup = Some(100);
     description.batch = 50;
-    // Models are compared with those that learned all rows.
+    // Nothing is held out, because models are compared with those that learned all rows.
     description.held_out = 0;
     description
 }
@@ -40,7 +40,7 @@ fn numbers(ids: impl IntoIterator<Item = u64>) -> Vec<ItemId> {
     ids.into_iter().map(ItemId::Number).collect()
 }
 
-/// Rows of the digits, as they are put in.
+/// Puts rows of the digits into a store and returns the journal position after them.
 fn put_rows(store: &Store, digits: &Digits, rows: std::ops::Range<usize>) -> u64 {
     let ids = numbers(rows.clone().map(|row| row as u64));
     let labels = names(&digits.labels[rows.clone()]);
@@ -49,7 +49,7 @@ fn put_rows(store: &Store, digits: &Digits, rows: std::ops::Range<usize>) -> u64
     store.put(put).unwrap().position
 }
 
-/// A model that learns rows as a store does.
+/// Returns a model that learned rows in the same way as a store.
 fn taught(description: &Description, digits: &Digits, rows: &[usize], batch: usize) -> Model {
     let mut model = description.start().unwrap();
     for rows in rows.chunks(batch) {
@@ -66,7 +66,7 @@ fn taught(description: &Description, digits: &Digits, rows: &[usize], batch: usi
     model
 }
 
-/// Searches by a loop over all items.
+/// Searches with a loop over all items.
 fn by_loop(
     store: &Store,
     vectors: &BTreeMap<u64, Vec<f32>>,
@@ -141,7 +141,7 @@ fn items_are_found_learned_and_renewed_and_there_when_opened_again() {
         let item = store.get(&ItemId::Number(5)).unwrap().unwrap();
         assert_eq!((item.vector, item.version), (digits.features[5 * DIM..6 * DIM].to_vec(), 2));
         assert_eq!(item.labels, [digits.labels[5].to_string()]);
-        // Learning goes on where it was.
+        // Learning resumes where it stopped.
         let position = put_rows(&store, &digits, 601..700);
         store.wait_learned(position).unwrap();
         let all: Vec<usize> = (0..700).collect();
@@ -163,12 +163,12 @@ fn what_is_removed_replaced_or_labelled_later_is_unlearned() {
     let description = description("brook", 32);
     for (name, early) in [("late", false), ("early", true)] {
         let store = Store::create(folder.path().join(name), &description, when_told()).unwrap();
-        // With few rows nothing is fixed yet; with many it is.
+        // After 60 rows nothing is fixed yet; after 400 rows the warm-up is over.
         let rows = if early { 60 } else { 400 };
         put_rows(&store, &digits, 0..rows);
         let removed = store.remove(&numbers([3, 5, 7, 999_999])).unwrap();
         assert_eq!((removed.removed, removed.unlearned), (3, true));
-        // Without labels, and labelled later; with the wrong label, and corrected.
+        // One item is put without labels and labelled later; the other's wrong label is corrected.
         let (ids, values) = (numbers([500, 501]), &digits.features[500 * DIM..502 * DIM]);
         let wrong = vec![vec![], vec!["no digit".to_owned()]];
         let put =
@@ -185,7 +185,7 @@ fn what_is_removed_replaced_or_labelled_later_is_unlearned() {
             (0..rows).filter(|row| ![3, 5, 7].contains(row)).chain(500..502).collect();
         let expected = match early {
             true => taught(&description, &digits, &learned, learned.len()),
-            // The warm-up had all rows, and what it fixed stays.
+            // The warm-up used all rows, and its results stay fixed.
             false => {
                 let mut model = taught(&description, &digits, &(0..rows).collect::<Vec<_>>(), rows);
                 let gone =
@@ -308,8 +308,8 @@ fn what_is_wrong_is_said_and_changes_nothing() {
     assert!(error.to_string().contains("vectors or items"), "{error}");
 }
 
-/// A process that is killed while it makes a store leaves what does not keep the next from making it; nothing else is
-/// ever taken away.
+/// Files left by a process killed while creating a store do not prevent the next `create`. `create`
+/// never deletes any other file.
 #[test]
 fn what_is_left_of_a_store_in_the_making_is_made_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -339,7 +339,7 @@ fn what_is_left_of_a_store_in_the_making_is_made_again() {
         store.close().unwrap();
         assert!(!to.join(".3.index.abcdefgh.hashbrook.part").exists());
     }
-    // One with items that lost its description, and a folder of someone else's.
+    // A store with items that lost its description, and an unrelated directory.
     std::fs::remove_file(to.join("store.json")).unwrap();
     let other = folder.path().join("other");
     std::fs::create_dir(&other).unwrap();
@@ -352,7 +352,7 @@ fn what_is_left_of_a_store_in_the_making_is_made_again() {
     assert!(to.join("journal/00000000.journal").exists());
 }
 
-/// Every file of a store, damaged here and there: it is told when it is opened, or by `verify`.
+/// Flips bytes of every file of a store: opening the store or `verify` reports the damage.
 #[test]
 fn flipped_bytes_are_told() {
     let folder = tempfile::tempdir().unwrap();
@@ -394,7 +394,8 @@ fn flipped_bytes_are_told() {
             });
             match told {
                 Err(_) => noticed += 1,
-                // What nobody looks at: the lock, room between sections, the older of two notes.
+                // Some bytes are never read: the lock, the padding between sections, the older of
+                // two notes.
                 Ok(items) => assert_eq!(items, 140, "{} at {at}", file.display()),
             }
         }
@@ -425,7 +426,7 @@ fn a_copy_is_a_store() {
     assert_eq!(left.len(), 2, "{left:?}");
 }
 
-/// Everything that can be read of a store.
+/// Returns everything that can be read from a store, as strings.
 fn all_of(store: &Store) -> Vec<String> {
     let reader = store.reader();
     let ids = reader.index().ids().unwrap();
@@ -452,7 +453,7 @@ fn a_compact_copy_has_all_that_is_there_and_learns_on_alike() {
         if learns {
             store.wait_learned(position).unwrap();
         }
-        // What a copy may find not learned yet.
+        // These changes may not be learned yet when the copy is made.
         store.remove(&numbers(10..15)).unwrap();
         store.label(&numbers([100]), &[vec!["eleven".to_owned()]]).unwrap();
         store.compact_to(at("copy")).unwrap();
@@ -462,7 +463,7 @@ fn a_compact_copy_has_all_that_is_there_and_learns_on_alike() {
         drop(store);
         let [store, copy] = ["one", "copy"].map(|name| Store::open(at(name), when_told()).unwrap());
         copy.verify().unwrap();
-        // Nobody waits for what the copy will never come to.
+        // The copy never reaches this position, but `wait_learned` returns.
         copy.wait_learned(u64::MAX).unwrap();
         assert_eq!(all_of(&copy), items, "{method}");
         let after = copy.stats();
@@ -470,7 +471,7 @@ fn a_compact_copy_has_all_that_is_there_and_learns_on_alike() {
         if learns {
             assert!(after.dead_bytes * 2 < before.dead_bytes, "{after:?} {before:?}");
         }
-        // What comes later is learned, and what goes is unlearned, as it would have been.
+        // The copy learns later items and unlearns removed ones exactly as the original does.
         let models = [store, copy].map(|store| {
             store.remove(&numbers(30..40)).unwrap();
             let position = put_rows(&store, &digits, 200..300);

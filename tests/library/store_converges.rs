@@ -1,6 +1,8 @@
-//! A store with default settings serves codes that follow what it learned, however many labels there are.
+//! A store with default settings serves codes that follow what it learned, however many labels
+//! there are.
 //!
-//! `HASHBROOK_ALL=1 cargo test --release --test library store_converges -- --nocapture` tries all combinations.
+//! `HASHBROOK_ALL=1 cargo test --release --test library store_converges -- --nocapture` tries all
+//! combinations.
 
 use std::time::Instant;
 
@@ -26,7 +28,7 @@ fn put(store: &Store, stream: &Rows) -> u64 {
     position
 }
 
-/// Share of the ten nearest that have a label of the query.
+/// Returns the share of the ten nearest items that have a label of the query.
 fn precision_at_10(store: &Store, queries: &Rows) -> f64 {
     let vectors = Features::new(&queries.values, DIM).unwrap();
     let found = store.search(Queries::Vectors(vectors), 10, &Search::default()).unwrap();

@@ -11,11 +11,11 @@ use crate::worlds::World;
 
 const DIM: usize = Digits::DIM;
 
-/// Number of items that are put in first.
+/// Number of items that are put first.
 const ROWS: usize = 300;
 
-/// The numbers below 300 that are held out, as ids that are numbers, and as ids that are strings. They may never change: a
-/// store on disk would unlearn what it never learned.
+/// Numbers below 300 whose ids are held out: ids that are numbers, then ids that are strings. These
+/// lists may never change, or a store on disk would unlearn items that it never learned.
 const NUMBERS: [usize; 11] = [29, 72, 75, 102, 117, 120, 171, 186, 220, 241, 252];
 const TEXTS: [usize; 7] = [29, 179, 189, 229, 249, 264, 297];
 
@@ -42,7 +42,7 @@ fn id(kind: IdKind, number: usize) -> ItemId {
     }
 }
 
-/// Puts digits in under ids; returns the journal's end.
+/// Puts digits into a store under ids and returns the end of the journal.
 fn put(store: &Store, items: impl IntoIterator<Item = (usize, usize)>) -> u64 {
     let (digits, kind) = (digits(), store.description().ids);
     let (mut ids, mut values, mut labels) = (Vec::new(), Vec::new(), Vec::new());
@@ -55,7 +55,7 @@ fn put(store: &Store, items: impl IntoIterator<Item = (usize, usize)>) -> u64 {
     store.put(put.labels(&labels).unwrap()).unwrap().position
 }
 
-/// A model that learned rows of the digits.
+/// Returns a model that learned rows of the digits.
 fn taught(description: &Description, rows: &[usize]) -> Model {
     let digits = digits();
     let mut model = description.start().unwrap();
@@ -82,7 +82,7 @@ fn held_out_items_are_never_learned_or_unlearned() {
         let at = |name: &str| folder.path().join(name);
         let description = description(kind);
         let store = Store::create(at("store"), &description, when_told()).unwrap();
-        // The order of arrival makes no difference, nor do the numbers that stand for strings.
+        // Neither the order of arrival nor the numbers assigned to string ids make a difference.
         put(&store, (0..40).map(|row| (row, row)));
         put(&store, (40..ROWS).map(|row| (row, row)));
         let others: Vec<usize> = (0..ROWS).filter(|row| !held_out.contains(row)).collect();
@@ -90,7 +90,7 @@ fn held_out_items_are_never_learned_or_unlearned() {
         assert_eq!(fingerprint(&store), expected, "{kind:?}");
         assert_eq!(store.stats().learning.rows, others.len() as u64);
 
-        // Whatever happens to held-out items changes nothing.
+        // No change to held-out items changes the model.
         let held_out_id = |at: usize| id(kind, held_out[at]);
         let removed = store.remove(&[held_out_id(0), held_out_id(1)]).unwrap();
         assert_eq!(removed.removed, 2);
@@ -100,7 +100,7 @@ fn held_out_items_are_never_learned_or_unlearned() {
         put(&store, [(held_out[1], 1002)]);
         assert_eq!(fingerprint(&store), expected, "{kind:?}");
 
-        // What happens to others is learned.
+        // Changes to other items are learned.
         store.label(&[id(kind, 3)], &[vec!["9".to_owned()]]).unwrap();
         assert_ne!(fingerprint(&store), expected, "{kind:?}");
         store.label(&[id(kind, 3)], &[vec!["3".to_owned()]]).unwrap();
@@ -111,7 +111,7 @@ fn held_out_items_are_never_learned_or_unlearned() {
         store.compact_to(at("copy")).unwrap();
         store.close().unwrap();
 
-        // Every way to open, copy and rebuild a store agrees.
+        // Opening, copying and rebuilding a store give the same model.
         let store = Store::open(at("store"), when_told()).unwrap();
         assert_eq!((fingerprint(&store), store.description().held_out), (changed, 50));
         let copy = Store::open(at("copy"), when_told()).unwrap();
@@ -133,7 +133,7 @@ fn held_out_items_are_never_learned_or_unlearned() {
     }
 }
 
-/// While nothing is fixed, removing an item starts the model over from the journal.
+/// Before the warm-up ends, removing an item makes the model start over from the journal.
 #[test]
 fn a_model_that_starts_over_learns_no_held_out_items() {
     let folder = tempfile::tempdir().unwrap();
@@ -180,10 +180,10 @@ struct Rows {
     dim: usize,
 }
 
-/// Most new rows that are searched for; all of Tiny-ImageNet take minutes.
+/// Maximum number of new rows used as queries; all of Tiny-ImageNet would take minutes.
 const NEW: usize = 5000;
 
-/// Rows of 202 classes: 8,000 to store, and new ones.
+/// Returns rows of 202 classes: 8,000 to store, and new ones.
 fn many_classes() -> (Rows, Rows) {
     let files = data::files_or_skip("tinyimagenet-cnn", ["features.npy", "labels.npy"]);
     let (values, labels, dim) = match files {
@@ -204,7 +204,7 @@ fn many_classes() -> (Rows, Rows) {
             (stream.values, names.collect(), stream.dim)
         }
     };
-    // Mixed, whatever the order of the file.
+    // Rows are shuffled, so that the order of the file does not matter.
     let mut order: Vec<usize> = (0..labels.len()).collect();
     order.sort_by_key(|&row| (row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let part = |rows: &[usize]| Rows {
@@ -243,14 +243,14 @@ fn measured_precision_is_that_of_new_rows() {
     let (quality, of_new) = measured(&stored, &new, 50);
     println!("{quality:?}, {of_new} on {} new rows", new.labels.len());
     assert_eq!(quality.measured_on, Some(MeasuredOn::HeldOut));
-    // Of 8,000 items, 153 have such ids.
+    // Of 8,000 items, 153 have held-out ids.
     assert_eq!((quality.queries, quality.held_out_items), (153, 153));
     let precision = quality.precision_at_10.unwrap();
     assert!((precision - of_new).abs() < 0.06, "{precision} measured, {of_new} of new rows");
     let per_class = quality.precision_at_10_per_class.unwrap();
     assert!((per_class - of_new).abs() < 0.1, "{per_class} measured, {of_new} of new rows");
 
-    // Items that were learned find far more.
+    // Learned items score far higher precision.
     let (quality, of_new) = measured(&stored, &new, 0);
     println!("{quality:?}, {of_new}");
     assert_eq!((quality.measured_on, quality.held_out_items), (Some(MeasuredOn::Learned), 0));

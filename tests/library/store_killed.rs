@@ -1,6 +1,7 @@
-//! A store whose process is killed at any moment: nothing that was acknowledged is lost.
+//! A store whose process is killed at arbitrary times loses nothing that was acknowledged.
 //!
-//! `HASHBROOK_KILLS=300 cargo test --release --test library store_killed` kills it as often.
+//! `HASHBROOK_KILLS=300 cargo test --release --test library store_killed` kills the process 300
+//! times.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ fn description() -> Description {
     method.set("anchors", "60").unwrap();
     let mut description = Description::new(method, DIM, 32);
     description.warmup = Some(80);
-    // The model is compared with one that learned all rows.
+    // Nothing is held out, because the model is compared with one that learned all rows.
     description.held_out = 0;
     description
 }
@@ -33,10 +34,10 @@ fn settings() -> Settings {
     settings
 }
 
-/// One of the digits under an id; `None` for a label: it has none.
+/// Row of the digits that an item has, and its label (`None` if unlabelled).
 type Item = (usize, Option<u32>);
 
-/// A change that follows from its number.
+/// A change that its number determines.
 enum Change {
     Put(Vec<(u64, Item)>),
     Remove(Vec<u64>),
@@ -45,7 +46,7 @@ enum Change {
     Copy,
 }
 
-/// Ids are few, so that items are often replaced, removed and labelled again.
+/// Number of different ids: few, so that items are often replaced, removed and relabelled.
 const IDS: u64 = 400;
 
 fn change(number: u64, there: &BTreeMap<u64, Item>) -> Change {
@@ -77,7 +78,7 @@ fn change(number: u64, there: &BTreeMap<u64, Item>) -> Change {
     }
 }
 
-/// What a label is called: that of the digit in a row, or one that no digit has.
+/// Returns the names of an item's labels: the label of a digit's row, or `odd`, which no digit has.
 fn name(digits: &Digits, label: Option<u32>) -> Vec<String> {
     match label {
         None => Vec::new(),
@@ -90,7 +91,7 @@ fn vector(digits: &Digits, row: usize) -> &[f32] {
     &digits.features[row * DIM..(row + 1) * DIM]
 }
 
-/// Makes a change in a store.
+/// Applies a change to a store.
 fn make(store: &Store, digits: &Digits, change: &Change, copy: &Path) {
     match change {
         Change::Put(items) => {
@@ -118,10 +119,10 @@ fn make(store: &Store, digits: &Digits, change: &Change, copy: &Path) {
     }
 }
 
-/// What a store should hold, and have learned.
+/// Expected items of a store, and the rows that it should have learned.
 struct Expected {
     items: BTreeMap<u64, Item>,
-    /// Rows that were learned and not taken back, in order.
+    /// Rows that were learned and not unlearned, in order.
     learned: Vec<(u64, Item)>,
     model: Model,
 }
@@ -195,7 +196,7 @@ impl Expected {
         call(&mut self.model, Batch::new(features, Labels::single(&labels)).unwrap());
     }
 
-    /// Whether a store holds just these items.
+    /// Returns `true` if a store holds exactly these items.
     fn is_in(&self, store: &Store, digits: &Digits) -> bool {
         let reader = store.reader();
         reader.len() == self.items.len()
@@ -206,7 +207,7 @@ impl Expected {
             })
     }
 
-    /// Whether a store has learned just this.
+    /// Returns `true` if a store has learned exactly these rows.
     fn is_learned_by(&self, store: &Store) -> bool {
         let nothing = store.put(Put::new(&[], Features::new(&[], DIM).unwrap()).unwrap()).unwrap();
         store.wait_learned(nothing.position).unwrap();
@@ -216,7 +217,7 @@ impl Expected {
             && found.hash_function().parts() == expected.hash_function().parts()
     }
 
-    /// Compares what searches find with a loop, and all else with its checksums.
+    /// Compares search results with a loop over all items, and verifies the store's checksums.
     fn compare(&self, store: &Store, digits: &Digits) {
         store.verify().unwrap();
         let reader = store.reader();
@@ -244,7 +245,8 @@ impl Expected {
     }
 }
 
-/// On its own, a store that is closed as it should be. The next test starts it as a process, and kills it.
+/// Run alone, this test closes its store normally. The next test starts it as a child process and
+/// kills the process.
 #[test]
 fn a_store_that_may_be_killed_keeps_every_change() {
     let digits = digits();
@@ -282,7 +284,7 @@ fn a_store_that_may_be_killed_keeps_every_change() {
     }
 }
 
-/// Which items there are after a change, and nothing of what was learned.
+/// Applies a change to the expected items, but not to the learned rows.
 fn follow(expected: &mut Expected, change: &Change) {
     match change {
         Change::Put(items) => expected.items.extend(items.iter().copied()),
@@ -316,8 +318,8 @@ fn whoever_kills_a_store_loses_nothing_that_was_acknowledged() {
         }
         let store = Store::open(&path, settings()).unwrap();
         if !expected.is_in(&store, &digits) || !expected.is_learned_by(&store) {
-            // The change that was under way may be there as well, all of it. One that gives an item the labels
-            // that it has shows only in the order in which rows were learned.
+            // The change in flight may also have been applied, but only completely. A change that
+            // repeats an item's labels shows only in the order in which rows were learned.
             let change = change(next, &expected.items);
             expected.make(&digits, &change);
             (next, in_flight) = (next + 1, in_flight + 1);

@@ -1,4 +1,4 @@
-//! Stats of a store report the quality of the codes in use.
+//! A store's statistics report the quality of the codes in use.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -18,7 +18,8 @@ fn put(store: &Store, ids: std::ops::Range<u64>, values: &[f32], labels: &[Vec<S
     store.put(put.labels(labels).unwrap()).unwrap().position
 }
 
-/// Share of the labelled ones among the ten nearest other items that have the label of an item, over all labelled items.
+/// Returns the mean share of correct hits over all labelled items. Only labelled hits among the ten
+/// nearest other items count; a hit is correct if it has the item's label.
 fn precision_at_10(store: &Store, labelled: std::ops::Range<u64>) -> f64 {
     let ids: Vec<ItemId> = labelled.map(ItemId::Number).collect();
     let found = store.search(Queries::Items(&ids), 11, &Search::default()).unwrap();
@@ -35,7 +36,7 @@ fn precision_at_10(store: &Store, labelled: std::ops::Range<u64>) -> f64 {
     precisions.iter().sum::<f64>() / precisions.len() as f64
 }
 
-/// Waits until the quality is as expected.
+/// Waits until the quality satisfies a condition, and returns the quality.
 fn quality_when(store: &Store, is_expected: impl Fn(&Quality) -> bool) -> Quality {
     let end = Instant::now() + Duration::from_secs(60);
     loop {
@@ -60,7 +61,7 @@ fn precision_is_measured_while_items_arrive_and_after_each_renewal() {
     let names = |labels: &Vec<u32>| labels.iter().map(u32::to_string).collect();
     let labels: Vec<Vec<String>> = stream.labels.iter().map(names).collect();
 
-    // Items without labels are no queries.
+    // Items without labels are not used as queries.
     put(&store, 0..100, &stream.values[..100 * DIM], &vec![Vec::new(); 100]);
     let quality = quality_when(&store, |quality| quality.same_code.is_some());
     assert_eq!((quality.precision_at_10, quality.measured_at), (None, None));
@@ -73,7 +74,7 @@ fn precision_is_measured_while_items_arrive_and_after_each_renewal() {
 
     store.wait_learned(position).unwrap();
     store.renew().unwrap();
-    // No waiting: the codes in use are measured before the renewal returns.
+    // No waiting is needed: the codes in use are measured before the renewal returns.
     let after = store.stats().quality;
     assert!((after.precision_at_10.unwrap() - precision_at_10(&store, 100..400)).abs() < 1e-9);
     assert!(after.measured_at > before.measured_at);
@@ -83,7 +84,8 @@ fn precision_is_measured_while_items_arrive_and_after_each_renewal() {
     assert!(measurement.done >= 2 && measurement.problem.is_none(), "{measurement:?}");
 }
 
-/// Hits without labels are neither right nor wrong, and a rare class counts as much as a frequent one.
+/// Hits without labels are neither right nor wrong, and a rare class counts as much as a frequent
+/// one.
 #[test]
 fn precision_counts_labelled_hits_and_classes() {
     let folder = tempfile::tempdir().unwrap();
@@ -91,8 +93,9 @@ fn precision_counts_labelled_hits_and_classes() {
     let mut settings = Settings::default();
     settings.renewal = Renewal::Never;
     let store = Store::create(folder.path().join("store"), &description, settings).unwrap();
-    // Three places with items of the same vector each: 8 of one class with 2 that have no label, 4 of one class and as many
-    // of another, and one alone with 10 that have no label.
+    // Items at the same position have the same vector. The first position has 8 items of one class
+    // and 2 without a label. The second has 4 items of each of two classes. The third has a single
+    // labelled item and 10 without a label.
     let places = [[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0]];
     let mut items: Vec<(usize, &str)> = Vec::new();
     items.extend([(0, "frequent"); 8]);
@@ -114,10 +117,11 @@ fn precision_counts_labelled_hits_and_classes() {
     put(&store, 0..items.len() as u64, &values, &labels);
     store.renew().unwrap();
     let quality = store.stats().quality;
-    // The one that is alone finds no labelled item, and does not count.
+    // The single labelled item at the third position has no labelled hits and does not count.
     assert_eq!(quality.queries, 16);
     assert_eq!(quality.measured_on, Some(MeasuredOn::Learned), "few items are held out");
-    // In the first place all labelled hits are right, and one query finds an eleventh item elsewhere at most.
+    // At the first position all labelled hits are right, except that a query may have one hit at
+    // another position.
     let expected = precision_at_10_of(&store, &items);
     assert!(
         (quality.precision_at_10.unwrap() - expected.0).abs() < 1e-9,
@@ -129,7 +133,8 @@ fn precision_counts_labelled_hits_and_classes() {
     assert!(expected.0 > 0.6, "{expected:?}");
 }
 
-/// Mean over the queries, and mean over the classes, of the share of labelled hits that are right.
+/// Returns the share of labelled hits that are right: the mean over queries, and the mean over
+/// classes.
 fn precision_at_10_of(store: &Store, items: &[(usize, &str)]) -> (f64, f64) {
     let mut of_class: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (at, (_, label)) in items.iter().enumerate().filter(|(_, (_, label))| !label.is_empty()) {

@@ -1,6 +1,8 @@
-//! A store that is searched while it is changed, learns and makes its codes anew: no answer mixes two versions.
+//! A store that is searched while it changes, learns and re-encodes its codes: no answer mixes two
+//! versions.
 //!
-//! `HASHBROOK_SEARCHES=1000000 cargo test --release --test library store_versions` checks as many searches.
+//! `HASHBROOK_SEARCHES=1000000 cargo test --release --test library store_versions` checks 1,000,000
+//! searches.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -14,7 +16,7 @@ use crate::killed::mixed;
 const DIM: usize = 8;
 const IDS: u64 = 300;
 
-/// A vector near one of four corners, which drift.
+/// Returns a vector near one of four drifting corners, and its label.
 fn vector(number: u64) -> (Vec<f32>, String) {
     let class = mixed(number) % 4;
     let value = |at: u64| {
@@ -52,7 +54,7 @@ fn every_answer_is_of_one_version() {
             .map(|thread| {
                 let (store, checked, functions) = (&store, &checked, &functions);
                 scope.spawn(move || {
-                    // On a busy machine it takes longer until there are some versions.
+                    // On a busy machine it takes longer until several versions exist.
                     let many = |checked| checked >= wanted && versions(functions) > 3;
                     let most = 20 * wanted;
                     while let now = checked.load(Ordering::Relaxed)
@@ -93,7 +95,8 @@ fn change(store: &Store, number: u64) {
     }
 }
 
-/// Searches a store as it is now, by loops and as it should be done; how many searches that were.
+/// Compares searches of the store's current version with loops over all codes, and returns the
+/// number of searches.
 fn check(store: &Store, thread: u64, functions: &Mutex<HashMap<u64, Codes>>) -> u64 {
     let reader = store.reader();
     let ids = reader.ids(None, usize::MAX).unwrap();
@@ -104,7 +107,7 @@ fn check(store: &Store, thread: u64, functions: &Mutex<HashMap<u64, Codes>>) -> 
     for (item, code) in items.iter().zip(codes.iter()) {
         assert_eq!((&item.code[..], item.version), (code, reader.version()), "item {}", item.id);
     }
-    // A version is one function, whoever asks for it and when.
+    // A version has a single function, for every thread and at any time.
     let probes: Vec<f32> = (0..32).flat_map(|probe| vector(probe).0).collect();
     let probes = function.encode(Features::new(&probes, DIM).unwrap()).unwrap();
     let mut functions = functions.lock().unwrap();

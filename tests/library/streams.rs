@@ -1,4 +1,4 @@
-//! Random streams for tests, and the settings to run them with.
+//! Random streams for tests, and the settings for running them.
 
 use hashbrook::{Batch, Features, LabelList, Labels, Setup};
 use proptest::prelude::*;
@@ -6,8 +6,8 @@ use proptest::test_runner::RngSeed;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-/// The same cases in every run: a comparison of floating-point results bit by bit must not hang on
-/// the luck of the day.
+/// Returns a configuration with the same cases in every run: a bitwise comparison of floating-point
+/// results must not depend on chance.
 pub fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,
@@ -17,7 +17,7 @@ pub fn config(cases: u32) -> ProptestConfig {
     }
 }
 
-/// The usual setup, but for a change.
+/// Returns the default setup, changed by `change`.
 pub fn setup_with(change: impl FnOnce(&mut Setup)) -> Setup {
     let mut setup = Setup::default();
     change(&mut setup);
@@ -30,7 +30,7 @@ pub struct Stream {
     pub dim: usize,
     pub features: Vec<f32>,
     pub labels: LabelList,
-    /// The row at which each batch ends.
+    /// End row of each batch.
     pub ends: Vec<usize>,
 }
 
@@ -50,8 +50,8 @@ impl Stream {
     }
 }
 
-/// Streams of every awkward kind: batches of one, one class only, classes that come late or stay
-/// away, several labels per row or none.
+/// Generates difficult streams: batches of one row, a single class, classes that appear late or
+/// never, several labels per row or none.
 pub fn stream() -> impl Strategy<Value = Stream> {
     let sizes = prop_oneof![
         3 => prop::collection::vec(1..30usize, 2..7),
@@ -69,9 +69,9 @@ fn random(dim: usize, classes: u32, sizes: &[usize], kind: usize, seed: u64) -> 
     for (batch, &size) in sizes.iter().enumerate() {
         for _ in 0..size {
             let class = match kind {
-                // A class more with every batch.
+                // Every batch adds a class.
                 1 => rng.random_range(0..classes.min(batch as u32 + 1)),
-                // Two classes only in each batch, others in the next.
+                // Each batch has only two classes, and the next batch has two others.
                 2 => (batch as u32 * 2 + rng.random_range(0..2)) % classes,
                 _ => rng.random_range(0..classes),
             };

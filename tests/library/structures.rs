@@ -1,4 +1,4 @@
-//! Search structures: kept in files, beside changes, with filters and weights, and damaged.
+//! Search structures: stored in files, next to changes, with filters and weights, and damaged.
 
 use std::time::{Duration, Instant};
 
@@ -9,11 +9,11 @@ use hashbrook::{
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-/// So many that an index has a search structure.
+/// Number of items for which an index has a search structure.
 const ITEMS: usize = 20_000;
 const BITS: usize = 64;
 
-/// A code near one of a few, and often the same as others.
+/// Returns a code near one of a few class codes, often equal to another item's code.
 fn code(rng: &mut ChaCha8Rng) -> u64 {
     let class = rng.random_range(1..20u64);
     let mut code = class.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -28,7 +28,7 @@ fn codes(count: usize, seed: u64) -> Codes {
     codes
 }
 
-/// Ids with gaps, and labels.
+/// Returns ids with gaps.
 fn ids(range: std::ops::Range<usize>) -> Vec<u64> {
     range.map(|at| 3 * at as u64 + at as u64 % 2).collect()
 }
@@ -37,7 +37,7 @@ fn labels(count: usize) -> Vec<u32> {
     (0..count as u32).map(|at| at % 3).collect()
 }
 
-/// Whether searches find what a look at every code finds.
+/// Compares search results with a scan of every code.
 fn check(with: &Snapshot, items: &[(u64, u64, u32)], filter: &Filter, label: Option<u32>) {
     let queries = codes(20, 99);
     for k in [1, 10, 700] {
@@ -93,7 +93,7 @@ fn a_file_has_its_search_structure_from_the_start_and_keeps_it() {
         check(&opened, &items, &ones, Some(1));
     }
 
-    // Adding, replacing and removing leave it as it is; compaction makes it anew.
+    // Adding, replacing and removing items leave the structure unchanged; compaction rebuilds it.
     let mut index = Index::edit(&path).unwrap();
     let new_ids = ids(ITEMS - 200..ITEMS + 300);
     index.upsert_codes(&new_ids, &more, Some(Labels::single(&labels(500)))).unwrap();
@@ -114,7 +114,7 @@ fn a_file_has_its_search_structure_from_the_start_and_keeps_it() {
         }
     }
 
-    // Unless told not to.
+    // With `SearchStructure::None`, compaction drops the structure.
     let with = std::fs::metadata(&path).unwrap().len();
     index.set_search_structure(SearchStructure::None);
     index.compact().unwrap();
@@ -140,7 +140,8 @@ fn what_is_built_in_the_background_is_found_by_snapshots() {
     let codes = codes(ITEMS, 3);
     let mut index = Index::of_codes(BITS).unwrap();
     index.add_codes(&ids(0..ITEMS), &codes, None).unwrap();
-    // Of items that are there, of a batch that stays by itself, and of one that is merged with others.
+    // The structure is built for existing items, for a batch that stays separate, and for a batch
+    // that is merged with others.
     index.build_in_background(true);
     wait(&index);
     let mut alone = Index::of_codes(BITS).unwrap();
@@ -245,7 +246,8 @@ fn damage_of_a_search_structure_is_an_error_and_never_a_wrong_answer() {
             Err(Error::Damaged { .. }) | Ok(Err(Error::Damaged { .. })) => refused += 1,
             Ok(Ok(found)) => {
                 assert_eq!(found, expected, "byte {at}");
-                // It was not looked at, or makes no difference; whoever looks at all of it tells.
+                // The damaged byte was not read or makes no difference; `verify` reads every byte
+                // and reports the damage.
                 match opened.unwrap().verify() {
                     Err(error) => assert!(matches!(error, Error::Damaged { .. }), "{error}"),
                     Ok(()) => unseen += 1,
@@ -255,7 +257,7 @@ fn damage_of_a_search_structure_is_an_error_and_never_a_wrong_answer() {
             Ok(Err(error)) => panic!("byte {at}: {error}"),
         }
     }
-    // Only what fills the last line means nothing.
+    // Only damage to the padding of the last line goes unnoticed.
     assert!(refused > 100 && unseen <= 64, "{refused} {unseen}");
     for len in [plain, plain + 1000, sound.len() - 1] {
         std::fs::write(&path, &sound[..len]).unwrap();

@@ -1,4 +1,5 @@
-//! Indexes that keep vectors: re-ranking against sorting everything, and renewal from the index.
+//! Indexes that store vectors: re-ranking compared with sorting everything, and renewal from the
+//! stored vectors.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +17,7 @@ fn mixed(number: u64) -> u64 {
     (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
 }
 
-/// A function with a centre and a scale, that makes vectors of unit length or does not.
+/// Returns a function with a centre and a scale, with or without normalisation to unit length.
 fn function(dim: usize, bits: usize, unit: bool, seed: u64) -> HashFunction {
     let weight = |at: u64| (mixed(at ^ seed << 32) % 1000) as f32 / 500.0 - 0.999;
     let mut parts = HashParts::linear(dim, bits, (0..(dim * bits) as u64).map(weight).collect());
@@ -26,7 +27,8 @@ fn function(dim: usize, bits: usize, unit: bool, seed: u64) -> HashFunction {
     HashFunction::new(parts).unwrap()
 }
 
-/// A vector of few different numbers, so that there are ties; some are zero after centring.
+/// Returns a vector of few distinct values, so that ties occur; some vectors are zero after
+/// centring.
 fn vector(function: &HashFunction, seed: u8) -> Vec<f32> {
     let parts = function.parts();
     let center = parts.center.as_ref().unwrap();
@@ -40,7 +42,7 @@ fn vector(function: &HashFunction, seed: u8) -> Vec<f32> {
 #[derive(Clone, Debug)]
 enum Change {
     Add(Vec<(u64, u8)>),
-    /// This label for all items whose ids are multiples of a number.
+    /// Gives this label to all items whose ids are multiples of a number.
     Label(u64, u32),
     Remove(Vec<u64>),
     Compact,
@@ -62,7 +64,7 @@ fn product(one: &[f32], other: &[f32]) -> f64 {
     one.iter().zip(other).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
-/// What an item should be found by: its code, its vector as it was given but for rounding, its length, its label.
+/// Expected values of an item: its code, its original vector up to rounding, its length, its label.
 struct Kept {
     code: Vec<u64>,
     vector: Vec<f32>,
@@ -70,10 +72,10 @@ struct Kept {
     label: u32,
 }
 
-/// Sums in another order.
+/// Tolerance for sums in another order.
 const CLOSE: f64 = 1e-4;
 
-/// Returns a number that is largest for the nearest, and by how much it may be off.
+/// Returns a score that is largest for the nearest item, and the score's tolerance.
 fn nearness(metric: VectorMetric, query: &[f32], item: &Kept) -> (f64, f64) {
     let (product, lengths) =
         (product(query, &item.vector), [product(query, query).sqrt(), item.length]);
@@ -95,7 +97,7 @@ fn nearness_of(metric: VectorMetric, hit: &RankedHit) -> f64 {
     sign * f64::from(hit.score)
 }
 
-/// Compares one row with what sorting everything gives: candidates by (distance, id), then scores.
+/// Compares one row of hits with sorting everything: candidates by (distance, id), then by scores.
 fn check_row(
     (found, metric): (&[RankedHit], VectorMetric),
     (code, query): (&[u64], &[f32]),
@@ -127,7 +129,7 @@ fn check_row(
     }
 }
 
-/// Compares all sorts of searches with the model, which knows vectors as they were given.
+/// Compares searches of all kinds with the model, which stores the original vectors.
 fn check(
     index: &Snapshot,
     model: &BTreeMap<u64, (Vec<f32>, u32)>,
@@ -140,7 +142,7 @@ fn check(
         let prepared = function.prepared(Features::new(vector, vector.len()).unwrap()).unwrap();
         let found = index.vector(id).unwrap().unwrap();
         let most = prepared.iter().fold(0.0f32, |most, value| most.max(value.abs()));
-        // Whole numbers: half a step, and the length that is made one again.
+        // Integer vectors are off by half a step, and normalising the length adds to that error.
         let off =
             most * if index.vector_format() == Some(VectorFormat::F16) { 6e-4 } else { 0.015 };
         for (value, found) in prepared.iter().zip(&found) {
@@ -202,8 +204,8 @@ fn put(index: &mut Index, items: &BTreeMap<u64, (Vec<f32>, u32)>) {
     index.upsert(&ids, features, Some(Labels::single(&labels))).unwrap();
 }
 
-/// Opens a file that nobody else writes. Other tests start processes, and what is locked here when they
-/// do stays locked until those have begun.
+/// Opens a file that has no other writer, and retries while the file is in use. Processes that
+/// other tests start hold this process's locks until they have begun to run.
 fn edit(path: &Path) -> Index {
     loop {
         match Index::edit(path) {
@@ -298,7 +300,7 @@ proptest! {
     }
 }
 
-/// Items with ids from 0 on.
+/// Returns an index of items with ids from 0, and their vectors.
 fn index_of(function: &HashFunction, format: VectorFormat, count: u64) -> (Index, Vec<f32>) {
     let mut index = Index::with_vectors(function.clone(), format);
     let value = |at: u64| (mixed(at) % 2001) as f32 / 1000.0 - 1.0;
@@ -355,7 +357,7 @@ fn vectors_are_asked_for_where_they_are_needed() {
 fn codes_are_renewed_from_the_vectors_that_are_kept() {
     for (format, unit) in FORMATS.into_iter().flat_map(|format| [(format, false), (format, true)]) {
         let (old, newer) = (function(24, 40, unit, 1), function(24, 70, unit, 2));
-        // More than are encoded at a time, and some that are gone.
+        // There are more items than are encoded at a time, and some items are removed.
         let (index, vectors) = index_of(&old, format, 9000);
         let features = Features::new(&vectors, 24).unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -414,14 +416,15 @@ fn vectors_that_are_prepared_otherwise_cannot_be_renewed_from() {
         }
         assert_eq!(index.get(3).unwrap(), before);
     }
-    // With the vectors themselves it can, and keeps them as they are prepared now.
+    // Renewal from the original vectors succeeds, and the index stores them as the new function
+    // prepares them.
     let other = parts.pop().unwrap();
     index.renew(other.clone(), &ids, features).unwrap();
     let kept = index.vector(3).unwrap().unwrap();
     let expected = other.prepared(features.slice(3..4)).unwrap();
     assert!(kept.iter().zip(&expected).all(|(kept, value)| (kept - value).abs() < 0.002));
     index.rerank(10).search(features, 5).unwrap();
-    // Codes that were made elsewhere leave the vectors as they are.
+    // Renewal with codes from elsewhere leaves the stored vectors unchanged.
     let codes: Codes = other.encode(features).unwrap();
     index.renew_codes(other, &ids, &codes).unwrap();
     assert_eq!(index.vector(3).unwrap().unwrap(), kept);

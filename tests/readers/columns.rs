@@ -1,5 +1,5 @@
-//! Parquet and Arrow files: those that pyarrow, pandas and polars wrote (`tests/fixtures/make_columns.py`),
-//! and files with mistakes in them.
+//! Parquet and Arrow files: those written by pyarrow, pandas and polars
+//! (`tests/fixtures/make_columns.py`), and malformed ones.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ fn halves() -> Vec<f32> {
     (0..21).map(|value| value as f32 / 2.0 - 3.0).collect()
 }
 
-/// The label of each row, `""` for none.
+/// Returns the label of each row, `""` for none.
 fn labels_or_none(spec: &str) -> Vec<String> {
     let (_, rows) = labels(spec).unwrap();
     rows.into_iter().map(|row| row.concat()).collect()
@@ -65,7 +65,8 @@ fn features_of_every_kind_and_codec() {
         assert_eq!(features(&format!("{table}:bytes")).unwrap(), (3, numbers()), "{table}");
         assert!(Reader::open(&format!("{table}:bytes")).unwrap().is_u8());
         assert!(!Reader::open(&format!("{table}:x")).unwrap().is_u8());
-        // Columns by name, by place and in ranges, put together in the order in which they are named.
+        // Columns are selected by name, by number and in ranges, and joined in the order in which
+        // they are named.
         let (dim, values) = features(&format!("{table}:b,x,6")).unwrap();
         assert_eq!((dim, &values[..5]), (5, &[-2.5, -3.0, -2.5, -2.0, 0.0][..]), "{table}");
         assert_eq!(
@@ -91,7 +92,7 @@ fn labels_and_ids_of_every_kind() {
         let (sets, tags) = labels(&format!("{table}:tags")).unwrap();
         let expected = [&["a"][..], &["a", "b"], &[], &["c"], &[], &["b"], &["a"]];
         assert!(sets && tags == expected, "{tags:?}");
-        // A file that does not say that its lists are of a fixed length has sets of labels in them.
+        // Lists without a declared fixed length are sets of labels.
         if !table.ends_with("v2.parquet") {
             let (_, sets) = labels(&format!("{table}:sets")).unwrap();
             assert_eq!(
@@ -109,7 +110,7 @@ fn labels_and_ids_of_every_kind() {
 fn files_of_pandas_and_polars() {
     for table in ["pandas.parquet", "polars.parquet", "polars.arrow"] {
         let table = fixture(table);
-        // The only column of lists is that of the features.
+        // The only column of lists contains the features.
         assert_eq!(features(&table).unwrap(), (3, halves()), "{table}");
         assert_eq!(labels_or_none(&format!("{table}:label")), NAMES, "{table}");
     }
@@ -157,7 +158,7 @@ fn codes_may_be_bytes_of_any_length_if_all_have_one() {
     let column = |rows: Vec<Option<&[u8]>>| Arc::new(BinaryArray::from(rows)) as ArrayRef;
     let rows: Vec<Option<&[u8]>> = bytes.chunks(3).map(Some).collect();
     for spec in write(&files, vec![("code", column(rows.clone()))]) {
-        // They may be anything, so that they must be picked.
+        // Bytes may mean anything, so the column of codes must be named.
         assert!(
             read_codes(&spec, None).unwrap_err().to_string().contains("pick it as FILE:COLUMN")
         );
@@ -182,7 +183,7 @@ fn codes_may_be_bytes_of_any_length_if_all_have_one() {
     }
 }
 
-/// Writes a batch in each of the formats.
+/// Writes a batch in each format, and returns the paths.
 fn write(files: &Files, columns: Vec<(&str, ArrayRef)>) -> Vec<String> {
     let batch = RecordBatch::try_from_iter_with_nullable(
         columns.into_iter().map(|(name, column)| (name, column, true)),
@@ -271,7 +272,7 @@ fn files_that_are_cut_off_are_refused_wherever_that_is() {
             assert!(error.contains("cut off") || error.contains("ends"), "{name} {part}: {error}");
         }
     }
-    // A stream may end after any message; within one it is cut.
+    // A stream may end after any message, but not within one.
     let whole = std::fs::read(fixture("table.arrows")).unwrap();
     let mut refused = 0;
     for end in (8..whole.len()).step_by(64) {
@@ -281,7 +282,7 @@ fn files_that_are_cut_off_are_refused_wherever_that_is() {
     assert!(refused * 64 > whole.len() / 2, "{refused}");
 }
 
-/// What came of reading, and what was wrong, without the name of the file.
+/// Returns the result of reading or the error message, without the name of the file.
 fn told<T: std::fmt::Debug>(read: hashbrook::Result<T>, name: &str) -> Result<String, String> {
     read.map(|read| format!("{read:?}")).map_err(|error| error.to_string().replace(name, "NAME"))
 }
@@ -378,7 +379,7 @@ fn codes_with_ids_and_labels_are_read_back() {
     writer.write(&codes).unwrap();
     writer.finish().unwrap();
     assert_eq!(read_ids(&format!("{spec}:id")).unwrap(), (0..5000).collect::<Vec<_>>());
-    // As many codes as rows, not fewer or more.
+    // The number of codes must equal the number of rows.
     for (rows, expected) in [(2499, "fewer codes"), (2501, "more codes")] {
         let writer = CodesWriter::create(&out, 24).unwrap();
         let mut writer = writer.with_columns(&made[..1], Some("key"), &[]).unwrap();

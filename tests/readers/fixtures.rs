@@ -1,10 +1,10 @@
-//! The files that numpy and scipy wrote; see `tests/fixtures/make.py`.
+//! Files written by numpy and scipy; see `tests/fixtures/make.py`.
 
 use hashbrook::dataset::Reader;
 
 use crate::support::{features, features_error, fixture, labels, labels_error, single_labels};
 
-/// `make.py` calls these NUMBERS, HALVES and COLUMN.
+/// Returns NUMBERS of `make.py`; `halves` and `COLUMN` are its HALVES and COLUMN.
 fn numbers() -> Vec<f32> {
     (0..21).map(|value| value as f32).collect()
 }
@@ -76,7 +76,7 @@ fn npz_stored_and_deflated() {
 fn matlab_compressed_and_not() {
     for file in ["v6.mat", "v7.mat"] {
         check(&format!("{file}:x"), 3, &halves());
-        // There is one table, and there are two vectors: one is of characters.
+        // The file contains one table and two vectors, one of them of characters.
         check(file, 3, &halves());
         assert_eq!(single_labels(&fixture(file)), COLUMN);
         assert_eq!(single_labels(&fixture(&format!("{file}:labels"))), COLUMN);

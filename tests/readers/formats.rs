@@ -8,11 +8,11 @@ use crate::support::{
     npz, single_labels, vecs,
 };
 
-/// Four rows of three whole numbers, some of them negative where the type can do that.
+/// Four rows of three integers, some of them negative if the type allows it.
 const SIGNED: [i8; 12] = [0, 1, -2, 3, 4, 5, -6, 7, 8, 9, 10, -128];
 const UNSIGNED: [u8; 12] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 255];
 
-/// The numbers as stored row by row, or column by column.
+/// Returns the numbers in row-major or column-major order.
 fn ordered<T: Copy>(values: [T; 12], fortran: bool) -> [T; 12] {
     if fortran { std::array::from_fn(|i| values[i % 4 * 3 + i / 4]) } else { values }
 }
@@ -144,7 +144,7 @@ fn vecs_by_name_and_by_content() {
             assert_eq!(Reader::open(&spec).unwrap().rows(), None);
         }
     }
-    // A single row is told by its name only.
+    // A file with a single row is recognised only by its name.
     let spec = files.write("one.fvecs", vecs(1, &[2.5f32.to_le_bytes()]));
     assert_eq!(features(&spec).unwrap(), (1, vec![2.5]));
 }
@@ -173,7 +173,7 @@ fn matlab_in_both_byte_orders() {
                 let expected = (3, SIGNED.map(f32::from).to_vec());
                 assert_eq!(features(&spec).unwrap(), expected, "{name}");
             }
-            // The class counts, not how it is stored.
+            // The variable's class counts, not its storage type.
             assert!(!Reader::open(&format!("{spec}:y")).unwrap().is_u8());
             assert!(Reader::open(&format!("{spec}:z")).unwrap().is_u8());
             assert_eq!(single_labels(&format!("{spec}:y")), ["3", "1", "3", "200"]);
@@ -237,14 +237,14 @@ fn columns_of_csv() {
     assert_eq!(single_labels(&format!("{spec}:-1")), ["cat", "dog"]);
     assert_eq!(single_labels(&format!("{spec}:0")), ["7", "8"]);
 
-    // Text in a column that is not asked for does not make a line a header.
+    // Text in a column that is not requested does not make a line a header.
     let spec = files.write("b.csv", "1,2,cat\n3,4,dog\n");
     assert_eq!(features(&format!("{spec}:0-1")).unwrap(), rows(2, &[1.0, 2.0, 3.0, 4.0]));
     assert_eq!(single_labels(&format!("{spec}:2")), ["cat", "dog"]);
     let (sets, texts) = labels(&format!("{spec}:0,2")).unwrap();
     assert!(sets && texts == [["1", "cat"], ["3", "dog"]]);
 
-    // An empty field is no label, and a blank line no row.
+    // An empty field gives no label, and a blank line gives no row.
     let spec = files.write("c.csv", "1,cat\n\n2,\n");
     assert_eq!(labels(&format!("{spec}:1")).unwrap(), (true, vec![vec!["cat".into()], vec![]]));
 }

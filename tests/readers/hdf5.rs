@@ -1,4 +1,4 @@
-//! HDF5 files that h5py wrote (`tests/fixtures/make_hdf5.py`), MATLAB's among them.
+//! HDF5 files written by h5py (`tests/fixtures/make_hdf5.py`), including MATLAB's.
 
 use hashbrook::dataset::{LabelNames, Reader, read_id_texts, read_ids, read_labels};
 
@@ -87,7 +87,7 @@ fn what_is_not_read_is_named() {
         for name in ["text", "texts", "fields"] {
             assert!(error(name).contains("integers, floats and truth values are read"));
         }
-        // Several dimensions that may grow have an index of their own in newer files.
+        // In newer files, a dataset with several extensible dimensions has a different chunk index.
         match file.ends_with("modern.h5") {
             true => assert!(error("both").contains("version 2 B-tree chunk index")),
             false => assert_eq!(features(&format!("{file}:both")).unwrap(), (3, halves())),

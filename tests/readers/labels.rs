@@ -1,4 +1,4 @@
-//! Labels in files of all kinds.
+//! Labels in files of every kind.
 
 use hashbrook::Labels;
 use hashbrook::dataset::{LabelNames, read_ids_for, read_labels, read_labels_all, read_labels_for};
@@ -46,7 +46,7 @@ fn floats_without_a_fraction_are_integers_in_text() {
             assert_eq!(rows, expected, "{spec}");
         }
     }
-    // Strings, as soon as one label of the column is no integer.
+    // Labels stay strings as soon as one label of the column is not an integer.
     for given in
         [["3.0", "3.5", "3", "nan"], ["3.0", "cat", "3", "nan"], ["1e30", "3.0", "3", "nan"]]
     {
@@ -57,7 +57,8 @@ fn floats_without_a_fraction_are_integers_in_text() {
         single_labels(&(files.write("b.csv", "x,y\n1,nan\n2,nan\n") + ":y")),
         ["nan", "nan"]
     );
-    // Each column of a table decides for itself, and all files that are read together decide as one.
+    // Every column of a table is typed separately, but files that are read together are typed
+    // together.
     let first = files.write("c.csv", "kind,age,size\ncat,3.0,1.0\ndog,,2.0\n") + ":kind,age,size";
     assert_eq!(labels(&first).unwrap().1, [vec!["cat", "3", "1"], vec!["dog", "2"]]);
     let second = files.write("d.csv", "kind,age,size\ncow,4,1.5\n") + ":kind,age,size";
@@ -90,7 +91,7 @@ fn blank_lines_at_the_end_are_rows_where_there_are_rows() {
 #[test]
 fn labels_are_not_read_far_beyond_the_rows() {
     let files = Files::new();
-    // More lines than memory could hold, as few bytes.
+    // More lines than memory could hold, compressed to few bytes.
     let many = gz(&b"7\n".repeat(3 << 20));
     let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (4294967296,), }";
     let mut npy = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
@@ -101,7 +102,7 @@ fn labels_are_not_read_far_beyond_the_rows() {
         let error = read_ids_for(&[&spec], 10).unwrap_err();
         assert!(error.to_string().contains("more than 10 ids"), "{error}");
     }
-    // Blank lines alone take no memory, and do no harm.
+    // Blank lines take no memory and do no harm.
     let blank = files.write("b.txt.gz", gz(&[b"cat\n", &b"\n".repeat(3 << 20)[..]].concat()));
     let read = read_labels_for(&[&blank], &mut LabelNames::new(), Some(1)).unwrap();
     assert_eq!(read.labels.len(), 1);
@@ -201,7 +202,7 @@ fn columns_of_zeros_and_ones() {
     ] {
         let mut names = LabelNames::new();
         let list = read_labels(&files.write("a.npy", content), &mut names).unwrap();
-        // Every column is a label, also one that no row has.
+        // Every column is a label, even a column that no row has.
         assert_eq!(names.iter().collect::<Vec<_>>(), ["0", "1", "2"]);
         let rows: Vec<&[u32]> = (0..3).map(|row| list.view().row(row)).collect();
         assert_eq!(rows, [&[0][..], &[], &[1, 2]]);

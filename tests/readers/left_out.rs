@@ -1,11 +1,11 @@
-//! A test without its data says that it is left out, where it can be seen.
+//! A test without its data visibly reports that it is skipped.
 
 use std::process::Command;
 
 #[test]
 fn whoever_runs_tests_without_their_data_sees_which_are_left_out() {
     let nothing = tempfile::tempdir().unwrap();
-    // As cargo runs it: what tests print is captured, and they pass.
+    // As when cargo runs the tests, their output is captured, and they pass.
     let run = |threads: &str| {
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["real_data::", "--test-threads", threads])

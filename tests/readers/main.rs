@@ -1,4 +1,4 @@
-//! Reading and writing files of features and labels, as a user of the library does.
+//! Reading and writing files of features and labels, through the public API.
 
 #[cfg(feature = "arrow")]
 mod columns;

@@ -1,5 +1,5 @@
-//! Files with random damage: they must be read or refused, and never crash the program or make it
-//! ask for absurd amounts of memory.
+//! Files with random damage are read or refused; they never crash the program or make it request
+//! absurd amounts of memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -11,12 +11,12 @@ use zip::CompressionMethod;
 use crate::support::{Files, Mat, features, gz, labels, npz};
 use crate::wrong::samples;
 
-/// Keeps the size of the largest piece of memory that each thread, and so each test, asked for.
+/// An allocator that records, for each thread and so for each test, the largest single request.
 struct Watched;
 
 thread_local! {
     static LARGEST: Cell<usize> = const { Cell::new(0) };
-    /// What this thread has asked for and not given back, and the most that this was.
+    /// Bytes that this thread has allocated and not freed, and the peak of that count.
     static HELD: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
@@ -24,35 +24,35 @@ thread_local! {
 fn note(size: usize, given_back: usize) {
     LARGEST.with(|largest| largest.set(largest.get().max(size)));
     HELD.with(|held| {
-        // What is absurd is not given, and what is given does not overflow.
+        // Absurd requests fail, and successful ones do not overflow the count.
         held.set(held.get().wrapping_add(size as isize).wrapping_sub(given_back as isize));
         PEAK.with(|peak| peak.set(peak.get().max(held.get())));
     });
 }
 
-// SAFETY: everything is passed on to the system's allocator as it is.
+// SAFETY: all calls are passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size(), 0);
-        // SAFETY: passed on as it came to the allocator that made it, or makes it.
+        // SAFETY: the arguments are passed on unchanged, and the same allocator made every pointer.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         note(0, layout.size());
-        // SAFETY: passed on as it came to the allocator that made it, or makes it.
+        // SAFETY: the arguments are passed on unchanged, and the same allocator made every pointer.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         note(layout.size(), 0);
-        // SAFETY: passed on as it came to the allocator that made it, or makes it.
+        // SAFETY: the arguments are passed on unchanged, and the same allocator made every pointer.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         note(size, layout.size());
-        // SAFETY: passed on as it came to the allocator that made it, or makes it.
+        // SAFETY: the arguments are passed on unchanged, and the same allocator made every pointer.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
@@ -60,7 +60,7 @@ unsafe impl GlobalAlloc for Watched {
 #[global_allocator]
 static ALLOCATOR: Watched = Watched;
 
-/// Numbers at which arithmetic tends to go wrong.
+/// Numbers at which arithmetic tends to fail.
 const EDGES: [u64; 12] = [
     0,
     1,
@@ -78,7 +78,7 @@ const EDGES: [u64; 12] = [
 
 fn mutate(content: &mut Vec<u8>, rng: &mut ChaCha8Rng) {
     for _ in 0..rng.random_range(1..4) {
-        // Headers are at the front, for the most part: damage there is the most telling.
+        // Most headers are at the start of a file, where damage is most likely to have an effect.
         let reach = if rng.random_bool(0.5) { content.len().min(160) } else { content.len() };
         let at = rng.random_range(0..reach.max(1));
         match rng.random_range(0..6) {
@@ -102,8 +102,8 @@ fn mutate(content: &mut Vec<u8>, rng: &mut ChaCha8Rng) {
     }
 }
 
-/// The memory that is asked for at most while some is done, all that is not given back in the meantime
-/// included.
+/// Returns the peak of the memory allocated while `run` runs, in bytes beyond what was allocated
+/// before.
 #[cfg(any(feature = "arrow", feature = "hdf5"))]
 pub fn peak(run: impl FnOnce()) -> usize {
     let before = HELD.get();
@@ -112,7 +112,7 @@ pub fn peak(run: impl FnOnce()) -> usize {
     usize::try_from(PEAK.get() - before).unwrap_or(0)
 }
 
-/// Damage before a file is packed, where checksums do not give it away.
+/// Packs a damaged file, so that checksums do not reveal the damage.
 fn pack(name: &str, content: &[u8]) -> Option<(String, Vec<u8>)> {
     let zipped = [("x.npy", content)];
     match name {
@@ -131,7 +131,7 @@ fn pack(name: &str, content: &[u8]) -> Option<(String, Vec<u8>)> {
 #[test]
 fn damaged_files_are_read_or_refused() {
     const ROUNDS: usize = 500;
-    // The largest row there may be, of 8 bytes per number, and some.
+    // The largest allowed row, with 8 bytes per number, and some more.
     const MOST_MEMORY: usize = 32 << 20;
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let files = Files::new();
@@ -156,8 +156,8 @@ fn damaged_files_are_read_or_refused() {
     assert!(largest <= MOST_MEMORY, "{largest} bytes were asked for at once");
 }
 
-/// Parquet and Arrow files are read by crates that trust some of the sizes they find, up to 2^31 bytes; so
-/// memory that is asked for is bounded by that and not by what is needed.
+/// Parquet and Arrow files are read by crates that trust some sizes in the file, up to 2^31 bytes.
+/// The limit on memory therefore allows for such sizes, not only for what the data needs.
 #[cfg(feature = "arrow")]
 #[test]
 fn damaged_tables_are_read_or_refused() {
@@ -193,7 +193,7 @@ fn damaged_tables_are_read_or_refused() {
     assert!(largest <= MOST_MEMORY, "{largest} bytes were asked for at once");
 }
 
-/// A stream that came whole takes no more than it may, whatever it says of itself.
+/// A stream that is complete in memory is read within its memory limit, whatever sizes it claims.
 #[cfg(feature = "arrow")]
 #[test]
 fn damaged_streams_in_memory_are_read_or_refused() {
@@ -214,7 +214,7 @@ fn damaged_streams_in_memory_are_read_or_refused() {
         };
         read += 1;
         for (column, _) in table.columns() {
-            // All of it is read or refused.
+            // Every column is read or refused.
             let _ = table.reader(&column).map(|reader| crate::support::drain(reader, 5));
             let _ = (table.ids(&column), table.id_texts(&column), table.payloads(&column));
             let _ = table.labels(&column, &mut LabelNames::new());
@@ -225,7 +225,7 @@ fn damaged_streams_in_memory_are_read_or_refused() {
     assert!(largest <= 64 << 20, "{largest} bytes were asked for at once");
 }
 
-/// HDF5 files are read by a crate that takes sizes as they are where the bytes could be there.
+/// HDF5 files are read by a crate that trusts sizes if the file could contain that many bytes.
 #[cfg(feature = "hdf5")]
 #[test]
 fn damaged_hdf5_is_read_or_refused() {

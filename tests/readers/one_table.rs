@@ -13,7 +13,8 @@ use parquet::arrow::ArrowWriter;
 
 use crate::support::{Files, features, features_error, fixture, single_labels};
 
-/// The same table in CSV and Parquet: an id, two features around a label, and a name with a comma in it.
+/// Writes the same table as CSV and Parquet: an id, two features around a label, and a column name
+/// with a comma.
 fn tables(files: &Files) -> [String; 2] {
     let numbers = |values: [f32; 2]| -> ArrayRef { Arc::new(Float32Array::from(values.to_vec())) };
     let columns: [(&str, ArrayRef); 5] = [
@@ -58,7 +59,7 @@ fn columns_are_picked_by_ranges_of_names_and_by_exclusion() {
             let error = features_error(&format!("{table}:{columns}"));
             assert!(error.contains(problem), "{table}:{columns}: {error}");
         }
-        // Labels of what is left.
+        // Labels are read from the remaining columns.
         assert_eq!(single_labels(&format!("{table}:!id..px0,!px1..-1")), ["7", "8"]);
     }
 }
@@ -117,7 +118,7 @@ fn a_reader_says_which_columns_it_reads() {
 #[test]
 fn integer_labels_with_gaps_are_the_same_in_csv_and_parquet() {
     let files = Files::new();
-    // What `DataFrame.to_csv` and `to_parquet` write of a column of integers with a missing value.
+    // `DataFrame.to_csv` and `to_parquet` write this for a column of integers with a missing value.
     let csv = files.write("t.csv", "px0,target\n1,3.0\n2,\n3,3.0\n4,12.0\n") + ":target";
     let given = [Some(3.0), None, Some(3.0), Some(12.0)];
     let nan = given.map(|label| label.unwrap_or(f64::NAN));

@@ -1,10 +1,10 @@
-//! The data sets that the library is measured on, where they are at hand.
+//! The data sets on which the library is measured, if they are available.
 
 use hashbrook::dataset::{Digits, LabelNames, Reader, digits, read_labels, read_labels_all};
 
 use crate::data;
 
-/// How many rows have each label, by its name as a number.
+/// Returns the number of rows with each label; the labels' names are integers.
 fn counts(specs: &[String], classes: usize) -> Vec<usize> {
     let mut names = LabelNames::new();
     let list = read_labels_all(specs, &mut names).unwrap();
@@ -16,7 +16,7 @@ fn counts(specs: &[String], classes: usize) -> Vec<usize> {
     counts
 }
 
-/// The number of rows, and the sum of all values.
+/// Returns the number of rows and the sum of all values.
 fn totals(mut reader: Reader) -> (usize, f64) {
     let (mut rows, mut sum) = (0, 0.0);
     while let Some(batch) = reader.next(1000).unwrap() {

@@ -1,11 +1,11 @@
-//! Streaming in parts of any size gives what reading at once gives.
+//! Streaming in parts of any size gives the same result as reading at once.
 
 use hashbrook::dataset::Reader;
 use proptest::prelude::*;
 
 use crate::support::{AS_DOUBLE, DOUBLE, Files, Mat, drain, gz, npy, vecs};
 
-/// Writes a matrix in one of several formats, and names the file.
+/// Writes a matrix in one of several formats, and returns the file's name.
 fn write(files: &Files, number: usize, format: usize, dim: usize, values: &[f32]) -> String {
     let rows = values.len() / dim;
     let floats: Vec<[u8; 4]> = values.iter().map(|value| value.to_le_bytes()).collect();
@@ -63,7 +63,7 @@ proptest! {
         }
         let mut reader = Reader::open_all(&specs).unwrap();
         let first = reader.next(max_rows).unwrap().unwrap();
-        // Batches are full wherever a file ends.
+        // Batches are full even if they span the ends of files.
         prop_assert_eq!(first.len(), max_rows.min(expected.len() / dim));
         for max_rows in [max_rows, usize::MAX] {
             let (found_dim, found) = drain(Reader::open_all(&specs).unwrap(), max_rows).unwrap();
@@ -73,7 +73,7 @@ proptest! {
     }
 }
 
-/// Larger than what is read in one go, whichever way it is stored.
+/// Arrays larger than a single read, in every format.
 #[test]
 fn arrays_of_many_parts() {
     let files = Files::new();
@@ -88,7 +88,7 @@ fn arrays_of_many_parts() {
     }
 }
 
-/// The end stays the end.
+/// Reading past the end keeps returning nothing.
 #[test]
 fn nothing_comes_after_the_end() {
     let files = Files::new();
@@ -123,7 +123,7 @@ fn tables_are_streamed_in_bounded_memory() {
     assert!(peak < 16 << 20, "{peak} bytes were held at once");
 }
 
-/// The same of HDF5 that is compressed in chunks.
+/// HDF5 data compressed in chunks is streamed in bounded memory, too.
 #[cfg(feature = "hdf5")]
 #[test]
 fn hdf5_is_streamed_in_bounded_memory() {

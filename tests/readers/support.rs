@@ -1,4 +1,4 @@
-//! Files made byte by byte, and what is read back from them.
+//! Files made byte by byte, and functions that read them back.
 
 use std::io::{Cursor, Write};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// A folder of files that is gone after the test.
+/// A temporary directory of files, removed after the test.
 pub struct Files(TempDir);
 
 impl Files {
@@ -23,7 +23,7 @@ impl Files {
         self.0.path().join(name)
     }
 
-    /// Writes a file, and returns how to name it.
+    /// Writes a file and returns its path.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
         std::fs::write(&path, content).unwrap();
@@ -31,17 +31,17 @@ impl Files {
     }
 }
 
-/// One of the files that numpy and scipy wrote.
+/// Returns the path of a file that numpy or scipy wrote.
 pub fn fixture(name: &str) -> String {
     format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Everything a file holds: dimension and values.
+/// Reads a file, and returns its dimension and values.
 pub fn features(spec: &str) -> Result<(usize, Vec<f32>)> {
     drain(Reader::open(spec)?, 1000)
 }
 
-/// The same in batches of `max_rows`.
+/// Reads everything in batches of at most `max_rows`, and returns dimension and values.
 pub fn drain(mut reader: Reader, max_rows: usize) -> Result<(usize, Vec<f32>)> {
     let mut values = Vec::new();
     while let Some(batch) = reader.next(max_rows)? {
@@ -52,12 +52,12 @@ pub fn drain(mut reader: Reader, max_rows: usize) -> Result<(usize, Vec<f32>)> {
     Ok((reader.dim(), values))
 }
 
-/// The message with which reading features fails.
+/// Returns the error message of reading features.
 pub fn features_error(spec: &str) -> String {
     features(spec).map(|found| panic!("{spec} was read: {found:?}")).unwrap_err().to_string()
 }
 
-/// The names of every row's labels, and whether they are sets.
+/// Reads the names of every row's labels; the first value is `true` if the labels are sets.
 pub fn labels(spec: &str) -> Result<(bool, Vec<Vec<String>>)> {
     let mut names = LabelNames::new();
     let list = read_labels(spec, &mut names)?;
@@ -67,14 +67,14 @@ pub fn labels(spec: &str) -> Result<(bool, Vec<Vec<String>>)> {
     Ok((list.has_sets(), rows))
 }
 
-/// One label per row.
+/// Reads one label per row.
 pub fn single_labels(spec: &str) -> Vec<String> {
     let (sets, rows) = labels(spec).unwrap();
     assert!(!sets, "{spec} has sets of labels");
     rows.concat()
 }
 
-/// The message with which reading labels fails.
+/// Returns the error message of reading labels.
 pub fn labels_error(spec: &str) -> String {
     labels(spec).map(|found| panic!("{spec} was read: {found:?}")).unwrap_err().to_string()
 }
@@ -109,13 +109,13 @@ pub fn idx(kind: u8, sizes: &[u32], data: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Rows with their dimension before each.
+/// Returns rows in the format of vecs files, each after its dimension.
 pub fn vecs<const N: usize>(dim: usize, values: &[[u8; N]]) -> Vec<u8> {
     let prefix = (dim as i32).to_le_bytes();
     values.chunks(dim).flat_map(|row| [&prefix[..], row.as_flattened()].concat()).collect()
 }
 
-/// Writes MATLAB files in either byte order.
+/// A writer of MATLAB files in either byte order.
 #[derive(Clone, Copy)]
 pub struct Mat {
     pub big_endian: bool,
@@ -126,7 +126,7 @@ pub struct Mat {
 pub const DOUBLE: u32 = 6;
 pub const UINT8: u32 = 9;
 
-/// How MATLAB stores numbers.
+/// Data types in which MATLAB stores numbers.
 pub const AS_INT8: u32 = 1;
 pub const AS_UINT8: u32 = 2;
 pub const AS_DOUBLE: u32 = 9;
@@ -160,7 +160,7 @@ impl Mat {
         if self.compressed { self.packed(&variable) } else { variable }
     }
 
-    /// A variable that is compressed.
+    /// Compresses a variable.
     pub fn packed(self, variable: &[u8]) -> Vec<u8> {
         let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(variable).unwrap();

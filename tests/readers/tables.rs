@@ -1,10 +1,10 @@
-//! What tables are taken for, and that it is said.
+//! Interpretations of tables, and the warnings about them.
 
 use hashbrook::dataset::Reader;
 
 use crate::support::{Files, drain, features_error};
 
-/// What a reader remarks on once it has read all.
+/// Returns a reader's warnings after it has read everything.
 fn remarks(spec: &str) -> String {
     let mut reader = Reader::open(spec).unwrap();
     while reader.next(7).unwrap().is_some() {}
@@ -20,7 +20,7 @@ fn what_was_taken_for_a_header_is_said() {
     assert!(remarks(&files.write("x.csv", "a,b\n1,2\n")).contains("header: a, b"));
     assert_eq!(remarks(&files.write("x.csv", "1,2\n3,4\n")), "");
     assert_eq!(remarks(&(files.write("x.csv", "a,b\n1,2\n") + ":a,b")), "", "named, so known");
-    // Before the first row is read, too.
+    // The warning is available before the first row is read, too.
     assert_eq!(Reader::open(&odd).unwrap().remarks().len(), 1);
 }
 

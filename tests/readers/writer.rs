@@ -1,4 +1,4 @@
-//! npy files that are written, and read again.
+//! npy files that are written and read back.
 
 use hashbrook::dataset::{LabelList, LabelNames, NpyWriter, digits, read_labels, write_labels};
 
@@ -29,7 +29,7 @@ fn rows_in_any_order() {
     let rows = 5000usize;
     let mut file = NpyWriter::<u8>::create(&path, Some(3)).unwrap();
     for place in 0..rows {
-        // 7 has no factor in common with 5000: this goes through all rows.
+        // 7 and 5000 have no common factor, so every row is written.
         let row = place * 7 % rows;
         file.put_row(row, &[row as u8, (row >> 8) as u8, 1]).unwrap();
     }
@@ -110,7 +110,8 @@ fn sets_keep_their_names() {
     for set in [&[2, 0][..], &[], &[1], &[0, 1, 2]] {
         list.push_set(set);
     }
-    // Small numbers are columns, whatever the order in which they came up; others are text.
+    // Labels that are small numbers are written as columns, whatever their order of appearance;
+    // other labels are written as text.
     for (names, file) in [
         (["7", "0", "3"], "labels.npy"),
         (["7", "-1", "3"], "labels.txt"),

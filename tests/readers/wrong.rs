@@ -1,4 +1,4 @@
-//! Files that are not as they should be.
+//! Malformed files.
 
 use std::io::ErrorKind;
 
@@ -11,7 +11,7 @@ use crate::support::{
     labels_error, npy, npz, vecs,
 };
 
-/// A sound file of each kind, under the name that a user would give it.
+/// Returns a valid file of each kind, under the name that a user would give it.
 pub fn samples() -> Vec<(&'static str, Vec<u8>)> {
     let floats: Vec<[u8; 4]> = (0..12).map(|value| (value as f32 + 0.5).to_le_bytes()).collect();
     let doubles: Vec<u8> = (0..12).flat_map(|value| f64::from(value).to_le_bytes()).collect();
@@ -80,18 +80,18 @@ fn any_file_cut_off_anywhere() {
         for len in 0..content.len() {
             let spec = files.write(name, &content[..len]);
             let (features, labels) = (features(&spec), labels(&spec));
-            // A shorter text is a text, as are a few first bytes of other files, and whole rows of
-            // a vecs file are one: those may be read.
+            // Some truncated files are valid: shorter texts, first bytes of other files that look
+            // like text, and whole rows of a vecs file.
             let text = content[..len].iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n'));
             let whole_rows = name.contains("vecs") && !name.ends_with("gz");
-            // A MATLAB file that ends between two variables is one that has fewer.
+            // A MATLAB file that ends between two variables is valid and has fewer variables.
             let fewer_variables = name.ends_with("mat") && features.as_ref().ok() == whole.as_ref();
             if !(whole_rows || text || fewer_variables) {
                 assert!(features.is_err(), "{name} cut to {len} bytes gives {features:?}");
                 assert!(labels.is_err(), "{name} cut to {len} bytes gives {labels:?}");
             }
         }
-        // Text may go on, and zip archives may have anything behind their end.
+        // Text may continue, and zip archives may be followed by any bytes.
         if !text && !name.ends_with("npz") {
             let found = features(&files.write(name, [&content[..], b"x"].concat()));
             assert!(found.is_err(), "{name} with a byte more gives {found:?}");
@@ -113,7 +113,7 @@ fn lengths_are_told_in_numbers() {
         error.ends_with("expected 12 bytes for 3 x 4 uint8, the file has 11 after its header"),
         "{error}"
     );
-    // Where the length is known, it is compared before anything is read.
+    // A known length is compared before anything is read.
     let longer = files.write("a.idx", idx(8, &[3, 2, 2], &[0; 13]));
     let error = Reader::open(&longer).unwrap_err().to_string();
     assert!(error.ends_with("has 1 bytes more than the 12 that 3 x 2 x 2 uint8 take"), "{error}");
@@ -177,7 +177,7 @@ fn values_that_are_not_finite() {
     let read = |specs: &[String]| {
         let mut reader = Reader::open_all(specs).unwrap();
         let error = reader.next(10).map(|rows| panic!("{rows:?}")).unwrap_err().to_string();
-        // An error is not followed by what looks like the end.
+        // The read after an error fails too, instead of reporting the end.
         assert!(reader.next(10).unwrap_err().to_string().contains("has failed before"));
         error
     };
@@ -221,7 +221,7 @@ fn tables_that_are_not_even() {
     assert!(error.contains("line 2"), "{error}");
     let error = features_error(&files.write("a.csv", "1,2\n3,\n"));
     assert!(error.contains("row 1, column 1 is empty"), "{error}");
-    // An empty field makes no header.
+    // An empty field does not make a line a header.
     let error = features_error(&files.write("a.csv", "1,\n3,4\n"));
     assert!(error.contains("row 0, column 1 is empty"), "{error}");
     assert!(features_error(&files.write("a.csv", "x,y\n")).contains("no rows"));

@@ -1,7 +1,7 @@
-//! The naive twins: everything fast in the library, written down once more as its definition
-//! reads, slow and plain. Tests compare the two; benchmarks race them.
+//! Naive twins: slow, plain implementations that follow the definitions of the library's fast code.
+//! Tests compare twins with the library; benchmarks race them.
 #![allow(dead_code, missing_docs)]
 
-/// In the library, as `reproduce` measures what it costs.
+/// Part of the library, because `reproduce` measures its cost.
 pub use hashbrook::learners::bsodh::dense as dense_bsodh;
 pub mod ranking;

@@ -1,16 +1,16 @@
-//! The metrics as they are defined: a stable sort of the whole database for every query.
+//! The metrics by definition: a stable sort of the whole database for every query.
 
 use std::collections::HashSet;
 
 use hashbrook::eval::{Evaluation, Metric};
 use hashbrook::{Codes, Labels};
 
-/// In how many bits code `i` of the one differs from code `j` of the other.
+/// Returns the number of bits in which code `i` of `left` differs from code `j` of `right`.
 pub fn differing_bits(left: &Codes, i: usize, right: &Codes, j: usize) -> usize {
     (0..left.bits()).filter(|&bit| left.bit(i, bit) != right.bit(j, bit)).count()
 }
 
-/// What was measured.
+/// Result of an evaluation.
 #[derive(Debug)]
 pub struct Found {
     pub queries: usize,

@@ -1,4 +1,4 @@
-//! Advice on the length of codes, and hints at it.
+//! Advice on the length of codes, and hints that point to `advise`.
 
 use crate::support::Folder;
 
@@ -40,7 +40,7 @@ fn advise_measures_lengths_and_recommends_one() {
 fn advise_warns_of_noise_where_queries_are_few() {
     let folder = Folder::new().with_digits();
     let advise = "advise --data db.npy --labels db-labels.npy --bits 4,256";
-    // Five queries of fifty rows.
+    // A sample of fifty rows has five queries.
     let few = folder.run(&format!("{advise} --sample 50")).ok();
     assert!(few.err.contains("within noise with 5 queries"), "{few:?}");
     let found = folder.run(&format!("{advise} --sample 50 --json")).ok().json()[0].clone();

@@ -1,5 +1,5 @@
-//! What is measured beyond the papers' protocol: `eval` with a dial, `compare --protocol`, `reproduce --only
-//! beyond`.
+//! Measurements beyond the papers' protocol: `eval` with a dial, `compare --protocol`, `reproduce
+//! --only beyond`.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ fn bits_are_weighed_when_they_are_searched() {
     folder
         .run(&format!("{EVAL} --label-weight 0 --detail-weight 0"))
         .fails_with(&["label_weight must be above 0 if detail_weight is 0"]);
-    // Nothing to weigh against each other.
+    // Codes without detail bits leave nothing to weigh.
     folder.run("learn --method lsh --data db.npy --bits 16 --out m").ok();
     let told = folder.run(&format!("{EVAL} --label-weight 4")).ok().err;
     assert!(told.contains("these codes have no detail bits"), "{told}");
@@ -65,7 +65,8 @@ fn an_index_is_searched_with_a_dial() {
     let tripled: Vec<u64> = distances(&plain).iter().map(|distance| 3 * distance).collect();
     assert_eq!(distances(&threes), tripled);
 
-    // The same of vectors and of codes, of an index that knows its function and one that is told.
+    // Vectors and codes give the same hits, whether the index stores its function or the function
+    // is given.
     let mut labels = search(&format!("{of_vectors} --label-weight 4"));
     let told = labels.pop().unwrap()["dial"].clone();
     let dial = json!({ "label_weight": 4, "detail_weight": 1, "float_query": false, "unit": 1 });
@@ -138,7 +139,7 @@ fn methods_are_compared_by_every_protocol() {
         if protocol == "neighbours" {
             assert_eq!(found[3]["neighbours@10"]["mean"], 1.0);
         }
-        // Kept, and taken from there: the same in every form.
+        // Results are stored and reused, and are equal in every output format.
         let csv = run("--csv").out;
         let first = &found[0][columns[0]]["each"][0];
         assert!(csv.lines().nth(1).unwrap().contains(&first.to_string()), "{csv}");
@@ -183,7 +184,8 @@ fn several_labels_are_drawn_from_the_whole_data() {
     let compare = format!(
         "compare --data {digits}:0-63 --labels {digits}:64 --seeds 1 --bits 16 --methods bsodh --json"
     );
-    // 1,797 rows give 898 pairs, of which ten times ten are queries: all others can be learned.
+    // 1,797 rows give 898 pairs. Ten pairs for each of ten classes are queries; all others can be
+    // learned.
     let by = |options: &str| folder.run(&format!("{compare} {options}")).ok().json();
     let found = by("--protocol pairs --queries-per-class 10 --top 50 --ndcg-at 20");
     let row = |name: &str| found.iter().find(|row| row["method"] == name).unwrap();
@@ -192,7 +194,7 @@ fn several_labels_are_drawn_from_the_whole_data() {
         let vectors = !["precision_radius_2", "learn_seconds"].contains(&column);
         assert_eq!(row("cosine")[column]["mean"].is_number(), vectors, "{column}: {found:?}");
     }
-    // Other rows than those of the papers' split.
+    // The papers' split uses other rows.
     let paper = by("--protocol paper --queries-per-class 10 --top 50 --ndcg-at 20");
     assert_ne!(paper[0]["mAP"], row("bsodh")["mAP"]);
     for (protocol, made) in [("pairs", 898), ("superclass", 1797)] {
@@ -227,7 +229,7 @@ fn the_report_has_what_the_paper_does_not_measure() {
         let map = |found: &Value| found["mAP"].as_f64().unwrap();
         assert!(map(&brook) > map(&cosine) && map(&cosine) > map(&measured("lsh")), "{protocol}");
         assert!(brook["precision_radius_2"].is_number() && brook["learn_seconds"].is_number());
-        // A cosine has no radius, and learns nothing.
+        // Cosine similarity has no radius and learns nothing.
         assert_eq!(cosine.as_object().unwrap().len(), 3, "{cosine}");
     }
     let markdown = std::fs::read_to_string(folder.file("r/RESULTS.md")).unwrap();

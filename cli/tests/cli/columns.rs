@@ -2,12 +2,12 @@
 
 use crate::support::Folder;
 
-/// A file of the library's tests, with 7 rows of 3 numbers in its column or dataset.
+/// Path of a file of the library's tests, with 7 rows of 3 numbers in its column or dataset.
 fn fixture(name: &str) -> String {
     format!("{}/../tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A folder with two tables and a model.
+/// Creates a directory with two tables and a model.
 fn folder() -> Folder {
     let folder = Folder::new();
     for name in ["a1.parquet", "a2.parquet"] {
@@ -29,21 +29,21 @@ fn tables_become_codes_with_their_ids() {
         .ok()
         .out;
     assert!(said.contains("14 codes of 24 bits written to c.parquet"), "{said}");
-    // The same, as a shell gives the files of a pattern.
+    // The same files, listed one by one as a shell expands a pattern.
     folder.run("encode --model m --data a1.parquet:x a2.parquet:fixed --out c.npy").ok();
     folder.run("encode --model m --data ann.hdf5:train --out h.npy").ok();
     let (npy, h5) = (std::fs::read(folder.file("c.npy")), std::fs::read(folder.file("h.npy")));
     let (npy, h5) = (npy.unwrap(), h5.unwrap());
     assert_eq!(npy[npy.len() - 42..npy.len() - 21], h5[h5.len() - 21..]);
-    // Codes and ids go into an index, and labels with them.
+    // An index can be built from codes and ids, together with labels.
     let build = "index build --codes c.parquet --id-column id --labels c.parquet:number --out i";
-    // The ids of the two files are the same.
+    // Both files contain the same ids.
     folder.run(build).fails_with(&["100"]);
     folder
         .run("encode --model m --data a1.parquet:x --id-column id --keep number --out c.parquet")
         .ok();
     folder.run(build).ok();
-    // What they find is what codes and ids from elsewhere find.
+    // The hits are the same as with codes and ids from other files.
     folder.run("index build --codes h.npy --ids table.arrows:id --out j").ok();
     let search = |index: &str| {
         folder
@@ -97,7 +97,7 @@ fn a_stream_comes_through_a_pipe() {
     assert!(read("piped.npy") == read("c.npy") && read("packed.npy") == read("c.npy"));
 }
 
-/// Vectors, ids and labels are columns of one table, which comes once.
+/// Vectors, ids and labels are columns of one table, which a pipe delivers only once.
 #[cfg(unix)]
 #[test]
 fn a_pipe_has_ids_and_labels_too() {
@@ -158,7 +158,7 @@ fn ids_may_be_texts() {
     let found = std::fs::read_to_string(folder.file("found.csv")).unwrap();
     assert!(found.contains("39,0,pet 39,0,\n"), "{found}");
     folder.run(&format!("{search} --out found.npz")).ok();
-    // Items come and go by their texts.
+    // Items are added and removed by their string ids.
     let more = "index add i --data more.csv:a,b";
     folder.run(more).fails_with(&["the ids of this index are texts; give those of the items"]);
     folder.run(&format!("{more} --id-column name")).ok();
@@ -178,7 +178,8 @@ fn ids_may_be_texts() {
         (&nearest[2]["ids"][0], &nearest[3]["ids"][0]),
         (&"pet 42".into(), &"pet 43".into())
     );
-    // Without its texts, or with others, an index says so, also after it was compacted.
+    // An index whose ids file is missing or belongs to another index fails with an error, also
+    // after a compaction.
     folder.run("index compact i").ok();
     let texts = std::fs::read(folder.file("i.ids")).unwrap();
     std::fs::write(folder.file("i.ids"), "no ids").unwrap();
@@ -189,7 +190,7 @@ fn ids_may_be_texts() {
         folder.run(command).fails_with(&[gone, "move it along"]);
     }
     std::fs::write(folder.file("i.ids"), &texts).unwrap();
-    // An index with numbers in its place has no texts, and takes none.
+    // An index with integer ids that replaces it has no string ids and accepts none.
     folder.run("index build --model m --data pets.csv:a,b --out i --force").ok();
     assert!(!folder.file("i.ids").exists());
     folder
@@ -200,7 +201,7 @@ fn ids_may_be_texts() {
     folder.run(&format!("{more} --id-column name")).fails_with(&[wrong]);
     let wrong = format!("{} --ids pets.csv:name --force", build.replace("--id-column name", ""));
     folder.run(&wrong).fails_with(&["row 0 is \"pet 0\"; ids must be whole numbers"]);
-    // Texts that another index left there are not its own.
+    // An ids file left over from another index is ignored.
     std::fs::write(folder.file("i.ids"), &texts).unwrap();
     assert!(folder.run(search).ok().out.contains("query 3: 3 at 0"));
 }

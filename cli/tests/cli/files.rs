@@ -1,4 +1,4 @@
-//! What becomes of files: rights, links, temporary files, locks, and what other programs do to them.
+//! Effects on files: permissions, links, temporary files, locks, and changes by other programs.
 #![cfg(unix)]
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::support::Folder;
 
-/// A folder with digits, a model of them, an index and packed codes.
+/// Creates a directory with digits, a model of them, an index and packed codes.
 fn with_index() -> Folder {
     let folder = Folder::new().with_digits();
     folder.run("learn --bits 32 --data db.npy --labels db-labels.npy --out m.model").ok();
@@ -36,7 +36,7 @@ fn send(signal: &str, child: &Child) {
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
-/// The status of a command that must come to an end soon, and what it said.
+/// Waits for a command that must end soon, and returns its status and its standard error.
 fn end(mut child: Child) -> (Option<i32>, String) {
     for _ in 0..3000 {
         if child.try_wait().unwrap().is_some() {
@@ -61,7 +61,7 @@ fn models_keep_their_rights_and_links_stay_links() {
 
     fs::create_dir(folder.file("models")).unwrap();
     symlink("models/real.model", folder.file("link.model")).unwrap();
-    // First to what is not there yet, then to what is.
+    // The link's target does not exist in the first round, and exists in the second.
     for _ in 0..2 {
         folder.run(&format!("{learn} --out link.model")).ok();
         assert!(fs::symlink_metadata(folder.file("link.model")).unwrap().is_symlink());
@@ -83,7 +83,7 @@ fn only_what_was_left_of_the_same_file_is_removed() {
     let mut expected = others.to_vec();
     expected.sort();
     assert_eq!(temporary(&folder), expected);
-    // What the next to write `codes.npy` may remove, it does.
+    // The next writer of `codes.npy` removes the temporary file that was left for `codes.npy`.
     folder.run("encode --model m.model --data db.npy --out codes.npy").ok();
     assert_eq!(temporary(&folder), [others[0]]);
 }
@@ -91,7 +91,7 @@ fn only_what_was_left_of_the_same_file_is_removed() {
 #[test]
 fn ctrl_c_leaves_no_temporary_files() {
     let folder = with_index();
-    // Whatever each digit is near to: a large file, which takes a while to write.
+    // The result is a large file that takes a while to write.
     let search = "search --index i.index --codes codes.npy -k 2000 --out r.npz";
     let mut interrupted = 0;
     for _ in 0..200 {
@@ -121,7 +121,7 @@ fn ctrl_c_leaves_nothing_of_what_goes_to_a_pipe() {
     folder.write("y.txt", "a\nb\n");
     fs::create_dir(folder.file("tmp")).unwrap();
     let left = || fs::read_dir(folder.file("tmp")).unwrap().count();
-    // It waits for its input for ever.
+    // The command waits for its input forever.
     let mut child = Command::new(env!("CARGO_BIN_EXE_hashbrook"))
         .current_dir(folder.path())
         .env("TMPDIR", folder.file("tmp"))
@@ -176,7 +176,8 @@ fn an_index_that_others_change_while_it_is_searched_ends_the_search() {
             1 => folder.write("i.index", &whole[..5000]),
             _ => folder.write("i.index", ""),
         };
-        // Between two searches or in the midst of one: it is one line either way.
+        // The message is a single line, whether the file changes between two searches or during
+        // one.
         let (status, text) = end(child);
         assert_eq!(status, Some(1), "{text}");
         assert!(text.starts_with("hashbrook: ") && text.lines().count() == 1, "{text}");

@@ -1,4 +1,4 @@
-//! What works.
+//! Commands that succeed.
 
 use serde_json::Value;
 
@@ -91,12 +91,14 @@ fn resumed_it_ends_as_if_never_interrupted() {
     let whole = "--seed 5 --bits 24 --rows 1400 --out whole --weights-out whole.npy";
     folder.run(&format!("{LEARN} {whole}")).ok();
     let read = |name: &str| std::fs::read(folder.file(name)).unwrap();
-    // Within the warm-up and after it; told by the first rows where to go on.
+    // The first run ends within the warm-up or after it. The resumed run recognises the first rows
+    // and continues after them.
     for first in [600, 1000] {
         let options = "--seed 5 --bits 24 --warmup 1000 --out part --weights-out part.npy";
         folder.run(&format!("{LEARN} {options} --rows {first}")).ok();
         let rest = 1400 - first;
-        // What is settled may be given again, if it is the same; the batch is remembered.
+        // Settings fixed in the model may be repeated with the same values; the batch size is
+        // remembered.
         let on =
             format!("{LEARN} {options} --resume part --rows {rest}").replace("--batch 200", "");
         let said = folder.run(&on).ok().err;
@@ -156,7 +158,8 @@ fn data_that_ends_within_the_warm_up_ends_the_warm_up() {
     assert_eq!(weights(short), weights(&format!("{short} --warmup 500")), "all rows there are");
     let info = &folder.run("info m --json").ok().json()[0];
     assert_eq!((&info["warm"], &info["centered"]), (&true.into(), &true.into()));
-    // Where there is more to come, it does not: the function is the same, and the model waits.
+    // With `--rows`, more rows may follow, so the warm-up does not end: the function is the same,
+    // and the model waits.
     assert_eq!(weights("--rows 500"), weights("--rows 500 --warmup 500"));
     for options in ["--rows 500", "--rows 500 --warmup 1000"] {
         let waiting = folder.run(&format!("{LEARN} {options} --out m")).ok();
@@ -250,7 +253,8 @@ fn threads_do_not_change_the_result() {
     );
 }
 
-/// Lines of the texts are broken where they were written: a terminal of 100 columns would leave single words else.
+/// Checks that help texts break where they were written: a terminal of 100 columns would otherwise
+/// wrap single words.
 #[test]
 fn help_fits_a_line() {
     let folder = Folder::new();
@@ -327,7 +331,7 @@ fn what_looks_wrong_with_the_result_is_remarked_on() {
     assert_eq!(few.len(), 11, "a tenth of the rows at a time");
 }
 
-/// Runs the command in a shell, in which its output can go elsewhere.
+/// Runs a script in a shell, in which the command's output can be redirected.
 #[cfg(unix)]
 fn shell(folder: &Folder, script: &str) -> std::process::Output {
     let script = script.replace("hashbrook", env!("CARGO_BIN_EXE_hashbrook"));
@@ -409,12 +413,12 @@ fn methods_are_compared_and_results_kept() {
     let kept = || std::fs::read_dir(folder.file("kept")).unwrap().count();
     assert_eq!(kept(), 4 * methods);
 
-    // Taken from the folder, to the last digit, times and all.
+    // Results in the directory are reused with all digits, including the times.
     let csv = folder.run(&format!("{compare} --methods bsodh,lsh --out kept --csv")).ok().out;
     let first = csv.lines().nth(1).unwrap();
     assert!(first.starts_with("bsodh,8,1,"), "{csv}");
     assert!(first.contains(&row["learn_seconds"]["each"][0].to_string()), "{first} {row}");
-    // Other settings are other results.
+    // Other settings produce other results.
     folder.run(&format!("{compare} --methods lsh --rows 100 --out kept")).ok();
     assert_eq!(kept(), 4 * methods + 4);
 
@@ -461,7 +465,7 @@ fn parts_learned_apart_are_merged_and_rows_are_unlearned() {
     folder.run(&format!("{learn} --warmup 400 --out whole")).ok();
     folder.run(&format!("{learn} --warmup 400 --rows 500 --out a")).ok();
     folder.run(&format!("{learn} --like a --skip 500 --rows 600 --batch 7 --out b")).ok();
-    // The names of the labels may come in another order.
+    // The names of labels may appear in another order.
     folder.run(&format!("{learn} --like a --skip 1100 --out c")).ok();
     let merged = &folder.run("merge a b c --out m --json").ok().json()[0];
     assert_eq!((&merged["seen"], &merged["models"]), (&1597.into(), &3.into()));
@@ -469,14 +473,14 @@ fn parts_learned_apart_are_merged_and_rows_are_unlearned() {
     folder.run("merge c b a --out m").ok();
     assert_eq!(codes("m"), codes("whole"), "in whatever order");
     assert!(folder.run("merge b c --out c").ok().out.contains("1,097 rows"));
-    // Rows without labels were never learned: nothing to unlearn.
+    // Rows without labels were never learned, so there is nothing to unlearn.
     folder.write("zero.csv", vec!["0"; 64].join(","));
     folder.write("none.txt", "\n");
     let before = codes("m");
     folder.run("unlearn --model m --data zero.csv --labels none.txt --out m").ok();
     assert_eq!(codes("m"), before);
 
-    // New labels may come up in any order, too.
+    // New labels may also appear in any order.
     let rows = |name: &str, labels: &[&str]| {
         let lines = labels.iter().enumerate().map(|(at, label)| {
             let row: Vec<String> = (0..64).map(|i| ((i * (at + 3)) % 17).to_string()).collect();

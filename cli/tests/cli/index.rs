@@ -10,7 +10,7 @@ fn from_vectors_to_neighbours() {
     assert!(items > 1000 && info["bits"] == 48 && info["dim"] == 64, "{info}");
     assert_eq!(info["labels"].as_array().unwrap().len(), 10);
 
-    // By vectors and by codes the same; an item is its own nearest.
+    // Vectors and codes give the same hits, and every item is its own nearest neighbour.
     folder.run("encode --model m.model --data db.npy --out codes.npy").ok();
     let by_vector = folder.run("search --index i.index --queries db.npy -k 5 --json").ok();
     let by_code = folder.run("search --index i.index --codes codes.npy -k 5 --json").ok();
@@ -21,7 +21,7 @@ fn from_vectors_to_neighbours() {
     assert_eq!(by_vector[..items as usize], by_code[..items as usize]);
     assert_eq!(by_vector[7]["distances"][0], 0);
 
-    // A filter by label finds that label alone; an npz holds the same.
+    // A filter by label returns that label alone, and an npz file contains the same hits.
     let command = "search --index i.index --codes codes.npy --radius 3 --where label=7 --json";
     let filtered = folder.run(command).ok().json();
     let labels = folder.run("index info i.index --json").json()[0].clone();
@@ -35,7 +35,7 @@ fn from_vectors_to_neighbours() {
     let shown = folder.run("search --index i.index --queries db.npy -k 2").ok();
     assert!(shown.out.contains("query 0: ") && shown.out.contains(" at 0"), "{}", shown.out);
 
-    // All kernels that there are.
+    // Tries every kernel.
     for kernel in ["portable", "avx2", "avx512", "neon"] {
         let found = folder.run(&format!(
             "search --index i.index --codes codes.npy -k 5 --json --kernel {kernel} --one-by-one --scan"
@@ -58,7 +58,7 @@ fn indexes_change() {
     folder.write("ids.txt", "5\n6\n");
     let removed = folder.run("index remove i.index --ids ids.txt --json").json()[0].clone();
     assert_eq!(removed["removed"], 2);
-    // Without ids they count on.
+    // Without given ids, new items get consecutive ids after the largest.
     let added = folder.run("index add i.index --data db.npy --labels db-labels.npy --json").json()
         [0]
     .clone();
@@ -153,7 +153,7 @@ fn items_are_encoded_anew() {
 fn hits_are_re_ranked_by_vectors_that_the_index_stores() {
     let folder = Folder::new().with_index();
     let build = "index build --model m.model --data db.npy --labels db-labels.npy";
-    // Of other rows, a model has another centre.
+    // A model learned from other rows has another centre.
     folder
         .run("learn --bits 32 --warmup 300 --data db.npy --labels db-labels.npy --out o.model")
         .ok();
@@ -170,7 +170,8 @@ fn hits_are_re_ranked_by_vectors_that_the_index_stores() {
         assert!(shown.out.contains(&format!("stored as {format}")), "{}", shown.out);
         assert!(shown.out.contains(&format!("vector {bytes}.0")), "{}", shown.out);
 
-        // Queries are items: each is its own nearest, which codes alone do not tell.
+        // Queries are items: each item is its own nearest neighbour, which codes alone cannot
+        // distinguish.
         let search = format!("search --index {index} --queries db.npy");
         let found = folder.run(&format!("{search} -k 3 --rerank 400 --json")).ok().json();
         let right = (0..items as usize).filter(|&at| found[at]["ids"][0] == at).count();
@@ -188,7 +189,7 @@ fn hits_are_re_ranked_by_vectors_that_the_index_stores() {
         let shown = folder.run(&format!("{search} -k 2 --rerank 400")).ok();
         assert!(shown.out.contains("] at 1") || shown.out.contains("] at 0.99"), "{}", shown.out);
 
-        // More of the same, and codes made anew of what is kept.
+        // More of the same items, then codes re-encoded from the stored vectors.
         folder.run("encode --model m.model --data db.npy --out codes.npy").ok();
         folder.run(&format!("index add {index} --codes codes.npy")).fails_with(&["codes alone"]);
         folder.run(&format!("index add {index} --data db.npy --labels db-labels.npy")).ok();
@@ -208,7 +209,8 @@ fn hits_are_re_ranked_by_vectors_that_the_index_stores() {
     assert!(wrong.status == Some(2) && wrong.err.contains("f16 and i8"), "{wrong:?}");
 }
 
-/// Cosines, products and distances of the digits as they are, and not as the model centres them.
+/// Re-ranks by cosines, products and distances of the original digits, not of the digits centred by
+/// the model.
 #[test]
 fn re_ranking_is_by_the_metric_that_the_index_was_built_with() {
     let folder = Folder::new().with_index();
@@ -231,7 +233,7 @@ fn re_ranking_is_by_the_metric_that_the_index_was_built_with() {
         );
     }
     let [cosines, products, distances] = &scores[..] else { unreachable!("of three metrics") };
-    // The first digit itself, whose squared length is its largest product with itself or others.
+    // The first digit finds itself; its squared length is its largest product with any digit.
     assert!((cosines[0] - 1.0).abs() < 1e-3 && distances[0] < 2.0, "{scores:?}");
     assert!(products[0] > 2000.0 && products[0] >= products[1], "{scores:?}");
     assert!(distances[0] < distances[1] && cosines[0] > cosines[1], "{scores:?}");
@@ -302,7 +304,7 @@ fn near_duplicates_are_listed() {
     let folder = Folder::new().with_index();
     folder.run("index add i.index --data db.npy").ok();
     let groups = folder.run("dedup --index i.index --radius 0").ok();
-    // Every digit is there twice.
+    // Every digit occurs twice.
     assert!(groups.out.lines().all(|line| line.split(' ').count() >= 2), "{}", groups.out);
     folder.run("encode --model m.model --data db.npy --out codes.npy").ok();
     let json = folder.run("dedup --codes codes.npy --radius 2 --bits 48 --json").ok();

@@ -1,4 +1,4 @@
-//! The command as people run it, each test in a folder of its own.
+//! Runs the command as users do, each test in a directory of its own.
 #![allow(missing_docs)]
 
 mod advise;

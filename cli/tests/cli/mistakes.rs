@@ -1,4 +1,4 @@
-//! Mistakes with files and rows: messages say what was expected, what was found, and what to do.
+//! Mistakes with files and rows: messages state what was expected, what was found, and what to do.
 
 use crate::support::Folder;
 

@@ -1,4 +1,4 @@
-//! Models and functions in files, and the streams they are learned from.
+//! Models and functions in files, and the streams that models learn from.
 
 use crate::support::Folder;
 
@@ -29,7 +29,7 @@ fn the_function_alone_does_what_the_model_does() {
         folder.run(&format!("{eval} --model {file}")).ok().json()[0]["mAP"].clone()
     };
     assert_eq!(map("m"), map("f"));
-    // Whoever wants to learn is told what it is.
+    // The error for a file that cannot learn names the kind of the file.
     folder.run(&format!("{LEARN} --resume f --out n")).fails_with(&[
         "f: is a hash function; expected a model",
         "cannot learn",
@@ -73,7 +73,7 @@ fn info_tells_of_models_functions_and_indexes() {
     }
     assert_eq!(index, folder.run("index info i --json").ok().json()[0], "one and the same");
     assert_eq!(model["exported_bytes"], function["bytes"]);
-    // What makes the model large.
+    // `info` shows which array makes the model large.
     let largest = &model["arrays"][0];
     assert_eq!(largest["name"], "brook.gram");
     assert!(largest["bytes"].as_u64().unwrap() * 2 > model["bytes"].as_u64().unwrap());
@@ -86,7 +86,7 @@ fn info_tells_of_models_functions_and_indexes() {
     assert!(said.contains("an index") && said.contains("1,597"), "{said}");
 }
 
-/// What a file is shows in its first bytes.
+/// The first bytes of a file determine its kind.
 #[cfg(unix)]
 #[test]
 fn info_does_not_read_what_is_something_else() {
@@ -101,7 +101,8 @@ fn info_does_not_read_what_is_something_else() {
     folder.run("info .").fails_with(&["directory"]);
 }
 
-/// Wine-like rows: what tells the class is small, and what does not is large.
+/// Writes rows like those of the Wine data: columns that depend on the class have small values, the
+/// others large ones.
 fn uneven(folder: &Folder) -> &'static str {
     let rows = (0..400).map(|row: usize| {
         let noise = |salt: usize| ((row * 7919 + salt * 104_729) % 1009) as f64 / 1009.0;
@@ -150,7 +151,7 @@ fn columns_of_different_scale_are_remarked_on_and_scaled_if_asked() {
     assert_eq!([&info("plain")["scale"], &info("scaled")["scale"]], ["none", "standard"]);
     let shown = folder.run("info scaled").ok().out;
     assert!(shown.lines().any(|line| line.split_whitespace().eq(["scaled", "yes"])), "{shown}");
-    // It is settled in the model, and kept by those like it.
+    // The scale is fixed in a model, and models created with `--like` inherit it.
     folder
         .run(&format!("learn {data} --skip 0 --resume plain --scale standard --out n"))
         .fails_with(&["--scale is standard, but the model given has none, for good"]);
@@ -162,7 +163,7 @@ fn columns_of_different_scale_are_remarked_on_and_scaled_if_asked() {
     folder.run("merge scaled like --out n").ok();
     assert_eq!(folder.run(&format!("learn {data} --scale robust --out n")).status, Some(2));
 
-    // Pixels are even enough, though some are hardly ever set.
+    // Pixels vary evenly enough for no warning, although some are rarely set.
     let folder = folder.with_digits();
     assert_eq!(folder.run(&format!("{LEARN} --method bsodh --batch 200 --out m")).ok().err, "");
 }
@@ -179,7 +180,7 @@ fn a_copy_of_a_model_is_not_merged_whatever_it_is_called() {
         ("a copy", "copy", "a"),
         ("a a", "a", "a"),
         ("a ./a", "./a", "a"),
-        // Not only those that are neighbours.
+        // All pairs of models are compared, not only adjacent ones.
         ("a b copy-of-b", "copy-of-b", "b"),
         ("a b copy", "copy", "a"),
     ] {
@@ -196,7 +197,7 @@ fn a_copy_of_a_model_is_not_merged_whatever_it_is_called() {
     }
     assert_eq!(folder.names(), names, "nothing was written");
     folder.run("merge a b --out m").ok();
-    // What cannot be told is said.
+    // The help text mentions overlaps that cannot be detected.
     let help = folder.run("merge --help").ok().out;
     assert!(help.contains("overlap cannot be told"), "{help}");
 }
@@ -205,7 +206,8 @@ fn a_copy_of_a_model_is_not_merged_whatever_it_is_called() {
 fn rows_in_two_runs_come_to_the_model_of_one_run() {
     let folder = Folder::new().with_digits();
     let read = |name: &str| std::fs::read(folder.file(name)).unwrap();
-    // Within the warm-up of brook, and behind that of the others; a tenth of the rows at a time.
+    // The first run ends within brook's warm-up, and after that of the other methods; a batch is a
+    // tenth of the rows.
     for method in ["brook", "bsodh", "mihash", "okh"] {
         let learn = format!("{LEARN} --method {method} --bits 16");
         folder.run(&format!("{learn} --out whole")).ok();
@@ -218,7 +220,7 @@ fn rows_in_two_runs_come_to_the_model_of_one_run() {
         folder.run(&format!("{LEARN} --resume part --out part")).ok();
         assert_eq!(read("part"), read("whole"), "{method}");
     }
-    // brook does not mind where the rows are cut.
+    // brook's result does not depend on where the rows are split.
     folder.run(&format!("{LEARN} --rows 1500 --out part")).ok();
     assert!(folder.run("info part").ok().out.contains("warming up"));
     folder.run(&format!("{LEARN} --resume part --out part")).ok();
@@ -240,7 +242,7 @@ fn a_stream_that_is_sorted_where_it_hurts_is_remarked_on() {
     };
     csv("sorted.csv", &|i| i / 300);
     csv("mixed.csv", &|i| i % 3);
-    // Mixed, but for the end, which the remark used to look at.
+    // Rows are mixed except at the end, which does not matter for the warning.
     csv("end.csv", &|i| if i < 600 { i % 3 } else { 2 });
     let learn = |file: &str, options: &str| {
         let data = format!("--data {file}:1,2 --labels {file}:0");
@@ -252,17 +254,17 @@ fn a_stream_that_is_sorted_where_it_hurts_is_remarked_on() {
     for quiet in [
         learn("mixed.csv", "--warmup 250"),
         learn("end.csv", "--warmup 250"),
-        // All of the rows are its warm-up, and what is learned does not hang on their order.
+        // The warm-up takes all rows, and its result does not depend on their order.
         learn("sorted.csv", ""),
     ] {
         assert!(!quiet.contains("sorted"), "{quiet}");
     }
-    // Those that learn batch by batch do mind.
+    // Methods that learn batch by batch depend on the order.
     let said = learn("sorted.csv", "--method bsodh");
     assert!(said.contains("the first 90 rows, which are learned together"), "{said}");
     assert!(said.contains("sorted by label? It should be mixed"), "{said}");
     assert!(!learn("mixed.csv", "--method bsodh").contains("sorted"));
-    // A model that is warm already is past that.
+    // A model that has finished its warm-up does not depend on the order.
     learn("mixed.csv", "--warmup 250");
     let on = "learn --resume m --skip 0 --data sorted.csv:1,2 --labels sorted.csv:0 --out m";
     assert!(!folder.run(on).ok().err.contains("sorted"));

@@ -1,4 +1,4 @@
-//! Features, labels and ids that are columns of one table: what is something else is no feature.
+//! Features, labels and ids that are columns of one table: ids and labels are not read as features.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::support::Folder;
 
 const ROWS: u8 = 40;
 
-/// Columns as people have them: an id, two features, and a label between them.
+/// Returns typical columns: an id, two features, and a label between them.
 fn columns() -> Vec<(&'static str, ArrayRef)> {
     let numbers = |scale: f32| -> ArrayRef {
         let number = |row: u8| scale * f32::from(row % 7) + f32::from(row % 2);
@@ -28,7 +28,7 @@ fn columns() -> Vec<(&'static str, ArrayRef)> {
     ]
 }
 
-/// The same rows as one list a row.
+/// Returns the features of the same rows as one column of lists.
 fn vectors() -> ArrayRef {
     let mut lists = FixedSizeListBuilder::new(Float32Builder::new(), 2);
     for row in 0..ROWS {
@@ -47,7 +47,8 @@ fn write_parquet(folder: &Folder, name: &str, columns: Vec<(&str, ArrayRef)>) {
     writer.close().unwrap();
 }
 
-/// A folder with one table in three formats: `t.csv`, as pandas writes it with its index, `t.parquet` and `t.arrow`.
+/// Creates a directory with one table in three formats: `t.csv`, as pandas writes it with its
+/// index, `t.parquet` and `t.arrow`.
 fn folder() -> Folder {
     let folder = Folder::new();
     let (px, labels) = (|row: u8| f32::from(row % 7), |row: u8| row % 2);
@@ -99,7 +100,7 @@ fn labels_and_ids_of_the_table_are_no_features() {
             "--id name",
         ]);
         assert!(!outcome.err.contains("--label name"), "labels are given: {outcome:?}");
-        // What the message suggests works.
+        // The command suggested by the message works.
         folder.run(&format!("{learn} --id name")).ok();
         let learn = format!("learn --method itq --bits 2 --out other --data {table}");
         folder.run(&learn).fails_with(&[&fix, "--id name reads ids", "--label name reads labels"]);
@@ -195,7 +196,7 @@ fn every_command_excludes_them() {
     }
 }
 
-/// One column of lists is the features, whatever else a table has.
+/// The only column of lists contains the features, whatever other columns the table has.
 #[test]
 fn a_column_of_vectors_is_the_features() {
     let folder = folder();
@@ -205,7 +206,7 @@ fn a_column_of_vectors_is_the_features() {
     let said = folder.run("learn --bits 8 --data v.parquet --label target --out other").ok().err;
     assert!(said.contains("v.parquet: features vector, label target"), "{said}");
     assert!(folder.same("m", "other"));
-    // An index that pandas writes is no feature, either.
+    // An index column written by pandas is not a feature, either.
     let mut all = columns();
     all.remove(0);
     let index = Int64Array::from_iter_values((0..ROWS).map(i64::from).rev());

@@ -1,4 +1,4 @@
-//! How the command is built for those who install it.
+//! Build settings of the released command.
 
 #[test]
 fn a_release_carries_no_symbols() {

@@ -1,4 +1,4 @@
-//! `reproduce`: the grid of the paper, its results and its page.
+//! `reproduce`: the experiments of the paper, their results and the report page.
 
 use serde_json::Value;
 
@@ -7,12 +7,12 @@ use crate::support::{Folder, digits};
 #[test]
 fn the_paper_is_reproduced_in_small_and_nothing_twice() {
     let folder = Folder::new();
-    // Without data of one's own, wherever the tests run.
+    // Uses no external data, so that the result is the same wherever the tests run.
     let reproduce = "reproduce --quick --data none --out r";
     folder.run(&format!("{reproduce} --only collapse,batches")).ok();
     let results = || std::fs::read_to_string(folder.file("r/results.jsonl")).unwrap();
     let part = results();
-    // Cut short as if it had been stopped in the middle of a line: that run is made again.
+    // The file is cut within its last line, as by an interrupted run; that run is repeated.
     let cut = part.len() - 40;
     folder.write("r/results.jsonl", &part[..cut]);
     let said = folder.run(reproduce).ok().err;
@@ -28,7 +28,7 @@ fn the_paper_is_reproduced_in_small_and_nothing_twice() {
     assert_eq!(different.len(), keys(&all).len(), "no run twice");
     assert!(keys(&part).iter().all(|key| different.contains(key)));
 
-    // Once more there is nothing to do, and the page is the same.
+    // A second call has nothing to do, and the page stays the same.
     let page = std::fs::read(folder.file("r/report.html")).unwrap();
     let said = folder.run(reproduce).ok().err;
     assert!(said.contains(&format!("of which {} are there already", different.len())), "{said}");
@@ -57,7 +57,8 @@ fn the_paper_is_reproduced_in_small_and_nothing_twice() {
         assert!(text.contains("<table") || text.contains("<circle"), "{section} is empty");
         assert!(!text.contains("no results"), "{section}");
     }
-    // It opens with what was found, and says first that a quick run finds nothing of the paper.
+    // The page starts with the findings, and first states that a quick run says nothing about the
+    // paper.
     let first = page.find("<section").expect("sections");
     assert!(page[first..].starts_with("<section id=\"found\"><h2>What was found</h2>"));
     assert!(page[first..].split_once("<p").unwrap().1.starts_with(" class=\"notice\""));
@@ -77,7 +78,7 @@ fn the_paper_is_reproduced_in_small_and_nothing_twice() {
         assert!(folder.file(&format!("r/figures/{name}")).exists(), "{name}");
     }
 
-    // The numbers are those that `compare` prints for the same runs.
+    // The numbers equal those that `compare` prints for the same runs.
     let digits = digits();
     let compare = format!(
         "compare --data {digits}:0-63 --labels {digits}:64 --queries-per-class 20 --rows 1500 \
@@ -102,10 +103,10 @@ fn the_paper_is_reproduced_in_small_and_nothing_twice() {
     folder.run("reproduce --data none --out empty").fails_with(&["no data is at hand", "--quick"]);
 }
 
-/// The runs of one experiment on files of one's own, which stand in for a data set of the paper.
+/// Command for one experiment on local files, which replace a data set of the paper.
 const ORDERS: &str = "reproduce --only orders --seeds 1 --out r";
 
-/// A folder of data: digits in an order that the seed decides.
+/// Creates a data directory: digits in an order that depends on the seed.
 fn data(folder: &Folder, name: &str, seed: u64) {
     let digits = digits();
     let split = format!(
@@ -144,11 +145,11 @@ fn results_of_other_data_are_not_used_and_not_lost() {
     let of_two = numbers();
     assert_ne!(of_one, of_two);
 
-    // The first data is there again, and so are its results.
+    // The first data set is used again, and its results are found.
     let said = folder.run(&format!("{ORDERS} --data one")).ok().err;
     assert!(said.contains("9 runs, of which 9 are there already"), "{said}");
     assert_eq!((results(), numbers()), (both.clone(), of_one));
-    // Without data it is that which came last, and the remark says so.
+    // Without data, the report uses the most recent data set, and a warning says so.
     let said = folder.run(&format!("{ORDERS} --report-only")).ok().err;
     assert!(said.contains("9 results in r/results.jsonl are of other data"), "{said}");
     assert_eq!((results(), numbers()), (both, of_two));
@@ -161,7 +162,7 @@ fn results_of_methods_with_other_parameters_are_computed_anew() {
     let path = folder.file("r/results.jsonl");
     folder.run(&format!("{ORDERS} --data one")).ok();
     let text = std::fs::read_to_string(&path).unwrap();
-    // As if the default had been another, and as before parameters were kept.
+    // One record has another default value, and one was written before parameters were stored.
     let mut records: Vec<serde_json::Value> =
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(records[0]["parameters"]["method"], "bsodh");

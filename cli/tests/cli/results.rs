@@ -1,4 +1,4 @@
-//! What `search`, `dedup`, `encode` and `split` write, and where to.
+//! Outputs of `search`, `dedup`, `encode` and `split`, and their destinations.
 
 use hashbrook::dataset::{LabelNames, Reader, read_ids, read_labels};
 
@@ -233,7 +233,7 @@ fn outputs_do_not_destroy_inputs() {
         .fails_with(&["choose another name for the output"]);
     folder.run(&format!("{learn} --out new/../m --weights-out m")).fails_with(&["new"]);
     assert!(!folder.file("m").exists());
-    // Nor the model that a run goes on with, or takes as its like.
+    // A model given to `--resume` or `--like` is not overwritten, either.
     folder.run(&format!("{learn} --out m")).ok();
     let model = std::fs::read(folder.file("m")).unwrap();
     for arguments in ["--resume m --out n --weights-out m", "--like m --out m"] {
@@ -290,7 +290,7 @@ fn a_split_by_share_leaves_rare_classes_whole() {
 #[test]
 fn codes_that_tell_no_items_apart_are_remarked_on() {
     let folder = Folder::new().with_digits();
-    // With all bits for labels.
+    // All bits are label bits.
     let learn = "learn --bits 48 --set detail=0 --data db.npy --labels db-labels.npy";
     folder.run(&format!("{learn} --out m.model")).ok();
     folder.run("index build --model m.model --data db.npy --out i.index").ok();
@@ -332,7 +332,7 @@ fn commands_on_indexes_say_what_they_do_and_numbers_what_they_should_be() {
     }
 }
 
-/// Results of more hits than memory could hold several times over.
+/// Results so large that memory could not hold several copies of the hits.
 #[cfg(target_os = "linux")]
 #[test]
 fn large_results_are_not_held_in_memory() {
@@ -341,7 +341,7 @@ fn large_results_are_not_held_in_memory() {
     folder.write("x.csv", rows);
     folder.run("learn --method lsh --bits 16 --data x.csv --out m").ok();
     folder.run("index build --model m --data x.csv --out i.index").ok();
-    // 16 million hits, of 16 bytes each in memory.
+    // There are 16 million hits, which take 16 bytes each in memory.
     for (arguments, name) in [("-k 4000", "k.npz"), ("--radius 16", "r.npz")] {
         let command = format!(
             "ulimit -v 700000; hashbrook search --threads 1 --index i.index --queries x.csv {arguments} --out {name}"

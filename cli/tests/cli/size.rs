@@ -1,4 +1,4 @@
-//! What a number of items takes: estimates, and whether they hold.
+//! Resources for a number of items: estimates, and their accuracy.
 
 use serde_json::Value;
 
@@ -100,8 +100,8 @@ fn an_estimate_follows_what_is_asked() {
     assert!(folder.run("size --items 100B").ok().out.contains("in 1,491 indexes"));
 }
 
-/// Rates that were measured in a process predict what it takes at other sizes; a factor of three, since machines are
-/// noisy.
+/// Rates measured in one process predict the cost of other sizes, within a factor of three because
+/// machines are noisy.
 #[test]
 fn predictions_hold_at_two_sizes() {
     let folder = Folder::new();
@@ -133,7 +133,8 @@ fn measured_rates_are_used() {
     assert!(folder.run(measure).ok().out.contains("measured here and used, and those built in"));
 }
 
-/// A plain loop over all codes stands beside every search; parts and threads do not matter.
+/// Every search is compared with a plain loop over all codes; the numbers of parts and threads do
+/// not matter.
 #[test]
 fn a_stream_of_codes_is_searched_exactly_in_parts() {
     let folder = Folder::new();

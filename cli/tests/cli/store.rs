@@ -1,4 +1,4 @@
-//! Collections on the disk: verified and repaired.
+//! Collections on disk: verified and repaired.
 
 use hashbrook::store::{Description, ItemId, Put, Settings};
 use hashbrook::{Features, Method, Store};

@@ -1,4 +1,4 @@
-//! A folder and the command, for each test.
+//! A directory and the command, for each test.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,12 +6,12 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The digits that the library carries, as a file: 64 columns of pixels and one of labels.
+/// Path of the built-in digits: 64 columns of pixels and one of labels.
 pub fn digits() -> String {
     concat!(env!("CARGO_MANIFEST_DIR"), "/../src/dataset/digits.csv.gz").to_owned()
 }
 
-/// A folder of one test's own.
+/// A temporary directory of one test.
 pub struct Folder(TempDir);
 
 impl Folder {
@@ -40,13 +40,13 @@ impl Folder {
         names
     }
 
-    /// Runs the command in this folder, with arguments separated by spaces.
+    /// Runs the command in this directory, with arguments separated by spaces.
     pub fn run(&self, arguments: &str) -> Outcome {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hashbrook"));
         self.outcome(command.args(arguments.split_whitespace()), arguments)
     }
 
-    /// Runs a script in this folder, in which `hashbrook` is the command.
+    /// Runs a script in this directory, in which `hashbrook` is the command.
     #[cfg(unix)]
     pub fn shell(&self, script: &str) -> Outcome {
         let command = format!("hashbrook() {{ {} \"$@\"; }}", env!("CARGO_BIN_EXE_hashbrook"));
@@ -64,7 +64,7 @@ impl Folder {
         }
     }
 
-    /// The same, with a model of the digits and an index of the database.
+    /// Adds the digits, a model of the digits, and an index of the database.
     pub fn with_index(self) -> Folder {
         let folder = self.with_digits();
         folder.run("learn --bits 48 --data db.npy --labels db-labels.npy --out m.model").ok();
@@ -74,7 +74,7 @@ impl Folder {
         folder
     }
 
-    /// Pixels and labels of the digits, `data.npy` and `labels.npy`, through `split`'s database.
+    /// Adds the digits, split into database and queries.
     pub fn with_digits(self) -> Folder {
         let digits = digits();
         self.run(&format!(
@@ -85,7 +85,7 @@ impl Folder {
     }
 }
 
-/// What a run of the command came to.
+/// Result of running the command.
 #[derive(Debug)]
 #[allow(dead_code, reason = "printed when a test fails")]
 pub struct Outcome {
@@ -101,7 +101,8 @@ impl Outcome {
         self
     }
 
-    /// Failed with one message that has all of these in it, and printed no result.
+    /// Checks that the command failed with one message that contains all `parts`, and printed no
+    /// result.
     pub fn fails_with(self, parts: &[&str]) -> Outcome {
         assert_eq!(self.status, Some(1), "{self:#?}");
         assert!(self.out.is_empty(), "{self:#?}");
@@ -112,7 +113,7 @@ impl Outcome {
         self
     }
 
-    /// Was refused as a wrong command line, with a message that has all of these in it.
+    /// Checks that the command line was refused with a message that contains all `parts`.
     pub fn refused_with(self, parts: &[&str]) -> Outcome {
         assert_eq!(self.status, Some(2), "{self:#?}");
         for part in parts {
@@ -121,7 +122,7 @@ impl Outcome {
         self
     }
 
-    /// The JSON objects printed, one a line.
+    /// Parses the printed JSON objects, one per line.
     pub fn json(&self) -> Vec<Value> {
         let object = |line: &str| serde_json::from_str(line);
         self.out

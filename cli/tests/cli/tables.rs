@@ -1,8 +1,9 @@
-//! Tables as people have them: headers, indexes, labels in a column or in a file of their own.
+//! Typical tables: headers, indexes, labels in a column or in a separate file.
 
 use crate::support::Folder;
 
-/// A table of two features and a label, as pandas writes it: with an index without a name, or not.
+/// Returns a table of two features and a label as pandas writes it, with or without an unnamed
+/// index.
 fn table(index: bool, header: bool) -> String {
     let mut text = String::new();
     if header {
@@ -130,7 +131,7 @@ fn labels_that_differ_as_texts_stay_apart() {
 fn files_far_longer_than_the_data_take_no_memory() {
     let folder = Folder::new();
     folder.write("x.csv", "1,2\n3,4\n");
-    // An array of 2^33 labels; sparse, so that it takes no room on the disk.
+    // An array of 2^33 labels; the file is sparse, so that it takes no disk space.
     let shape = "{'descr': '|u1', 'fortran_order': False, 'shape': (8589934592,), }";
     let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
     bytes.extend(format!("{shape:<117}\n").bytes());
@@ -185,7 +186,7 @@ fn hints_fit_the_table() {
     learn("pets.csv:a,b", "kinds.csv:0").fails_with(&["header? kinds.csv:kind reads"]);
     let fix = "'pets.csv:!kind' reads all others";
     learn("pets.csv", "pets.csv:a").fails_with(&["columns that are no numbers: kind;", fix]);
-    // What is wrong with a row names its column, too.
+    // An error in a row also names the column.
     folder.write("odd.csv", table(false, true).replace(",cat", ",0"));
     let outcome = learn("odd.csv", "odd.csv:a");
     let expected = "row 1, column 2 (kind) is \"dog\"";

@@ -1,4 +1,4 @@
-//! What is refused: one clear message, a status that says so, and no half-written file.
+//! Refused commands: one clear message, a matching status, and no half-written file.
 
 use hashbrook::{Batch, Features, Labels, Method};
 
@@ -255,10 +255,10 @@ fn labels_that_do_not_belong_to_the_data() {
     folder
         .run("learn --data queries.npy --labels blank.txt --out n")
         .fails_with(&["blank.txt has no label for any row"]);
-    // As many labels as there are columns: the wrong way round.
+    // There are as many labels as columns: the table is the wrong way round.
     folder.write("64.txt", "a\nb\n".repeat(32));
     folder.run("learn --data db.npy --labels 64.txt --out n").fails_with(&["the wrong way round"]);
-    // A model that a program made with numbers for labels.
+    // A model from a program that used numbers as labels.
     let rows = [0.5; 3 * 64];
     let batch = Batch::new(Features::new(&rows, 64).unwrap(), Labels::single(&[2, 0, 1])).unwrap();
     let mut model = Method::named("bsodh").unwrap().start(64, 16, 1).unwrap();
@@ -269,7 +269,7 @@ fn labels_that_do_not_belong_to_the_data() {
         .fails_with(&["labels without names"]);
 }
 
-/// A file that fails half way leaves what was there as it was.
+/// A command that fails half way leaves existing files unchanged.
 #[test]
 fn what_fails_half_way_leaves_no_trace() {
     let folder = Folder::new();
@@ -300,7 +300,7 @@ fn what_fails_half_way_leaves_no_trace() {
     assert_eq!(folder.names(), ["bad.csv", "codes.npy", "m", "x.csv", "y.txt"]);
 }
 
-/// A disk that is full, as far as a program can tell: no file may grow beyond a few blocks.
+/// Simulates a full disk: no file may grow beyond a few blocks.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_loses_nothing() {
@@ -336,7 +336,7 @@ fn a_full_disk_loses_nothing() {
 fn interrupted_it_saves_what_it_has_learned() {
     use std::process::{Command, Stdio};
     let folder = Folder::new().with_digits();
-    // A stream that takes long enough to be interrupted: the digits over and over.
+    // A stream that takes long enough to be interrupted: the digits, repeated.
     let data = "--data db.npy --labels db-labels.npy ".repeat(150);
     let arguments = format!(
         "learn {data} --batch 50 --bits 256 --method bsodh --set order=alternating --out m --json"

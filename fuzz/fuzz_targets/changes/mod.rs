@@ -1,6 +1,7 @@
-//! Files that were sound, with some bytes changed.
+//! Valid files with some changed bytes.
 
-/// Each four bytes are a change: where, of the header or anywhere, and to what, a byte or a number.
+/// Applies changes of four bytes each: an offset in the header or anywhere, the kind of change, and
+/// the new byte or number.
 pub fn changed(sound: &[u8], changes: &[u8]) -> Vec<u8> {
     let mut bytes = sound.to_vec();
     for change in changes.chunks_exact(4) {

@@ -1,42 +1,43 @@
-//! A reader of Rust that knows as much as the imports of a module take: what it defines, what it
-//! imports, and the paths in its code. Test modules are left out.
+//! Minimal reader of Rust code, limited to imports: a module's definitions, its imports, and the
+//! paths in its code. Test modules are skipped.
 
 use std::collections::BTreeSet;
 
-/// A path as it is written, and the name it is imported under (none for `*`, and in code).
+/// A path as written, and the name that it is imported under (`None` for `*` and for paths in
+/// code).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Written {
     pub path: Vec<String>,
     pub name: Option<String>,
-    /// Whether the path ends in `*`.
+    /// `true` if the path ends in `*`.
     pub all: bool,
 }
 
-/// Whether a path begins in this crate, and says so.
+/// Returns `true` if a path starts with `crate`, `self` or `super`.
 pub fn is_relative(path: &[String]) -> bool {
     ["crate", "self", "super"].contains(&path[0].as_str())
 }
 
-/// A module, a file or a block of one, without its children.
+/// A module (a file, or a block in a file) without its children.
 #[derive(Debug, Default)]
 pub struct Module {
-    /// Its names from the root of the crate on.
+    /// Module names, starting at the root of the crate.
     pub path: Vec<String>,
     pub file: String,
     pub defines: BTreeSet<String>,
     pub imports: Vec<Written>,
-    /// Paths in its code.
+    /// Paths in the module's code.
     pub mentions: BTreeSet<Vec<String>>,
 }
 
 impl Module {
-    /// Whether paths in its code begin with an imported name.
+    /// Returns `true` if a path in the module's code starts with the imported name.
     pub fn enters(&self, import: &Written) -> bool {
         self.mentions.iter().any(|path| import.name.as_ref() == Some(&path[0]))
     }
 }
 
-/// The modules of a file: itself, and the blocks in it.
+/// Returns the modules of a file: the file's own module and the module blocks in it.
 pub fn modules(file: &str, path: Vec<String>, text: &str) -> Vec<Module> {
     let tokens = tokens(text);
     let mut parser = Parser { tokens: &tokens, at: 0, modules: Vec::new() };
@@ -44,7 +45,8 @@ pub fn modules(file: &str, path: Vec<String>, text: &str) -> Vec<Module> {
     parser.modules
 }
 
-/// The words and marks of a text; comments, strings, characters and lifetimes are left out.
+/// Splits a text into words and punctuation; comments, strings, characters and lifetimes are
+/// skipped.
 fn tokens(text: &str) -> Vec<&str> {
     let bytes = text.as_bytes();
     let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 128;
@@ -86,7 +88,7 @@ fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// Where a string that begins at a place has ended.
+/// Returns the offset after a string literal that starts at `start`.
 fn after_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < bytes.len() && bytes[at] != b'"' {
@@ -95,7 +97,8 @@ fn after_string(bytes: &[u8], start: usize) -> usize {
     at + 1
 }
 
-/// Where a character that begins at a place has ended; of a lifetime, only the quote.
+/// Returns the offset after a character literal that starts at `start`; after the quote for a
+/// lifetime.
 fn after_quote(text: &str, start: usize) -> usize {
     let mut inside = text[start + 1..].chars();
     match (inside.next(), inside.next()) {
@@ -124,7 +127,7 @@ impl Parser<'_> {
         self.tokens.get(self.at - 1).copied().unwrap_or("").to_owned()
     }
 
-    /// Reads a module up to its end: the end of the file, or the brace that closes it.
+    /// Reads a module to the end of the file or to its closing brace.
     fn module(&mut self, file: &str, path: Vec<String>) {
         let mut module = Module { path, file: file.to_owned(), ..Module::default() };
         while !matches!(self.token(), "" | "}") {
@@ -133,7 +136,7 @@ impl Parser<'_> {
         self.modules.push(module);
     }
 
-    /// Reads on by one item, statement or token.
+    /// Reads the next item, statement or token.
     fn item(&mut self, module: &mut Module, top: bool) {
         match self.take().as_str() {
             "#" => {
@@ -187,7 +190,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads a use tree: the paths in it, each with the name that it gets.
+    /// Reads a use tree: its paths, each with the imported name.
     fn tree(&mut self, prefix: &mut Vec<String>, imports: &mut Vec<Written>) {
         let depth = prefix.len();
         loop {
@@ -212,7 +215,7 @@ impl Parser<'_> {
                     if self.token() == "::" {
                         continue;
                     }
-                    // `a::{self}` is `a`.
+                    // `a::{self}` imports `a`.
                     let mut path = prefix.clone();
                     if word == "self" && path.len() > 1 {
                         path.pop();
@@ -230,7 +233,7 @@ impl Parser<'_> {
         prefix.truncate(depth);
     }
 
-    /// Reads a group in brackets.
+    /// Reads a bracketed group.
     fn group(&mut self) -> Vec<String> {
         let start = self.at;
         let mut depth = 0;
@@ -249,7 +252,7 @@ impl Parser<'_> {
         self.tokens[start..end].iter().map(|&token| token.to_owned()).collect()
     }
 
-    /// Passes an item over: to its semicolon, or past its block.
+    /// Skips an item, up to its semicolon or past its block.
     fn skip(&mut self) {
         loop {
             match self.token() {

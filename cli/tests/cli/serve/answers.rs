@@ -1,4 +1,4 @@
-//! Large answers: bounded by bytes, sent in chunks, and given up if nobody reads them.
+//! Large answers: limited in bytes, sent in chunks, and abandoned if the client does not read.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::server::Server;
 use crate::support::Folder;
 
-/// Puts in items with payloads of so many bytes, a few at a time.
+/// Puts items with payloads of `payload` bytes, a few items at a time.
 fn put(server: &Server, items: usize, payload: usize) {
     let payload = "x".repeat(payload);
     let item = |id: usize| json!({"id": id, "vector": [id, 1], "payload": payload});
@@ -20,7 +20,7 @@ fn put(server: &Server, items: usize, payload: usize) {
     }
 }
 
-/// Reads all pages that a path begins, and returns the length of each with its items.
+/// Reads all pages of a path, and returns the number of items on each page and all items.
 fn pages(server: &Server, path: &str, of: &str) -> (Vec<usize>, Vec<Value>) {
     let (mut lengths, mut all, mut after) = (Vec::new(), Vec::new(), String::new());
     loop {
@@ -46,7 +46,7 @@ fn a_page_ends_with_the_item_that_reaches_the_limit() {
         assert_eq!(item, &server.get(&format!("/items/{id}")).ok());
     }
     assert_eq!(pages(&server, "/items?full=true&limit=2", "items").0, [2, 2, 2, 2, 2, 0]);
-    // An item that is larger than the limit is a page of its own.
+    // An item larger than the limit is a page of its own.
     put(&server, 2, 20_000);
     assert_eq!(pages(&server, "/items?full=true", "items").0, [1, 1, 3, 3, 2]);
 
@@ -77,13 +77,13 @@ fn a_large_page_is_sent_in_chunks() {
     assert_eq!(item, &server.get("/items/23").ok());
     let small = server.get("/items?full=true&limit=1");
     assert!(small.header("content-length").is_some(), "{:?}", small.headers);
-    // Clients of older versions of HTTP have no chunks: the end of the connection is the end of the page.
+    // HTTP/1.0 clients do not know chunks, so the end of the connection marks the end of the page.
     let mut stream = server.connect();
     write!(stream, "GET /items?full=true HTTP/1.0\r\nhost: localhost\r\n\r\n").unwrap();
     assert_eq!(super::server::Answer::read(&mut stream).ok(), page);
 }
 
-/// A client that asks and never reads.
+/// Connects a client that sends a request and never reads the answer.
 fn ask_and_not_read(server: &Server, path: &str) -> TcpStream {
     let mut stream = server.connect();
     write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
@@ -111,7 +111,7 @@ fn clients_that_never_read_are_disconnected_and_take_little_memory() {
     let mut rest = Vec::new();
     let ended = idle[0].read_to_end(&mut rest);
     assert!(rest.len() < 40 << 20, "{ended:?}: {} bytes were sent", rest.len());
-    // A client that reads slowly, with pauses shorter than the limit, gets all of it.
+    // A client that reads slowly, with pauses shorter than the limit, receives the whole answer.
     let mut slow = server.connect();
     write!(
         slow,
@@ -131,7 +131,7 @@ fn clients_that_never_read_are_disconnected_and_take_little_memory() {
 #[test]
 fn unread_answers_leave_room_for_small_ones() {
     let folder = Folder::new();
-    // 16 times the limit of an answer, and 1 MB at least, is the memory for unread answers.
+    // Unread answers may use 16 times the limit of an answer, and at least 1 MB.
     let server = Server::start(&folder, "--bits 16 --timeout 2 --max-answer 1KB");
     put(&server, 1, 15 << 20);
     let _idle: Vec<TcpStream> = (0..2).map(|_| ask_and_not_read(&server, "/items/0")).collect();
@@ -146,7 +146,7 @@ fn unread_answers_leave_room_for_small_ones() {
     refused.fails(429, &["unread answers", "--max-answer"]);
     assert_eq!(refused.header("retry-after"), Some("1"));
     server.get("/stats").ok();
-    // Those who do not read are disconnected, and leave their memory to others.
+    // Clients that do not read are disconnected, which frees the memory of their answers.
     while server.get("/items/0").status != 200 {
         assert!(Instant::now() < end, "the memory is not given back");
         std::thread::sleep(Duration::from_millis(100));

@@ -1,4 +1,4 @@
-//! Many items at once: npy and Arrow bodies.
+//! Bulk inserts: npy and Arrow bodies.
 
 use std::sync::Arc;
 

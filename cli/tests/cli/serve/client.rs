@@ -1,4 +1,4 @@
-//! The same calls from the shell.
+//! Requests to the service through the command-line client.
 
 use serde_json::json;
 
@@ -77,7 +77,7 @@ fn a_search_of_an_empty_collection_says_that_it_is_empty() {
     client("put --data db.npy --first-id 0").ok();
     folder.write("all.txt", (0..1597).map(|id| format!("{id}\n")).collect::<String>());
     let searches = ["search --data queries.npy", "within --data queries.npy --radius 3"];
-    // Queries that find nothing in a collection with items have their headings.
+    // Queries without hits in a non-empty collection still print their headings.
     let none = client("search --data queries.npy --label nothing").ok();
     assert_eq!(none.out.lines().count(), 200, "{none:?}");
     client("remove --ids all.txt").ok();
@@ -127,7 +127,7 @@ fn items_may_have_ids_that_are_texts_and_payloads() {
     assert_eq!(client("get b/c").ok().json()[0]["vector"], json!([3.0, 4.0]));
     client("search --id 7").fails_with(&["texts", "422"]);
     client("search --id 7 --text-ids -k 1").ok();
-    // A table has all of it in its columns.
+    // A table contains ids, labels and vectors in its columns.
     folder.write("t.csv", "name,a,kind,b\nx,5,cat,6\ny,7,dog,8\n");
     client("put --data t.csv --id name --label kind").ok();
     let item = client("get y").ok().json().remove(0);

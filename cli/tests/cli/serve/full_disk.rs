@@ -1,4 +1,4 @@
-//! A disk that is full: nothing is lost, reads go on, and so do writes once there is room.
+//! A full disk: nothing is lost, reads continue, and writes resume once space is available.
 
 use std::process::Command;
 
@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::server::{Random, Server};
 use crate::support::Folder;
 
-/// In a mount namespace of its own, which ends with the service, with a disk of 16 MB, a third of it taken.
+/// Runs a command with a 16 MB disk, a third of it used, in a mount namespace that ends with the
+/// service.
 const ON_A_SMALL_DISK: &str = "mount -t tmpfs -o size=16m tmpfs disk &&
     head -c 6000000 /dev/zero > disk/other && exec \"$0\" \"$@\"";
 
@@ -17,7 +18,7 @@ fn in_own_namespace() -> Command {
     command
 }
 
-/// The items from an id on, 20 KB each in the journal.
+/// Returns items with consecutive ids, each about 20 KB in the journal.
 fn items(from: usize, count: usize, random: &mut Random) -> Value {
     let mut item = |id: usize| {
         let vector: Vec<f32> = (0..16).map(|_| random.next_float()).collect();
@@ -40,7 +41,7 @@ fn a_full_disk_is_told_and_reads_go_on() {
     let serve = Server::command(&folder, "--bits 32 --set lift=none --warmup 20");
     let mut command = in_own_namespace();
     command.args(["sh", "-c", ON_A_SMALL_DISK]).arg(serve.get_program());
-    // The folder of the collection is on that disk.
+    // The collection's directory is on the small disk.
     command.args(
         serve.get_args().map(|word| if word == "data" { "disk/data".as_ref() } else { word }),
     );
@@ -75,7 +76,7 @@ fn a_full_disk_is_told_and_reads_go_on() {
     server.get("/readyz").fails(503, &["changes are refused", "space"]);
 
     std::fs::remove_file(server.sees(&disk).join("other")).unwrap();
-    // It finds out on its own that there is room again.
+    // The service notices automatically that space is available again.
     let started = std::time::Instant::now();
     while server.get("/readyz").status != 200 {
         assert!(started.elapsed().as_secs() < 60, "{}", server.get("/readyz").text());
@@ -85,7 +86,7 @@ fn a_full_disk_is_told_and_reads_go_on() {
     check(stored + 20);
     server.wait_learned();
     let said = server.stop();
-    // The changes that were refused are in the log, and nothing else that failed.
+    // The log contains the refused changes and no other failure.
     let unexpected = said.lines().filter(|line| line.contains("error"));
     let unexpected =
         unexpected.filter(|line| !line.contains("507") && !line.contains("No space left"));

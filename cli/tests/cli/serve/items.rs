@@ -1,4 +1,4 @@
-//! Items: put in, given back, labelled, removed.
+//! Items: put, read, labelled, removed.
 
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn what_is_put_in_comes_back() {
     let other = server.get("/items/18446744073709551615").ok();
     assert_eq!((&other["labels"], other.get("payload")), (&json!([]), None));
 
-    // Another with the same id takes its place.
+    // A new item with the same id replaces the old one.
     let done = server
         .post("/items", json!({"items": [{"id": 7, "vector": [9, 9, 9, 9], "payload": null}]}));
     assert_eq!(done.ok()["replaced"], 1);
@@ -93,7 +93,7 @@ fn items_that_cannot_be_used_change_nothing() {
     for bytes in [&b""[..], b"{", b"{\"items\": [}", b"\xff\xfe", b"{\"items\": NaN}"] {
         server.send("POST", "/items", &[], bytes).fails(400, &["no JSON"]);
     }
-    // Nothing of it made a collection, of whatever dimension.
+    // No refused request created a collection, which would have fixed the dimension.
     assert_eq!(server.get("/stats").ok()["description"], Value::Null);
     server.post("/items", json!({"items": [good]})).ok();
     for (body, status, _) in &cases {

@@ -1,4 +1,4 @@
-//! Started, stopped, and started again.
+//! Starting, stopping and restarting the service.
 
 use std::io::Write;
 use std::process::Command;
@@ -151,7 +151,7 @@ fn methods_that_bound_bits_by_dimensions_start_without_a_dimension() {
     }
 }
 
-/// Creates the store of a service that has none yet, as a put does whose `Store::open` fails after the creation.
+/// Creates a service's store, as a put does whose `Store::open` fails after the creation.
 fn create_store(folder: &Folder, dim: usize, bits: usize) {
     let description = Description::new(Method::named("brook").unwrap(), dim, bits);
     let store = Store::create(folder.file("data"), &description, Settings::default()).unwrap();

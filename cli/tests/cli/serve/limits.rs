@@ -1,4 +1,4 @@
-//! How much may be asked for.
+//! Limits on requests.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -48,7 +48,7 @@ fn a_body_that_says_it_is_too_large_is_not_waited_for() {
     write!(stream, "POST /items HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 99999999\r\n\r\n")
         .unwrap();
     Answer::read(&mut stream).fails(413, &[]);
-    // One that does not say so is cut off.
+    // A body of unannounced length is cut off at the limit.
     let mut stream = server.connect();
     write!(stream, "POST /items HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n")
         .unwrap();
@@ -66,7 +66,7 @@ fn a_body_that_does_not_come_is_not_waited_for_long() {
         .unwrap();
     Answer::read(&mut stream).fails(408, &["0.5 seconds"]);
     assert!(start.elapsed() > Duration::from_millis(400));
-    // Nor are headers.
+    // Incomplete headers time out as well.
     let mut stream = server.connect();
     write!(stream, "GET /stats HTTP/1.1\r\nhost: loc").unwrap();
     let mut rest = Vec::new();
@@ -84,7 +84,7 @@ fn too_many_large_bodies_at_once_are_told_to_come_again() {
             .unwrap();
         stream
     };
-    // Which of them come too late is not for clients to know.
+    // It is unspecified which of the requests are refused.
     let mut begun: Vec<_> = (0..33).map(|_| begin(&server)).collect();
     let end = Instant::now() + Duration::from_secs(20);
     let refused = loop {
@@ -102,7 +102,7 @@ fn too_many_large_bodies_at_once_are_told_to_come_again() {
     assert_eq!(server.post("/search", json!({"vector": [1]})).status, 200, "small ones go on");
 }
 
-/// Items that take a while to be learned.
+/// Returns items that take a while to learn.
 fn slow() -> Value {
     let mut random = Random(3);
     let mut item = |id: usize| {

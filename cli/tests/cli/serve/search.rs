@@ -1,11 +1,11 @@
-//! Search, beside what it should find.
+//! Search results, compared with expected results computed by a loop.
 
 use serde_json::{Value, json};
 
 use super::server::{Random, Server};
 use crate::support::Folder;
 
-/// All items with their codes, the version of which is one.
+/// Returns all items with the codes of one version.
 fn all_items(server: &Server) -> Vec<Value> {
     server.get("/items?limit=1000&full=true").ok()["items"].as_array().unwrap().clone()
 }
@@ -14,7 +14,7 @@ fn bits(code: &Value) -> u64 {
     u64::from_str_radix(code.as_str().unwrap(), 16).unwrap()
 }
 
-/// Ids and distances of those that may be found, the nearest first.
+/// Returns distances and ids of the items that pass a filter, nearest first.
 fn naive(items: &[Value], code: &Value, may: impl Fn(&Value) -> bool) -> Vec<(u32, u64)> {
     let distance = |item: &Value| (bits(&item["code"]) ^ bits(code)).count_ones();
     let mut all: Vec<(u32, u64)> = items

@@ -1,4 +1,4 @@
-//! A service for a test, and plain requests to it.
+//! A service for tests, and plain HTTP requests to it.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -11,25 +11,26 @@ use serde_json::{Value, json};
 
 use crate::support::Folder;
 
-/// A service that runs in a folder, with its collection in `data` there.
+/// A service that runs in a directory and stores its collection in `data` there.
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
-    /// What it said before it listened.
+    /// Output of the service before it listened.
     pub said: String,
 }
 
-/// An answer.
+/// An HTTP answer.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
-    /// Names in lower case.
+    /// Header names in lower case, with their values.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
 impl Server {
-    /// Small codes and a short warm-up, so that little is needed to learn, and all of it is learned.
+    /// Starts a service with small codes and a short warm-up, so that a few items suffice and all
+    /// of them are learned.
     pub fn small(folder: &Folder) -> Server {
         Server::start(folder, "--bits 32 --set lift=none --warmup 20 --renewal never --held-out 0")
     }
@@ -38,7 +39,7 @@ impl Server {
         Server::start_by(Server::command(folder, options))
     }
 
-    /// A service that a command ends in.
+    /// Starts the service with a command whose process finally becomes the service.
     pub fn start_by(mut command: Command) -> Server {
         let mut child = command.spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -71,7 +72,7 @@ impl Server {
         command
     }
 
-    /// A file as the service sees it, wherever it has its disks.
+    /// Returns a file's path in the mount namespace of the service.
     pub fn sees(&self, path: &Path) -> PathBuf {
         let root = PathBuf::from(format!("/proc/{}/root", self.child.id()));
         root.join(path.strip_prefix("/").unwrap())
@@ -82,7 +83,7 @@ impl Server {
         std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap().count()
     }
 
-    /// Peak of its memory since the start, in MB.
+    /// Returns the service's peak memory since its start, in MB.
     #[cfg(target_os = "linux")]
     pub fn peak_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
@@ -99,13 +100,13 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// Asks it to stop, waits for that, and gives what it said on the standard error.
+    /// Asks the service to stop, waits for its end, and returns its standard error.
     pub fn stop(self) -> String {
         self.ask_to_stop();
         self.stop_asked()
     }
 
-    /// The same of one that was asked to.
+    /// Waits for the end of a service that was asked to stop, and returns its standard error.
     pub fn stop_asked(mut self) -> String {
         let end = Instant::now() + Duration::from_secs(60);
         let status = loop {
@@ -159,12 +160,12 @@ impl Server {
             head += &format!("{name}: {value}\r\n");
         }
         head += &format!("content-length: {}\r\n\r\n", body.len());
-        // Who refuses a body may close before all of it is sent.
+        // A server that refuses a body may close the connection before the whole body is sent.
         let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
         Answer::read(&mut stream)
     }
 
-    /// Waits until all that was acknowledged is learned, or taken back.
+    /// Waits until all acknowledged changes are learned or unlearned.
     pub fn wait_learned(&self) {
         let end = Instant::now() + Duration::from_secs(60);
         while self.get("/stats").ok()["learning"]["behind_bytes"] != 0 {
@@ -173,8 +174,8 @@ impl Server {
         }
     }
 
-    /// Puts in `items` random vectors of 4 dimensions under ids from 0 on; every third has no label, the others
-    /// are called after the sign of their first number.
+    /// Puts `items` random vectors of 4 dimensions under ids from 0. Every third item has no label;
+    /// the others are labelled with the sign of their first number.
     pub fn with_items(self, items: usize) -> Server {
         let mut random = Random(7);
         let items: Vec<Value> = (0..items)
@@ -198,10 +199,10 @@ impl Drop for Server {
 }
 
 impl Answer {
-    /// Reads to the end of a connection.
+    /// Reads an answer up to the end of the connection.
     pub fn read(stream: &mut TcpStream) -> Answer {
         let mut bytes = Vec::new();
-        // What was sent and never read may make the end a reset one.
+        // Unread request data may cause the connection to end with a reset.
         let _ = stream.read_to_end(&mut bytes);
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
         let end = end.unwrap_or_else(|| panic!("no answer: {:?}", String::from_utf8_lossy(&bytes)));
@@ -219,7 +220,7 @@ impl Answer {
         Answer { status, headers, body }
     }
 
-    /// The body that chunks make up.
+    /// Joins the chunks of a body.
     fn joined(mut chunks: &[u8]) -> Vec<u8> {
         let mut body = Vec::new();
         loop {
@@ -253,7 +254,7 @@ impl Answer {
         self.json()
     }
 
-    /// Failed so, with a message that has all of these in it.
+    /// Checks that the request failed with `status` and with a message that contains all `parts`.
     pub fn fails(&self, status: u16, parts: &[&str]) {
         assert_eq!(self.status, status, "{}", self.text());
         let error = &self.json()["error"];
@@ -265,7 +266,7 @@ impl Answer {
     }
 }
 
-/// Numbers that look random and are the same each time.
+/// A generator of reproducible pseudo-random numbers.
 pub struct Random(pub u64);
 
 impl Random {
@@ -275,7 +276,7 @@ impl Random {
         self.0 >> 33
     }
 
-    /// From -1 to 1.
+    /// Returns a number from -1 to 1.
     pub fn next_float(&mut self) -> f32 {
         self.next() as f32 / (1u64 << 30) as f32 - 1.0
     }

@@ -1,4 +1,4 @@
-//! Clients that mean no good, or do not know better: the service goes on.
+//! Malicious and misbehaving clients: the service stays available.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::server::{Answer, Random, Server};
 use crate::support::Folder;
 
-/// Does what it should.
+/// Checks that the service still answers a search.
 fn check_alive(server: &Server) {
     let found = server.post("/search", json!({"id": 1, "k": 1})).ok();
     assert_eq!(found["results"][0]["distance"], 0);
@@ -105,7 +105,7 @@ fn who_has_said_all_may_still_listen() {
     write!(stream, "GET /items/1 HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     assert_eq!(Answer::read(&mut stream).status, 200);
-    // Half a body is not waited for.
+    // The service does not wait for the rest of a truncated body.
     let mut stream = server.connect();
     write!(stream, "POST /search HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{{")
         .unwrap();
@@ -113,7 +113,7 @@ fn who_has_said_all_may_still_listen() {
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 400"), "{answer:?}");
-    // Who leaves without listening is not missed.
+    // Clients that leave without reading do no harm.
     for _ in 0..50 {
         let mut stream = server.connect();
         write!(stream, "GET /items?full=true HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
@@ -122,13 +122,14 @@ fn who_has_said_all_may_still_listen() {
     check_alive(&server);
 }
 
-/// How many connections a test may hold: 10,000, if this process may have so many files open.
+/// Returns the number of connections for a test: 10,000, or fewer if this process may not open that
+/// many files.
 fn connections() -> usize {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     let _ = setrlimit(Resource::Nofile, limit);
-    // Some are for the tests that run beside this one.
+    // Some files are left for the tests that run at the same time.
     let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(1000);
     most.min(10_000) as usize
 }
@@ -136,7 +137,8 @@ fn connections() -> usize {
 #[test]
 fn many_connections_that_say_nothing_are_held() {
     let folder = Folder::new();
-    // On a busy machine it takes long to open so many, and one that says nothing for too long is closed.
+    // Opening all connections takes long on a busy machine, and idle connections are closed after
+    // the timeout.
     let server = Server::start(&folder, "--bits 32 --set lift=none --warmup 20 --timeout 600")
         .with_items(30);
     let count = connections();
@@ -145,7 +147,7 @@ fn many_connections_that_say_nothing_are_held() {
     }
     let mut held: Vec<_> = (0..count).map(|_| server.connect()).collect();
     check_alive(&server);
-    // Those that come to speak are answered, the first as the last.
+    // Connections that send a request are answered, the first as well as the last.
     for at in [0, count / 2, count - 1] {
         let stream = &mut held[at];
         write!(stream, "GET /items/1 HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")

@@ -1,11 +1,11 @@
-//! Who may do what.
+//! Permissions of tokens.
 
 use serde_json::{Value, json};
 
 use super::server::Server;
 use crate::support::Folder;
 
-/// Methods, paths and whether they are open to all, from the description.
+/// Returns methods and paths from the API description, and whether each is open to all clients.
 fn routes(server: &Server) -> Vec<(String, String, bool)> {
     let api = server.get("/openapi.json").ok();
     let mut routes = Vec::new();
@@ -33,7 +33,7 @@ fn without_a_valid_token_nothing_is_read_or_written() {
     server.send("POST", "/items?wait=learned", &writer, items.as_bytes()).ok();
     let stats = || {
         let mut stats = server.send("GET", "/stats", &writer, b"").ok();
-        // The quality is measured in the background at any time.
+        // A background task may measure the quality at any time.
         let changing = ["requests", "uptime_seconds", "time", "quality"];
         changing.iter().for_each(|name| stats[*name] = Value::Null);
         stats["tasks"].as_array_mut().unwrap().retain(|task| task["task"] != "measurement");

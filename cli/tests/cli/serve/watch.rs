@@ -1,4 +1,4 @@
-//! What goes on: before the first item, and after.
+//! Monitoring: before the first item, and after.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ fn precision_is_measured_on_held_out_items() {
     let samples = server.get("/history").ok()["samples"].clone();
     assert_eq!(samples.as_array().unwrap().last().unwrap()["measured_on"], "held_out");
     server.stop();
-    // The share is fixed.
+    // The held-out share of a collection cannot change.
     let other = Server::command(&folder, "--held-out 50").output().unwrap();
     let said = String::from_utf8(other.stderr).unwrap();
     assert!(
