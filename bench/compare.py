@@ -20,7 +20,7 @@ LIBRARIES = {"FAISS": "faiss-cpu", "USearch": "usearch", "LanceDB": "lancedb", "
 
 
 def description(rounds, quick):
-    """Where, when and with what a part is measured."""
+    """Returns the machine, the date, the library versions and the number of rounds of a part."""
     machine = platform.processor() or platform.machine()
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -44,11 +44,11 @@ def main():
     WORK.mkdir(exist_ok=True)
     out.mkdir(exist_ok=True, parents=True)
     both = options.real == options.synthetic
-    # A part that is not measured stays as it was.
+    # Keeps the results of parts that this run does not measure.
     results = json.loads((out / "results.json").read_text()) if (out / "results.json").exists() else {}
 
     def save():
-        """After each set of codes, so that a run that is stopped leaves what it has measured."""
+        """Writes the results. Called after each set of codes, so that a stopped run keeps its measurements."""
         (out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
         report.write(results, out)
 

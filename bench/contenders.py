@@ -1,4 +1,4 @@
-"""The libraries that search: hashbrook as a program, FAISS, USearch and numpy in this process."""
+"""The libraries that are compared: hashbrook as a program, and FAISS, USearch and numpy in this process."""
 
 import json
 import pathlib
@@ -18,7 +18,7 @@ PROGRAM = HERE.parent / "target/release/hashbrook"
 
 
 def build_index(codes, index, *options):
-    """Writes an index file with `index build`; the seconds that the command took."""
+    """Writes an index file with `index build`, and returns the duration of the command in seconds."""
     command = [PROGRAM, "index", "build", "--codes", codes, "--out", index, "--force", *options]
     seconds, _ = clocked(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
     return seconds
@@ -31,8 +31,8 @@ def what(task):
 class Hashbrook:
     """The program, on an index file.
 
-    `fresh` starts a new process for each measurement, which searches once; it does so three times in each round, and
-    the median counts. Otherwise one process searches many times (`--repeat`) and tells the median."""
+    With `fresh`, each measurement starts a new process, which searches once. Each round makes three such measurements and uses
+    their median. Otherwise one process searches many times (`--repeat`) and reports the median."""
 
     exact = True
 
@@ -54,7 +54,7 @@ class Hashbrook:
             self.wall = statistics.median(wall for wall, _ in runs)
             seconds = statistics.median(seconds for _, seconds in runs)
         else:
-            # Ten thousand queries, so that whatever an index does for later ones is done, or some seconds.
+            # Ten thousand queries or some seconds, so that work that an index does once for later queries is done.
             _, first = self.once(task, 1)
             enough = 1 + 10_000 // len(queries)
             _, seconds = self.once(task, min(enough, max(5, int(2 / first))))
@@ -66,7 +66,7 @@ class Hashbrook:
 
 
 class Faiss:
-    """One of FAISS' binary indexes. Built on all cores, asked on as many as the task says."""
+    """A binary index of FAISS. Built on all cores, and searched with the task's number of threads."""
 
     def __init__(self, name, index, database, exact=False, train=0, limit=None):
         self.name, self.index, self.exact, self.limit = name, index, exact, limit
@@ -83,7 +83,7 @@ class Faiss:
         if "k" in task:
             seconds, found = clocked(lambda: [self.index.search(part, task["k"])[0] for part in parts])
             return seconds, np.concatenate(found)
-        # Its radius is not included.
+        # FAISS excludes hits at exactly the radius.
         seconds, found = clocked(lambda: [self.index.range_search(part, task["radius"] + 1) for part in parts])
         of = np.repeat(np.arange(len(queries)), np.concatenate([np.diff(part[0]) for part in found]).astype(np.int64))
         distances, ids = (np.concatenate([part[at] for part in found]) for at in (1, 2))
@@ -95,7 +95,7 @@ def flat(bits, database):
 
 
 def flat_counting(bits, database):
-    """The same, with its other way of selecting the nearest."""
+    """FAISS IndexBinaryFlat, which selects the nearest codes by counting instead of with a heap."""
     index = faiss.IndexBinaryFlat(bits)
     index.use_heap = False
     return Faiss("FAISS IndexBinaryFlat, counting", index, database, exact=True)
@@ -104,7 +104,7 @@ def flat_counting(bits, database):
 def ivf(bits, database, lists=1024, train=200_000):
     index = faiss.IndexBinaryIVF(faiss.IndexBinaryFlat(bits), bits, lists)
     index.own_fields, index.nprobe = False, 8
-    # The index does not keep its quantizer alive.
+    # The index holds no reference to its quantizer, which Python would free.
     index.keep = index.quantizer
     return Faiss("FAISS IVF", index, database, train=train)
 

@@ -1,4 +1,4 @@
-"""Bars of queries per second."""
+"""Bar charts of queries per second."""
 
 import html
 import math
@@ -23,12 +23,12 @@ COLOURS = {
 
 
 def names_of(cells):
-    """The contenders of some cells, always in one order."""
+    """Returns the names of the contenders in the cells, always in the same order."""
     return [name for name in COLOURS if any(name in cell["rows"] for cell in cells)]
 
 
 def rate(row):
-    """Queries per second."""
+    """Returns the queries per second of a row."""
     return row["queries"] / row["seconds"]
 
 
@@ -37,8 +37,8 @@ def number(value):
 
 
 def bars(cells):
-    """Rates as bars on a logarithmic axis from 1 to a million, with the value at the end of each and the recall of
-    those that are not exact; a row of bars for each cell."""
+    """Draws rates as bars on a logarithmic axis from 1 to a million, with a group of bars for each cell. The value, and the recall
+    of contenders that are not exact, is at the end of each bar."""
     place = lambda value: 330 + 440 * math.log10(min(max(value, 1), 1e6)) / 6
     parts, y = [], 8
     top = y

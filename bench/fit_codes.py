@@ -1,11 +1,12 @@
-"""How the codes of real items spread: the numbers that `cli/src/commands/size/codes.rs` makes codes by.
+"""Measures how the codes of real items are distributed. `cli/src/commands/size/codes.rs` generates codes with these numbers.
 
     bench/run --real                                        # once: makes the codes
     cd bench && .env/bin/python fit_codes.py work/tinyimagenet-cnn
 
-Prints how many bits of an item's code differ from the centre of its class (at the middle of each sixteenth of the
-items), and beside the real codes made-up ones with so many classes that look like a class, and so much preference for the
-bits in which these differ: what share of the codes is distinct, and how far the nearest, the 10th and the 100th are.
+Prints how many bits of an item's code differ from the centre of its class, at the middle of each sixteenth of the items.
+Then compares the real codes with synthetic codes. Synthetic codes vary in the number of similar classes of a class, and in
+the preference for flipping bits in which similar classes differ. For each set of codes the script prints the share of
+distinct codes, and the mean distances of the nearest, the 10th and the 100th code.
 """
 
 import pathlib
@@ -23,7 +24,7 @@ def words(path):
 
 
 def turned_bits(codes, labels):
-    """In how many bits each code differs from what most of its class have."""
+    """Returns the number of bits in which each code differs from the majority of its class."""
     bits = np.unpackbits(codes.view(np.uint8).reshape(len(codes), -1), axis=1, bitorder="little")
     turned = np.empty(len(codes), int)
     for label in np.unique(labels):
@@ -33,14 +34,14 @@ def turned_bits(codes, labels):
 
 
 def made_up(count, classes, turned, alike, preference, seed):
-    """Codes of classes, with bits turned, mostly those in which a class that looks like it differs."""
+    """Generates codes of classes with flipped bits, mostly bits in which a similar class differs."""
     rng = np.random.default_rng(5)
     centres = rng.integers(0, 2, (classes, BITS)).astype(bool)
     others = rng.integers(0, classes, (classes, alike))
     rng = np.random.default_rng(seed)
     of = rng.integers(0, classes, count)
     other = others[of, rng.integers(0, alike, count)]
-    # The largest of weighted random numbers are a weighted choice.
+    # Gumbel-max trick: the largest keys are a weighted random sample of the bits.
     keys = rng.gumbel(size=(count, BITS)) + np.log(preference) * (centres[of] != centres[other])
     rank = np.argsort(np.argsort(-keys, axis=1), axis=1)
     bits = centres[of] ^ (rank < turned[rng.integers(0, len(turned), count)][:, None])

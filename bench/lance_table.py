@@ -1,6 +1,6 @@
-"""LanceDB's search by Hamming distance: exact, and by its IVF index of binary vectors.
+"""LanceDB's search by Hamming distance: exact, and with its IVF index of binary vectors.
 
-    python lance_table.py CODES.npy FOLDER [index]    # writes the table, and its index: on all cores
+    python lance_table.py CODES.npy FOLDER [index]    # writes the table, and its index if requested, on all cores
 """
 
 import os
@@ -11,7 +11,7 @@ import time
 
 ONE_THREAD = {"LANCE_CPU_THREADS": "1", "LANCE_IO_THREADS": "1", "TOKIO_WORKER_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 if __name__ != "__main__":
-    # LanceDB reads these once, when it is first used.
+    # LanceDB reads these variables only once, at its first use.
     os.environ.update(ONE_THREAD)
 
 import lancedb
@@ -36,13 +36,13 @@ def write(codes, folder, index):
 
 
 class Lance:
-    """LanceDB, on a table of codes in a folder; with an index, as many partitions are searched as it does unasked."""
+    """LanceDB, on a table of codes in a directory. With an index, it searches its default number of partitions."""
 
     def __init__(self, codes, folder, index=False):
         self.name = "LanceDB IVF" if index else "LanceDB exact"
         self.exact, self.limit = not index, 500 if index else 20
         start = time.perf_counter()
-        # In a process of its own with as many threads as it likes: with one, building the index never ends.
+        # In a separate process with the default number of threads: with one thread, the index build never ends.
         environment = {name: value for name, value in os.environ.items() if name not in ONE_THREAD}
         subprocess.run([sys.executable, __file__, codes, folder, *(["index"] if index else [])], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, timeout=600)
@@ -54,7 +54,7 @@ class Lance:
         asked = asked.select(["id", "_distance"])
         if "k" in task:
             return asked.limit(task["k"]).to_arrow()
-        # The upper end is not included; without a limit it finds ten.
+        # LanceDB excludes the upper end of the range, and returns only ten hits without a limit.
         return asked.distance_range(0, task["radius"] + 1).limit(self.table.count_rows()).to_arrow()
 
     def run(self, queries, task):
@@ -63,11 +63,11 @@ class Lance:
         elif "k" in task:
             seconds, found = clocked(lambda: [self.ask(list(queries), task)])
         else:
-            # Of several queries at once it keeps the nearest alone, so a radius is asked for one by one.
+            # In a batch of queries, LanceDB returns only the nearest hits, so radius searches run one by one.
             seconds, found = clocked(lambda: [self.ask(query, task) for query in queries])
         distances = [np.asarray(part["_distance"]) for part in found]
         if "k" in task and not task["single"]:
-            # The results of several queries come in any order of these.
+            # LanceDB returns the results of a batch in any order of the queries.
             order = np.lexsort((distances[0], np.asarray(found[0]["query_index"])))
             return seconds, distances[0][order].reshape(len(queries), task["k"])
         if "k" in task:

@@ -21,7 +21,7 @@ UNLABELLED = -1
 
 
 def run(program, *command):
-    """Runs the command, and returns what it printed as JSON, with the seconds it took."""
+    """Runs the command. Returns its JSON output and its duration in seconds."""
     started = time.perf_counter()
     done = subprocess.run([program, *map(str, command)], check=True, capture_output=True, text=True)
     return json.loads(done.stdout.splitlines()[-1]), time.perf_counter() - started
@@ -46,7 +46,7 @@ def by_cosine(items, queries, k):
 
 
 def by_signs(items, queries, oversampling):
-    """The signs of centred vectors, searched by Hamming distance; the first `10 * oversampling` are re-scored by cosine."""
+    """Searches the signs of centred vectors by Hamming distance, and re-ranks the first `10 * oversampling` hits by cosine."""
     mean = items.mean(axis=0)
     packed = [np.packbits(rows > mean, axis=1) for rows in (items, queries)]
     index = faiss.IndexBinaryFlat(items.shape[1])
@@ -60,7 +60,7 @@ def by_signs(items, queries, oversampling):
 
 
 def by_classifier(items, labels, queries):
-    """Ridge regression of the labels; a query finds the first ten items with the label that it predicts."""
+    """Predicts labels by ridge regression. The hits of a query are the first ten items with its predicted label."""
     labelled = labels != UNLABELLED
     classes, numbers = np.unique(labels[labelled], return_inverse=True)
     mean = items[labelled].mean(axis=0)
@@ -69,7 +69,7 @@ def by_classifier(items, labels, queries):
     np.add.at(sums.T, numbers, rows)
     gram = rows.T.astype(np.float64) @ rows
     counts = np.bincount(numbers)
-    # Rows of a class count the same however many they are: else the tail would never be predicted.
+    # Gives rare classes more weight: otherwise the classifier would never predict a label of the tail.
     weights = np.linalg.solve(gram + np.eye(len(gram)) * gram.trace() / len(gram) * 1e-3, sums / np.sqrt(counts))
     predicted = classes[np.argmax((queries - mean) @ weights, axis=1)]
     first = {label: np.flatnonzero(labels == label) for label in classes}

@@ -1,4 +1,4 @@
-"""How contenders are measured: in turn, round after round, and compared in what they find."""
+"""Measures contenders in turn, round after round, and compares their hits."""
 
 import statistics
 import time
@@ -9,7 +9,7 @@ REFERENCE = "FAISS IndexBinaryFlat"
 
 
 class Differs(Exception):
-    """A search that has to be exact found something else than FAISS."""
+    """The hits of an exact contender differ from those of FAISS."""
 
 
 def clocked(work):
@@ -19,8 +19,8 @@ def clocked(work):
 
 
 def by_distance(queries, radius, of, distances, ids):
-    """What was found within a radius, in a form that does not depend on its order: how many hits each query has
-    at each distance, and the sum of their ids."""
+    """Returns the hits within a radius in a form that does not depend on their order: the number of hits of each query
+    at each distance, and the sum of the ids of its hits."""
     # float64 holds these sums exactly: ids are below 2^24, and a query has fewer than 2^24 hits.
     width = radius + 1
     distances = np.asarray(distances).astype(np.int64)
@@ -32,17 +32,17 @@ def by_distance(queries, radius, of, distances, ids):
 
 
 def recall(truth, found, task):
-    """The share of the k nearest distances, or of the hits within the radius, that was found."""
+    """Returns the share of the k nearest distances, or of the hits within the radius, that the contender found."""
     if "k" in task:
         return float(((found <= truth[:, -1:]) & (found >= 0)).mean())
     return float(found[:, :-1].sum() / max(1, truth[:, :-1].sum()))
 
 
 def measure(contenders, queries, task, rounds):
-    """The median time of each contender, and of its ratio to FAISS IndexBinaryFlat in the same round, per query.
+    """Returns the median time per query of each contender, and the median of its ratio to FAISS IndexBinaryFlat in the same round.
 
-    A contender may have `limit`, of queries that it is asked; `exact`, whether it has to find what FAISS IndexBinaryFlat does;
-    `wall`, what its last process took as a whole."""
+    A contender may have these attributes: `limit`, the maximum number of queries; `exact`, whether its hits must equal those of
+    FAISS IndexBinaryFlat; `wall`, the total time of its last process."""
     names = [it.name for it in contenders]
     times, walls, found = {name: [] for name in names}, {name: [] for name in names}, {}
     asked = {it.name: queries[: getattr(it, "limit", None)] for it in contenders}

@@ -1,4 +1,4 @@
-"""The first table: codes of real pictures, as a user has them, on one thread."""
+"""The first table: codes of real pictures, made as a user would make them, searched on one thread."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from contenders import WORK, Hashbrook, Usearch, build_index, flat, flat_countin
 from lance_table import Lance
 from measuring import measure
 
-# Hits within the radius that all queries together may have: supervised codes can have 100,000 for each.
+# Maximum number of hits within the radius, for all queries together. With supervised codes, one query can have 100,000 hits.
 HITS = 12_000_000
 TASKS = [
     {"k": 10, "single": False, "title": "top 10"},
@@ -20,7 +20,7 @@ FRESH, WARM = "hashbrook fresh", "hashbrook warm"
 
 
 def grid(quick):
-    """Data set, method and bits, those first that users meet first."""
+    """Returns data sets, methods and numbers of bits, beginning with those that users meet first."""
     if quick:
         return [("mnist", method, 64) for method in ("brook", "lsh")] + [("tinyimagenet-cnn", "brook", 64)]
     return [(name, method, bits) for name in ("mnist", "tinyimagenet-cnn") for bits in (64, 128)
@@ -28,7 +28,7 @@ def grid(quick):
 
 
 def others_for(name, method, bits, database, items):
-    """The libraries that are asked on some of the codes alone, as they are slow, or slow to build."""
+    """Yields the libraries that search only some of the codes, because their search or their build is slow."""
     lists = 1024 if len(database) > 1_000_000 else 256
     # Fifty codes for each list: with more, training takes minutes and recall is the same.
     by_lists = lambda: ivf(bits, database, lists, 50 * lists)
@@ -47,7 +47,7 @@ def others_for(name, method, bits, database, items):
 
 
 def takes_part(it, task):
-    """Which of the others are asked what: those that can, and what tells most."""
+    """Returns whether a library runs a task: it must support the task, and its result must be informative."""
     if "radius" in task:
         return it.name in ("FAISS MultiHash", "LanceDB exact")
     if task["single"]:
@@ -60,7 +60,7 @@ def takes_part(it, task):
 
 
 def queries_for(task, queries, index):
-    """As many queries as the task can have: all, one hundred singly, within a radius those that fit."""
+    """Returns the queries of a task: one hundred for single queries, as many as `HITS` allows within a radius, otherwise all."""
     if task["single"]:
         return queries[:100]
     if "radius" in task:
@@ -78,7 +78,7 @@ def run(options, part, save):
         database, queries = np.load(made["items"]), np.load(made["queries"])
         index = WORK / "real.index"
         built = build_index(made["items"], index)
-        # Into the page cache, if building has not left it there.
+        # Reads the file into the page cache, in case the build has not left it in the cache.
         size = len(index.read_bytes())
         codes = f"{name} {method}, {bits} bits"
         distinct = len(np.unique(database.view(f"V{database.shape[1]}")))

@@ -26,11 +26,11 @@ QUERIES = 1_000
 
 
 class NoData(Exception):
-    """The data sets are not on this machine; the text says where they were looked for."""
+    """The data sets are not on this machine. The message names the directories that were searched."""
 
 
 def data_folder():
-    """The folder that HASHBROOK_DATA names, or else ../shared/data or ./data, as the tests look for it."""
+    """Returns the directory that HASHBROOK_DATA names, or else ../shared/data or ./data, as the tests do."""
     named = os.environ.get("HASHBROOK_DATA")
     places = [pathlib.Path(named)] if named else [HERE.parent.parent / "shared/data", HERE.parent / "data"]
     for place in places:
@@ -49,7 +49,7 @@ def read_idx(path):
 
 
 def shifted(pictures, down, right):
-    """The pictures moved by some pixels, black where nothing comes in."""
+    """Returns the pictures shifted by some pixels, with black pixels at the uncovered edges."""
     moved = np.zeros_like(pictures)
     size = pictures.shape[1]
     to = lambda by: slice(max(0, by), size + min(0, by))
@@ -58,7 +58,7 @@ def shifted(pictures, down, right):
 
 
 def make_mnist(data, folder, reach):
-    """1,000 pictures as queries; the others moved by up to `reach` pixels both ways, in random order."""
+    """Writes 1,000 pictures as queries, and the others as items, shifted by up to `reach` pixels both ways, in random order."""
     parts = [(data / "mnist" / f"{part}-{what}-ubyte.gz") for what in ("images-idx3", "labels-idx1")
              for part in ("train", "t10k")]
     pictures = np.concatenate([read_idx(path) for path in parts[:2]])
@@ -82,7 +82,7 @@ def make_mnist(data, folder, reach):
 
 
 def make_tiny(data, folder, per_class):
-    """`per_class` rows of each class as queries, of which 1,000 are used; the rest are the items."""
+    """Writes `per_class` rows of each class as queries, of which 1,000 are used, and the other rows as items."""
     rows = np.load(data / "tinyimagenet-cnn/features.npy")
     labels = np.load(data / "tinyimagenet-cnn/labels.npy")
     order = np.random.default_rng(1).permutation(len(rows))
@@ -96,7 +96,7 @@ def make_tiny(data, folder, per_class):
 
 
 def vectors(name, quick):
-    """The folder with a data set's items, labels and queries; made if it is not there."""
+    """Returns the directory with a data set's items, labels and queries. Creates the directory if it does not exist."""
     folder = WORK / (f"{name}-quick" if quick else name)
     if not (folder / "made").exists():
         print(f"{folder.name}: making items and queries", flush=True)
@@ -117,9 +117,9 @@ def run(*arguments):
 
 
 def codes_of(name, method, bits, quick, anew=False):
-    """Codes of a data set: the files of items' and queries' codes and of the model, made if they are not there.
+    """Returns the files of a data set's codes (items and queries) and of the model. Creates the files if they do not exist.
 
-    Codes are those of the program that first made them; `anew` makes them with the present one."""
+    Existing codes are those of the program version that first made them; `anew` makes them again with the current program."""
     folder = vectors(name, quick)
     stem = f"{method.replace(' ', '-').replace('=', '')}-{bits}"
     made = {what: folder / f"{stem}.{what}" for what in ("items.npy", "queries.npy", "model")}

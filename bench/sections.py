@@ -1,4 +1,4 @@
-"""What the report says, section by section, whatever it is written as."""
+"""The sections of the report, independent of its output format."""
 
 import dataclasses
 
@@ -25,7 +25,7 @@ class Section:
 
 
 def grouped(cells, key):
-    """The cells of each kind, in the order in which they were measured."""
+    """Groups cells by `key`, in the order in which they were measured."""
     found = {}
     for cell in cells:
         found.setdefault(key(cell), []).append(cell)
@@ -41,9 +41,9 @@ def micros(row):
 
 
 def entry(row, own=True):
-    """Queries per second, the time of one, and what else is known of it."""
+    """Returns a table cell: queries per second, the time of one query, and further measurements of the row."""
     parts = [micros(row), times(row["ratio"])] if own else [micros(row)]
-    # With fewer hits, the time is that of looking for them.
+    # With fewer hits per query, the search for the hits dominates the time.
     if row.get("hits", 0) >= 10 * row["queries"]:
         parts.append(f"{number(1e9 * row['seconds'] / row['hits'])} ns a hit")
     if "recall" in row:
@@ -63,7 +63,7 @@ def place(cell):
 
 
 def ratios(cells, contender):
-    """How many times as fast as FAISS IndexBinaryFlat one contender is: a row for each set of codes, a column for each task."""
+    """Tables a contender's speed relative to FAISS IndexBinaryFlat, with a row for each set of codes and a column for each task."""
     titles = list(dict.fromkeys(cell["title"] for cell in cells))
     rows = []
     for codes, some in grouped(cells, lambda cell: (cell["data"], cell["method"], cell["bits"])).items():
@@ -74,7 +74,7 @@ def ratios(cells, contender):
 
 
 def of_place(cells, indexes):
-    """The table of one data set and length of codes: every method and task."""
+    """Returns the table of one data set and code length, with every method and task."""
     rows = []
     for cell in cells:
         within = next((row["hits"] / row["queries"] for row in cell["rows"].values() if "hits" in row), None)
@@ -90,7 +90,7 @@ def of_place(cells, indexes):
 
 
 def of_others(part):
-    """What other libraries did, on the codes on which they were asked."""
+    """Returns the results of other libraries, on the codes that they searched."""
     cells = [cell for cell in part["cells"] if set(cell["rows"]) - {FRESH, WARM, FLAT, COUNTING}]
     cells = [{**cell, "shown": f"{cell['data'].split('-')[0]} {cell['method']} {cell['bits']}: {cell['title']}"}
              for cell in cells]
@@ -172,7 +172,7 @@ def of_synthetic(part):
         ceilings = part["ceilings"]
         found[0].items += [f"One thread XORs and counts {ceilings['popcount']:.1f} G words/s in its cache, and reads "
                            f"{ceilings['read']:.2f} G words/s from memory."]
-        # Each measured in turn with what it is a share of.
+        # Each share was measured in alternation with the rate that it is a share of.
         found[0].items += [f"Share of that, one thread, clustered codes: {line}." for line in ceilings["shares"]]
     found += of_opening(part)
     named = lambda cell: f"{cell['count']:,} {cell['codes']} codes of {cell['bits']} bits"
@@ -194,7 +194,7 @@ def all_of(results):
 
 
 def for_docs(results):
-    """The tables that README.md and docs/speed.md have, under the names by which they ask for them."""
+    """Returns the tables of README.md and docs/speed.md, by the names in their `<!-- bench NAME -->` marks."""
     part = results.get("real", {"cells": [], "indexes": []})
     mnist = [cell for cell in part["cells"] if cell["data"] == "mnist"]
     short = [cell for cell in mnist if cell["bits"] == 64]

@@ -18,15 +18,16 @@ from service_peers import Lance, Postgres, throughput
 
 HERE = pathlib.Path(__file__).parent
 DIM, BITS, K = 128, 64, 10
-# Items whose bodies are made before they are sent.
+# Number of items whose request bodies are prepared before they are sent.
 AT_A_TIME = 200_000
-# What comes in while searches are looked at: so many a second, which is less than can be learned.
+# Items inserted per second while searches are measured. The rate is below the learning rate.
 COME_IN = 5_000
 
 
 def make_vectors(count, quick):
-    """Pictures of MNIST, moved by up to two pixels, and reduced to 128 dimensions by PCA, as users do with pictures;
-    where there are not so many, again with noise. Items, labels and queries."""
+    """Returns a function that makes a range of items with their labels, and the queries. Vectors are MNIST pictures, shifted by up
+    to two pixels and reduced to 128 dimensions by PCA, as users do with pictures. If the pictures do not suffice, they repeat
+    with noise."""
     folder = real_codes.vectors("mnist", quick)
     pictures = np.load(folder / "items.npy", mmap_mode="r")
     labels, queries = np.load(folder / "labels.npy"), np.load(folder / "queries.npy")
@@ -60,12 +61,12 @@ def is_at_rest(stats):
 
 
 def put_all(server, part, first, end, at_once):
-    """Puts items in, over two connections; how long until the last is durable."""
+    """Inserts items over two connections. Returns the seconds until the last item is durable."""
     durable = 0.0
     with ThreadPoolExecutor(2) as connections:
         for start in range(first, end, AT_A_TIME):
             firsts = range(start, min(start + AT_A_TIME, end), at_once)
-            # Making vectors and bodies is the client's work, which is not counted, here and for the others.
+            # The time excludes the client's work of making vectors and bodies, for hashbrook and for the other systems.
             bodies = [arrow(*part(first, min(at_once, end - first)), first) for first in firsts]
             begun = time.perf_counter()
             list(connections.map(server.put, bodies))
@@ -74,7 +75,7 @@ def put_all(server, part, first, end, at_once):
 
 
 def ingest(folder, part, count, at_once):
-    """Puts all items in: how long until the last is durable, until the last is learned, and for all codes."""
+    """Inserts all items. Returns the times until the last item is durable, until it is learned, and until all codes are made."""
     shutil.rmtree(folder, ignore_errors=True)
     with Server(folder, "--bits", str(BITS)) as server:
         durable = put_all(server, part, 0, count, at_once)
@@ -99,7 +100,7 @@ def ingest_lance(folder, part, codes, count, at_once):
 
 
 def function_codes(server, part, queries, count):
-    """The codes in use, made by the function that the service gives out, as a client would make them."""
+    """Returns the codes in use, made with the hash function that the service exports, as a client would make them."""
     function = WORK / "service.function"
     function.write_bytes(server.call("GET", "/model"))
     made = np.empty((count, BITS // 8), np.uint8)
@@ -118,7 +119,7 @@ def encode(function, rows):
 
 
 def check(server, codes, queries, found):
-    """Fails if anyone finds other distances than all others."""
+    """Fails if the distances of any system differ from those of an exact search."""
     for number, code in enumerate(queries[:50]):
         answer = json.loads(server.call("POST", "/search", json.dumps({"code": code.tobytes().hex(), "k": K})))
         ours = [hit["distance"] for hit in answer["results"]]
@@ -129,8 +130,8 @@ def check(server, codes, queries, found):
 
 
 def busy(server, bodies, part, count, seconds):
-    """Rounds of searches at the same pace while nothing else goes on, and while items come in and codes are made anew;
-    and the median of their ratios."""
+    """Runs rounds of searches at a fixed rate, on an idle service and while items are inserted and codes are re-encoded.
+    Returns the rounds and the median of their ratios."""
     rounds = []
     for _ in range(3):
         rounds.append(busy_once(server, bodies, part, count, seconds))
@@ -174,7 +175,7 @@ def busy_once(server, bodies, part, count, seconds):
 
 
 def at_rest(folder, bodies, *options):
-    """A fresh process on a collection that is there."""
+    """Measures a fresh process on an existing collection."""
     with Server(folder, *options) as server:
         opened = {"seconds": server.opened_seconds, "memory": server.memory(), "disk": server.disk()}
         server.load(bodies, 2, connections=2)
@@ -203,7 +204,7 @@ def main():
 
     by_vector = lines(WORK / "by-vector.txt", ({"vector": [round(float(value), 5) for value in query], "k": K} for query in queries))
     if asked.open:
-        # What was learned from the first makes the codes of all: learning takes longer than all else.
+        # The function learned from the first items makes the codes of all items, because learning takes longer than everything else.
         tell("learned from", ingest(folder, part, 100_000, 10_000))
         with Server(folder, "--no-learn") as server:
             tell("others put in, s", put_all(server, part, 100_000, count, 10_000))

@@ -1,4 +1,4 @@
-"""`hashbrook serve` in a process of its own, what is sent to it, and wrk, which makes the load."""
+"""`hashbrook serve` in a separate process, the requests to the service, and wrk, which generates the load."""
 
 import http.client
 import json
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from real_codes import PROGRAM, WORK
 
-# Each connection sends the next body of a file of lines, after a pause of up to so many milliseconds.
+# Each connection sends the next line of a file as its body, after a random pause of up to `pause` milliseconds.
 SCRIPT = """
 local bodies, pause, last = {}, %d, 0
 for line in io.lines("%s") do bodies[#bodies + 1] = line end
@@ -34,7 +34,7 @@ PAUSES = "function delay() return math.random(0, pause) end"
 
 
 class Server:
-    """A collection that is served, until the block ends."""
+    """A service of a collection, which runs until the `with` block ends."""
 
     def __init__(self, folder, *options):
         self.folder, self.options = pathlib.Path(folder), options
@@ -74,7 +74,7 @@ class Server:
         self.call("POST", "/items", batch, "application/vnd.apache.arrow.stream")
 
     def wait(self, met, seconds=3600):
-        """Until the stats are as they should be; returns how long that took."""
+        """Waits until the stats meet the condition `met`. Returns the seconds waited."""
         start = time.perf_counter()
         while not met(self.stats()):
             if time.perf_counter() - start > seconds:
@@ -83,12 +83,12 @@ class Server:
         return time.perf_counter() - start
 
     def memory(self):
-        """What is in memory, in bytes: all, and without the pages of files, which the system may drop at any time."""
+        """Returns the resident memory in bytes: total, anonymous, and pages of files, which the system may drop at any time."""
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return {name: int(re.search(rf"{name}:\s+(\d+) kB", text)[1]) * 1024 for name in ("VmRSS", "RssAnon", "RssFile")}
 
     def disk(self):
-        """Bytes of the journal, and of what follows from it."""
+        """Returns the bytes of the journal, and of the files derived from the journal."""
         sizes = {"journal": 0, "derived": 0}
         for path in self.folder.rglob("*"):
             if path.is_file():
@@ -96,7 +96,7 @@ class Server:
         return sizes
 
     def load(self, bodies, seconds, connections=16, pause=0):
-        """What wrk measures: searches a second, and how many milliseconds half of them and 99 % of them take at most."""
+        """Returns the measurements of wrk: searches per second, and the median and 99 % quantile of their time in milliseconds."""
         script = WORK / "service.lua"
         script.write_text(SCRIPT % (pause, bodies, PAUSES if pause else ""))
         url = f"http://{self.address[0]}:{self.address[1]}"
@@ -110,7 +110,7 @@ class Server:
 
 
 def arrow(vectors, labels, first):
-    """Rows as the body of a request: ids are counted from `first` on."""
+    """Returns rows as the body of a request. Ids count up from `first`."""
     values = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
     columns = {"id": pa.array(range(first, first + len(vectors)), pa.uint64()), "vector": values,
                "label": pa.array(map(str, labels), pa.string())}

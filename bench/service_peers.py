@@ -1,4 +1,4 @@
-"""LanceDB and PostgreSQL with pgvector: the same vectors and codes put in, and exact search by Hamming distance."""
+"""LanceDB and PostgreSQL with pgvector: insert the same vectors and codes, and search exactly by Hamming distance."""
 
 import os
 import shutil
@@ -32,11 +32,11 @@ class Lance:
             self.table.add(rows)
 
     def tidy(self):
-        """Into few files, as its users are told to: searches are faster then."""
+        """Merges the table into few files, as LanceDB's documentation advises, because searches are then faster."""
         self.table.optimize()
 
     def client(self):
-        """What one thread asks through."""
+        """Returns the object through which one thread searches."""
         return self
 
     def ask(self, code, k):
@@ -60,11 +60,11 @@ class Postgres:
         return psycopg.connect(self.server.get_uri(), autocommit=True)
 
     def fill(self, codes):
-        """Codes alone, in binary form; most significant bit first, as PostgreSQL has it."""
+        """Inserts codes alone, in binary form with the most significant bit first, as PostgreSQL stores bit strings."""
         link, bits = self.link(), codes.shape[1] * 8
         link.execute(f"CREATE TABLE items (id bigint, code bit({bits}))")
         with link.cursor().copy("COPY items (id, code) FROM STDIN (FORMAT binary)") as copy:
-            # A row: the number of its fields, then the length of each before it; a bit string has its length inside.
+            # A row begins with its number of fields, and each field with its size in bytes. A bit string also has its length in bits.
             row = np.dtype([("fields", ">i2"), ("id_size", ">i4"), ("id", ">i8"), ("size", ">i4"), ("bits", ">i4"),
                             ("code", "u1", codes.shape[1])])
             rows = np.zeros(len(codes), row)
@@ -97,7 +97,7 @@ def reversed_bits(codes):
 
 
 def throughput(peer, queries, k, seconds):
-    """Searches a second, by as many threads as there are cores, each with a connection; and what the first found."""
+    """Searches with one thread and one connection per core. Returns the searches per second and the first hits of each query."""
     end, counts, found = time.perf_counter() + seconds, [], {}
 
     def work(turn):

@@ -1,4 +1,4 @@
-"""The second table: synthetic codes of many widths and numbers, in clusters and at random, on one thread and two."""
+"""The second table: synthetic codes of several widths and counts, clustered and random, searched on one and two threads."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ AVX2 = ("--kernel", "avx2")
 
 
 def codes_of(kind, bits, count, seed):
-    """Packed codes; the classes are the same whatever the seed."""
+    """Returns packed codes. The classes are the same for every seed."""
     rng = np.random.default_rng(seed)
     if kind == "random":
         return rng.integers(0, 256, (count, bits // 8), dtype=np.uint8)
@@ -38,7 +38,7 @@ def ceilings():
 
 
 def tasks(quick, bits, count):
-    """What is measured: how many queries, and what they ask for."""
+    """Yields the measured tasks: the number of queries, the kind of search and the number of threads."""
     if count >= 10_000_000:
         yield {"k": 10, "single": False, "queries": 300, "threads": 1}
         yield {"k": 10, "single": True, "queries": 50, "threads": 1}

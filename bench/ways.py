@@ -1,6 +1,6 @@
-"""What other ways of asking cost beside plain search, and what the search structure in an index file costs and gives.
+"""Measures the cost of search options compared with plain search, and the cost and benefit of the search structure in an index file.
 
-Options that the command does not have are told by name, and their rows are left out."""
+Options that the command does not have are reported by name, and their rows are omitted."""
 
 import json
 import statistics
@@ -13,7 +13,7 @@ from contenders import PROGRAM, WORK, build_index
 from measuring import clocked
 from synthetic import codes_of
 
-# Name, and the options of `search`. The first is what the others are compared with.
+# Name and options of `search`. The first entry is the baseline of the others.
 WAYS = [
     ("plain", []),
     ("label bits weigh 4 times", ["--label-weight", "4"]),
@@ -26,7 +26,7 @@ def help_of(*command):
 
 
 def searched(index, queries, options, repeat=1):
-    """A search in a new process: what it took as a whole, and the search alone."""
+    """Searches in a new process. Returns the total seconds of the process, and the seconds of the search alone."""
     command = [PROGRAM, "search", "--index", index, *queries, "--json", "--out", WORK / "found.npz", "--threads", "1"]
     command += [*options, "--repeat", str(repeat)]
     wall, done = clocked(lambda: subprocess.run(command, check=True, capture_output=True, text=True))
@@ -34,9 +34,9 @@ def searched(index, queries, options, repeat=1):
 
 
 def weighted(options, part):
-    """Weighted searches on codes half of whose bits are detail bits, in alternation with plain ones."""
+    """Measures weighted searches in alternation with plain searches, on codes in which half of the bits are detail bits."""
     made = real_codes.codes_of("mnist", "brook detail=0.5", 64, options.quick)
-    # Of vectors, so that the index has the function that says which bits are which.
+    # Built from vectors, so that the index contains the hash function, which distinguishes label bits from detail bits.
     index = WORK / "weighted.index"
     items = made["folder"] / "items.npy"
     real_codes.run("index", "build", "--model", made["model"], "--data", items, "--out", index, "--force")
@@ -60,7 +60,7 @@ def weighted(options, part):
 
 
 def opening(options, part):
-    """How long a file with and without a search structure takes to build, and a new process to its first answer."""
+    """Measures the time to build a file with and without a search structure, and the time of a new process to its first answer."""
     count = 1_000_000 if options.quick else 10_000_000
     np.save(WORK / "codes.npy", codes_of("clustered", 64, count, 1))
     np.save(WORK / "asked.npy", codes_of("clustered", 64, 1, 2))

@@ -1,9 +1,10 @@
-"""Checks that links lead somewhere: those of HTML pages in the folders that are given, and those of the project's texts in Markdown.
+"""Checks that the links of HTML pages in the given directories and of the project's Markdown files are valid.
 
     python docs/check_links.py target/guide [target/doc]
 
-A relative link has its file, and its anchor if it names one: an id in HTML, a heading in Markdown, as GitHub names it.
-Of links to other machines only the form is looked at. Prints how many were checked, or each that is wrong, and then fails."""
+The target file of a relative link must exist. If the link names an anchor, the file must have it: an id in HTML, or a heading
+in Markdown, by GitHub's rule for anchors. For links to other machines only the form is checked. Prints the number of checked
+links, or each invalid link, and then fails."""
 
 import html.parser
 import pathlib
@@ -19,7 +20,7 @@ class Page(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()
         self.links, self.ids = [], set()
-        # Depth in rustdoc's list of implementations for all types, whose texts and links are those of other crates.
+        # Nesting depth inside rustdoc's list of blanket implementations, whose documentation and links belong to other crates.
         self.foreign = 0
 
     def handle_endtag(self, tag):
@@ -39,7 +40,7 @@ class Page(html.parser.HTMLParser):
 
 
 def text_outside_of_code(text):
-    """The lines of a text in Markdown with blocks of code left empty, and code within lines taken out."""
+    """Returns the lines of a Markdown text, with empty lines in place of code blocks."""
     fence, lines = None, []
     for line in text.splitlines():
         mark = FENCE.match(line)
@@ -61,7 +62,7 @@ def slug(heading):
 
 
 def read(path, known={}):
-    """The links of a file, each with its line, and the anchors that it has."""
+    """Returns the links of a file, each with its line number, and the anchors of the file."""
     if path in known:
         return known[path]
     text = path.read_text(encoding="utf-8", errors="replace")
@@ -79,7 +80,7 @@ def read(path, known={}):
                     count += 1
                 anchors.add(name if not count else f"{name}-{count}")
             anchors.update(re.findall(r'<a (?:id|name)="([^"]+)"', line))
-            # What is code does not link; the words of a link may be code.
+            # Code contains no links, but the text of a link may be code.
             bare = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", lambda match: "`" * len(match[0]), line)
             links += [(number, found) for found in re.findall(r"\]\(<?([^()\s>]+(?:\([^()\s]*\))?)>?(?:\s+\"[^\"]*\")?\)", bare)]
             links += [(number, found) for found in re.findall(r"^\s{0,3}\[[^\]]+\]:\s+(\S+)\s*(?:\".*\")?$", bare)]
@@ -88,7 +89,7 @@ def read(path, known={}):
 
 
 def wrong(path, link, top):
-    """What is wrong with a link of a file, or None. `top` is what an absolute path is below."""
+    """Returns the problem of a link of a file, or None. Absolute paths are relative to `top`."""
     try:
         parts = urllib.parse.urlsplit(link)
     except ValueError:
@@ -121,10 +122,10 @@ def wrong(path, link, top):
     anchor = parts.fragment
     if not anchor or file.suffix not in (".html", ".md"):
         return None
-    # rustdoc's pages of source mark lines by themselves.
+    # rustdoc's source pages create anchors for lines in the browser.
     if file.suffix == ".html" and re.fullmatch(r"\d+(-\d+)?", anchor):
         return None
-    # rustdoc's ids are as links have them, others may be written otherwise there.
+    # Links of rustdoc contain ids literally. Other links may be percent-encoded.
     if not {anchor, urllib.parse.unquote(anchor)} & read(file)[1]:
         return "leads to no such place in its file"
     return None
@@ -135,7 +136,7 @@ def main():
     for folder in map(pathlib.Path, sys.argv[1:]):
         if not folder.is_dir():
             sys.exit(f"there is no folder {folder}")
-        # Not the page that is shown for what is not found, which is made for one address, and those of rustdoc's own settings.
+        # Skips rustdoc's help and settings pages, and the page for missing addresses, whose links are valid at one address only.
         own = {folder / name for name in ("404.html", "help.html", "settings.html")}
         files += [(path.resolve(), folder.resolve()) for path in sorted(folder.rglob("*.html")) if path not in own]
     texts = sorted(ROOT.glob("*.md"))

@@ -1,7 +1,7 @@
-"""Turns formulas of the guide, `$...$` in a line and `$$...$$` around lines, into MathML when it is built.
+"""Converts the formulas of the guide to MathML during the build: `$...$` in a line and `$$...$$` around lines.
 
-What is in code, in a block or in a line, stays as it is. `$` begins a formula only where no space follows it, and
-ends one only where no space precedes it and no digit follows, so that "$5 or $6" is not one; `\\$` never does."""
+Code blocks and inline code stay unchanged. `$` begins a formula only if no space follows the `$`. `$` ends a formula only if
+no space precedes and no digit follows the `$`, so that "$5 or $6" is not a formula. `\\$` never begins or ends a formula."""
 
 import logging
 import re
@@ -22,7 +22,7 @@ PLACE = re.compile(r"<p>\s*formulaplace(\d+)x\s*</p>|formulaplace(\d+)x")
 
 
 def outside_of_fences(text):
-    """Pieces of a page, each with whether it is a block of code."""
+    """Splits a page into pieces, and returns for each piece whether it is a code block."""
     pieces, code, fence = [[]], [False], None
     for line in text.splitlines(keepends=True):
         mark = FENCE.match(line)
@@ -41,16 +41,16 @@ def outside_of_fences(text):
 
 
 def mathml(latex, display, page):
-    # What latex2mathml does not know, in words that it knows.
+    # Replaces commands that latex2mathml does not know by commands that it knows.
     latex = re.sub(r"(\\(?:begin|end)\{)aligned\}", r"\1split}", latex)
     latex = re.sub(r"\\arg\\?(min|max)?(?![a-zA-Z])", lambda found: r"\operatorname{%s}" % " ".join(filter(None, ("arg", found[1]))), latex)
     latex = re.sub(r"\\operatorname\*?\{([^{}]*)\}", lambda found: r"\operatorname{%s}" % found[1].replace(r"\,", " "), latex)
     try:
         made = latex2mathml.converter.convert(latex.strip(), display="block" if display else "inline")
-    except Exception as error:  # its errors have no common kind
+    except Exception as error:  # latex2mathml's errors have no common base class
         log.warning("%s: the formula %s cannot be read: %s", page, latex.strip(), type(error).__name__)
         return latex
-    # Browsers align cells by style alone.
+    # Browsers ignore `columnalign`, and align cells by their style only.
     made = re.sub(r'columnalign="(\w+)"', r'style="text-align: \1"', made)
     if "\\" in re.sub(r"<mo>\\</mo>", "", made):
         log.warning("%s: the formula %s has a command that is not known", page, latex.strip())

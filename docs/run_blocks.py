@@ -69,7 +69,7 @@ class Block:
 
 
 def blocks_of(text):
-    """The blocks of a page, each with what it should print if the page says so."""
+    """Returns the blocks of a page, each with its expected output if the page states one."""
     blocks, lines = [], text.splitlines()
     at, last_end = 0, None
     while at < len(lines):
@@ -104,9 +104,9 @@ def line_is(expected, actual):
 
 
 def prints(expected, actual):
-    """Whether lines are as expected: `...` alone stands for any lines."""
+    """Returns whether the actual lines match the expected lines. A line `...` matches any lines."""
     expected, actual = expected.strip("\n").splitlines(), actual.strip("\n").splitlines()
-    reached = {0}  # how many of the actual lines the expected ones so far can stand for
+    reached = {0}  # numbers of actual lines that the expected lines so far can match
     for line in expected:
         if line.strip() == "...":
             reached = set(range(min(reached), len(actual) + 1)) if reached else set()
@@ -116,11 +116,11 @@ def prints(expected, actual):
 
 
 class Runner:
-    """A bash or a Python that runs one block after the other."""
+    """A bash or Python process that runs one block after the other."""
 
     def __init__(self, command, folder, environment):
         (commands, self.commands), (self.answers, answers) = os.pipe(), os.pipe()
-        # The child has them as 3 and 4, whatever they are here.
+        # In the child process the descriptors are 3 and 4, whatever their numbers are here.
         script = 'exec "$@" 3<&%d 4>&%d' % (commands, answers)
         self.process = subprocess.Popen(
             ["bash", "-c", script, "bash", *command],
@@ -130,7 +130,7 @@ class Runner:
         os.close(answers)
 
     def run(self, file):
-        """Whether the block in a file ended well, and in time."""
+        """Runs the block in a file. Returns None if the block succeeded in time, or else the problem."""
         os.write(self.commands, f"{file}\n".encode())
         ready, _, _ = select.select([self.answers], [], [], SECONDS)
         if not ready:
@@ -159,7 +159,7 @@ class Runner:
 
 
 def indented(text):
-    """The first tab or note of a page that is written by indentation, as its line."""
+    """Returns the line number of the first indented tab or note of a page, or None."""
     for number, line in enumerate(text.splitlines(), 1):
         if re.match(r"^(===|!!!|\?\?\?\+?) ", line):
             return number
@@ -167,7 +167,7 @@ def indented(text):
 
 
 def run_page(path, environment, python, show):
-    """How many blocks of a page ran, how many outputs were compared, and what was wrong."""
+    """Runs a page. Returns its name, the numbers of blocks run and of outputs compared, and the problem or None."""
     name = str(path.relative_to(DOCS))
     text = path.read_text(encoding="utf-8")
     blocks = blocks_of(text)
@@ -218,15 +218,15 @@ def run_page(path, environment, python, show):
     return name, ran, compared, None
 
 
-# Third-party arithmetic whose last digits depend on the processor. A page that uses it runs a second time.
+# Third-party libraries whose arithmetic differs in the last digits between processors. A page that uses one runs a second time.
 ARITHMETIC = re.compile(r"\b(sklearn|faiss|lancedb)\b|python/examples/|\b(np|numpy)\.(arccos|argsort|linalg|random)\b")
 
 
 def other_arithmetic(python):
-    """Environment variables with which third-party libraries compute as on an older processor, so that last digits differ.
+    """Returns environment variables that make third-party libraries compute as on an older processor, so that last digits differ.
 
-    Numpy without the instruction sets that it chooses at run time, OpenBLAS with another kernel and one thread,
-    libjpeg-turbo (Pillow) and FAISS without vector instructions.
+    Numpy skips the instruction sets that it selects at run time. OpenBLAS uses another kernel and one thread.
+    libjpeg-turbo (Pillow) and FAISS skip vector instructions.
     """
     names = "from numpy._core._multiarray_umath import __cpu_dispatch__ as all; print(*all)"
     chosen = subprocess.run([python, "-c", names], capture_output=True, text=True, check=True).stdout.strip()

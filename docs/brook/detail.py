@@ -1,4 +1,4 @@
-"""What was tried for detail bits and for streams that are not mixed: numpy models of brook, one split.
+"""Experiments on detail bits and on streams whose classes are not mixed: numpy models of brook, one split.
 
     python docs/brook/detail.py DATA shares|blends|directions|anchors [mnist|tiny] [SEED]
 
@@ -37,7 +37,7 @@ def gamma_of(a):
 
 
 def class_codes(classes, bits, fit, seed, r=6.0):
-    """Flips single bits while the objective falls; classes are of one size."""
+    """Flips single bits while the objective falls. Assumes classes of equal size."""
     u = np.random.default_rng(seed).choice([-1.0, 1.0], size=(classes, bits))
     inner, p, step = u @ u.T, 1 / classes, 2 * r / bits
     closer, farther = np.exp(step) - 1, np.exp(-step) - 1
@@ -60,7 +60,7 @@ def class_codes(classes, bits, fit, seed, r=6.0):
 
 
 def scores(rank, relevant, first=1000):
-    """mAP and mAP@1000 of rankings, smaller first."""
+    """Returns mAP and mAP@1000 of rankings by ascending values."""
     whole, top = [], []
     for row, rel in zip(rank, relevant):
         hits = rel[np.argsort(row, kind="stable")]
@@ -73,7 +73,7 @@ def scores(rank, relevant, first=1000):
 
 
 class Unseen:
-    """brook's regression on a stream without some classes."""
+    """brook's regression on a stream in which some classes are missing."""
 
     def __init__(self, x, y, seed, tiny):
         rng = np.random.default_rng(seed)
@@ -179,7 +179,7 @@ def directions(w):
 
 
 def anchors(x, y, seed):
-    """Classes two at a time (MNIST), all bits label bits."""
+    """Compares choices of anchors on a stream whose classes arrive two at a time (MNIST). All bits are label bits."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(y))
     queries = np.concatenate([order[y[order] == c][:30] for c in range(10)])

@@ -31,7 +31,7 @@ FOLDERS = {"cifar": "cifar10-cnn", "tiny": "tinyimagenet-cnn"}
 
 
 def load(folder, name):
-    """Vectors, centred on their mean and of unit length, and labels."""
+    """Returns vectors, centred on their mean and scaled to unit length, and labels."""
     if name == "mnist":
         def idx(part, kind, header):
             path = f"{folder}/mnist/{part}-{kind}-ubyte.gz"
@@ -61,7 +61,7 @@ class Split:
 
 
 class Sums:
-    """What brook keeps of a stream, and what it solves."""
+    """The sums that brook stores of a stream, and the solution of its regression."""
 
     def __init__(self, z, y, classes, ridge):
         n = self.n = len(z)
@@ -85,7 +85,7 @@ class Sums:
 
 @numba.njit(cache=True)
 def flip(codes, shares, fit, price, attract, same, seed):
-    """Flips bits while 1/k sum p p' price(u . u') - tr(U' fit U) falls; attract for pairs of one class."""
+    """Flips bits while 1/k sum p p' price(u . u') - tr(U' fit U) falls. Pairs of one class use `attract` instead of `price`."""
     np.random.seed(seed)
     classes, k = codes.shape
     v = codes.astype(np.int64)
@@ -118,7 +118,7 @@ def flip(codes, shares, fit, price, attract, same, seed):
 
 
 def prices(bits, classes):
-    """Forms of the price of two codes, by their inner product."""
+    """Returns forms of the price of two codes, as functions of their inner product."""
     e = np.arange(-bits, bits + 1) / bits
     square = bits * bits * (e + 1 / (classes - 1)) ** 2
     forms = {"square": square, "one-sided square": np.where(e + 1 / (classes - 1) > 0, square, 0)}
@@ -138,7 +138,7 @@ def solve(sums, bits, fit_weight, price, seed=1):
 
 
 def evaluate(z, y, split, w, b, most=1000):
-    """mAP, mAP@1000, precision within radius 2, on a sample of the queries."""
+    """Returns mAP, mAP@1000 and precision within radius 2, on a sample of the queries."""
     queries = split.queries
     if len(queries) > most:
         queries = queries[np.random.default_rng(0).choice(len(queries), most, replace=False)]
@@ -294,7 +294,7 @@ def main(folder, experiment, name="mnist", bits="64"):
 
 
 def expected_bits(sums, bits, seed=1):
-    """Codes whose expected bits, under Gaussian classes with one covariance, fit the similarity."""
+    """Returns codes whose expected bits fit the similarity, for Gaussian classes with a shared covariance."""
     classes, rng = len(sums.shares), np.random.default_rng(seed)
     within = sums.p.T @ sums.ac @ sums.p - sums.m @ np.diag(1 / sums.counts) @ sums.m
     target = np.full((classes, classes), -bits / (classes - 1))
@@ -328,7 +328,7 @@ def expected_bits(sums, bits, seed=1):
 
 
 def clustered(z, y, classes, clusters, seed=1):
-    """Labels by class and k-means cluster within it, and the class of each such label."""
+    """Returns a label for each k-means cluster within each class, and the class of each such label."""
     rng, labels = np.random.default_rng(seed), np.zeros(len(y), int)
     for c in range(classes):
         rows = np.nonzero(y == c)[0]

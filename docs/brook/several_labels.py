@@ -38,7 +38,7 @@ def load(folder, name):
 
 
 class Set:
-    """A set, and f: the regression of each label's presence on the lifted vectors."""
+    """A data set, and f, the regression of each label's presence on the lifted vectors."""
 
     def __init__(self, folder, name, anchors=1500, rows=10_000, queries=300, database=15_000):
         rng = np.random.default_rng(1)
@@ -100,7 +100,7 @@ class Set:
 
 
 def flipped(s, rng, r=6.0):
-    """brook's codes of classes: J lowered by flips of single bits."""
+    """Returns brook's codes of classes, which lower J by flips of single bits."""
     p, k = s.p, BITS
     u = rng.choice([-1.0, 1.0], (len(p), k))
     concentration = (p**2).sum()
@@ -126,7 +126,7 @@ def flipped(s, rng, r=6.0):
 
 
 def turned(points, rng, signs=None):
-    """Iterative quantisation of some points: weights of each bit."""
+    """Returns the weights of each bit by iterative quantisation of the points."""
     signs = rng.choice([-1.0, 1.0], (len(points), BITS)) if signs is None else signs
     for _ in range(50):
         u, size, v = np.linalg.svd(points.T @ signs, full_matrices=False)
@@ -139,7 +139,7 @@ def turned(points, rng, signs=None):
 
 
 def presence(s, low, high, scaled=True):
-    """So many bits for each label, their thresholds between two parts of its range."""
+    """Distributes the bits over the labels. Thresholds of a label's bits lie between the fractions `low` and `high` of its range."""
     labels = len(s.p)
     own = np.full(labels, BITS // labels)
     own[np.argsort(-s.p, kind="stable")[:BITS % labels]] += 1

@@ -1,4 +1,4 @@
-"""Makes the pictures of the guide that are not from the report, with the Python package alone:
+"""Makes the pictures of the guide that do not come from the report, with the Python package alone:
 
     python docs/pictures/make.py overview hits renewal bits        # into docs/pictures/"""
 
@@ -24,7 +24,7 @@ def svg(name, width, height, label, parts):
 
 
 def digit(pixels, x, y, size):
-    """A digit of 8 x 8 pixels from 0 to 16, dark on white."""
+    """Draws a digit of 8 x 8 pixels with values from 0 to 16, dark on white."""
     parts = [f'<g transform="translate({x} {y}) scale({size / 8:g})"><path d="M0 0h8v8h-8z" fill="#fff" stroke="#999" stroke-width=".2"/>']
     for value in sorted(set(pixels) - {0}):
         grey = round(255 * (1 - value / 16))
@@ -34,7 +34,7 @@ def digit(pixels, x, y, size):
 
 
 def lines(name, label, series, across, up, ticks, low, high):
-    """Lines over the same places: `series` has a name and numbers for each."""
+    """Draws a line chart. `series` has the name, the x values and the y values of each line."""
     width, height, left, top, right, bottom = 640, 330, 60, 14, 24, 84
     places = series[0][1]
     x = lambda value: left + (width - left - right) * (value - places[0]) / (places[-1] - places[0])
@@ -58,7 +58,7 @@ def lines(name, label, series, across, up, ticks, low, high):
 
 
 def hits():
-    """Three digits and what they find: the nearest by code, and the same 100 ranked again by vectors."""
+    """Draws three query digits with their hits: the nearest by code, and the best of the 100 nearest after re-ranking by vectors."""
     X, y = hashbrook.datasets.digits()
     model = hashbrook.Model("brook", dim=64, bits=64, seed=1)
     model.learn(X[:500], y[:500])
@@ -85,7 +85,7 @@ def hits():
 
 
 def renewal():
-    """A stream whose classes come two at a time: how many of ten hits are right, with codes made anew and without."""
+    """Draws precision at 10 on a stream whose classes arrive two at a time, with and without re-encoding."""
     X, y = hashbrook.datasets.digits()
     known, asked = np.arange(1500), np.arange(1500, 1797)
     order = np.concatenate([known[np.isin(y[known], pair)] for pair in ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))])
@@ -115,7 +115,7 @@ def renewal():
 
 
 def bits():
-    """mAP by the length of codes, for digits."""
+    """Draws mAP by code length, for the digits."""
     X, y = hashbrook.datasets.digits()
     lengths, series = [8, 16, 32, 48, 64, 96, 128], []
     for method in ("brook", "bsodh", "itq", "lsh"):
@@ -130,11 +130,11 @@ def bits():
 
 
 def overview():
-    """Quality by bytes an item, from the tables of many-classes.md, and queries a second, from the results of bench/run."""
+    """Draws quality by bytes per item (tables of many-classes.md) and queries per second (results of bench/run)."""
     rows = [[cell.strip(" *`") for cell in line.strip("|\n").split("|")] for line in open(HERE.parent / "many-classes.md") if line.startswith("| ")]
     lengths = [64, 128, 256, 512, 1024]
     row = lambda start: next(cells[1:] for cells in rows if cells[0].startswith(start))
-    # Cells are named by what the tables call them.
+    # Rows are identified by their names in the tables.
     codes = [(name, [bits // 8 for bits in lengths], [float(value) for value in row(name)[1:6]]) for name in ("brook", "itq")]
     whole = [(title, float(row(name)[0].replace(",", "")), float(row(name)[1]))
              for title, name in (("cosine of the vectors", "cosine of the vectors"), ("signs of the vectors", "signs of the vectors"))]
