@@ -1,5 +1,13 @@
 //! Fallible allocation of large buffers: running out of memory is an error, not a panic or the end
 //! of the process.
+//!
+//! Sums and their factors grow with the square of the anchors, to gigabytes, and faer panics when
+//! an allocation fails. So `linalg/` and brook request large pieces first, factor them in place,
+//! and fail with `Error::OutOfMemory`, which reports the bytes and what to do. At the end of the
+//! warm-up brook requests all that its function will take: a stream that could never be solved is
+//! refused before it is learned. If memory is unavailable later, `try_hash_function` fails and can
+//! be retried; `hash_function` cannot return an error and panics with the same text. The command's
+//! `learn` saves the model first.
 
 use std::hint::black_box;
 

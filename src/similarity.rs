@@ -3,6 +3,24 @@
 //! The label sets of two items alone decide whether the items are similar. So every sum over items
 //! that is weighted by similarity can be computed set by set. A stream of any length takes only as
 //! much memory as its distinct label sets.
+//!
+//! # Why is BSODH's cost per batch constant?
+//!
+//! Read literally, each batch compares its n items with all m before it: an n x m similarity
+//! matrix, and m codes to update. But the step that updates them, `E = sgn(B S~)`, depends on an
+//! item's labels only: two items with one label set get one code. So:
+//!
+//! 1. After that step, all older items are one code and one count per label set.
+//! 2. Items appended since (one batch at most) enter the next step through three sums: their codes
+//!    by set, the code of the first item of each set, and `B B^T`.
+//! 3. `E E^T` is then a sum over sets, and `E S~^T` has one column per set.
+//!
+//! What remains per batch is its own regression. This file holds the collapse, `learners/bsodh.rs`
+//! the steps, and `learners/bsodh/dense.rs` the literal form. A property test demands identical
+//! codes of both.
+//!
+//! The sums are integers in `f64`, which represents them exactly. Exact ties in `B S~` are decided
+//! as the authors' program decides them, by a single-precision sum (`tests/golden/README.md`).
 
 use std::borrow::Cow;
 use std::collections::HashMap;

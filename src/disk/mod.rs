@@ -4,6 +4,15 @@
 //! locked only through this module. In a product build every function calls the operating system.
 //! In tests of this crate, a path may lead to a [simulated disk](simulated) instead. That disk
 //! loses, tears and reorders unsynced writes, and can fail any call.
+//!
+//! # How is crash safety tested?
+//!
+//! All durable data goes through this module: open, read, write, sync, rename, truncate, lock. In
+//! the library's own tests a path below `/simulated-disk` leads to `disk/simulated/`, which tracks
+//! what was synced. `store/simulation.rs` drives a store without threads (`store/inline.rs`)
+//! through random changes, failures and crashes, from one seed; at every third changing call it
+//! also keeps a copy of the disk, crashes the copy and opens it. `index/simulation.rs` does the
+//! same for index files. `store/faults.rs` has one test for each single fault.
 
 #[cfg(test)]
 pub(crate) mod simulated;

@@ -46,6 +46,26 @@
 //! the rank at which each distance begins. The running count at an item's distance gives the item's
 //! rank. One pass over the database computes all metrics; [`Metric`] lists them.
 
+// Notes for maintainers.
+//
+// # How is evaluation fast?
+//
+// Distances are small integers. Counting how many items lie at each distance gives each distance
+// its rank, and the counter itself, read while counting, gives each item its rank among its
+// equals. One pass over the database per query, no sort.
+//
+// The precisions that mAP adds up are rounded to integer multiples of 2^-52
+// (`eval/precision_sum.rs`), and sums of integers do not depend on their order. So `eval/parts/`
+// can evaluate a database in parts, on different machines: all parts are counted by distance
+// first, which gives the ranks at which the items of each part begin; then each part is ranked
+// alone. The tests compare with the whole, bit for bit.
+//
+// Rankings by other scores (`eval/scored.rs`) are sorted by digits of the scores' own bits,
+// stably, so that position decides among equals without being compared. A dial's weights
+// (`hash/dial.rs`) are integers, those of a float query too, rounded to 1/64 of a bit: equal codes
+// have equal distances in whatever order bits are added up, and rankings and searches use the same
+// weights. Not all of these weights are exact in `f32`, so a scorer may give its keys itself.
+
 mod by_distance;
 mod cosine;
 mod dial;

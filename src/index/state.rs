@@ -1,4 +1,22 @@
 //! [`State`]: one version of an index, and the changes that lead to the next.
+//!
+//! # How do readers stay independent of the writer?
+//!
+//! The columns of a segment (ids, codes, label sets, vectors) never change, and are shared
+//! (`Arc`). What changes is a bitmap of the items that exist, copied when it is changed while a
+//! reader holds it. So an index is a short list of segments, `State`, and a `Snapshot` is a
+//! pointer to one. The writer makes the next state next to the current one: an added batch is a
+//! new segment, and a merge or compaction replaces segments by a new one. Nobody waits, and a
+//! snapshot stays the same for as long as it is held.
+//!
+//! Search structures and cached selections belong to the columns (`search/segment.rs`) and are
+//! shared by all snapshots with these columns. Nothing in them depends on the version: which items
+//! exist is looked up in the snapshot's own bitmap, for the items that a query reaches.
+//!
+//! Segments halve in size from each to the next, as in a log-structured merge tree; the largest
+//! may be mapped from a file and stays unchanged until compaction. `Index::refresh` follows a
+//! writer in another process: it reads the new records of the log, or opens the file by which
+//! compaction replaced the old one.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,53 @@
 //! [`Structure`]: the search structure of a segment.
+//!
+//! # How does search check less than everything?
+//!
+//! *Equal codes.* Supervised codes repeat: ten of them may hold most of the items. The search
+//! structure of a segment (`tables/` for codes of up to 128 bits, and `buckets/`) stores each
+//! distinct code once, with the slots of its items in ascending order. So a query checks distinct
+//! codes, and items of equal code cost no more than being written down.
+//!
+//! *Codes that differ in every key.* The bits of a code are cut into a few keys (four for 64
+//! bits), and a table for each key has all distinct codes sorted by it. Two codes that differ in
+//! fewer bits than there are keys agree in one of them. Each time that one of the keys is widened,
+//! to all codes that differ in one bit more, all codes at one more distance are known. So a query
+//! looks up its own keys, then those that differ in one bit, and collects the hits at each
+//! distance, until there are enough (`tables/query.rs`). This is multi-index hashing. It is fast
+//! on learned codes because of the choice of bits (`key.rs`): many bits are correlated, and a key
+//! of such bits would be that of a tenth of all codes. The key that distinguishes the fewest codes
+//! repeatedly takes the bit that splits these best. Tables store the codes themselves side by
+//! side, since following numbers to codes elsewhere would take longer than all the rest; this
+//! takes 48 bytes for each distinct code of 64 bits. If keys would have to be widened too far, and
+//! where bits have weights, buckets are searched.
+//!
+//! *Codes that differ in known bits.* Distinct codes are split by bits, repeatedly, down to
+//! buckets of about a hundred. A bucket has the bits that all its codes have in common: a query
+//! that differs in more of these than the limit finds nothing in it. It also has a central code,
+//! and the bits in which none of its codes differs from the centre more than three times, which
+//! rules out more where codes are noisy. Both bounds are one comparison of eight buckets at a time
+//! (`kernel/weighted/`). The bit to split by is not the one that splits most evenly, but the one
+//! that leaves the other bits varying least in both halves (`split.rs`), so that correlated bits
+//! make buckets with many common bits. Where codes lie in clusters (`scan/centres.rs`), these come
+//! first.
+//!
+//! *Distant buckets.* Buckets form branches of some thousand codes, each one block of memory, with
+//! bounds of their own and the distances of the nearest and the farthest code from a centre. A
+//! query compares all branches, then the buckets of the remaining branches, and scans buckets in
+//! order of their bounds, round by round (`query.rs`): its hits lower the limit, and mostly the
+//! first round is the last. Where a large part of a branch remains, it is scanned in one go. If
+//! the noted buckets would cost more than a scan, the query falls back to a scan with the limit
+//! found; if that happens to most queries, such searches are no longer tried
+//! (`search/structure.rs`).
+//!
+//! Weights of bits change nothing in this: bounds are sums of weights, too. Filters and removed
+//! items are checked when a code is found. The hits of one distance come from several codes; a bit
+//! for each slot, and a bit for each word of these, puts them in order of ids at a few operations
+//! each (`answer/sorter.rs`).
+//!
+//! Blocks and tables are the same in memory and in a file, where each block, and each piece of the
+//! tables, has a checksum that is compared when a query first reads it. They are made from a part
+//! of the codes at a time (`build.rs`), so a file of any size gets its structure in bounded
+//! memory.
 
 use super::answer::Asked;
 use super::buckets::{self, Buckets, LEAST_WORDS};

@@ -5,6 +5,18 @@
 //! or many, and on every processor. Processors without a fused multiply-add compute the same bits
 //! in software, slowly. General matrix products give no such promise: they choose the order of
 //! summation by the shape of the matrices.
+//!
+//! # Why a matrix product of our own?
+//!
+//! A general product chooses its order of summation by the shape of the whole, so a vector could
+//! get another bit alone than among others. This product is one chain of fused multiply-adds per
+//! bit, in order, whatever the shape, thread or instruction set: a query encoded alone equals the
+//! same row encoded among millions, bit for bit. It needs no packing of the rows and ends in the
+//! sign, so it is not slower than the general product (`cargo bench --bench core -- encode`).
+//!
+//! The other loops of `kernel/` are plain Rust that the `dispatched!` macro compiles for several
+//! instruction sets. Each keeps one order of summation, so the result does not depend on the
+//! instruction set.
 
 use super::instructions::Instructions;
 

@@ -2,6 +2,21 @@
 //!
 //! The file contains everything a model needs to continue, and no executable code. The JSON string
 //! describes the model, and the arrays hold what it learned. The array `checksum` covers both.
+//!
+//! # What is in a model file, and in a function file?
+//!
+//! safetensors with one JSON string in its metadata: format and version first, then method,
+//! parameters, counts, label names. Arrays hold the learner's state. The array `checksum` is the
+//! CRC-32 of the JSON and of all other arrays with names and shapes. A newer version is refused by
+//! name before anything else is read. One state has one form: equal models are equal files.
+//! `tensors/file.rs` is common to both kinds: it reads the head of a file first, which has the
+//! kind and the length, so a file of another kind is refused from its first bytes, and an endless
+//! one is not read to its end.
+//!
+//! A function file holds what `HashParts` lists, and the names of the labels. The function in an
+//! index is such a file, too; in indexes of version 1 it has no format, version, checksum or
+//! scale. Files of every version stay in the tests (`tests/library/version-1`, `version-2`), with
+//! the codes they gave.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,12 @@
 //! Operations on models that store sums, as brook's do.
+//!
+//! # How is a copy distinguished from another part of a stream?
+//!
+//! A model keeps sums, so rows that were learned twice do not show. But two models that have
+//! learned the very same rows are copies: `Model::fingerprint` is a checksum of what was learned,
+//! without the solution. If fingerprints are equal, `merge` compares the arrays themselves, and
+//! refuses if they are equal, too. It cannot detect that parts overlap, or that one model was
+//! merged into the other before.
 
 use std::collections::{BTreeMap, HashMap};
 

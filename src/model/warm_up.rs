@@ -1,4 +1,17 @@
 //! Rows of a stream that are buffered until the warm-up ends.
+//!
+//! What must be known before learning (the centre; the scale, if requested; anchors and bandwidth
+//! for `brook` and `okh`, the first points of the reservoir for `mihash`) comes from the first
+//! `warmup` rows of the stream. `Model` buffers these rows, fixes the preparation from exactly
+//! them, then learns them in the batches in which they arrived. So the preparation does not depend
+//! on how the stream was split, and nothing looks ahead. Buffered rows are saved with the model.
+//! The command's `learn` shortens the warm-up only if the data as a whole has fewer rows, and ends
+//! it early only where that data ends: a run that `--rows` ends within the warm-up stays in it,
+//! and a run that continues from there ends with the same model as one run.
+//!
+//! A scale divides each column by its deviation, between centring and unit length. A column that
+//! is constant in the warm-up gets the factor 0: its spread is unknown, and with any other factor
+//! it might later outweigh all others.
 
 use crate::labels::LabelList;
 use crate::tensors::Tensors;

@@ -1,6 +1,15 @@
 //! Building an index of all items that replaces the index in use, by the same function or a newer
 //! one. Items that change during the build are processed again, until few are left; the writer
 //! processes those.
+//!
+//! # How do codes follow, and no query sees two versions?
+//!
+//! `renewal.rs` requests the model's function when the policy allows it, and this module makes an
+//! index file of all items under it, in the background, a thousand items at a time with pauses in
+//! between, on a thread of low priority. Items may change meanwhile: the writer records which, and
+//! these are re-encoded in rounds until few are left, which the writer does itself before it
+//! replaces the index. A `Reader` holds one snapshot: version, function and codes are one value
+//! behind one pointer.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,4 +1,12 @@
 //! Supervisor of background work: records what each task did, why it fails, and when it is retried.
+//!
+//! Learning, saving, renewal, measurement of quality, checkpoints, search structures, compaction
+//! and cleanup each have a count of successes and failures, the last problem with its time, and a
+//! wait after failures that doubles from half a second to a minute. Writing to the journal is
+//! watched the same way: after a refused change `renewal.rs` probes the journal until it can be
+//! written. Stats, metrics, `/readyz`, the page and the log read the same states. A learner that
+//! failed half-way is dropped and read again as it was saved; a learner that cannot be saved stays
+//! in memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};

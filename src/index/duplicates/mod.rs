@@ -1,4 +1,11 @@
 //! Groups of near-duplicates.
+//!
+//! Groups come from a tree of clusters that are split further: splitting by bits alone would
+//! scatter each cluster over the tree, as every bit is flipped in a few of its codes. The tree is
+//! walked in pairs of nodes with a union-find that threads share. In a dense cluster all pairs
+//! would be too many; but once most of a bucket is in one group, only the others have to be
+//! compared. Scattered codes are handled differently (`pieces.rs`): two codes that differ in r
+//! bits agree in one of r + 1 pieces, so it is enough to compare codes with an equal piece.
 
 mod groups;
 mod pieces;

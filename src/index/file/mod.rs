@@ -15,6 +15,33 @@
 //! truncated by another program, which is an error. Compaction writes a new file and renames it
 //! over the old file, which stays alive for processes that have it mapped. Other programs may
 //! change a file in place; `opened.rs` describes how this is detected.
+//!
+//! # Why is a damaged or interrupted file never a wrong answer?
+//!
+//! Sections (ids, codes, labels, vectors, with checksums of blocks of items; the search structure)
+//! never change, and only they are mapped. Each checksum is compared when an item of its block is
+//! first read, so opening takes no time and a damaged file cannot give a wrong answer. Changes are
+//! records after the sections, which are read. A record counts once one of two commit marks, each
+//! on its own page, covers it; the mark is written after the record is on the disk. A writer that
+//! is killed at any moment leaves everything it has acknowledged and nothing partial, and a
+//! truncated file is distinguished from a file whose writer was killed. Compaction writes a new
+//! file and renames it.
+//!
+//! Files are written a block at a time, of items in order of ids: of the segments of an index
+//! (`segment/merge.rs`), or of sorted runs that `IndexBuilder` wrote when its memory was full.
+//! Data that is read once goes through a mapping of its own and leaves memory behind the reader,
+//! so building, saving and compaction take the memory of a few blocks (`cargo bench --bench server
+//! -- memory`).
+//!
+//! # What if other programs change the files?
+//!
+//! Writers of an index lock it; where the file system cannot, they refuse (`lock.rs`), unless told
+//! that nothing else writes. `cp` and `mv` do not lock. So before a commit mark is written, and
+//! right before a rename, a writer compares device and inode of its open file with those at the
+//! path (`opened.rs`). Mapped files are checked before and after each search: the length, and the
+//! header, which no writer changes and whose checksum depends on all sections. A change within a
+//! search is a bus error; the command ends with one line (`cli/src/bus_error.rs`), the library
+//! documents it and offers `Index::load`.
 
 mod change;
 mod function;

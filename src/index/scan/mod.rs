@@ -1,5 +1,25 @@
 //! Scan of many codes by many queries: all queries scan one tile of codes, which fits a cache,
 //! before the next.
+//!
+//! A segment stores items in ascending order of ids, so slots are in the order of ids. A scan
+//! finds items in that order, and an item at the distance of the k-th hit cannot be among the k
+//! nearest any more: ties need no work. `top_k.rs` counts hits by distance, which gives the limit
+//! exactly. For larger `k` it also guesses the final limit from the number of near codes so far;
+//! at the end the guess is known to be right or wrong, and in the latter case that query is
+//! scanned again without one. Distances of weighted bits are large numbers: among those the `k`
+//! nearest are selected whenever enough new hits have arrived.
+//!
+//! With a dial, bits have weights (`kernel/weighted/`). Weights of few values are counted by
+//! levels: all bits at the smallest value, those that weigh more at the step to the next. A float
+//! query has about as many values as bits; four levels below them bound each distance, and only
+//! codes whose bound is below the limit are looked up, four bits at a time. Weights that are all
+//! equal are divided out, and such a search is an unweighted one (`search/weighing.rs`).
+//!
+//! The scan takes tiles of codes that fit the innermost cache and compares 64 queries with each.
+//! It is given slices and bitmaps, and knows nothing of segments. A filter becomes a selection of
+//! slots (`search/selection.rs`): a mask, like the bitmap of removed items, or, for one item in
+//! sixteen or fewer, the codes themselves, gathered and scanned alone. Selections by label are
+//! cached. Where masks leave little of a tile, its codes are moved together first.
 
 mod centres;
 mod sample;

@@ -1,4 +1,20 @@
 //! Re-ranking of hits by their vectors.
+//!
+//! An index may store vectors as a fourth column (`segment/kind.rs`), prepared as its function
+//! prepares them: the input of the lift, so that items can be re-encoded from them (`renew.rs`).
+//! `kernel/vectors/` has their rows: the direction `u` of a prepared vector, as half-precision
+//! numbers or as integers of 8 bits with a factor, its length `l`, and the length of the vector as
+//! it was given. That vector was `x = c + l u / s`, for the centre `c` and the scale `s` of the
+//! function, so `q . x = q . c + l (q / s) . u`: one product with `u` gives the cosine, the inner
+//! product and the Euclidean distance of the vectors as they were given. The header has the
+//! metric. Checksums of vectors cover 256 items each, not 65,536 as for other columns, since
+//! re-ranking reads scattered rows.
+//!
+//! A search returns hits with their slots (`search/found.rs`). This module iterates over these in
+//! order of slots, prefetching rows, and sorts by score and id. Products are added up in sixteen
+//! sums without fusing, on every instruction set, so scores and order are the same on every
+//! machine. Codes of items that are re-encoded from vectors in half precision differ in a bit
+//! where a projection is next to zero (`cargo bench --bench index -- rerank` counts them).
 
 use super::found::Found;
 use super::hits::{Hits, RankedHit};

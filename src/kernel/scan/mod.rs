@@ -6,6 +6,16 @@
 //!
 //! Most codes are far from the query. So the scan first checks only the smallest distance of 256
 //! codes, and checks single distances only if the smallest is below the limit.
+//!
+//! # How is the scan fast, and exact?
+//!
+//! Codes are stored in groups: the first words of eight codes, then their second words (sixteen
+//! codes of up to 32 bits), each group a cache line. One vector instruction processes one word of
+//! all of them, and nothing is summed across a vector. Of 256 codes only the smallest distance is
+//! checked; where it is below the query's limit, single codes are. A hit is a number of 64 bits,
+//! distance above slot, so hits sort by both. There are kernels for AVX-512, AVX2 and NEON, and a
+//! portable one; `tests/on-arm` runs the tests of kernels and index as on an ARM machine, by an
+//! emulator.
 
 mod blocks;
 mod layout;

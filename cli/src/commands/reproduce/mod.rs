@@ -1,3 +1,17 @@
+//! # How does `reproduce` work?
+//!
+//! `paper.toml` is the grid: the paper, data sets, methods, experiments, its numbers. `plan.rs`
+//! cuts it into cells (data set, method, bits, seed, batch), each with a key; `run.rs` runs one,
+//! and `store.rs` appends its result to `results.jsonl`, with a checksum of the data. A result is
+//! reused for the same cell, data, version of the program and parameters of the method, which
+//! change with its defaults (a rule behind `auto` is not a parameter: change the version with it).
+//! Other results stay in the file, and a warning says that they are not used. `claims.rs` judges
+//! the paper's claims, and `report/` derives sections (`content.rs`) from results alone, the first
+//! of which is the summary. Cells of `beyond` name a protocol of `compare`, which draws their rows
+//! (`compare/protocol.rs`) and runs them (`compare/run.rs`); `chart/` draws, `page.rs` writes HTML
+//! and Markdown. A new figure is an experiment in the grid and a function in `report/`. A quick
+//! run, on the digits that the program contains, judges nothing.
+
 mod chart;
 mod claims;
 mod content;
@@ -90,18 +104,18 @@ pub fn run(args: &Args) -> Result<()> {
         cells.len() - missing.len()
     ));
     let outcome = measure(args, &plan, &missing, loaded, &mut store);
-    // What there is so far makes a page, too, when it was interrupted.
+    // An interrupted run also writes a page of the results so far.
     write(args, &plan, &store)?;
     outcome
 }
 
-/// The folder of the data, if there is one.
+/// Returns the directory of the data, if it exists.
 fn folder(args: &Args) -> Option<PathBuf> {
     let named = args.data.clone().or_else(|| std::env::var_os("HASHBROOK_DATA").map(PathBuf::from));
     Some(named.unwrap_or_else(|| PathBuf::from("data"))).filter(|folder| folder.is_dir())
 }
 
-/// The cells whose data is at hand.
+/// Returns the cells whose data is available.
 fn available(args: &Args, plan: &Plan) -> Result<Vec<Cell>> {
     let folder = folder(args);
     let mut cells = plan.cells()?;
@@ -125,8 +139,8 @@ fn available(args: &Args, plan: &Plan) -> Result<Vec<Cell>> {
     Ok(cells)
 }
 
-/// Reads the data of which there are results, so that only those of the same data are used. What was
-/// read last is returned.
+/// Reads the data of each data set with stored results, so that only results of the same data are
+/// used. Returns the data set that was read last.
 fn compare_data(
     args: &Args,
     plan: &Plan,
@@ -142,7 +156,7 @@ fn compare_data(
     for dataset in sets {
         interrupt::check()?;
         bar.set_message(dataset.title.clone());
-        // The old one goes before the new one comes: there is room for one.
+        // Drops the old data set first: memory suffices for only one.
         drop(loaded.take());
         let data = loaded.insert(Loaded::read(dataset, folder.as_deref())?);
         store.use_data(&dataset.name, &data.fingerprint);
@@ -152,7 +166,7 @@ fn compare_data(
     Ok(loaded)
 }
 
-/// Says which results are not used.
+/// Prints which results are not used.
 fn remark(plan: &Plan, cells: &[Cell], store: &Store, path: &Path) {
     let path = path.display();
     for Unused { dataset, results, used } in store.unused() {
@@ -193,7 +207,7 @@ fn measure(
         bar.set_message(cell.key());
         let dataset = plan.dataset(&cell.dataset).context("a data set of the grid")?;
         if loaded.as_ref().is_none_or(|loaded| loaded.name != dataset.name) {
-            // The old one goes before the new one comes: there is room for one.
+            // Drops the old data set first: memory suffices for only one.
             drop(loaded.take());
             loaded = Some(Loaded::read(dataset, folder.as_deref())?);
         }
@@ -221,7 +235,7 @@ fn write(args: &Args, plan: &Plan, store: &Store) -> Result<()> {
     console::line(format_args!("{} written in {took}", out("report.html").display()))
 }
 
-/// What the report says of itself.
+/// Returns the report's description of itself: its source, machine and data.
 fn about(plan: &Plan, store: &Store) -> About {
     let Citation { title, authors, venue } = &plan.citation;
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
