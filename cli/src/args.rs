@@ -71,7 +71,7 @@ Exit status: 0 done; 1 failed, with one message that says why; 2 the command lin
 130 interrupted.";
 
 impl Args {
-    /// Reads the command line; where it is wrong, ends the program with a message and status 2.
+    /// Reads the command line. If it is invalid, ends the program with a message and exit status 2.
     pub fn read() -> Args {
         let read = values_may_be_negative(Args::command())
             .try_get_matches_from(pattern::expanded(std::env::args_os()))
@@ -91,7 +91,7 @@ impl Args {
     }
 }
 
-/// Lets `-3` be a value, if a wrong one, and not an option that nobody knows.
+/// Makes `-3` parse as a (possibly invalid) value rather than as an unknown option.
 fn values_may_be_negative(command: clap::Command) -> clap::Command {
     let takes_values = |arg: &clap::Arg| arg.get_action().takes_values();
     command
@@ -99,7 +99,7 @@ fn values_may_be_negative(command: clap::Command) -> clap::Command {
         .mut_subcommands(values_may_be_negative)
 }
 
-/// Puts the messages of number parsers in words for people.
+/// Replaces the messages of number parsers by plain sentences.
 fn in_sentences(text: String) -> String {
     [
         ("invalid digit found in string", "a whole number of 0 or more was expected"),
@@ -175,7 +175,8 @@ pub struct LabelledData {
 }
 
 impl LabelledData {
-    /// Names columns as the options say, and has pipes stored in files where they are read more than once.
+    /// Adds the column options to the file names. Stores pipes that are read more than once in
+    /// files.
     pub fn prepare(&mut self) -> Result<Option<Kept>> {
         let LabelledData { data, labels, columns } = self;
         columns.name_in(data, labels)?;

@@ -1,4 +1,4 @@
-//! Columns of tables: the options that name them, and what is taken from which.
+//! Columns of tables: the options that name them, and which columns hold features, labels and ids.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Names the columns of the features in `data`, and those of the labels in `labels`.
+    /// Adds the feature columns to the names in `data`, and the label columns to `labels`.
     pub fn name_in(&self, data: &mut [String], labels: &mut Vec<String>) -> Result<()> {
         if let Some(label) = &self.label {
             labels.extend(of_files(data, label)?);
@@ -34,7 +34,7 @@ impl Columns {
         self.name_features(data)
     }
 
-    /// Names the columns of the features in `data`.
+    /// Adds the feature columns to the names in `data`.
     pub fn name_features(&self, data: &mut [String]) -> Result<()> {
         let Some(features) = &self.features else { return Ok(()) };
         for spec in data {
@@ -46,39 +46,41 @@ impl Columns {
         Ok(())
     }
 
-    /// The columns of the labels, where these are read for nothing but to be excluded from the features.
+    /// Returns the label columns, for commands that read them only to exclude them from the
+    /// features.
     pub fn labels_of(&self, data: &[String]) -> Result<Vec<String>> {
         self.label.as_ref().map_or(Ok(Vec::new()), |label| of_files(data, label))
     }
 
-    /// The columns of the ids.
+    /// Returns the id columns of the files.
     pub fn ids_of(&self, data: &[String]) -> Result<Vec<String>> {
         self.id_column.as_ref().map_or(Ok(Vec::new()), |id| of_files(data, id))
     }
 }
 
-/// Names the same columns of several files.
+/// Appends the same columns to the name of each file.
 pub fn of_files(files: &[String], columns: &str) -> Result<Vec<String>> {
     files.iter().map(|spec| Ok(format!("{}:{columns}", file(spec)?))).collect()
 }
 
-/// The file of `FILE:COLUMNS`, as it is written.
+/// Returns the file of `FILE:COLUMNS`, as it is written.
 fn file(spec: &str) -> Result<&str> {
     Ok(&spec[..file_of(spec)?.as_os_str().len()])
 }
 
-/// What files are read for besides features, in a word, and these files.
+/// A purpose other than features that files are read for, in one word, and these files.
 pub type Role<'a> = (&'a str, &'a [String]);
 
-/// Opens vectors. Columns that are read for something else as well are excluded from the features, and one line
-/// on the standard error says what was taken from a table, unless the user named it all.
+/// Opens vectors. Columns that also serve another role are excluded from the features. Prints one
+/// line on the standard error about which columns of a table are used, unless the user named all of
+/// them.
 pub fn open(data: &[String], roles: &[Role<'_>]) -> Result<Reader> {
     let reader = open_silently(data, roles)?;
     say(&reader, roles)?;
     Ok(reader)
 }
 
-/// As [`open`], for vectors of `dim` dimensions.
+/// Opens vectors as [`open`] does; fails unless they have `dim` dimensions.
 pub fn open_of_dim(data: &[String], roles: &[Role<'_>], dim: usize) -> Result<Reader> {
     let reader = open_silently(data, roles)?;
     check_dim(data, &reader, dim)?;
@@ -92,7 +94,8 @@ fn open_silently(data: &[String], roles: &[Role<'_>]) -> Result<Reader> {
     opened.map_err(|error| with_options(error, roles))
 }
 
-/// Adds to the error about columns of strings which options name these as ids or labels.
+/// Adds the options that declare columns of strings as ids or labels to an error about such
+/// columns.
 fn with_options(error: hashbrook::Error, roles: &[Role<'_>]) -> anyhow::Error {
     let hashbrook::Error::TextColumns { columns, .. } = &error else { return error.into() };
     let is_read = |role: &str| roles.iter().any(|(name, files)| *name == role && !files.is_empty());
@@ -111,7 +114,7 @@ fn with_options(error: hashbrook::Error, roles: &[Role<'_>]) -> anyhow::Error {
     }
 }
 
-/// Fails unless vectors have the dimensions that a model takes.
+/// Fails unless the vectors have the dimension that a model takes.
 pub fn check_dim(files: &[String], reader: &Reader, dim: usize) -> Result<()> {
     if reader.dim() == dim {
         return Ok(());
@@ -136,7 +139,7 @@ fn say(reader: &Reader, roles: &[Role<'_>]) -> Result<()> {
     if let Some(table) = reader.columns().first() {
         let headers = reader.columns().iter().filter_map(|table| table.header_remark.clone());
         if let Some(summary) = summary(table, reader.columns().len(), roles)? {
-            // The summary has it.
+            // The summary includes the header remarks.
             input::leave_unsaid(headers);
             input::remark([summary]);
         }
@@ -144,7 +147,8 @@ fn say(reader: &Reader, roles: &[Role<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// What was taken from the first of several tables: `t.csv: 64 features px0 … px63, label target`.
+/// Describes which columns of the first table are used:
+/// `t.csv: 64 features px0 … px63, label target`.
 fn summary(table: &FeatureColumns, tables: usize, roles: &[Role<'_>]) -> Result<Option<String>> {
     let mut others = String::new();
     for (role, files) in roles {
@@ -160,7 +164,7 @@ fn summary(table: &FeatureColumns, tables: usize, roles: &[Role<'_>]) -> Result<
         }
     }
     let places = (0..table.names.len()).map(|place| place.to_string());
-    // All columns of a table without names are features: that goes without saying.
+    // If a table without column names is used completely, a summary would say nothing new.
     let is_plain = table.names.iter().cloned().eq(places) && others.is_empty();
     if table.header_remark.is_none() && (is_plain || !table.is_chosen) {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What people and programs see: errors, tables, progress.
+//! Terminal output: errors, tables, progress.
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -8,13 +8,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::interrupt::Interrupted;
 
-/// Says what went wrong, with all its causes, and with which status to leave.
+/// Prints an error with all its causes, and returns the exit status.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if error.is::<Interrupted>() {
         eprintln!("hashbrook: interrupted");
         return ExitCode::from(130);
     }
-    // A reader that has seen enough, as in `hashbrook ... | head`, is no failure.
+    // A reader that closes the pipe early, as in `hashbrook ... | head`, is not a failure.
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
@@ -25,7 +25,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// What to do about an error of the library, in words of the command.
+/// Returns advice on an error of the library, in terms of the command line.
 fn hint(error: &anyhow::Error) -> Option<&'static str> {
     match error.downcast_ref()? {
         hashbrook::Error::CannotLock { .. } => Some("--no-lock goes on without a lock"),
@@ -33,13 +33,13 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
     }
 }
 
-/// Whether nobody reads the output any more.
+/// Returns whether the reader of the output has closed the pipe.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let broken = |cause: &std::io::Error| cause.kind() == std::io::ErrorKind::BrokenPipe;
     error.chain().filter_map(|cause| cause.downcast_ref()).any(broken)
 }
 
-/// A remark that is not the result: to the standard error.
+/// Prints a note that is not part of the result, on the standard error.
 pub fn note(text: impl std::fmt::Display) {
     eprintln!("hashbrook: {text}");
 }
@@ -59,7 +59,7 @@ pub fn pairs<N: AsRef<str>>(rows: &[(N, String)]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A number with separators, as people read it.
+/// Formats a number with separators between thousands.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -72,12 +72,12 @@ pub fn count(number: u64) -> String {
     text
 }
 
-/// So many of something.
+/// Formats a count of something, with a regular plural.
 pub fn plural(number: u64, one: &str) -> String {
     format!("{} {one}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-/// Seconds, as precise as one wants to know.
+/// Formats a duration with a precision that suits its size.
 pub fn seconds(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match seconds {
@@ -87,7 +87,7 @@ pub fn seconds(time: Duration) -> String {
     }
 }
 
-/// A bar over rows, on a terminal; nothing elsewhere.
+/// Creates a progress bar over rows; hidden unless the standard error is a terminal.
 pub fn progress(what: &str, rows: Option<usize>) -> ProgressBar {
     let bar = match rows {
         Some(rows) => ProgressBar::new(rows as u64).with_style(style(
@@ -108,7 +108,7 @@ fn on_terminal(bar: ProgressBar, what: &str) -> ProgressBar {
     bar.with_prefix(what.to_owned())
 }
 
-/// A bar over a number of things to do, on a terminal; nothing elsewhere.
+/// Creates a progress bar over a number of steps; hidden unless the standard error is a terminal.
 pub fn steps(what: &str, count: usize) -> ProgressBar {
     let style = style("{prefix} {bar:32} {pos}/{len}  {eta} left  {msg}");
     on_terminal(ProgressBar::new(count as u64).with_style(style), what)
@@ -123,7 +123,7 @@ fn style(template: &str) -> ProgressStyle {
         .with_key("rate", rate)
 }
 
-/// What this runs on, for reports.
+/// Describes this machine, for reports.
 pub fn machine() -> String {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("model name"))?.to_owned();
@@ -133,14 +133,14 @@ pub fn machine() -> String {
     cpu.map_or(system.clone(), |cpu| format!("{cpu}, {system}"))
 }
 
-/// The date, in universal time.
+/// Returns the current date in UTC.
 pub fn today() -> String {
     let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let (year, month, day) = civil((since.as_secs() / 86_400) as i64);
     format!("{year}-{month:02}-{day:02}")
 }
 
-/// The date of a day since 1970, by counting years of 365.2425 days that begin in March.
+/// Converts days since 1970 to a date, by counting years of 365.2425 days that begin in March.
 fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

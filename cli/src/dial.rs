@@ -1,4 +1,4 @@
-//! What bits weigh: the options that `eval` and `search` share.
+//! Weights of bits: the options that `eval` and `search` share.
 
 use anyhow::{Result, bail};
 use hashbrook::{Dial, HashFunction};
@@ -23,7 +23,7 @@ pub struct DialArgs {
 }
 
 impl DialArgs {
-    /// How bits are weighed, if not each by 1.
+    /// Returns the dial, or `None` if every bit has weight 1.
     pub fn dial(&self) -> Result<Option<Dial>> {
         let dial = Dial::new(self.label_weight, self.detail_weight)?.float_query(self.float_query);
         let plain = self.label_weight == 1 && self.detail_weight == 1 && !self.float_query;
@@ -34,7 +34,8 @@ impl DialArgs {
         self.float_query
     }
 
-    /// Says so where codes have no detail bits to weigh against label bits; fails if then nothing counts.
+    /// Warns if the codes have no detail bits to weight against label bits; fails if the weights
+    /// then leave no bits that count.
     pub fn check(&self, function: &HashFunction) -> Result<()> {
         if function.label_bits() < function.bits() || self.dial()?.is_none() {
             return Ok(());

@@ -12,10 +12,10 @@ use crate::columns::{self, Role};
 use crate::console::{self, plural};
 use crate::interrupt;
 
-/// How many rows are in memory at a time when the number does not matter to the result.
+/// Number of rows in memory at a time if this number does not affect the result.
 pub const ROWS_AT_ONCE: usize = 8192;
 
-/// Calls `each` with all rows of some files, piece by piece, under a progress bar.
+/// Calls `each` with all rows of some files, chunk by chunk, under a progress bar.
 pub fn for_each_rows(
     what: &str,
     reader: &mut Reader,
@@ -32,7 +32,7 @@ pub fn for_each_rows(
     Ok(())
 }
 
-/// The hash function in a file: what a model has learned so far, or what `export` wrote.
+/// Loads the hash function of a file: a model, or the output of `export`.
 pub fn load_function(path: &Path) -> Result<HashFunction> {
     Ok(match FileKind::of(path)? {
         FileKind::Function => HashFunction::load(path)?,
@@ -45,20 +45,20 @@ pub fn load_function(path: &Path) -> Result<HashFunction> {
     })
 }
 
-/// The codes of all rows of some files.
+/// Encodes all rows of some files.
 pub fn encode_all(what: &str, function: &HashFunction, reader: &mut Reader) -> Result<Codes> {
     let mut codes = Codes::new(function.bits())?;
     for_each_rows(what, reader, |rows| Ok(codes.append(&function.encode(rows)?)?))?;
     Ok(codes)
 }
 
-/// Opens files whose rows must be what a function takes, without columns that are read for something else.
+/// Opens files whose rows must have the dimension of a function, without columns of other roles.
 pub fn open_for(function: &HashFunction, files: &[String], roles: &[Role<'_>]) -> Result<Reader> {
     columns::open_of_dim(files, roles, function.dim())
 }
 
-/// How many rows some files have, by reading them if they do not say; `None` for what can be read
-/// only once.
+/// Returns the number of rows of some files, by reading them if they do not state it. Returns
+/// `None` for inputs that can be read only once.
 pub fn count_rows(files: &[String], reader: &mut Reader) -> Result<Option<usize>> {
     match reader.rows() {
         Some(rows) => Ok(Some(rows)),
@@ -67,15 +67,15 @@ pub fn count_rows(files: &[String], reader: &mut Reader) -> Result<Option<usize>
     }
 }
 
-/// Whether all are files on a disk, which can be read again, and no pipes.
+/// Returns whether all inputs are regular files, which can be read again, and not pipes.
 pub fn are_regular(files: &[String]) -> bool {
     files.iter().all(|file| file_of(file).is_ok_and(|path| path.is_file()))
 }
 
-/// What was said already.
+/// Warnings that were already printed.
 static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Says what a reader or a list of labels remarks on, each thing once.
+/// Prints the warnings of a reader or a list of labels, each only once.
 pub fn remark(remarks: impl IntoIterator<Item = String>) {
     for remark in remarks {
         let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,12 +85,12 @@ pub fn remark(remarks: impl IntoIterator<Item = String>) {
     }
 }
 
-/// Takes remarks for said, as something else has said it.
+/// Marks warnings as printed, because another message includes them.
 pub fn leave_unsaid(remarks: impl IntoIterator<Item = String>) {
     SAID.lock().unwrap_or_else(PoisonError::into_inner).extend(remarks);
 }
 
-/// The labels of some rows, whose shape is known as far as the files tell it.
+/// Reads the labels of some rows, and checks their number if the files state it.
 pub fn labels_for(
     files: &[String],
     names: &mut LabelNames,
@@ -115,8 +115,8 @@ pub fn labels_for(
     Ok(labels)
 }
 
-/// A remark on texts that look like several labels in one: parts of them, between commas, come again
-/// in others.
+/// Returns a warning about labels that look like several labels in one string: their
+/// comma-separated parts recur in other labels.
 fn joined(files: &[String], labels: &LabelList, names: &LabelNames) -> Option<String> {
     let different: BTreeSet<u32> = labels.view().as_single()?.iter().copied().collect();
     let mut parts = HashSet::new();
@@ -136,9 +136,9 @@ fn joined(files: &[String], labels: &LabelList, names: &LabelNames) -> Option<St
     None
 }
 
-/// A remark on labels that tell every row from every other.
+/// Returns a warning about labels that all differ from each other.
 fn all_differ(files: &[String], labels: &LabelList) -> Option<String> {
-    /// Fewer rows may well be of as many labels.
+    /// Fewer rows may well have all different labels.
     const ENOUGH: usize = 10;
     let labels = labels.view().as_single().filter(|labels| labels.len() >= ENOUGH)?;
     let different = labels.iter().collect::<HashSet<_>>().len();
@@ -152,8 +152,9 @@ fn all_differ(files: &[String], labels: &LabelList) -> Option<String> {
     })
 }
 
-/// Fails unless there are as many labels as rows that came from what can be read only once. Blank
-/// lines at the end of the labels, which were taken for rows as long as that could be, are none.
+/// Fails unless there is one label for each row of an input that can be read only once. Blank lines
+/// at the end of the labels do not count here. While the number of rows was unknown, they were read
+/// as rows without labels.
 pub fn check_labels_of_all(
     files: &[String],
     labels: &LabelList,
@@ -165,7 +166,7 @@ pub fn check_labels_of_all(
     check_label_count(files, labels.len() - beyond, data, (rows, dim))
 }
 
-/// Fails unless there are as many labels as rows.
+/// Fails unless the number of labels equals the number of rows.
 pub fn check_label_count(
     files: &[String],
     labels: usize,
@@ -191,10 +192,10 @@ pub fn check_label_count(
     )
 }
 
-/// What to do about one label too many.
+/// Returns advice on one label too many, which may be a header.
 fn header_hint(files: &[String]) -> String {
     let (Some(file), true) = (files.first(), are_regular(files)) else { return String::new() };
-    // Without the columns that may follow its name.
+    // Removes the columns that may follow the file name.
     let Ok(file) = file_of(file) else { return String::new() };
     let file = file.display();
     match first_line(&file.to_string()) {
@@ -216,7 +217,7 @@ fn header_hint(files: &[String]) -> String {
     }
 }
 
-/// A matrix small enough for memory, with its width.
+/// Reads a matrix that fits in memory, and returns it with its number of columns.
 pub fn read_matrix(file: &str) -> Result<(Vec<f32>, usize)> {
     let mut reader = Reader::open(file)?;
     let mut values = Vec::new();
@@ -226,7 +227,7 @@ pub fn read_matrix(file: &str) -> Result<(Vec<f32>, usize)> {
     Ok((values, reader.dim()))
 }
 
-/// The labels of each row, by name.
+/// Returns the labels of each row, by name.
 pub fn label_texts(labels: &LabelList, names: &LabelNames) -> Vec<Vec<String>> {
     let text = |&label: &u32| names.name(label).map_or_else(|| label.to_string(), str::to_owned);
     labels.view().iter().map(|row| row.iter().map(text).collect()).collect()

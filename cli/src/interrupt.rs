@@ -1,4 +1,4 @@
-//! Ctrl-C: commands stop at the next good moment and leave nothing half done.
+//! Handling of Ctrl-C: commands stop at the next safe point and leave no unfinished files.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,13 +8,13 @@ use crate::console;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Whether there is nothing to finish: then an interruption ends the program at once.
+/// True if an interruption may end the program at once because nothing needs saving.
 static NOTHING_TO_SAVE: AtomicBool = AtomicBool::new(false);
 
-/// Folders for temporary files, which go when the program is ended at once.
+/// Temporary directories, which are removed when the program is ended at once.
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// The error of a command that was interrupted.
+/// Error of a command that was interrupted.
 #[derive(Debug)]
 pub struct Interrupted;
 
@@ -26,7 +26,7 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Takes note of interruptions; a second one ends the program at once.
+/// Installs the handler of interruptions; a second interruption ends the program at once.
 pub fn listen() -> anyhow::Result<()> {
     ctrlc::set_handler(|| {
         let again = INTERRUPTED.swap(true, Ordering::SeqCst);
@@ -37,7 +37,7 @@ pub fn listen() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Ends the program at once. Files that were begun go, and none is begun after that.
+/// Ends the program at once. Removes unfinished files, and prevents new ones.
 fn end() -> ! {
     let _halted = hashbrook::file::remove_unfinished();
     for folder in &*FOLDERS.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -51,27 +51,27 @@ fn end() -> ! {
     std::process::exit(130)
 }
 
-/// Has a folder of temporary files removed if an interruption ends the program at once, which runs no
-/// destructors.
+/// Registers a temporary directory for removal when an interruption ends the program at once, which
+/// runs no destructors.
 pub fn remove_at_end(folder: &Path) {
     FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_path_buf());
 }
 
-/// Says that from here on an interruption may end the program at once.
+/// Allows an interruption to end the program at once from here on.
 pub fn nothing_to_save() {
     NOTHING_TO_SAVE.store(true, Ordering::SeqCst);
-    // One may have come before that was known.
+    // An interruption may have arrived before this call.
     if happened() {
         end();
     }
 }
 
-/// Whether there was an interruption.
+/// Returns whether an interruption has arrived.
 pub fn happened() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }
 
-/// Fails if there was one.
+/// Fails if an interruption has arrived.
 pub fn check() -> Result<(), Interrupted> {
     if happened() { Err(Interrupted) } else { Ok(()) }
 }

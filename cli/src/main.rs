@@ -1,6 +1,6 @@
 //! The `hashbrook` command.
 
-// What cannot fail says why, by `expect`.
+// Code that cannot fail states the reason by `expect`.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod args;

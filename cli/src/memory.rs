@@ -1,11 +1,11 @@
-//! Memory that this process may take.
+//! Limit of the memory that this process may take.
 
 use std::path::Path;
 
-/// Returns the number of bytes that the system lets this process take: of its address space
-/// (`ulimit -v`), or of its control groups (containers, systemd). `None` without a limit.
+/// Returns the number of bytes that the system lets this process take: the limit of its address
+/// space (`ulimit -v`), or of its control groups (containers, systemd). `None` without a limit.
 pub fn limit() -> Option<u64> {
-    // Absent on systems without control groups.
+    // The file is absent on systems without control groups.
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let of_groups = limit_of_groups(&groups, Path::new("/sys/fs/cgroup"));
     address_space().into_iter().chain(of_groups).min()
@@ -28,7 +28,7 @@ fn limit_of_groups(groups: &str, root: &Path) -> Option<u64> {
         // A container may see its own group as the root, whatever path is listed.
         for group in Path::new(path.trim_start_matches('/')).ancestors() {
             let text = std::fs::read_to_string(root.join(group).join(file)).ok();
-            // Without a limit the file has the word `max`, or a number beyond any memory.
+            // Without a limit the file contains the word `max`, or a number beyond any memory size.
             let bytes = text.and_then(|text| text.trim().parse::<u64>().ok());
             limits.extend(bytes.filter(|&bytes| bytes < 1 << 60));
         }
@@ -46,15 +46,16 @@ fn address_space() -> Option<u64> {
     None
 }
 
-/// Lets threads share arenas of the allocator, one for each processor.
+/// Limits the allocator to one arena per processor, which threads share.
 ///
-/// glibc gives up to eight arenas to each processor, and each reserves 64 MB of address space: more than half of what
-/// `ulimit -v 524288` allows.
+/// By default glibc uses up to eight arenas per processor, each of which reserves 64 MB of address
+/// space: with two processors, more than `ulimit -v 524288` allows.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn share_arenas() {
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
     let arenas = libc::c_int::try_from(processors).unwrap_or(libc::c_int::MAX);
-    // SAFETY: no other thread runs yet, and the call only sets a bound. If it fails, there is no bound.
+    // SAFETY: no other thread runs yet, and the call only sets a limit. If it fails, there is no
+    // limit.
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, arenas);
     }

@@ -1,4 +1,4 @@
-//! Files that commands write, and the standard output in their place.
+//! Files that commands write, or the standard output in their place.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,23 +11,23 @@ use tempfile::TempDir;
 
 use crate::{console, interrupt};
 
-/// What stands for the standard input or output in place of a file.
+/// File name that means the standard input or output.
 const STANDARD: &str = "-";
 
-/// Whether a path stands for the standard input or output.
+/// Returns whether a path means the standard input or output.
 pub fn is_standard(path: &Path) -> bool {
     path == Path::new(STANDARD)
 }
 
-/// Where a command writes its result: a file, or the standard output for `-`.
+/// Destination of a command's result: a file, or the standard output for `-`.
 pub struct Output {
     path: PathBuf,
-    /// What goes to the standard output is made in a folder of its own first.
+    /// Temporary directory of the result, if it goes to the standard output.
     folder: Option<TempDir>,
 }
 
 impl Output {
-    /// Fails if it cannot be written, before the work is done and not after it.
+    /// Prepares an output; fails if it is not writable, before the work is done.
     pub fn new(out: &Path) -> Result<Output> {
         if !is_standard(out) {
             file::check_writable(out)?;
@@ -38,17 +38,17 @@ impl Output {
         Ok(Output { path: folder.path().join("output"), folder: Some(folder) })
     }
 
-    /// Where to write.
+    /// Returns the path to write to.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it is the standard output.
+    /// Returns whether the output is the standard output.
     pub fn is_standard(&self) -> bool {
         self.folder.is_some()
     }
 
-    /// What messages call it.
+    /// Returns the name of the output in messages.
     pub fn name(&self) -> String {
         match self.folder {
             None => self.path.display().to_string(),
@@ -56,19 +56,19 @@ impl Output {
         }
     }
 
-    /// Hands out what was written, if it is for the standard output.
+    /// Copies the result to the standard output, if that is its destination.
     pub fn finish(&self) -> Result<()> {
         if self.folder.is_some() {
             let mut written = File::open(&self.path)?;
             let mut out = std::io::stdout().lock();
             std::io::copy(&mut written, &mut out)?;
-            // What is left in its buffer would be lost without a word if it cannot be written.
+            // Without an explicit flush, a failure to write the last buffer would go unnoticed.
             out.flush()?;
         }
         Ok(())
     }
 
-    /// Says what was done: where it does not get into the result.
+    /// Prints a message: on the standard error if the result goes to the standard output.
     pub fn say(&self, text: impl std::fmt::Display) -> Result<()> {
         match self.folder {
             None => console::line(text),
@@ -80,7 +80,7 @@ impl Output {
     }
 }
 
-/// Fails if JSON would be printed where the result goes.
+/// Fails if JSON would be printed on the same output as the result.
 pub fn check_json(out: &Path, json: bool) -> Result<()> {
     if json && is_standard(out) {
         bail!("--json and --out - both write to the standard output; leave out one of them");
@@ -88,9 +88,9 @@ pub fn check_json(out: &Path, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Fails if a name says that a file is in another format than those it can be written in.
+/// Fails if a file name has the extension of a format that the output cannot be written in.
 pub fn check_name(out: &Path, what: &str, formats: &[&str]) -> Result<()> {
-    /// What people call files of data; other endings say nothing.
+    /// Extensions of data files; other extensions are accepted.
     const KNOWN: [&str; 18] = [
         "arrow", "bvecs", "csv", "feather", "fvecs", "gz", "h5", "hdf5", "ivecs", "json", "jsonl",
         "mat", "npy", "npz", "parquet", "tsv", "txt", "zip",
@@ -107,7 +107,7 @@ pub fn check_name(out: &Path, what: &str, formats: &[&str]) -> Result<()> {
     )
 }
 
-/// Fails if something stands there already, unless it may be replaced.
+/// Fails if an output exists already, unless it may be replaced.
 pub fn check_free<'a>(outputs: impl IntoIterator<Item = &'a Path>, force: bool) -> Result<()> {
     for output in outputs {
         if !force && !is_standard(output) && output.symlink_metadata().is_ok() {
@@ -117,7 +117,7 @@ pub fn check_free<'a>(outputs: impl IntoIterator<Item = &'a Path>, force: bool) 
     Ok(())
 }
 
-/// Fails if a model or an index is given as something else as well.
+/// Fails if a model or an index is also given as another input.
 pub fn check_given_once<'a>(
     models: impl IntoIterator<Item = &'a Path>,
     inputs: impl IntoIterator<Item = &'a String>,
@@ -147,8 +147,8 @@ pub fn check_read_once<'a>(inputs: impl IntoIterator<Item = &'a String>) -> Resu
     Ok(())
 }
 
-/// Fails if an output would replace one of the inputs, or another output, or if an input cannot be read as often
-/// as it is given.
+/// Fails if an output would replace one of the inputs or another output, or if the standard input
+/// is given more than once.
 pub fn check_outputs<'a>(
     outputs: impl IntoIterator<Item = &'a Path>,
     inputs: impl IntoIterator<Item = &'a String> + Clone,
@@ -179,7 +179,8 @@ pub fn check_places<'a>(
     Ok(())
 }
 
-/// Where a file is or would be, however its path is written; `None` for pipes and the like.
+/// Returns the canonical path of a file that exists or will be written; `None` for pipes and the
+/// like.
 fn real_place(path: &Path) -> Option<PathBuf> {
     if is_standard(path) {
         return None;

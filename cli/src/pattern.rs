@@ -1,14 +1,14 @@
-//! Patterns such as `corpus/*.parquet` in place of the files that they stand for.
+//! Patterns such as `corpus/*.parquet`, which are expanded to the files that match.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The options whose values are files that may be given several times.
+/// Options whose values are files and may be given several times.
 const OPTIONS: [&str; 6] =
     ["--codes", "--data", "--ids", "--labels", "--queries", "--query-labels"];
 
-/// The arguments with each pattern replaced by the files that match it, in order of their names; what
-/// matches none stays as it is, and will not be found.
+/// Returns the arguments with each pattern replaced by the files that match it, in order of their
+/// names. A pattern without matches stays as it is, so that opening it fails with its name.
 pub fn expanded(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut all = Vec::new();
     let mut option: Option<String> = None;
@@ -28,7 +28,7 @@ pub fn expanded(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> 
         match found.split_first() {
             None => all.push(argument),
             Some((first, others)) => {
-                // The name of the option stands there already, unless it came with the value.
+                // The option name is already in the list, unless it was joined to the value by `=`.
                 if option.is_none() {
                     all.push(name.clone().into());
                 }
@@ -43,8 +43,8 @@ pub fn expanded(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> 
     all
 }
 
-/// The files that a pattern stands for, each with what is to be taken from it; none for what is no
-/// pattern, or is the name of a file.
+/// Returns the files that match a pattern, each with the pattern's column suffix. Returns no files
+/// for a value that is not a pattern, or is the name of an existing file.
 fn matching(value: &str) -> Vec<String> {
     let is_pattern = |text: &str| text.contains(['*', '?', '[']);
     if !is_pattern(value) || Path::new(value).exists() {
@@ -87,7 +87,8 @@ mod tests {
         let found = expand(&text(&[&format!("--data={pattern}:x,y")]));
         let (a, b) = (format!("{a}:x,y"), format!("{b}:x,y"));
         assert_eq!(found, text(&["--data", &a, "--data", &b]));
-        // What exists is meant as it is, and what does not stays to be told of.
+        // Names of existing files are not expanded, and patterns without matches stay to be
+        // reported.
         for value in [path("[x].npy"), path("*.csv"), "plain".to_owned()] {
             assert_eq!(expand(&text(&["--labels", &value])), text(&["--labels", &value]));
         }

@@ -1,4 +1,5 @@
-//! Pipes that are read more than once, for their vectors and for other columns: they are kept in files meanwhile.
+//! Storage of pipes that are read more than once, for vectors and for other columns, in temporary
+//! files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -12,16 +13,17 @@ use tempfile::TempDir;
 
 use crate::{interrupt, output};
 
-/// The file that stands for the standard input.
+/// Name of the file that replaces the standard input.
 const STANDARD_INPUT: &str = "standard-input";
 
-/// Files in place of pipes, which go with this.
+/// Temporary files in place of pipes, removed on drop.
 pub struct Kept {
     _folder: TempDir,
 }
 
-/// Names files in place of the pipes among `lists` that are read more than once: all of them if `again`, else
-/// those of which different parts are named. The files go with what is returned.
+/// Copies the pipes among `lists` that are read more than once to files, and replaces their names.
+/// With `again` all pipes are read more than once; otherwise those of which different columns are
+/// named. Dropping the returned value removes the files.
 pub fn keep(lists: &mut [&mut Vec<String>], again: bool) -> Result<Option<Kept>> {
     let mut parts: BTreeMap<PathBuf, Vec<&str>> = BTreeMap::new();
     for spec in lists.iter().flat_map(|list| list.iter()) {
@@ -31,7 +33,7 @@ pub fn keep(lists: &mut [&mut Vec<String>], again: bool) -> Result<Option<Kept>>
         }
     }
     parts.retain(|_, specs| {
-        // What is named twice as a whole is a mistake, which is told of elsewhere.
+        // Naming a pipe twice as a whole is a mistake, which another check reports.
         let different = specs.iter().collect::<BTreeSet<_>>().len();
         different == specs.len() && (again || different > 1)
     });
@@ -59,14 +61,14 @@ pub fn keep(lists: &mut [&mut Vec<String>], again: bool) -> Result<Option<Kept>>
     Ok(Some(Kept { _folder: folder }))
 }
 
-/// What messages call a file: what came through the standard input by that name.
+/// Returns the name of a file in messages; the replacement of the standard input is shown as such.
 pub fn shown(path: &Path) -> String {
     let is_kept = path.file_name() == Some(OsStr::new(STANDARD_INPUT))
         && path.starts_with(std::env::temp_dir());
     if is_kept { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// Whether something can be read only once.
+/// Returns whether an input can be read only once.
 fn is_pipe(file: &Path) -> bool {
     let found = || file.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
     output::is_standard(file) || found()

@@ -133,7 +133,7 @@ impl Sample {
     }
 }
 
-/// Warns of differences within noise.
+/// Returns a warning if the differences are within noise.
 fn warning(advice: &Advice) -> Option<String> {
     advice.is_noisy().then(|| {
         format!(

@@ -123,7 +123,7 @@ pub fn run(args: &Args) -> Result<()> {
             "seconds": time.as_secs_f64(),
         }))?;
     } else {
-        // Not to the standard output, where groups may be.
+        // Not to the standard output, which may receive the groups.
         console::note(format_args!(
             "{} of {} are in {} of near-duplicates, found in {}",
             count(items as u64),
@@ -132,7 +132,7 @@ pub fn run(args: &Args) -> Result<()> {
             seconds(time)
         ));
     }
-    // Near-duplicates come in twos and threes; what comes in hundreds is a class.
+    // Near-duplicates form small groups; groups of hundreds are classes.
     if 2 * items > index.len() && items > 20 * groups.len() {
         console::note(
             "most items share few codes: these tell labels apart, and hardly the items of one label, so \
@@ -143,7 +143,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// How groups are written.
+/// Output format of the groups.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Ids,

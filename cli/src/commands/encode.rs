@@ -55,7 +55,7 @@ pub fn run(args: &mut Args) -> Result<()> {
     }
     let function = input::load_function(&args.input.model)?;
     let target = Output::new(&args.out)?;
-    // The other columns are read beside the vectors.
+    // Id and label columns are read separately from the vectors.
     let again = takes_columns(args) || args.input.columns.label.is_some();
     args.input.columns.name_features(&mut args.input.data)?;
     let _kept = piped::keep(&mut [&mut args.input.data], again)?;
@@ -95,7 +95,7 @@ pub fn run(args: &mut Args) -> Result<()> {
     target.say(format_args!("{codes} of {bits} written to {path} in {time}"))
 }
 
-/// Whether columns are carried over to the codes.
+/// Returns whether columns are carried over to the codes.
 fn takes_columns(args: &Args) -> bool {
     args.input.columns.id_column.is_some() || !args.keep.is_empty()
 }
@@ -104,7 +104,7 @@ fn is_parquet(args: &Args) -> bool {
     args.out.extension().unwrap_or_default().eq_ignore_ascii_case("parquet")
 }
 
-/// The file of codes.
+/// Output file of codes.
 enum Out {
     Npy(NpyWriter<u8>),
     Parquet(Box<CodesWriter>),

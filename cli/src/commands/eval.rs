@@ -74,7 +74,8 @@ pub struct Args {
 }
 
 impl Args {
-    /// Names columns as the options say, and has pipes stored in files where they are read more than once.
+    /// Adds the column options to the file names. Stores pipes that are read more than once in
+    /// files.
     fn prepare(&mut self) -> Result<Option<Kept>> {
         let Args { input, labels, queries, query_labels, .. } = self;
         let ModelAndData { data, columns, .. } = input;
@@ -87,7 +88,8 @@ impl Args {
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        // Few bits are many steps of a float query: such radii have no use unless asked for.
+        // In a float query a few bits are many distance steps, so small radii are useful only on
+        // request.
         let usual: &[usize] = if self.dial.is_float_query() { &[] } else { &[2] };
         let radii = self.radius.as_deref().unwrap_or(usual);
         let mut metrics = vec![Metric::Map];
@@ -99,7 +101,7 @@ impl Args {
     }
 }
 
-/// What is shown while queries are encoded.
+/// Label of the progress bar while queries are encoded.
 const QUERIES: &str = "queries ";
 
 pub fn run(args: &mut Args) -> Result<()> {
@@ -112,7 +114,7 @@ pub fn run(args: &mut Args) -> Result<()> {
     args.dial.check(&function)?;
     let mut names = LabelNames::new();
     let mut encoded = |what: &str, data: &[String], label_files: &[String]| -> Result<_> {
-        // Labels first: they are quick to read, and a wrong number of them is soon known.
+        // Labels are read first: reading them is fast, so a wrong count is reported early.
         let ids = args.input.columns.ids_of(data)?;
         let roles = [("label", label_files), ("id", &ids)];
         let mut reader = input::open_for(&function, data, &roles)?;
@@ -216,7 +218,7 @@ pub fn run(args: &mut Args) -> Result<()> {
     console::pairs(&rows)
 }
 
-/// A metric at several places, each by its name.
+/// Returns the values of a metric at several cut-offs, each with its name.
 fn named(name: &str, list: &[(usize, f64)]) -> Vec<(String, f64)> {
     list.iter().map(|(at, value)| (format!("{name}{at}"), *value)).collect()
 }

@@ -43,7 +43,8 @@ pub fn run(args: &Args) -> Result<()> {
     let target = Output::new(&args.out)?;
     let (first, others) = args.models.split_first().context("two models or more")?;
     let mut model = Model::load(first)?;
-    // Not only each with the first: what was merged before no longer shows in the sum.
+    // Every pair is compared, not only each model with the first: the merged sum no longer shows
+    // its parts.
     let mut given = HashMap::from([(model.fingerprint(), first)]);
     for path in others {
         let other = Model::load(path)?;
@@ -60,9 +61,9 @@ pub fn run(args: &Args) -> Result<()> {
             .merge(&other)
             .with_context(|| format!("{} and {}", first.display(), path.display()))?;
     }
-    // What `learn` noted of the first one's data is not true of the whole.
+    // Notes of `learn` about the data of the first model do not hold for the merged one.
     model.notes_mut().clear();
-    // Solved for here, and not by each who encodes with the file.
+    // Solving here saves every later `encode` from solving again.
     let solved = model.try_hash_function();
     model.save(target.path())?;
     target.finish()?;

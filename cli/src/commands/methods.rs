@@ -52,12 +52,12 @@ fn described(method: &Method) -> Value {
     })
 }
 
-/// With their values, without the name of the method.
+/// Returns the parameters and their values, without the name of the method.
 fn parameters(method: &Method) -> impl Iterator<Item = (String, Value)> {
     parameters_of(method).into_iter().filter(|(name, _)| name != "method")
 }
 
-/// As `--set` takes it.
+/// Formats a value as `--set` takes it.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

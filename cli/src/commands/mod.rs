@@ -39,7 +39,7 @@ pub fn man(args: &Man) -> anyhow::Result<()> {
     clap_mangen::generate_to(Args::command(), &args.folder).with_context(told)
 }
 
-/// Gives a method the parameters of --set, each NAME=VALUE.
+/// Sets the parameters of a method from the values of --set, each NAME=VALUE.
 pub fn set_parameters(method: &mut hashbrook::Method, sets: &[String]) -> anyhow::Result<()> {
     for set in sets {
         let (parameter, value) = set.split_once('=').ok_or_else(|| {
@@ -50,7 +50,7 @@ pub fn set_parameters(method: &mut hashbrook::Method, sets: &[String]) -> anyhow
     Ok(())
 }
 
-/// What --scale asks for; the parser lets nothing but `none` and `standard` through.
+/// Returns the scaling of a value of --scale; the parser allows only `none` and `standard`.
 pub fn scale_named(name: &str) -> hashbrook::Scale {
     match name {
         "standard" => hashbrook::Scale::Standard,
@@ -58,7 +58,7 @@ pub fn scale_named(name: &str) -> hashbrook::Scale {
     }
 }
 
-/// A method and all its parameters, as one flat table.
+/// Returns a method and all its parameters as one flat table.
 pub fn parameters_of(method: &hashbrook::Method) -> serde_json::Map<String, serde_json::Value> {
     match serde_json::to_value(method) {
         Ok(serde_json::Value::Object(table)) => table,

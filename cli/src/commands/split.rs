@@ -79,7 +79,7 @@ pub fn run(args: &mut Args) -> Result<()> {
     std::fs::create_dir_all(&args.out)
         .with_context(|| format!("{} cannot be made", args.out.display()))?;
 
-    // Where each row goes: rows arrive in order and are written to their places.
+    // Target of each row: rows arrive in order and are written to their positions.
     let mut targets = vec![(false, 0); labels.len()];
     for (is_query, rows) in [(false, &split.database), (true, &split.queries)] {
         rows.iter().enumerate().for_each(|(at, &row)| targets[row] = (is_query, at));
@@ -138,7 +138,7 @@ const WRITTEN: [&str; 8] = [
     "query-labels.txt",
 ];
 
-/// Reads a number of queries, or a share.
+/// Parses a number of queries per class, or a share.
 fn queries(text: &str) -> Result<Queries, String> {
     let count = text.parse::<usize>().ok().filter(|&count| count > 0);
     let share = || text.parse().ok().filter(|&share: &f64| share > 0.0 && share < 1.0);
@@ -148,7 +148,7 @@ fn queries(text: &str) -> Result<Queries, String> {
     })
 }
 
-/// Writes which rows of the data these are.
+/// Writes the row numbers of the data that were selected.
 fn write_rows(path: &Path, rows: &[usize]) -> Result<()> {
     let mut out = NpyWriter::<i64>::create(path, None)?;
     let rows: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
@@ -156,7 +156,7 @@ fn write_rows(path: &Path, rows: &[usize]) -> Result<()> {
     Ok(out.finish()?)
 }
 
-/// Rows written in any order, in bytes where the values are such.
+/// Rows written in any order, as bytes if all values are bytes.
 enum Rows {
     Bytes(NpyWriter<u8>),
     Floats(NpyWriter<f32>),

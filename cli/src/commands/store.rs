@@ -1,4 +1,4 @@
-//! `hashbrook store`: collections on the disk, while no service has them open.
+//! `hashbrook store`: maintenance of collections on the disk while no service has them open.
 
 use std::path::PathBuf;
 
@@ -105,7 +105,8 @@ fn repair(args: &Repair) -> Result<()> {
     }
     match repaired.losses.len() as u64 {
         0 => Ok(()),
-        // The repaired collection is complete as far as it goes; scripts must notice that it lacks something.
+        // The repaired collection has all data that could be read. The exit status reports the
+        // losses to scripts.
         losses => bail!("{} of the journal could not be read", plural(losses, "part")),
     }
 }

@@ -75,9 +75,9 @@ pub fn run(args: &mut Args) -> Result<()> {
         Ok(())
     })?;
     input::check_labels_of_all(files, &labels, data, (rows, model.dim()))?;
-    // Where `learn` stopped in its data no longer says what the model has learned.
+    // The position where `learn` stopped no longer describes what the model has learned.
     model.notes_mut().clear();
-    // Solved for here, and not by each who encodes with the file.
+    // Solving here saves every later `encode` from solving again.
     let solved = model.try_hash_function();
     model.save(target.path())?;
     target.finish()?;

@@ -1,4 +1,4 @@
-//! Calls of a few words.
+//! Short calls that each need only a few lines.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::console::{self, plural};
 use crate::input::label_texts;
 use crate::output::Output;
 
-/// Ids or labels that are sent at a time.
+/// Number of ids or labels sent per request.
 const AT_ONCE: usize = 10_000;
 
 /// Prints an item: its vector, labels, payload, and code, as JSON
@@ -55,7 +55,7 @@ impl List {
     }
 }
 
-/// A value without the quotes of a text.
+/// Formats a value; strings without quotes.
 pub fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -171,7 +171,7 @@ impl Stats {
     }
 }
 
-/// Names and values of a table and the tables in it; what is not known is left out.
+/// Appends the names and values of a table and its nested tables; unknown values are omitted.
 fn flat(prefix: &str, value: &Value, rows: &mut Vec<(String, String)>) {
     match value {
         Value::Null => {}

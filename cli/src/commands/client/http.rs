@@ -1,4 +1,4 @@
-//! Requests to a service, and what it says of those that fail.
+//! Requests to a service, and the errors it returns.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use ureq::{Agent, RequestExt};
 
 use crate::console;
 
-/// How many times a request that came at a bad moment is sent again.
+/// Maximum number of attempts for a request that the service refuses temporarily.
 const TRIES: usize = 20;
 
-/// JSON, as most calls take it.
+/// Content type of JSON, which most calls take.
 pub const JSON: &str = "application/json";
 
-/// A service, and how it is asked.
+/// A service, and how to connect to it.
 pub struct Service {
     agent: Agent,
     url: String,
@@ -57,7 +57,7 @@ impl Service {
         self.json("POST", path, JSON, value.to_string().as_bytes())
     }
 
-    /// Sends a body of some kind, and reads the answer as JSON.
+    /// Sends a body of content type `kind`, and parses the response as JSON.
     pub fn json(&self, method: &str, path: &str, kind: &str, body: &[u8]) -> Result<Value> {
         let bytes = self.bytes(method, path, kind, body)?;
         serde_json::from_slice(&bytes).with_context(|| {
@@ -65,7 +65,7 @@ impl Service {
         })
     }
 
-    /// Sends a body of some kind; the body of the answer.
+    /// Sends a body of content type `kind`, and returns the body of the response.
     pub fn bytes(&self, method: &str, path: &str, kind: &str, body: &[u8]) -> Result<Vec<u8>> {
         let mut tries = 0;
         loop {
@@ -74,7 +74,7 @@ impl Service {
                 return Ok(answer);
             }
             tries += 1;
-            // Only what was refused before anything was done is sent again.
+            // Only requests that the service refused before any work are sent again.
             match wait.filter(|_| status == StatusCode::TOO_MANY_REQUESTS && tries < TRIES) {
                 Some(seconds) => std::thread::sleep(Duration::from_secs(seconds)),
                 None => return Err(failure(status, &answer)),
@@ -82,7 +82,8 @@ impl Service {
         }
     }
 
-    /// The status, the seconds after which to try again, and the body of an answer.
+    /// Sends a request once. Returns the status, the seconds after which to try again, and the
+    /// body.
     fn once(
         &self,
         method: &str,
@@ -108,7 +109,7 @@ impl Service {
     }
 }
 
-/// What a service says of a request that failed.
+/// Turns the error response of a service into an error.
 fn failure(status: StatusCode, answer: &[u8]) -> anyhow::Error {
     let value: Value = serde_json::from_slice(answer).unwrap_or_default();
     match value["error"]["message"].as_str() {
@@ -117,7 +118,7 @@ fn failure(status: StatusCode, answer: &[u8]) -> anyhow::Error {
     }
 }
 
-/// The certificates in a file.
+/// Reads the certificates of a PEM file.
 fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>> {
     let pem = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let mut certificates = Vec::new();
@@ -132,10 +133,10 @@ fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>> {
     Ok(certificates)
 }
 
-/// Text as a part of a path.
+/// Escapes a string for use as a path segment.
 pub fn escaped(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    // A dot alone, or two, would lead elsewhere.
+    // Segments of one or two dots would change the path.
     let dots = text.bytes().all(|byte| byte == b'.');
     text.bytes()
         .map(|byte| match plain(byte) && !dots {
@@ -145,7 +146,7 @@ pub fn escaped(text: &str) -> String {
         .collect()
 }
 
-/// Prints an answer as it is, or a sentence about it.
+/// Prints a response as JSON, or a sentence about it.
 pub fn print(json: bool, answer: &Value, sentence: impl FnOnce() -> String) -> Result<()> {
     match json {
         true => console::line(answer),

@@ -1,4 +1,4 @@
-//! Ids as they are written on a command line or in files.
+//! Ids as written on a command line or in files.
 
 use anyhow::{Result, bail};
 use hashbrook::dataset::{read_id_texts, read_ids};
@@ -15,7 +15,7 @@ pub struct IdArgs {
 }
 
 impl IdArgs {
-    /// An id: a number, if it is one.
+    /// Parses an id: a number if possible, else a string.
     pub fn id(&self, text: &str) -> ItemId {
         match text.parse() {
             Ok(number) if !self.text_ids => ItemId::Number(number),
@@ -23,7 +23,7 @@ impl IdArgs {
         }
     }
 
-    /// The ids in files: numbers, if all of them are.
+    /// Reads the ids in files: numbers if all of them are numbers, else strings.
     pub fn read(&self, files: &[String]) -> Result<Vec<ItemId>> {
         let mut numbers = Vec::new();
         let read = files.iter().try_for_each(|file| {
@@ -37,7 +37,7 @@ impl IdArgs {
     }
 }
 
-/// An id as services read it.
+/// Returns an id in the JSON form that services read.
 pub fn value(id: &ItemId) -> Value {
     match id {
         ItemId::Number(number) => json!(number),
@@ -45,7 +45,7 @@ pub fn value(id: &ItemId) -> Value {
     }
 }
 
-/// Fails unless there is one id for each row.
+/// Fails unless the number of ids equals the number of rows.
 pub fn check_count(files: &[String], ids: usize, rows: usize) -> Result<()> {
     if ids != rows {
         let (ids, rows) = (plural(ids as u64, "id"), plural(rows as u64, "row"));

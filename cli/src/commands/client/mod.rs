@@ -67,7 +67,8 @@ enum Call {
 }
 
 pub fn run(args: &mut Args) -> Result<()> {
-    // Whatever was acknowledged is done, and files appear whole or not at all.
+    // An interruption loses nothing: acknowledged changes are durable, and files are replaced
+    // atomically.
     crate::interrupt::nothing_to_save();
     let token = args.token.clone().or_else(|| std::env::var("HASHBROOK_TOKEN").ok());
     let service = Service::new(&args.url, token, args.ca.as_deref(), args.patience)?;

@@ -86,7 +86,7 @@ impl WaitFor {
     }
 }
 
-/// Bytes of vectors that are sent at a time, at most: services take 64 MB.
+/// Maximum bytes of vectors per request; services accept 64 MB.
 const LARGEST: usize = 16 << 20;
 
 pub fn run(args: &mut Args, service: &Service, json: bool) -> Result<()> {
@@ -191,7 +191,7 @@ fn put_files(args: &Args, service: &Service, json: bool) -> Result<()> {
     })
 }
 
-/// Returns how long the service took until what was put in was learned or searchable.
+/// Describes how long the service took until the items were learned or searchable.
 fn told_wait(args: &Args, waited: Option<Duration>) -> String {
     match (args.wait, waited) {
         (Some(wait), Some(waited)) => {
@@ -201,13 +201,13 @@ fn told_wait(args: &Args, waited: Option<Duration>) -> String {
     }
 }
 
-/// Waits for what was put in, if that is wanted, and returns how long that took.
+/// Waits for the inserted items if `--wait` is given, and returns how long it waited.
 fn wait(args: &Args, service: &Service, done: &Value) -> Result<Option<Duration>> {
     let (Some(wait), Some(position)) = (args.wait, done["position"].as_u64()) else {
         return Ok(None);
     };
     let clock = Instant::now();
-    // Each request takes a second at most, so that an interruption is noticed.
+    // Each request waits at most one second, so that an interruption is noticed.
     let path = format!("/wait?position={position}&for={}&seconds=1", wait.name());
     while service.get(&path)?["done"] != true {
         crate::interrupt::check()?;
@@ -215,7 +215,7 @@ fn wait(args: &Args, service: &Service, done: &Value) -> Result<Option<Duration>
     Ok(Some(clock.elapsed()))
 }
 
-/// What belongs to rows besides their vectors; labels and payloads may be none at all.
+/// Data of rows besides their vectors; labels and payloads may be empty.
 struct Rows<'a> {
     args: &'a Args,
     ids: Option<Vec<ItemId>>,
@@ -224,7 +224,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Rows from `start` on.
+    /// Encodes the rows from `start` on as a request body.
     fn encoded(&self, rows: Features<'_>, start: usize) -> Result<Vec<u8>> {
         let end = start + rows.len();
         let args = self.args;

@@ -11,7 +11,7 @@ use super::ids::{self, IdArgs};
 use crate::console;
 use crate::dial::DialArgs;
 
-/// Queries that are sent at a time.
+/// Number of queries sent per request.
 const AT_ONCE: usize = 500;
 
 /// Finds the nearest items to queries
@@ -108,7 +108,7 @@ impl Asked {
         let mut request = self.options()?;
         request.insert(reach.0.to_owned(), reach.1);
         let mut count = 0;
-        // Programs get the same lines whether or not there are items.
+        // With --json the output has the same lines whether or not the collection holds items.
         let mut holds_items = json;
         let mut ask = |queries: Vec<Value>| {
             crate::interrupt::check()?;
@@ -150,7 +150,7 @@ impl Asked {
         Ok(())
     }
 
-    /// How queries are searched for.
+    /// Returns the search options as fields of a request.
     fn options(&self) -> Result<Map<String, Value>> {
         let mut request = Map::new();
         let mut add = |name: &str, value: Value| request.insert(name.to_owned(), value);
@@ -178,12 +178,12 @@ impl Asked {
     }
 }
 
-/// Whether the collection holds no items.
+/// Returns whether the collection holds no items.
 fn is_empty(service: &Service) -> Result<bool> {
     Ok(service.get("/stats")?["items"] == 0)
 }
 
-/// Prints what a query found.
+/// Prints the results of a query.
 fn show(query: usize, version: &Value, found: &Value, json: bool) -> Result<()> {
     if json {
         return console::line(json!({"query": query, "version": version, "results": found}));

@@ -1,4 +1,4 @@
-//! Items as an Arrow stream, which is what services read fastest.
+//! Items as an Arrow stream, the format that services read fastest.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use arrow_schema::{DataType, Field};
 use hashbrook::Features;
 use hashbrook::store::ItemId;
 
-/// What services call it.
+/// Content type of an Arrow stream.
 pub const KIND: &str = "application/vnd.apache.arrow.stream";
 
-/// A stream of one batch. Labels and payloads are of each item, or none at all.
+/// Encodes a stream of one batch. Labels and payloads are given for each item, or not at all.
 pub fn encoded(
     ids: &[ItemId],
     vectors: Features<'_>,

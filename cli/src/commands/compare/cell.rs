@@ -1,4 +1,4 @@
-//! One run: a method, a length and a seed.
+//! One cell of the comparison: a method, a code length and a seed.
 
 use std::path::{Path, PathBuf};
 
@@ -11,20 +11,20 @@ use super::Args;
 use super::protocol::{Column, Protocol};
 use super::run::Run;
 
-/// A method with its parameters, under the name it was given on the command line.
+/// A method with its parameters, and its name on the command line.
 pub struct Contender {
     pub name: String,
     pub method: Method,
-    /// Whether it was asked for by name, and not with all others.
+    /// True if the user named this method; false if it is included because all methods are.
     pub asked_for: bool,
-    /// Whether it ranks by the vectors themselves, as the method prepares them, and not by codes.
+    /// True if it ranks by the vectors themselves, as the method prepares them, and not by codes.
     pub by_vectors: bool,
 }
 
-/// What ranks by the cosine of the vectors themselves, among the methods.
+/// Name, among the methods, of ranking by the cosine of the vectors themselves.
 const COSINE: &str = "cosine";
 
-/// What stands in every table beyond the papers' protocol.
+/// References included in every table of protocols other than the papers'.
 const REFERENCES: [&str; 3] = ["lsh", "itq", COSINE];
 
 impl Contender {
@@ -63,17 +63,18 @@ impl Contender {
         Ok(all)
     }
 
-    /// As [`parse`](Contender::parse); or, where a protocol knows them, the vectors themselves.
+    /// Parses a name as [`parse`](Contender::parse) does. Protocols other than the papers' also
+    /// accept the name of ranking by the vectors themselves.
     pub fn named(name: &str, preset: Option<&str>, protocol: Protocol) -> Result<Contender> {
         if name != COSINE || protocol == Protocol::Paper {
             return Contender::parse(name, preset);
         }
-        // What learns nothing prepares them.
+        // A method that learns nothing prepares the vectors.
         let method = Method::named("lsh")?;
         Ok(Contender { name: COSINE.to_owned(), method, asked_for: true, by_vectors: true })
     }
 
-    /// A method with parameters, on top of those of a preset: NAME:PARAMETER=VALUE+...
+    /// Parses a method with parameters that override those of a preset: NAME:PARAMETER=VALUE+...
     pub fn parse(name: &str, preset: Option<&str>) -> Result<Contender> {
         let (base, parameters) = name.split_once(':').unwrap_or((name, ""));
         let mut method = Method::named(base)?;
@@ -90,7 +91,7 @@ impl Contender {
     }
 }
 
-/// A checksum of all data, so that results of other data are not taken for those of this.
+/// Returns a checksum of all data, so that results for other data are not reused.
 pub fn fingerprint(data: &Data) -> String {
     let mut sum = crc32fast::Hasher::new();
     let batch = data.batch();
@@ -105,7 +106,7 @@ pub fn fingerprint(data: &Data) -> String {
     format!("{:08x}", sum.finalize())
 }
 
-/// What was found in one run, by name.
+/// Results of one run, by name.
 pub type Found = Map<String, Value>;
 
 pub struct Cell<'a> {
@@ -113,7 +114,7 @@ pub struct Cell<'a> {
     pub bits: usize,
     pub seed: u64,
     pub columns: Vec<Column>,
-    /// Everything that the result depends on.
+    /// All settings that the result depends on.
     settings: Value,
 }
 
@@ -151,7 +152,7 @@ impl<'a> Cell<'a> {
         Cell { contender, bits, seed, columns, settings }
     }
 
-    /// Where the result is kept: a name for people, and a checksum of the settings.
+    /// Returns the file of the result, named by the contender and a checksum of the settings.
     fn path(&self, folder: &Path) -> PathBuf {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let name: String = self.contender.name.chars().map(plain).collect();
@@ -159,7 +160,7 @@ impl<'a> Cell<'a> {
         folder.join(format!("{name}-{}bits-seed{}-{sum:08x}.json", self.bits, self.seed))
     }
 
-    /// The result, if it is there already.
+    /// Returns the stored result, or `None` if there is none yet.
     pub fn kept(&self, folder: Option<&Path>) -> Result<Option<Found>> {
         let Some(path) = folder.map(|folder| self.path(folder)) else { return Ok(None) };
         let text = match std::fs::read_to_string(&path) {

@@ -124,7 +124,7 @@ pub fn run(args: &mut Args) -> Result<()> {
     let contenders = Contender::parse_all(&args.methods, args.preset.as_deref(), args.protocol)?;
     let ids = args.columns.ids_of(&args.data)?;
     if input::are_regular(&args.data) {
-        // Says what is taken from a table.
+        // Opening the data prints which columns of a table are used.
         columns::open(&args.data, &[("label", &args.labels), ("id", &ids)])?;
     }
     let data = Data::load(&without_columns(&args.data, &ids)?, &args.labels)?;
@@ -142,18 +142,18 @@ pub fn run(args: &mut Args) -> Result<()> {
     table::print(args, &cells, &found)
 }
 
-/// All runs, seed by seed, so that those of one split come together.
+/// Returns all cells, ordered by seed so that those of one split are adjacent.
 fn grid<'a>(args: &Args, contenders: &'a [Contender], data: &Data) -> Result<Vec<Cell<'a>>> {
     let fingerprint = cell::fingerprint(data);
     let mut cells = Vec::new();
     for seed in 1..=args.seeds {
         for &bits in &args.bits {
             for contender in contenders {
-                // Vectors have no bits: once is enough.
+                // Vectors have no bits, so one code length is enough.
                 if contender.by_vectors && Some(&bits) != args.bits.first() {
                     continue;
                 }
-                // What is wrong with a method should show before hours of work on others.
+                // Reports an invalid method now, before hours of work on the others.
                 match contender.method.start_with(data.dim(), bits, 1, Setup::default()) {
                     Ok(_) => cells.push(Cell::new(args, contender, bits, seed, &fingerprint)),
                     Err(error) if contender.asked_for => {
@@ -171,7 +171,7 @@ fn grid<'a>(args: &Args, contenders: &'a [Contender], data: &Data) -> Result<Vec
     Ok(cells)
 }
 
-/// The results of all runs: those that are kept already, and those that are missing.
+/// Returns the results of all cells: reads the stored ones and runs the missing ones.
 fn measure(args: &Args, cells: &[Cell<'_>], data: &Data, center: &Center) -> Result<Vec<Found>> {
     let bar = console::steps("comparing", cells.len());
     let mut split = Splits { args, data, last: None };
@@ -195,7 +195,7 @@ fn measure(args: &Args, cells: &[Cell<'_>], data: &Data, center: &Center) -> Res
     Ok(all)
 }
 
-/// The split of the seed at hand.
+/// The split of the current seed.
 struct Splits<'a> {
     args: &'a Args,
     data: &'a Data,
@@ -204,7 +204,7 @@ struct Splits<'a> {
 
 impl Splits<'_> {
     fn of(&mut self, seed: u64) -> Result<(&Data, &Data)> {
-        // The old one goes before the new one comes: there is room for one.
+        // Drops the old split first: memory suffices for only one.
         let last = self.last.take().filter(|(last, _, _)| *last == seed);
         let (_, database, queries) = match last {
             Some(last) => self.last.insert(last),

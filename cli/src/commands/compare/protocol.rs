@@ -1,4 +1,4 @@
-//! What is measured by each protocol, and on which rows.
+//! Protocols: what each one measures, and on which rows.
 
 use std::collections::HashSet;
 
@@ -28,7 +28,7 @@ pub enum Protocol {
     Superclass,
 }
 
-/// How a number is shown.
+/// Format in which a number is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Score,
@@ -37,7 +37,7 @@ pub enum Kind {
     Bytes,
 }
 
-/// A column of the table: its name for programs, its title, and what it holds.
+/// A column of the table: its JSON name, its title, and the kind of its values.
 pub struct Column {
     pub name: String,
     pub title: String,
@@ -62,7 +62,8 @@ impl Column {
         Column { name: metric.to_string(), title, kind: Kind::Score }
     }
 
-    /// Metrics of one part of the rows, whose name begins theirs. The first of them has the title.
+    /// Returns the columns of metrics of one part of the rows, with `part` as prefix of their
+    /// names. The first column carries the title.
     fn of_part(part: &str, title: &str, metrics: &[Metric]) -> Vec<Column> {
         let column = |(at, &metric): (usize, &Metric)| {
             let Column { name, title: short, kind } = Column::of(metric);
@@ -90,7 +91,7 @@ impl Protocol {
         }
     }
 
-    /// What it is about, in a few words.
+    /// Returns a short title of the protocol.
     pub fn title(self) -> &'static str {
         match self {
             Protocol::Paper => "the papers' protocol",
@@ -103,7 +104,7 @@ impl Protocol {
         }
     }
 
-    /// How its rows are made, if they are not those of the data.
+    /// Returns how rows with several labels are made, or `None` if the rows are those of the data.
     pub fn several_labels(self) -> Option<SeveralLabels> {
         match self {
             Protocol::Pairs => Some(SeveralLabels::Pairs),
@@ -112,8 +113,8 @@ impl Protocol {
         }
     }
 
-    /// The database and the queries of a seed: `queries` of each class, or as many in all where
-    /// rows with several labels are drawn.
+    /// Returns the database and the queries for a seed. `queries` is the count per class, or the
+    /// total where rows with several labels are drawn.
     pub fn split(self, data: &Data, queries: usize, seed: u64) -> Result<(Data, Data)> {
         let Some(several) = self.several_labels() else { return Ok(data.split(queries, seed)?) };
         let all = labels(data.batch())?;
@@ -125,7 +126,7 @@ impl Protocol {
         })
     }
 
-    /// What is measured of every ranking, by labels.
+    /// Returns the metrics that are computed for every ranking from its labels.
     pub fn metrics(self, top: usize, ndcg_at: usize) -> Vec<Metric> {
         let (top, ndcg) = (Metric::MapAt(top), Metric::NdcgAt(ndcg_at));
         let (precision, radius) = (Metric::PrecisionAt(100), Metric::PrecisionWithin(2));
@@ -139,7 +140,7 @@ impl Protocol {
         }
     }
 
-    /// The columns of the table, in their order.
+    /// Returns the columns of the table, in their order.
     pub fn columns(self, top: usize, ndcg_at: usize) -> Vec<Column> {
         let metrics = self.metrics(top, ndcg_at);
         let mut columns: Vec<Column> = metrics.iter().copied().map(Column::of).collect();
@@ -197,7 +198,7 @@ impl Protocol {
         }
     }
 
-    /// What the table says below itself.
+    /// Returns the note printed below the table.
     pub fn remark(self) -> Option<&'static str> {
         match self {
             Protocol::Paper => None,
@@ -229,7 +230,7 @@ impl Protocol {
     }
 }
 
-/// The labels of rows, without which nothing is measured.
+/// Returns the labels of rows; fails if there are none.
 pub fn labels(batch: Batch<'_>) -> Result<Labels<'_>> {
     batch.labels().ok_or_else(|| anyhow::anyhow!("the data has no labels"))
 }

@@ -1,4 +1,4 @@
-//! One run by a protocol: learning, and measuring.
+//! One run of a protocol: learns, then measures.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use super::cell::{Contender, Found};
 use super::protocol::{Protocol, labels};
 
-/// One run: what is learned and measured, of what.
+/// One run: the protocol, the contender, and the data to learn and measure.
 pub struct Run<'a> {
     pub protocol: Protocol,
     pub contender: &'a Contender,
     pub bits: usize,
     pub seed: u64,
-    /// How many rows of the database are streamed, and so many at a time.
+    /// Number of rows of the database to stream, in batches of `batch`.
     pub rows: usize,
     pub batch: Option<usize>,
     pub top: usize,
@@ -31,7 +31,7 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// What was measured, by the names of the columns.
+    /// Runs the protocol and returns the measured values, by column name.
     pub fn found(&self) -> Result<Found> {
         let values = match self.protocol {
             Protocol::Paper => self.paper()?,
@@ -49,9 +49,9 @@ impl<'a> Run<'a> {
         self.protocol.metrics(self.top, self.ndcg_at)
     }
 
-    /// The values of the protocol's metrics, in their order.
+    /// Returns the values of the protocol's metrics, in their order.
     fn values(&self, found: &Evaluation) -> Vec<Value> {
-        // A cosine has no radius.
+        // A cosine has no Hamming radius.
         let known = |metric: &Metric| {
             !(self.contender.by_vectors && matches!(metric, Metric::PrecisionWithin(_)))
         };
@@ -158,24 +158,25 @@ impl<'a> Run<'a> {
         Ok(vec![mixed, map(&found.all), then, at_end, seconds])
     }
 
-    /// Of rows that [`Protocol::split`] has drawn.
+    /// Measures on rows with several labels, drawn by [`Protocol::split`].
     fn several_labels(&self) -> Result<Vec<Value>> {
         let Learned { ranked, seconds, .. } = self.ranked(&(0..self.rows()).collect::<Vec<_>>())?;
         let mut values = self.values(&ranked.evaluate(&self.metrics())?);
-        // A cosine learns nothing.
+        // Ranking by cosine involves no learning.
         values.push(json!((!self.contender.by_vectors).then_some(seconds)));
         Ok(values)
     }
 
-    /// What a contender makes of some rows.
+    /// Learns some rows with the contender, and ranks the database for each query.
     fn ranked(&self, rows: &[usize]) -> Result<Learned<'a>> {
         let mut model = self.start(rows.len())?;
         let learning = learn_rows(&mut model, self.database, rows, self.batch(rows.len()))?;
-        // Some methods only add up as they learn, and solve when they are asked.
+        // Some methods only accumulate sums while learning, and solve when the function is
+        // requested.
         let clock = Instant::now();
         let function = model.try_hash_function()?;
         let seconds = (learning + clock.elapsed()).as_secs_f64();
-        // The protocols that do not need them are spared the memory.
+        // Protocols that do not need the vectors save the memory for them.
         let needed = self.contender.by_vectors || self.protocol == Protocol::Neighbours;
         let few = if needed { self.database } else { self.database.slice(0..0) };
         let vectors = Arc::new(Vectors::new(&function, few, self.queries)?);
@@ -188,12 +189,12 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What a contender makes of the rows that it has learned.
+/// Result of learning some rows with a contender.
 struct Learned<'a> {
-    /// The ranking.
+    /// Ranking of the database for each query.
     ranked: Ranked<'a>,
-    /// The vectors as it prepares them.
+    /// Vectors as the contender prepares them.
     vectors: Arc<Vectors>,
-    /// How long learning took.
+    /// Seconds spent learning.
     seconds: f64,
 }

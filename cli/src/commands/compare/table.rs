@@ -1,4 +1,4 @@
-//! The results, for people and for programs.
+//! Tables of the results, as text and as JSON.
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
@@ -16,7 +16,7 @@ pub fn print(args: &Args, cells: &[Cell<'_>], found: &[Found]) -> Result<()> {
     }
 }
 
-/// One group of runs that differ in their seed only.
+/// Runs that differ only in their seed.
 struct Group<'a> {
     cell: &'a Cell<'a>,
     found: Vec<&'a Found>,
@@ -41,7 +41,7 @@ impl Group<'_> {
         self.found.iter().filter_map(|found| found.get(measure)?.as_f64()).collect()
     }
 
-    /// The mean, and by how much runs differ from it (their standard deviation).
+    /// Returns the mean over the runs, and their standard deviation.
     fn mean(&self, measure: &str) -> (f64, Option<f64>) {
         let values = self.values(measure);
         let count = values.len() as f64;
@@ -86,7 +86,7 @@ fn print_csv(cells: &[Cell<'_>], found: &[Found]) -> Result<()> {
     Ok(())
 }
 
-/// The length of the codes; none of vectors.
+/// Returns the code length as a string, empty for a contender that ranks by vectors.
 fn bits(cell: &Cell<'_>) -> String {
     if cell.contender.by_vectors { String::new() } else { cell.bits.to_string() }
 }

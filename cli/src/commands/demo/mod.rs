@@ -68,7 +68,7 @@ pub fn run(args: &Args, threads: Option<u16>) -> Result<()> {
         every: Some(1),
         metrics: &METRICS,
     };
-    // The first batch is warm-up enough here.
+    // One batch is enough warm-up for this data.
     let mut setup = Setup::default();
     setup.warmup = Some(BATCH);
     let mut model = Method::named(&args.method)?.start_with(DIM, bits, args.seed, setup)?;
@@ -147,7 +147,7 @@ fn table_row(checkpoint: &Checkpoint) -> String {
     format!("{:>6}  {map:>6.3}  {precision:>6.3}  {radius:>6.3}  {bar}", checkpoint.seen)
 }
 
-/// Draws a query and what it finds.
+/// Draws a query and its nearest items.
 fn show_search(
     function: &HashFunction,
     codes: &Codes,
@@ -172,7 +172,7 @@ fn show_search(
     console::line(format_args!("{}\n", captions.join("  ").trim_end()))
 }
 
-/// A digit in half blocks: two rows of pixels to a line of text.
+/// Draws a digit in half blocks: two rows of pixels per line of text.
 fn picture(pixels: &[f32]) -> Vec<String> {
     let ink = |pixel: f32| pixel >= 7.0;
     pixels

@@ -1,4 +1,4 @@
-//! `demo --serve`: a service that digits stream into while a browser looks on.
+//! `demo --serve`: a service that digits stream into while a browser shows its state.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -33,14 +33,14 @@ pub struct ServiceArgs {
     dir: Option<PathBuf>,
 }
 
-/// How the codes are learned.
+/// Method, code length and seed of the codes to learn.
 pub struct Learned<'a> {
     pub method: &'a str,
     pub bits: usize,
     pub seed: u64,
 }
 
-/// Digits come in so many times a second.
+/// Number of batches of digits inserted per second.
 const STEPS: u32 = 10;
 
 pub fn run(args: &ServiceArgs, learned: &Learned<'_>, threads: Option<u16>) -> Result<()> {
@@ -49,7 +49,7 @@ pub fn run(args: &ServiceArgs, learned: &Learned<'_>, threads: Option<u16>) -> R
         Some(folder) => (mnist(folder)?, 300, 2000),
     };
     let rate = args.rate.unwrap_or(rate);
-    // Removed when it is dropped, or by a second interruption.
+    // The temporary directory is removed when it is dropped, or by a second interruption.
     let (dir, _temporary) = match &args.dir {
         Some(dir) => (dir.clone(), None),
         None => {
@@ -88,7 +88,7 @@ fn small_digits() -> Result<Data> {
     Ok(Data::new(Digits::DIM, features, LabelList::single(labels))?)
 }
 
-/// MNIST, in a folder or in one called `mnist` in it.
+/// Loads MNIST from a directory or its subdirectory `mnist`.
 fn mnist(folder: &Path) -> Result<Data> {
     let files = |kind: &str| ["train", "t10k"].map(|part| format!("{part}-{kind}-ubyte.gz"));
     let (pictures, labels) = (files("images-idx3"), files("labels-idx1"));
@@ -104,7 +104,7 @@ fn mnist(folder: &Path) -> Result<Data> {
     Ok(Data::load(&paths(&pictures), &paths(&labels))?)
 }
 
-/// Puts all digits in, in an order drawn by the seed, those that are there already excepted.
+/// Inserts all digits that the collection does not hold yet, in an order drawn from the seed.
 fn stream(feed: &Feed, data: &Data, rate: u32, seed: u64) -> Result<()> {
     let (features, labels) = (data.batch().features(), data.batch().labels());
     let order = shuffled(data.len(), seed);
@@ -116,7 +116,7 @@ fn stream(feed: &Feed, data: &Data, rate: u32, seed: u64) -> Result<()> {
     let start = Instant::now();
     let mut sent = 0;
     while sent < order.len() {
-        // As many as should be there by now, at least one.
+        // The number of digits due by now, at least one.
         let due = (start.elapsed().as_secs_f64() * f64::from(rate)) as usize + 1;
         let rows = sent..due.clamp(sent + 1, order.len()).min(sent + rate.div_ceil(STEPS) as usize);
         let mut values = Vec::with_capacity(rows.len() * data.dim());
@@ -138,14 +138,14 @@ fn stream(feed: &Feed, data: &Data, rate: u32, seed: u64) -> Result<()> {
     Ok(())
 }
 
-/// All rows in an order that depends on the seed.
+/// Returns all rows in an order that depends on the seed.
 fn shuffled(rows: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rows).collect();
     order.sort_by_cached_key(|&row| mixed(mixed(seed) ^ row as u64));
     order
 }
 
-/// A number without a visible relation to another (the finaliser of SplitMix64).
+/// Scrambles a number, with the finaliser of SplitMix64.
 fn mixed(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -153,7 +153,7 @@ fn mixed(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Shows an address to people who sit before a screen; that it cannot be is no error.
+/// Opens an address in a browser if there is a display. Failure is not an error.
 fn open_browser(address: &str) {
     let has_display = ["DISPLAY", "WAYLAND_DISPLAY"]
         .iter()
@@ -175,7 +175,7 @@ fn open_browser(address: &str) {
         .stderr(Stdio::null())
         .spawn();
     if let Ok(mut opened) = quiet {
-        // Someone must take note of its end.
+        // A child process that ended stays a zombie until its parent waits for it.
         std::thread::spawn(move || opened.wait());
     }
 }
@@ -192,7 +192,7 @@ mod tests {
         let mut sorted = one.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (0..1000).collect::<Vec<_>>());
-        // Neighbours come apart.
+        // Few neighbouring rows stay neighbours.
         let near = one.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < 10).count();
         assert!(near < 60, "{near}");
     }

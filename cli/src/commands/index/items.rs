@@ -35,13 +35,13 @@ pub struct Items {
 }
 
 impl Items {
-    /// All files that are read.
+    /// Returns all input files.
     pub fn files(&self) -> impl Iterator<Item = &String> {
         [&self.data, &self.codes, &self.ids, &self.labels].into_iter().flatten()
     }
 
-    /// Names columns as the options say, and has pipes stored in files where they are read more than once, as for
-    /// ids. What is given twice all the same is refused.
+    /// Adds the column options to the file names. Stores pipes that are read more than once, such
+    /// as for ids, in files. Fails if an input that can be read only once is still given twice.
     pub fn prepare(&mut self) -> Result<Option<Kept>> {
         let Items { data, codes, ids, labels, columns } = self;
         columns.name_in(if data.is_empty() { codes } else { data }, labels)?;
@@ -51,7 +51,7 @@ impl Items {
         Ok(kept)
     }
 
-    /// The files of ids, and their columns.
+    /// Returns the files of ids, with their columns.
     fn id_files(&self) -> Result<Vec<String>> {
         match self.columns.id_column {
             None => Ok(self.ids.clone()),
@@ -65,7 +65,7 @@ impl Items {
         input::open_for(function, &self.data, &roles)
     }
 
-    /// Puts the items into an index; how many.
+    /// Inserts the items into an index, and returns their number.
     pub fn put(&self, index: &mut Index, upsert: bool, texts: &mut TextIds) -> Result<usize> {
         let keeps_vectors = index.vector_format().is_some();
         if keeps_vectors && !self.codes.is_empty() {
@@ -102,7 +102,7 @@ impl Items {
             }
         };
         if !upsert {
-            // Before names are written, so that it is all or nothing.
+            // Checked before string ids are saved, so that a failure changes nothing.
             if let Some(&taken) = index.present(&ids)?.first() {
                 if texts.in_use() {
                     bail!("the id {:?} is there already; --upsert replaces it", texts.text(taken));
@@ -129,8 +129,8 @@ impl Items {
         Ok(items)
     }
 
-    /// Puts the items into a new file that keeps their vectors, of what `like` is of; vectors are
-    /// read part by part.
+    /// Builds a new file that stores the vectors of the items, with the function and settings of
+    /// `like`. Vectors are read in chunks.
     pub fn build_with_vectors(
         &self,
         like: &Index,
@@ -161,8 +161,8 @@ impl Items {
         Ok(builder)
     }
 
-    /// Puts the items into a new file, of what `like` is of and with their codes if these are read
-    /// already.
+    /// Builds a new file of the items, with the function and settings of `like`. `codes` are the
+    /// codes of the items if they are already encoded.
     pub fn build(
         &self,
         like: &Index,
@@ -170,7 +170,7 @@ impl Items {
         mut builder: IndexBuilder,
         texts: &mut TextIds,
     ) -> Result<IndexBuilder> {
-        /// Items that are copied at a time.
+        /// Number of items copied at a time.
         const AT_ONCE: usize = 1 << 16;
         let given = self.read(like, codes, texts)?;
         let Some(codes) = given.codes else { return Ok(builder) };
@@ -189,7 +189,7 @@ impl Items {
         Ok(builder)
     }
 
-    /// Reads the items for an index, with their codes if these are read already.
+    /// Reads the items for an index. `codes` are their codes if they are already encoded.
     fn read(&self, index: &Index, codes: Option<Codes>, texts: &mut TextIds) -> Result<Given> {
         let codes = match codes {
             Some(codes) => codes,
@@ -203,7 +203,7 @@ impl Items {
         self.read_rest(index, Some(codes), items, texts)
     }
 
-    /// Reads what belongs to so many items besides vectors or codes.
+    /// Reads the ids and labels of `items` items.
     fn read_rest(
         &self,
         index: &Index,
@@ -233,22 +233,22 @@ impl Items {
     }
 }
 
-/// Items as they were read.
+/// Items as read from the input.
 struct Given {
     items: usize,
-    /// `None` if vectors are put in.
+    /// `None` if vectors are inserted.
     codes: Option<Codes>,
-    /// `None` if they are to be counted.
+    /// `None` if ids are assigned by counting.
     ids: Option<Vec<u64>>,
     labels: Option<LabelList>,
     names: LabelNames,
 }
 
-/// What is wrong where vectors are given to an index of codes alone.
+/// Error message when vectors are given to an index of codes without a function.
 pub const NO_FUNCTION: &str = "the index holds codes without the function that made them; give packed \
                                --codes, or to `search` the --model";
 
-/// The ids in several files, which must be as many as the items.
+/// Reads the ids in several files; fails unless there is one per item.
 pub fn read_ids_all(files: &[String], items: usize) -> Result<Vec<u64>> {
     match read_ids_for(files, items) {
         Err(Error::IdCount { ids, items }) => {
@@ -259,7 +259,7 @@ pub fn read_ids_all(files: &[String], items: usize) -> Result<Vec<u64>> {
     }
 }
 
-/// The codes in several files.
+/// Reads the codes in several files.
 pub fn read_codes_all(files: &[String], bits: Option<usize>) -> Result<Codes> {
     let mut all: Option<Codes> = None;
     for file in files {

@@ -1,4 +1,4 @@
-//! `hashbrook index label`: other labels for items that are there.
+//! `hashbrook index label`: replaces the labels of existing items.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -94,7 +94,7 @@ pub fn run(args: &Label) -> Result<()> {
     changed(&index, "labelled", ids.len(), start, args.json)
 }
 
-/// The numbers of ids as they are written.
+/// Returns the numbers of ids as given on the command line.
 fn numbers(texts: &TextIds, ids: &[String]) -> Result<Vec<u64>> {
     let number = |id: &String| match texts.number(id) {
         Some(number) => Ok(number),
@@ -104,7 +104,7 @@ fn numbers(texts: &TextIds, ids: &[String]) -> Result<Vec<u64>> {
     ids.iter().map(number).collect()
 }
 
-/// The labels of a list, as often as there are items.
+/// Parses a list of labels, and repeats it for each item.
 fn same_for_all(names: &mut LabelNames, list: &str, items: usize) -> Result<LabelList> {
     let list = split_labels(list);
     let given = list.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
@@ -113,7 +113,7 @@ fn same_for_all(names: &mut LabelNames, list: &str, items: usize) -> Result<Labe
     Ok(LabelList::sets(ends, labels.repeat(items))?)
 }
 
-/// Fails, before names are written, if an item is not there or given twice.
+/// Fails if an item does not exist or is given twice. Runs before label names are saved.
 fn check_items(index: &Index, texts: &TextIds, ids: &[u64]) -> Result<()> {
     let mut there = index.present(ids)?;
     if there.len() < ids.len() {

@@ -1,4 +1,4 @@
-//! `--no-lock`, for all that changes an index.
+//! `--no-lock`, for all commands that change an index.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Opens an index to change it.
+    /// Opens an index to change it, without a lock if `--no-lock` is given.
     pub fn edit(&self, path: &Path) -> Result<Index> {
         if self.no_lock { Index::edit_unlocked(path) } else { Index::edit(path) }
     }
 
-    /// Puts an index that was built in its place.
+    /// Finishes building an index and moves it to its final path.
     pub fn finish(&self, builder: IndexBuilder) -> Result<()> {
         if self.no_lock { builder.finish_unlocked() } else { builder.finish() }
     }

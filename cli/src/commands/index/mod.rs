@@ -226,7 +226,7 @@ pub fn run(args: &mut Args) -> Result<()> {
     }
 }
 
-/// How vectors are kept, by its name.
+/// Parses the name of a vector format.
 fn vector_format(name: &str) -> Result<VectorFormat, String> {
     serde_json::from_value(json!(name)).map_err(|_| "f16 and i8 are the formats".to_owned())
 }
@@ -301,10 +301,10 @@ fn build(args: &mut Build) -> Result<()> {
     ))
 }
 
-/// Bytes of changes beside which it is time to compact, whatever the size of the index.
+/// Bytes of logged changes below which an index is never compacted, whatever its size.
 const LITTLE: u64 = 1 << 20;
 
-/// Compacts an index once its changes are a fourth of it: reading them takes time at every start.
+/// Compacts an index once its logged changes exceed a quarter of it, because every open reads them.
 fn tidy(index: &mut Index) {
     let statistics = index.statistics();
     let due = statistics.log_bytes > LITTLE + statistics.item_bytes as u64 / 4;
@@ -315,7 +315,7 @@ fn tidy(index: &mut Index) {
 
 fn add(args: &mut Add) -> Result<()> {
     let start = Instant::now();
-    // Before the index is locked: nobody knows when a pipe ends.
+    // Pipes are read before the index is locked, because a pipe may take arbitrarily long to end.
     let _kept = args.items.prepare()?;
     let mut index = args.lock.edit(&args.index)?;
     let mut texts = TextIds::of(&index, &args.index)?;
@@ -348,7 +348,7 @@ fn remove(args: &Remove) -> Result<()> {
     changed(&index, "removed", removed, start, args.json)
 }
 
-/// Says what was done to an index.
+/// Prints which change was made to an index.
 fn changed(index: &Index, what: &str, items: usize, start: Instant, json: bool) -> Result<()> {
     if json {
         return console::line(json!({

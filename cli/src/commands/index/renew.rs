@@ -1,4 +1,4 @@
-//! `hashbrook index renew`: codes made anew.
+//! `hashbrook index renew`: re-encodes the items of an index.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -59,7 +59,7 @@ pub fn run(args: &mut Renew) -> Result<()> {
     let Renew { data, ids, columns, .. } = &mut *args;
     ids.extend(columns.ids_of(data)?);
     columns.name_features(data)?;
-    // Before the index is locked: nobody knows when a pipe ends.
+    // Pipes are read before the index is locked, because a pipe may take arbitrarily long to end.
     let _kept = piped::keep(&mut [data, ids], columns.label.is_some())?;
     let args = &*args;
     let mut index = args.lock.edit(&args.index)?;
@@ -74,7 +74,7 @@ pub fn run(args: &mut Renew) -> Result<()> {
     let labels = args.columns.labels_of(&args.data)?;
     let roles: [Role<'_>; 2] = [("label", &labels), ("id", &args.ids)];
     let mut reader = input::open_for(&function, &args.data, &roles)?;
-    // Codes are all that is needed of vectors, unless the index keeps these.
+    // Unless the index stores vectors, only their codes are needed.
     let (mut vectors, mut codes) = (Vec::new(), None);
     match index.vector_format() {
         None => codes = Some(input::encode_all("encoding", &function, &mut reader)?),

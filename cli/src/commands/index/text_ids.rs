@@ -1,4 +1,4 @@
-//! Ids that are texts, which are kept beside an index.
+//! String ids, which are stored in a file next to an index.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,19 @@ use serde_json::{Value, json};
 use super::items::read_ids_all;
 use crate::console::plural;
 
-/// The texts of an index, if its ids are texts.
+/// The string ids of an index, if its ids are strings.
 pub struct TextIds {
     path: PathBuf,
     names: IdNames,
-    /// Whether ids are texts; otherwise they are numbers.
+    /// True if ids are strings, false if they are numbers.
     in_use: bool,
-    /// How many texts the file has.
+    /// Number of strings in the file.
     saved: usize,
 }
 
 impl TextIds {
-    /// Those of an index in a file. A file of texts beside an index with numbers is not its own.
+    /// Loads the string ids of an index file. A file of strings next to an index with number ids is
+    /// ignored.
     pub fn of(index: &Index, path: &Path) -> Result<TextIds> {
         if !index.has_text_ids() {
             return Ok(TextIds::with(path, IdNames::new()));
@@ -30,12 +31,13 @@ impl TextIds {
         Ok(TextIds { in_use: true, ..TextIds::with(path, IdNames::load_beside(path)?) })
     }
 
-    /// Ids that are numbers.
+    /// Returns ids that are numbers.
     pub fn none() -> TextIds {
         TextIds::with(Path::new(""), IdNames::new())
     }
 
-    /// For an index that is to be made. Texts of one that stands there stay what they are until it is replaced.
+    /// Prepares string ids for a new index. The strings of an existing index at that path keep
+    /// their numbers until it is replaced.
     pub fn for_new(index: &Path) -> Result<TextIds> {
         let names = match IdNames::path_beside(index).exists() {
             true => IdNames::load_beside(index)?,
@@ -49,17 +51,19 @@ impl TextIds {
         TextIds { path: IdNames::path_beside(index), names, in_use: false, saved }
     }
 
-    /// Whether ids are texts.
+    /// Returns whether ids are strings.
     pub fn in_use(&self) -> bool {
         self.in_use
     }
 
-    /// The numbers of the ids in some files, of which there must be as many as items. Ids that are no
-    /// numbers become texts, if they may: in an index that is new, and where a column was named as that of the ids.
+    /// Reads the ids in some files, and returns their numbers; fails unless there is one per item.
+    /// If `may_begin` is true, ids that are not numbers switch the index to string ids. Callers
+    /// allow this for a new index, and where an id column is named.
     pub fn read(&mut self, files: &[String], items: usize, may_begin: bool) -> Result<Vec<u64>> {
         if !self.in_use {
             match read_ids_all(files, items) {
-                // Files of ids may be far longer than the data, and are not read again for nothing.
+                // Id files may be far longer than the data, so they are read again only if strings
+                // are allowed.
                 Err(error) if may_begin => match read_id_texts(files) {
                     Ok(_) => self.in_use = true,
                     Err(_) => return Err(error),
@@ -85,7 +89,7 @@ impl TextIds {
         Ok(texts.iter().map(|text| self.names.number(text)).collect())
     }
 
-    /// The numbers of those ids in a file that there are.
+    /// Returns the numbers of the ids in a file; unknown string ids are skipped.
     pub fn read_known(&self, file: &str) -> Result<Vec<u64>> {
         if !self.in_use {
             return Ok(read_ids(file)?);
@@ -94,7 +98,7 @@ impl TextIds {
         Ok(texts.iter().filter_map(|text| self.names.find(text)).collect())
     }
 
-    /// The number of an id as it is written, if it may be one.
+    /// Parses an id, and returns its number, or `None` if it is unknown or invalid.
     pub fn number(&self, id: &str) -> Option<u64> {
         match self.in_use {
             true => self.names.find(id),
@@ -102,7 +106,7 @@ impl TextIds {
         }
     }
 
-    /// An id as people see it.
+    /// Returns an id as a string for display.
     pub fn text(&self, id: u64) -> String {
         match self.names.name(id).filter(|_| self.in_use) {
             Some(name) => name.to_owned(),
@@ -110,7 +114,7 @@ impl TextIds {
         }
     }
 
-    /// An id as programs see it.
+    /// Returns an id as JSON: a string or a number.
     pub fn value(&self, id: u64) -> Value {
         match self.in_use {
             true => json!(self.text(id)),
@@ -118,12 +122,12 @@ impl TextIds {
         }
     }
 
-    /// All texts, in order of their numbers.
+    /// Returns all strings, in order of their numbers.
     pub fn names(&self) -> Vec<&str> {
         self.names.iter().collect()
     }
 
-    /// Writes new texts, which must be there before their items are.
+    /// Saves new strings. Must run before the items with these ids are written.
     pub fn save(&mut self) -> Result<()> {
         if self.in_use && self.names.len() > self.saved {
             self.names.save(&self.path)?;
@@ -132,7 +136,7 @@ impl TextIds {
         Ok(())
     }
 
-    /// Removes the texts of an index whose place was taken by one with numbers.
+    /// Removes the file of strings after its index was replaced by one with number ids.
     pub fn remove_unused(&self) -> Result<()> {
         if !self.in_use && self.path.is_file() {
             std::fs::remove_file(&self.path)?;

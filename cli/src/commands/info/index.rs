@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{size, summary};
 use crate::console::{self, count, plural};
 
-/// Tells of an index.
+/// Prints information about an index.
 pub fn index(path: &Path, json: bool) -> Result<()> {
     let index = Index::open(path)?;
     let (statistics, bytes) = (index.statistics(), size(path)?);
@@ -62,7 +62,7 @@ pub fn index(path: &Path, json: bool) -> Result<()> {
     ])
 }
 
-/// Describes the search structure: which was chosen, its bytes, and why there is none.
+/// Describes the search structure: the chosen kind and its bytes, or why there is none.
 fn structure(index: &Index, statistics: &Statistics) -> String {
     let chosen = index.search_structure();
     let least = SearchStructure::least_codes(index.bits());
@@ -82,7 +82,7 @@ fn structure(index: &Index, statistics: &Statistics) -> String {
     }
 }
 
-/// Names the bytes that an item takes, part by part.
+/// Describes the bytes per item, part by part.
 fn bytes_an_item(statistics: &Statistics) -> String {
     let items = (statistics.items + statistics.removed).max(1) as f64;
     let parts = [

@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> Result<()> {
     match FileKind::of(&args.file)? {
         FileKind::Index => index(&args.file, args.json),
         FileKind::Function => function(&args.file, args.json),
-        // A model, or what this program does not know and says so.
+        // Loading a file that is not a model fails with an error that says so.
         _ => model::model(&args.file, args.json),
     }
 }
@@ -63,7 +63,7 @@ fn function(path: &Path, json: bool) -> Result<()> {
     console::pairs(&rows)
 }
 
-/// What a function does to vectors.
+/// Describes the stages that a function applies to vectors.
 fn stages(parts: &HashParts) -> Vec<(&'static str, String)> {
     vec![
         ("codes", codes(parts)),
@@ -75,7 +75,7 @@ fn stages(parts: &HashParts) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The bits, and which are which.
+/// Describes the number of bits, and which are label bits and detail bits.
 fn codes(parts: &HashParts) -> String {
     let bits = plural(parts.bits as u64, "bit");
     match parts.bits - parts.label_bits {
@@ -97,7 +97,7 @@ fn yes_no(yes: bool) -> String {
     if yes { "yes" } else { "no" }.to_owned()
 }
 
-/// The first few of many labels.
+/// Lists the first few labels, and counts the rest.
 fn summary(labels: &[&str]) -> String {
     const FEW: usize = 12;
     let few = labels.iter().take(FEW).copied().collect::<Vec<_>>().join(", ");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{lift, size, stages, summary};
 use crate::console::{self, count, plural};
 
-/// Arrays that take up less of a file, in per cent, are not told of.
+/// Arrays with a smaller share of the file, in per cent, are not listed.
 const SMALL: u64 = 1;
 
 pub fn model(path: &Path, json: bool) -> Result<()> {
@@ -84,7 +84,7 @@ pub fn model(path: &Path, json: bool) -> Result<()> {
     console::pairs(&rows)
 }
 
-/// Says what bits are made of, and the scores of all candidates.
+/// Describes what the bits are made of, and the scores of all candidates.
 fn made_of(measured: &MeasuredTargets) -> String {
     let scores = measured.candidates.iter();
     let scores: Vec<String> =
@@ -99,7 +99,8 @@ fn made_of(measured: &MeasuredTargets) -> String {
     text
 }
 
-/// Names of the sampled labels that bits do not distinguish; the number of a label without a name.
+/// Returns the names of the sampled labels that bits do not distinguish. A label without a name is
+/// given by its number.
 fn not_distinguished(model: &Model) -> Vec<String> {
     let name = |label: u32| {
         model.label_names().name(label).map_or_else(|| label.to_string(), str::to_owned)
@@ -125,7 +126,7 @@ fn state(model: &Model) -> String {
     }
 }
 
-/// What the arrays hold that can be large.
+/// Returns the meaning of an array that can be large.
 fn meaning(array: &str) -> Option<&'static str> {
     Some(match array {
         "brook.gram" => "sums of products, of every two inputs",

@@ -146,8 +146,8 @@ pub fn run(args: &mut Args) -> Result<()> {
     let args = &*args;
     output::check_read_once(inputs(args))?;
     let mut reader = args.input.open()?;
-    // Counted first where a file does not say: a wrong number of labels should show before the
-    // work, and not after it.
+    // Rows are counted first if a file does not state their number, so that a wrong number of
+    // labels is reported before learning.
     let total = input::count_rows(&args.input.data, &mut reader)?;
     let mut model = match (&args.resume, &args.like) {
         (Some(path), _) => start::resumed(args, Model::load(path)?)?,
@@ -179,10 +179,11 @@ pub fn run(args: &mut Args) -> Result<()> {
     };
     let start = model.try_hash_function()?.parts().weights.clone();
     run.learn(&mut model, &mut reader)?;
-    // Some methods only add up as they learn, and solve when they are asked.
+    // Some methods only accumulate sums while learning, and solve when the function is requested.
     let clock = Instant::now();
     if let Err(error) = model.try_hash_function() {
-        // There is not the memory for it here. What was learned is not lost.
+        // Solving needs more memory than is available here. Saving the model keeps what was
+        // learned.
         model.save(out.path())?;
         out.finish()?;
         let name = out.name();
@@ -195,13 +196,13 @@ pub fn run(args: &mut Args) -> Result<()> {
     if run.interrupted { Err(Interrupted.into()) } else { Ok(()) }
 }
 
-/// What is read besides the file of settings.
+/// Returns all input files except the file of settings.
 fn inputs(args: &Args) -> impl Iterator<Item = &String> {
     let given = [&args.init, &args.center].into_iter().flatten();
     args.input.data.iter().chain(&args.input.labels).chain(given)
 }
 
-/// What can be found wrong before anything is read.
+/// Checks the options for errors that show before any file is read.
 fn check(args: &Args) -> Result<()> {
     if args.batch == Some(0) || args.rows == Some(0) {
         bail!("--batch and --rows must be 1 or more, not 0");
@@ -210,14 +211,14 @@ fn check(args: &Args) -> Result<()> {
     let outputs = || outputs.into_iter().flatten().map(PathBuf::as_path);
     let config = args.config.as_ref().map(|path| path.display().to_string());
     output::check_places(outputs(), inputs(args).chain(&config))?;
-    // What is gone on with may be replaced by what comes of it, and by nothing else.
+    // A resumed model may be replaced by the output model, but not by another output.
     let resumed = args.resume.as_deref().into_iter().chain(args.weights_out.as_deref());
     output::check_outputs(resumed, [])?;
     output::check_outputs(args.like.as_deref().into_iter().chain(outputs()), [])?;
     output::check_json(&args.out, args.json)?;
     if let Some(weights) = &args.weights_out {
         output::check_name(weights, "projections", &["npy"])?;
-        // Better now than when all is learned.
+        // Reports an unwritable path before learning.
         file::check_writable(weights)?;
     }
     Ok(())
@@ -245,26 +246,26 @@ fn read_labels(
     Ok(Some(labels))
 }
 
-/// A run over the data, and what it has come to so far.
+/// A run over the data, and its progress.
 struct Run<'a> {
     args: &'a Args,
     labels: Option<&'a LabelList>,
     skipped: usize,
-    /// How many rows the data has, if that is known.
+    /// Number of rows of the data, if known.
     total: Option<usize>,
     batch: usize,
     rows: usize,
     learning: Duration,
     interrupted: bool,
-    /// Whether nobody listens to the reports any more.
+    /// True once the reader of the JSON reports closed the pipe.
     unheard: bool,
-    /// Some of the last rows learned.
+    /// Values of some of the last learned rows.
     last: Vec<f32>,
-    /// How far the columns spread in the rows of the warm-up, if it begins with this run.
+    /// Spread of the columns in the warm-up rows, if the warm-up begins with this run.
     columns: Option<Columns>,
 }
 
-/// How many of the last rows are looked at in the end.
+/// Number of the last rows that are checked at the end.
 const LAST_ROWS: usize = 1000;
 
 impl Run<'_> {
@@ -310,7 +311,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The next rows, with their labels.
+    /// Returns rows with their labels.
     fn labelled<'b>(&self, features: Features<'b>) -> Result<Batch<'b>>
     where
         Self: 'b,
@@ -325,7 +326,8 @@ impl Run<'_> {
         Ok(Batch::new(features, labels.view().slice(start..end))?)
     }
 
-    /// The run was shorter than the warm-up; `ended` says whether the data was, too.
+    /// Handles a run that is shorter than the warm-up. Ends the warm-up if the data has `ended` and
+    /// the user did not choose its length; otherwise prints a note.
     fn end_warmup(&mut self, model: &mut Model, ended: bool) -> Result<()> {
         let seen = count(model.seen());
         if !ended || notes::warmup_was_chosen(model) {

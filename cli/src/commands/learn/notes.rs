@@ -1,4 +1,4 @@
-//! What this command notes down in a model, to go on where it stopped.
+//! Notes that this command stores in a model, to resume learning where it stopped.
 
 use anyhow::{Result, bail};
 use hashbrook::Model;
@@ -8,14 +8,14 @@ use super::Args;
 use crate::console::{self, plural};
 use crate::{input, interrupt};
 
-/// Which data was learned, told by its first rows: their checksum, and how many they are.
+/// Keys that identify the learned data by its first rows: their checksum, and their number.
 const CHECKSUM: &str = "data.checksum";
 const CHECKED_ROWS: &str = "data.checked_rows";
-/// How far in it learning has come.
+/// Number of rows of the data that are learned or skipped.
 const ROWS: &str = "data.rows";
-/// How many rows were learned at a time.
+/// Number of rows per batch.
 const BATCH: &str = "batch";
-/// Whether the length of the warm-up was the user's own choice.
+/// Set if the user chose the length of the warm-up.
 const WARMUP: &str = "warmup.chosen";
 
 pub fn remember_warmup(model: &mut Model, chosen: bool) {
@@ -36,8 +36,9 @@ fn number(model: &Model, name: &str) -> Option<usize> {
     model.notes().get(name)?.parse().ok()
 }
 
-/// How many rows to learn at a time: as asked, or as before, or as suits the number of rows there
-/// are (and not how many of them are learned now: what goes on later should come to the same).
+/// Returns the batch size: the requested one, else that of the previous run, else one that suits
+/// the number of available rows. The number of rows to learn in this run does not matter, so that a
+/// resumed run gives the same result.
 pub fn batch_size(args: &Args, model: &mut Model, available: Option<usize>) -> usize {
     let suited = || available.map_or(2000, |rows| rows.div_ceil(10).clamp(1, 2000));
     let before = number(model, BATCH).filter(|&batch| batch > 0);
@@ -46,7 +47,7 @@ pub fn batch_size(args: &Args, model: &mut Model, available: Option<usize>) -> u
     batch
 }
 
-/// Leaves out the rows that are not to be learned (again); how many they were.
+/// Skips the rows that are not to be learned (again), and returns their number.
 pub fn skip_rows(
     args: &Args,
     model: &mut Model,
@@ -78,7 +79,8 @@ pub fn skip_rows(
     Ok(skip)
 }
 
-/// How many rows of this data the model has learned already; notes which data it is.
+/// Returns the number of rows of this data that the model has learned already. Also notes which
+/// data it is.
 fn recognise(args: &Args, model: &mut Model) -> Result<usize> {
     let checked = number(model, CHECKED_ROWS).unwrap_or(64).clamp(1, 64);
     let mut reader = args.input.open()?;

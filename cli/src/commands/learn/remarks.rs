@@ -1,4 +1,4 @@
-//! What looks wrong with the data, or with what was learned from it.
+//! Warnings about the data, or about what was learned from it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,10 +8,10 @@ use hashbrook::{Features, Labels, Model, Scale, Spread};
 use super::Run;
 use crate::console::{self, count, plural};
 
-/// How far columns spread in the first rows of a stream.
+/// Spread of the columns in the first rows of a stream.
 pub struct Columns {
     spread: Spread,
-    /// The smallest and the largest number of each.
+    /// Minimum and maximum of each column.
     ends: Vec<(f32, f32)>,
 }
 
@@ -29,7 +29,7 @@ impl Columns {
         Ok(self.spread.add(features)?)
     }
 
-    /// The columns that are not constant: deviation, range and number.
+    /// Returns the deviation, range and number of each column that is not constant.
     fn moving(&self) -> Vec<(f64, f64, usize)> {
         let ranges = self.ends.iter().map(|(low, high)| f64::from(*high) - f64::from(*low));
         let all = self.spread.deviations().into_iter().zip(ranges).enumerate();
@@ -38,13 +38,13 @@ impl Columns {
     }
 }
 
-/// Columns whose deviations differ by so much are remarked on.
+/// Ratio of column deviations above which a warning is printed.
 const MUCH: f64 = 100.0;
 
-/// Fewer rows than this show nothing.
+/// Minimum number of rows for a warning.
 const FEW_ROWS: usize = 10;
 
-/// Says what looks wrong; `start` are the weights before the run.
+/// Prints warnings; `start` are the weights before the run.
 pub fn remark(run: &Run<'_>, model: &Model, start: &[f32]) -> Result<()> {
     scale(run, model);
     order(run, model);
@@ -89,7 +89,7 @@ pub fn remark(run: &Run<'_>, model: &Model, start: &[f32]) -> Result<()> {
     Ok(())
 }
 
-/// Columns of different scale, where they are left so.
+/// Warns of columns of different scale if the model does not scale them.
 fn scale(run: &Run<'_>, model: &Model) {
     let Some(columns) = run.columns.as_ref().filter(|_| model.scale() == Scale::None) else {
         return;
@@ -110,10 +110,12 @@ fn scale(run: &Run<'_>, model: &Model) {
     }
 }
 
-/// A column that spreads little, by its deviation and its number, and one that spreads [`MUCH`] more.
+/// Returns the deviation and number of a column with a small spread, and of one with at least
+/// [`MUCH`] times that spread.
 ///
-/// In images and counts some columns are hardly ever set, which leaves them a small deviation, though
-/// not a small range: these are no reason. One in twenty columns may be so for other reasons.
+/// In images and counts some columns are rarely nonzero. Such columns have a small deviation but a
+/// large range, and are no reason for a warning. Other outliers are tolerated in up to one of
+/// twenty columns.
 fn uneven(mut columns: Vec<(f64, f64, usize)>) -> Option<((f64, usize), (f64, usize))> {
     columns.sort_by(|one, two| one.0.total_cmp(&two.0));
     let (&small, &large) = (columns.get(columns.len() / 20)?, columns.last()?);
@@ -121,7 +123,7 @@ fn uneven(mut columns: Vec<(f64, f64, usize)>) -> Option<((f64, usize), (f64, us
     much.then_some(((small.0, small.2), (large.0, large.2)))
 }
 
-/// A number with three digits.
+/// Formats a number with three significant digits.
 fn short(number: f64) -> String {
     let digits = 2 - (number.log10().floor() as i32).min(2);
     if (0..6).contains(&digits) && number < 1e6 {
@@ -131,8 +133,9 @@ fn short(number: f64) -> String {
     }
 }
 
-/// Warns of rows sorted by label where their order matters: in the warm-up, and for methods that learn batch by batch in
-/// each batch. `brook` adds anchors for later labels, which costs time and memory; most other methods learn worse codes.
+/// Warns of rows sorted by label where their order matters: in the warm-up, and, for methods that
+/// learn batch by batch, in each batch. `brook` adds anchors for later labels, which costs time and
+/// memory; most other methods learn worse codes.
 fn order(run: &Run<'_>, model: &Model) {
     let (Some(labels), Some(_)) = (run.labels, &run.columns) else { return };
     let labels = labels.view().slice(run.skipped..labels.len());
@@ -160,8 +163,8 @@ fn order(run: &Run<'_>, model: &Model) {
     }
 }
 
-/// How many labels the first rows have, and how many there are, if that is half of what so many
-/// rows would have of a mixed stream, or less.
+/// Returns the number of labels in the first rows and the number of all labels. Returns `None`
+/// unless the first rows have at most about half the labels expected of a mixed stream.
 fn few_labels(labels: Labels<'_>, first: usize) -> Option<(usize, usize)> {
     let mut counts: HashMap<u32, usize> = HashMap::new();
     let mut found = 0;
@@ -177,7 +180,7 @@ fn few_labels(labels: Labels<'_>, first: usize) -> Option<(usize, usize)> {
     let rows = labels.len() as f64;
     let missed = |&rare: &usize| (1.0 - rare as f64 / rows).max(0.0).powf(first as f64);
     let expected: f64 = counts.values().map(|rare| 1.0 - missed(rare)).sum();
-    // A little more than half, for there are never quite two of two.
+    // The factor is slightly above half, because of two labels slightly fewer than two are expected.
     ((found as f64) < 0.505 * expected).then_some((found, counts.len()))
 }
 
@@ -195,7 +198,7 @@ mod tests {
         assert_eq!(columns(&[[0.0, 7.0, 0.0], [2.0, 7.0, 198.0]]), None, "one is constant");
         assert_eq!(columns(&[[0.0, 0.0, 7.0], [2.0, 202.0, 9.0]]), Some((0, 1)));
         assert_eq!(columns(&[]), None);
-        // Hardly ever set, and then as large as any.
+        // A column that is rarely nonzero, but then as large as any other.
         let rare: Vec<[f32; 3]> = (0..100_000).map(|at| [0.0, (at % 2) as f32, 0.0]).collect();
         let mut rare = rare;
         rare[9] = [1.0, 1.0, 1.0];
@@ -224,7 +227,7 @@ mod tests {
         assert_eq!(of(&sorted, 500), Some((5, 10)));
         assert_eq!(of(&sorted, 800), None);
         assert_eq!(of(&sorted, 1000), None, "they are all rows");
-        // Labels that are rare need not be among the first.
+        // Rare labels may be missing from the first rows.
         let rare: Vec<u32> = (0..1000).map(|row| u32::from(row > 990) * row).collect();
         assert_eq!(of(&rare, 100), None);
         let two: Vec<u32> = (0..100).map(|row| row / 50).collect();

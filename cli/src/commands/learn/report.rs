@@ -1,4 +1,4 @@
-//! What `learn` prints of its batches, and in the end.
+//! Output of `learn`: a report per batch, and a summary at the end.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::console::{self, plural};
 use crate::output::Output;
 
 impl Run<'_> {
-    /// Prints what a batch did, with --json.
+    /// Prints the result of a batch, with --json.
     pub(super) fn report(
         &mut self,
         model: &Model,
@@ -34,21 +34,21 @@ impl Run<'_> {
             "warm": model.is_warm(),
         }));
         match printed {
-            // Learning goes on, and is saved, though nobody listens.
+            // Learning continues and the model is saved even if the reader of the reports is gone.
             Err(error) if console::is_broken_pipe(&error) => self.unheard = true,
             other => other?,
         }
         Ok(())
     }
 
-    /// Number of rows learned without a label.
+    /// Returns the number of rows learned without a label.
     fn unlabelled(&self) -> usize {
         let Some(labels) = self.labels else { return self.rows };
         let learned = labels.view().slice(self.skipped..self.skipped + self.rows);
         learned.iter().filter(|labels| labels.is_empty()).count()
     }
 
-    /// Prints what all batches did.
+    /// Prints a summary of all batches.
     pub(super) fn summarize(&self, model: &Model, out: &Output) -> Result<()> {
         let name = out.name();
         if self.args.json {

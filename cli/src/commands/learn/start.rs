@@ -1,4 +1,4 @@
-//! The model that a run starts from: a new one, or one that was saved.
+//! The model that a run starts from: a new one, or a saved one.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use super::{Args, notes};
 use crate::commands::{scale_named, set_parameters};
 use crate::input;
 
-/// A new model as the command line describes it, for vectors of `dim` dimensions; `total` of them,
-/// if that is known.
+/// Creates a model from the command line, for vectors of `dim` dimensions. `total` is the number of
+/// rows of the data, if known.
 pub fn new(args: &Args, dim: usize, total: Option<usize>) -> Result<Model> {
     let method = method(args, None)?;
     let bits = args.bits.unwrap_or(64);
@@ -21,11 +21,11 @@ pub fn new(args: &Args, dim: usize, total: Option<usize>) -> Result<Model> {
     setup.init = init;
     setup.unit = args.unit.unwrap_or(setup.unit);
     setup.scale = scale(args).unwrap_or(setup.scale);
-    // By what the data as a whole has: a run that --rows ends is gone on with, and should then have
-    // come to the same.
+    // The warm-up depends on all available rows rather than on --rows, so that a run ended by
+    // --rows and resumed later gives the same result.
     let rows = total.map_or(usize::MAX, |total| total - args.skip.unwrap_or(0).min(total));
     setup.warmup = args.warmup.or((rows < method.warmup()).then_some(rows.max(1)));
-    // What is wrong with the method should show before a pass over all the data.
+    // Reports an invalid method before the pass over all data that the centre may need.
     setup.center = Center::None;
     method.start_with(dim, bits, seed, setup.clone())?;
     setup.center = center(args, dim)?;
@@ -34,7 +34,7 @@ pub fn new(args: &Args, dim: usize, total: Option<usize>) -> Result<Model> {
     Ok(model)
 }
 
-/// A saved model, if it is what the command line asks for.
+/// Returns a saved model; fails if it contradicts the command line.
 pub fn resumed(args: &Args, model: Model) -> Result<Model> {
     fn check<T: PartialEq + std::fmt::Display>(name: &str, asked: Option<T>, has: T) -> Result<()> {
         match asked {
@@ -64,7 +64,7 @@ pub fn resumed(args: &Args, model: Model) -> Result<Model> {
     Ok(model)
 }
 
-/// The method from --method, --preset, --config and --set, on top of `base` if there is one.
+/// Returns the method from --method, --preset, --config and --set, applied to `base` if given.
 fn method(args: &Args, base: Option<Method>) -> Result<Method> {
     let mut table = BTreeMap::new();
     if let Some(path) = &args.config {
@@ -103,7 +103,7 @@ fn method(args: &Args, base: Option<Method>) -> Result<Method> {
     Ok(method)
 }
 
-/// What --scale asks for; the parser lets nothing else through.
+/// Returns the scaling chosen by --scale; the parser rejects all other values.
 fn scale(args: &Args) -> Option<Scale> {
     args.scale.as_deref().map(scale_named)
 }

@@ -1,4 +1,4 @@
-//! What the paper claims of its experiments, and whether it holds here, each by a stated rule.
+//! The paper's claims about its experiments, each checked against the results by a stated rule.
 
 use super::content::{Block, Section, Table, Value};
 use super::plan::{Dataset, Experiment, with};
@@ -6,7 +6,7 @@ use super::results::Results;
 use super::store::Point;
 
 const BSODH: &str = "bsodh";
-/// The published methods it is compared with, as published and in their better forms.
+/// Published methods that BSODH is compared with, as published and in their better variants.
 const BASELINES: [&str; 7] = [
     "mihash",
     "mihash:gradient=released",
@@ -36,7 +36,7 @@ impl Verdict {
 
 type Check = fn(&Results<'_>) -> Option<Verdict>;
 
-/// The claim, the rule, and the check.
+/// Each claim, its rule, and its check.
 const CLAIMS: [(&str, &str, Check); 15] = [
     (
         "BSODH is better in mAP (mAP@1000) than every method it is compared with, on all sets and at all lengths.",
@@ -183,7 +183,7 @@ const CLAIMS: [(&str, &str, Check); 15] = [
     ),
 ];
 
-/// What became of a claim.
+/// Verdict on a claim.
 pub struct Judged {
     claim: &'static str,
     rule: &'static str,
@@ -191,12 +191,12 @@ pub struct Judged {
     numbers: String,
 }
 
-/// The verdicts, in the order in which they are counted.
+/// Verdicts, in the order in which they are counted.
 pub const VERDICTS: [&str; 5] =
     ["holds", "holds in part", "does not hold", "not judged", "not computed"];
 
-/// All claims. The paper does not speak of the digits that the program carries, so a quick run has
-/// numbers but no verdicts.
+/// Judges all claims. The paper has no results for the built-in digits, so a quick run has numbers
+/// but no verdicts.
 pub fn judge(results: &Results<'_>) -> Vec<Judged> {
     let judged = CLAIMS.iter().map(|&(claim, rule, check)| {
         let (verdict, numbers) = match check(results) {
@@ -320,8 +320,8 @@ fn precision_at_r(results: &Results<'_>) -> Option<Verdict> {
     if all == 0 { None } else { Verdict::new(won == all, 2 * won >= all, parts.join(", ")) }
 }
 
-/// The grid of an experiment with two parameters, by value of the measure: the two in the order of
-/// their names, and precision within radius 2.
+/// Returns the grid of an experiment with two parameters. Each value is the two parameters, in the
+/// order of their names, and precision within radius 2.
 fn grid(results: &Results<'_>, name: &str) -> Option<Vec<(f64, f64, f64)>> {
     let (experiment, datasets) = experiment(results, name)?;
     let axes: Vec<_> = experiment.vary.iter().collect();
@@ -350,7 +350,7 @@ fn at_best(results: &Results<'_>, name: &str, wanted: (f64, f64)) -> Option<Verd
     Verdict::new(best.2 - there <= 0.01, best.2 - there <= 0.03, numbers)
 }
 
-/// What became of the codes.
+/// Measures that show whether the codes collapsed.
 struct Collapse {
     radius: f64,
     map: f64,
@@ -373,7 +373,7 @@ fn collapse(results: &Results<'_>, spec: &str) -> Option<Collapse> {
     })
 }
 
-/// Sigma, and precision within radius 2 without balance.
+/// Returns sigma and precision within radius 2, without balance.
 fn scaled(results: &Results<'_>) -> Option<Vec<(f64, f64)>> {
     let (experiment, datasets) = experiment(results, "scaling")?;
     let bits = *experiment.bits.first()?;
@@ -401,7 +401,8 @@ fn passes(results: &Results<'_>) -> Option<Verdict> {
     let (mut early, mut late) = (Vec::new(), Vec::new());
     for record in &runs.records {
         for (stage, point) in (1..).zip(&record.checkpoints) {
-            // The first batch is given its codes; the last pass only finds nothing to change.
+            // The codes of the first batch are given. The last pass only confirms that nothing
+            // changes.
             let passes = point.iterations.saturating_sub(1) as f64;
             match stage {
                 1 => {}

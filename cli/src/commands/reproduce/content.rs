@@ -1,4 +1,4 @@
-//! What a report is made of, before it is HTML or Markdown.
+//! Content of a report, before it is rendered as HTML or Markdown.
 
 use super::chart::{Axis, HEIGHT, Heat, Ranking, Series, lines};
 use super::results::Stat;
@@ -11,15 +11,15 @@ pub struct Section {
 
 pub enum Block {
     Text(String),
-    /// A text that nobody should miss.
+    /// A highlighted text.
     Notice(String),
-    /// How often each verdict was given.
+    /// Number of claims per verdict.
     Verdicts(Vec<Count>),
     Table(Table),
     Figure(Figure),
 }
 
-/// How often a verdict was given.
+/// Number of claims with a verdict.
 pub struct Count {
     pub verdict: &'static str,
     /// The verdict, in the singular or the plural.
@@ -31,31 +31,31 @@ pub struct Table {
     pub caption: String,
     pub columns: Vec<String>,
     pub rows: Vec<Vec<Value>>,
-    /// Whether its cells are sentences, and not numbers.
+    /// True if the cells are sentences, false if they are numbers.
     pub wordy: bool,
 }
 
 /// A cell of a table.
 pub struct Value {
     pub text: String,
-    /// What it is sorted by, if it is a number.
+    /// Sort key, if the cell is a number.
     pub number: Option<f64>,
-    /// How far it is from the paper's number, which it is shaded by.
+    /// Difference from the paper's number, which sets the shade of the cell.
     pub difference: Option<f64>,
-    /// The reason for it, shown when pointed at.
+    /// Reason for the value, shown on hover.
     pub why: Option<String>,
-    /// Whether it is a verdict, which is marked as such.
+    /// True if the cell is a verdict, which is shown as a badge.
     pub verdict: bool,
 }
 
 pub struct Figure {
-    /// Unique, for file names.
+    /// Unique name, used for file names.
     pub name: String,
     pub caption: String,
     pub svg: String,
-    /// Of the drawing, whose width is always the same.
+    /// Height of the drawing; the width is the same for all drawings.
     pub height: f64,
-    /// What the legend shows: names and colours.
+    /// Names and colours of the legend.
     pub legend: Vec<(String, String)>,
     pub csv: String,
     pub experiment: &'static str,
@@ -67,7 +67,7 @@ impl Value {
         Value { text, number: None, difference: None, why: None, verdict: false }
     }
 
-    /// There is no number, for a reason.
+    /// Returns a cell without a number, with the reason.
     pub fn cannot(why: &str) -> Value {
         Value { why: Some(why.to_owned()), ..Value::text("cannot") }
     }
@@ -110,7 +110,7 @@ impl Figure {
         Figure { name, caption, svg, height: HEIGHT, legend, csv, experiment }
     }
 
-    /// Points that no line joins.
+    /// Builds a figure of points without lines.
     pub fn points(
         name: String,
         caption: String,

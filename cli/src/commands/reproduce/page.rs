@@ -1,4 +1,4 @@
-//! The report as one HTML page that needs nothing else, and as Markdown with pictures.
+//! Renders the report as one self-contained HTML page, and as Markdown with pictures.
 
 use super::chart::{WIDTH, escape};
 use super::content::{Block, Count, Figure, Section, Table, Value};
@@ -6,8 +6,8 @@ use super::content::{Block, Count, Figure, Section, Table, Value};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The look of a drawing in a file: no background, and greys that can be read on white and on a dark page. Browsers take
-/// the colour scheme of a picture from the page that it is on.
+/// Style of a drawing in a file: no background, and greys that are readable on white and on dark
+/// pages. Browsers take the colour scheme of a picture from the page that contains it.
 const DRAWING: &str = "<style>svg{font:12px sans-serif}text{fill:#666}\
 .on-dark{fill:#fff}.on-light{fill:#000}.outline{fill:none;stroke:#000;stroke-width:2}\
 .outline.on-dark{stroke:#fff}.grid{stroke:#888;stroke-opacity:.35;fill:none}\
@@ -17,7 +17,7 @@ circle,.key{fill:currentColor}circle.hollow{fill:#fff;stroke:currentColor;stroke
 .band{fill:currentColor;opacity:.15}\
 @media (prefers-color-scheme:dark){text{fill:#ccc}circle.hollow{fill:#1e2129}}</style>";
 
-/// What the report says of itself.
+/// The report's description of itself.
 pub struct About {
     pub title: String,
     pub subtitle: String,
@@ -42,7 +42,7 @@ pub fn html(about: &About, sections: &[Section]) -> String {
         if section.blocks.is_empty() {
             page += "<p>There are no results for this yet.</p>\n";
         }
-        // Tables and figures that follow each other stand side by side where there is room.
+        // Consecutive tables, and consecutive figures, share a row if the page is wide enough.
         for group in section.blocks.chunk_by(|a, b| a.row().is_some() && a.row() == b.row()) {
             let row = group.first().and_then(Block::row);
             page += &row.map_or(String::new(), |row| format!("<div class=\"{row}\">\n"));
@@ -57,7 +57,7 @@ pub fn html(about: &About, sections: &[Section]) -> String {
 }
 
 impl Block {
-    /// The class of the row that it stands in, if it stands in one.
+    /// Returns the class of the row that contains this block, if any.
     fn row(&self) -> Option<&'static str> {
         match self {
             Block::Table(_) => Some("tables"),
@@ -83,7 +83,7 @@ fn html_block(block: &Block) -> String {
     }
 }
 
-/// A verdict in words, marked by a sign and a colour.
+/// Returns a verdict in words, marked by a sign and a colour.
 fn badge(verdict: &str, said: &str) -> String {
     let sign = match verdict {
         "holds" => "\u{2713}",
@@ -130,7 +130,7 @@ fn html_table(table: &Table) -> String {
     html + "</tbody></table></div>\n"
 }
 
-/// A tint that grows with the distance from the paper.
+/// Returns a tint that grows with the distance from the paper's number.
 fn shade(difference: f64) -> String {
     let strength = (difference.abs() / 0.2).min(1.0) * 45.0;
     let kind = if difference >= 0.0 { "above" } else { "below" };
@@ -163,7 +163,7 @@ fn html_figure(figure: &Figure) -> String {
     html
 }
 
-/// Text as it may stand in an address.
+/// Percent-encodes text for a URL.
 fn percent(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     text.bytes()
@@ -171,7 +171,7 @@ fn percent(text: &str) -> String {
         .collect()
 }
 
-/// The drawings, each with the name of its file.
+/// Returns the drawings, each with its file name.
 pub fn drawings(sections: &[Section]) -> Vec<(String, String)> {
     let blocks = sections.iter().flat_map(|section| &section.blocks);
     let figures = blocks.filter_map(|block| match block {
@@ -181,7 +181,7 @@ pub fn drawings(sections: &[Section]) -> Vec<(String, String)> {
     figures.map(|figure| (format!("{}.svg", figure.name), alone(figure))).collect()
 }
 
-/// A drawing that needs no page around it: with its style, and its legend below.
+/// Returns a standalone drawing: with its style, and its legend below.
 fn alone(figure: &Figure) -> String {
     const ENTRY: f64 = 20.0;
     const ACROSS: usize = 3;

@@ -1,4 +1,4 @@
-//! What is to be run: the grid of `paper.toml`, cut into cells.
+//! The plan of a reproduction: the grid of `paper.toml`, divided into cells.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,21 +8,21 @@ use serde_json::{Map, Value};
 
 use crate::commands::compare::{Contender, Protocol};
 
-/// The grid that the program carries.
+/// Built-in grid.
 const GRID: &str = include_str!("paper.toml");
 
-/// What stands for the literal form of bsodh.
+/// Spec of the literal form of bsodh.
 pub const DENSE: &str = "dense";
 
-/// How many seeds a quick run has.
+/// Number of seeds of a quick run.
 const QUICK_SEEDS: u64 = 2;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// What is reproduced.
+    /// The reproduced paper.
     pub citation: Citation,
-    /// Whether it is the small version, which judges nothing.
+    /// True for a quick run, which judges no claims.
     #[serde(skip)]
     pub quick: bool,
     #[serde(rename = "dataset")]
@@ -31,7 +31,7 @@ pub struct Plan {
     pub methods: Vec<Entrant>,
     #[serde(rename = "experiment")]
     pub experiments: Vec<Experiment>,
-    /// By data set and row of the paper's tables.
+    /// Printed results, by data set and row of the paper's tables.
     pub paper: BTreeMap<String, BTreeMap<String, Printed>>,
 }
 
@@ -49,27 +49,27 @@ pub struct Dataset {
     pub name: String,
     pub title: String,
     pub note: Option<String>,
-    /// Files in the folder of its name; none for the digits that the program carries.
+    /// Files in the directory named after the data set; empty for the built-in digits.
     pub features: Vec<String>,
     pub labels: Vec<String>,
     pub preset: String,
     pub queries_per_class: usize,
     pub rows: usize,
     pub batch: usize,
-    /// The measure of the main table: `mAP` or `mAP@1000`.
+    /// Measure of the main table: `mAP` or `mAP@1000`.
     pub score: String,
 }
 
-/// A method in a form of its own.
+/// A method with its own parameters.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entrant {
     pub name: String,
     pub spec: String,
     pub colour: String,
-    /// Its row in the paper's tables.
+    /// Row of the method in the paper's tables.
     pub paper: Option<String>,
-    /// How many seeds are enough, where it is slow.
+    /// Maximum number of seeds, for slow methods.
     pub seeds: Option<u64>,
     #[serde(default)]
     pub slow: bool,
@@ -80,28 +80,28 @@ pub struct Entrant {
 pub struct Experiment {
     pub name: String,
     pub datasets: Vec<String>,
-    /// `all`: every method of the list.
+    /// `all` for every method of the list.
     pub methods: Option<String>,
-    /// Specs, where it is not all methods.
+    /// Specs of the methods, if not all are run.
     #[serde(default)]
     pub runs: Vec<String>,
     pub bits: Vec<usize>,
     pub seeds: u64,
-    /// After how many batches to measure; at the end alone unless said.
+    /// Number of batches between measurements; `None` to measure only at the end.
     pub every: Option<usize>,
-    /// Parameters, and the values they take: all combinations.
+    /// Parameters and their values; all combinations are run.
     #[serde(default)]
     pub vary: BTreeMap<String, Vec<f64>>,
-    /// Whether the codes are drawn by t-SNE.
+    /// True if the codes are drawn by t-SNE.
     #[serde(default)]
     pub tsne: bool,
-    /// Sizes of batches, in place of the data set's own.
+    /// Batch sizes that replace the data set's own.
     #[serde(default)]
     pub batches: Vec<usize>,
-    /// Protocols of `compare`, in place of the paper's.
+    /// Protocols of `compare` that replace the paper's.
     #[serde(default)]
     pub protocols: Vec<Protocol>,
-    /// More of them, by data set: not every one makes sense on each.
+    /// Additional protocols by data set, since not every protocol makes sense on each.
     #[serde(default)]
     pub more_protocols: BTreeMap<String, Vec<Protocol>>,
 }
@@ -114,11 +114,11 @@ pub struct Printed {
     pub radius: Vec<f64>,
 }
 
-/// One run. Equal cells of several experiments are one.
+/// One run. Experiments share equal cells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cell {
     pub dataset: String,
-    /// The method with its parameters, as `compare` takes it.
+    /// Method with its parameters, as `compare` takes it.
     pub spec: String,
     pub bits: usize,
     pub seed: u64,
@@ -126,12 +126,13 @@ pub struct Cell {
     pub every: Option<usize>,
     pub tsne: bool,
     pub protocol: Protocol,
-    /// The method's parameters, defaults and presets included, which a spec does not name.
+    /// All parameters of the method, including defaults and presets that the spec does not name.
     pub parameters: Map<String, Value>,
 }
 
 impl Cell {
-    /// The first run of a method with its parameters, with the data set's batches.
+    /// Creates the cell of the first seed for a method with its parameters, with the data set's
+    /// batch size.
     pub fn new(
         experiment: &Experiment,
         dataset: &Dataset,
@@ -155,7 +156,7 @@ impl Cell {
         })
     }
 
-    /// What the cell's result is kept under.
+    /// Returns the key under which the cell's result is stored.
     pub fn key(&self) -> String {
         let every = self.every.map_or(String::new(), |every| format!(" every {every}"));
         let tsne = if self.tsne { " | t-SNE" } else { "" };
@@ -170,7 +171,7 @@ impl Cell {
     }
 }
 
-/// What of the grid to run.
+/// The part of the grid to run.
 pub struct Choice<'a> {
     pub only: &'a [String],
     pub quick: bool,
@@ -209,7 +210,7 @@ impl Plan {
         self.experiments.iter().find(|experiment| experiment.name == name)
     }
 
-    /// All cells, each once, those of one data set and seed together.
+    /// Returns all cells, each once; those of one data set and seed are adjacent.
     pub fn cells(&self) -> Result<Vec<Cell>> {
         let mut cells = Vec::new();
         for experiment in &self.experiments {
@@ -221,9 +222,9 @@ impl Plan {
         let mut seen = HashSet::new();
         cells.retain(|cell| seen.insert(cell.clone()));
         let place = |cell: &Cell| self.datasets.iter().position(|d| d.name == cell.dataset);
-        // What is slow comes last, so that a page with most of it is there early.
+        // Slow methods run last, so that a mostly complete page is available early.
         let slow = |cell: &Cell| self.method(&cell.spec).is_some_and(|method| method.slow);
-        // Protocols that draw their rows come after those that share the split of the seed.
+        // Protocols that draw their own rows run after those that share the split of the seed.
         let drawn = |cell: &Cell| cell.protocol.several_labels().map(|_| cell.protocol.name());
         cells.sort_by_key(|cell| (slow(cell), place(cell), cell.seed, drawn(cell)));
         Ok(cells)
@@ -231,7 +232,7 @@ impl Plan {
 }
 
 impl Experiment {
-    /// On the digits that the program carries, and little else.
+    /// Restricts the experiment to a quick run: mostly the built-in digits.
     fn make_quick(&mut self) {
         self.datasets = match self.name.as_str() {
             "tables" => vec!["digits".to_owned(), "mnist".to_owned()],
@@ -245,7 +246,7 @@ impl Experiment {
         self.batches.iter_mut().for_each(|batch| *batch = batch.div_ceil(8));
     }
 
-    /// The specs it runs, the grid of its parameters included.
+    /// Returns the specs of the experiment, including the grid of its parameters.
     pub fn specs(&self, plan: &Plan) -> Vec<String> {
         let mut specs = match &self.methods {
             Some(_) => plan.methods.iter().map(|method| method.spec.clone()).collect(),
@@ -260,14 +261,14 @@ impl Experiment {
         specs
     }
 
-    /// The protocols by which it measures on a data set.
+    /// Returns the protocols of the experiment on a data set.
     fn protocols_on(&self, dataset: &Dataset) -> Vec<Protocol> {
         let more = self.more_protocols.get(&dataset.name).into_iter().flatten();
         let protocols: Vec<Protocol> = self.protocols.iter().chain(more).copied().collect();
         if protocols.is_empty() { vec![Protocol::Paper] } else { protocols }
     }
 
-    /// All protocols other than the paper's that it measures by, on whatever data set, each once.
+    /// Returns all protocols of the experiment other than the paper's, on any data set, each once.
     pub fn all_protocols(&self) -> Vec<Protocol> {
         let mut all = Vec::new();
         for protocol in self.protocols.iter().chain(self.more_protocols.values().flatten()) {
@@ -278,12 +279,12 @@ impl Experiment {
         all
     }
 
-    /// Its cells on a data set.
+    /// Returns the cells of the experiment on a data set.
     pub fn cells(&self, plan: &Plan, dataset: &Dataset) -> Result<Vec<Cell>> {
         let mut cells = Vec::new();
         let batches = if self.batches.is_empty() { &[dataset.batch][..] } else { &self.batches };
         let protocols = self.protocols_on(dataset);
-        // A quick run looks at the larger sets once.
+        // A quick run measures the larger sets with one code length and one seed.
         let quick = self.datasets.iter().any(|name| name == "digits");
         let (bits, most) = match quick && dataset.name != "digits" {
             true => (&[64][..], 1),
@@ -309,7 +310,7 @@ impl Experiment {
     }
 }
 
-/// A spec with one more parameter, which takes the place of one it has.
+/// Returns a spec with a parameter added, or replaced if the spec has it.
 pub fn with(spec: &str, parameter: &str, value: f64) -> String {
     let (base, parameters) = spec.split_once(':').unwrap_or((spec, ""));
     let named = |text: &&str| !text.is_empty() && !text.starts_with(&format!("{parameter}="));

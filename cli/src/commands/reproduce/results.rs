@@ -1,4 +1,4 @@
-//! Results, asked for by what they are of.
+//! Results, looked up by experiment, data set and method.
 
 use super::plan::{Cell, Dataset, Experiment, Plan};
 use super::store::{Point, Record, Store};
@@ -10,7 +10,7 @@ pub struct Stat {
     pub mean: f64,
     pub low: f64,
     pub high: f64,
-    /// The standard deviation; 0 for one value.
+    /// Standard deviation; 0 for one value.
     pub spread: f64,
     pub seeds: usize,
 }
@@ -35,39 +35,39 @@ pub struct Results<'a> {
     pub store: &'a Store,
 }
 
-/// Runs that differ in their seed alone.
+/// Runs that differ only in their seed.
 pub struct Runs<'a> {
     pub records: Vec<&'a Record>,
 }
 
 impl Runs<'_> {
-    /// The mean of a measure at the end of each run.
+    /// Returns the mean of a measure at the end of each run.
     pub fn at_end(&self, measure: impl Fn(&Point) -> f64) -> Option<Stat> {
         let values: Vec<f64> =
             self.records.iter().filter_map(|record| record.last()).map(measure).collect();
         Stat::of(&values)
     }
 
-    /// The mean of a measure of whole runs.
+    /// Returns the mean of a measure of whole runs.
     pub fn of_runs(&self, measure: impl Fn(&Record) -> f64) -> Option<Stat> {
         let done = self.records.iter().filter(|record| record.failed.is_none());
         Stat::of(&done.map(|record| measure(record)).collect::<Vec<_>>())
     }
 
-    /// The mean of what another protocol than the paper's measures.
+    /// Returns the mean of a measure of a protocol other than the paper's.
     pub fn of_protocol(&self, measure: &str) -> Option<Stat> {
         let values = self.records.iter().filter_map(|record| record.measured.get(measure).copied());
         Stat::of(&values.collect::<Vec<_>>())
     }
 
-    /// Why none could be run.
+    /// Returns the reason why a run failed, if any did.
     pub fn failure(&self) -> Option<&str> {
         self.records.iter().find_map(|record| record.failed.as_deref())
     }
 }
 
 impl<'a> Results<'a> {
-    /// The data sets of an experiment there are results of.
+    /// Returns the data sets of an experiment that have results.
     pub fn datasets(&self, experiment: &Experiment) -> Vec<&'a Dataset> {
         let named = experiment.datasets.iter().filter_map(|name| self.plan.dataset(name));
         let some = |dataset: &&Dataset| {
@@ -77,7 +77,7 @@ impl<'a> Results<'a> {
         named.filter(some).collect()
     }
 
-    /// Those of a method with its parameters, at a length, by a protocol.
+    /// Returns the runs of a method with its parameters, at a code length, by a protocol.
     pub fn runs_by(
         &self,
         protocol: Protocol,
@@ -89,8 +89,8 @@ impl<'a> Results<'a> {
         self.of_all_seeds(experiment, Cell::new(experiment, dataset, spec, bits, protocol))
     }
 
-    /// Those of a method with its parameters, at a length and with a size of batches (that of the
-    /// data set if `None`), by the paper's protocol.
+    /// Returns the runs of a method with its parameters, at a code length, by the paper's protocol.
+    /// The batch size is that of the data set if `None`.
     pub fn runs(
         &self,
         experiment: &Experiment,
@@ -104,14 +104,15 @@ impl<'a> Results<'a> {
         self.of_all_seeds(experiment, cell.map(|cell| Cell { batch, ..cell }))
     }
 
-    /// None of what is no method: nothing was run of it either.
+    /// Returns the runs of a cell for all seeds; none if the cell is invalid, since no run of it
+    /// exists.
     fn of_all_seeds(&self, experiment: &Experiment, cell: anyhow::Result<Cell>) -> Runs<'a> {
         let Ok(cell) = cell else { return Runs { records: Vec::new() } };
         let record = |seed: u64| self.store.get(&Cell { seed, ..cell.clone() });
         Runs { records: (1..=experiment.seeds).filter_map(record).collect() }
     }
 
-    /// What a spec is called and coloured.
+    /// Returns the name and the colour of a spec.
     pub fn look(&self, spec: &str) -> (String, String) {
         match self.plan.method(spec) {
             Some(method) => (method.name.clone(), method.colour.clone()),

@@ -1,4 +1,4 @@
-//! Running a cell.
+//! Runs a cell.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -16,25 +16,25 @@ use super::store::{Classes, Drawn, Point, Record, Taught};
 use super::tsne;
 use crate::commands::compare::{Contender, Protocol, Run, fingerprint};
 
-/// How many rows of each class are looked at for [`Classes`], of how many classes at most.
+/// Rows per class that are measured for [`Classes`], and the maximum number of classes.
 const ROWS_PER_CLASS: usize = 50;
 const MOST_CLASSES: usize = 10;
 
-/// What a [`Point`] holds besides mAP and precision@R.
+/// Metrics of a [`Point`] besides mAP and precision@R.
 const TOP: Metric = Metric::MapAt(1000);
 const RADIUS: Metric = Metric::PrecisionWithin(2);
 
-/// A data set in memory, with the rows of the cell at hand.
+/// A data set in memory, with the rows of the current cell.
 pub struct Loaded {
     pub name: String,
     data: Data,
     center: Vec<f32>,
-    /// A checksum of the data.
+    /// Checksum of the data.
     pub fingerprint: String,
     split: Option<Split>,
 }
 
-/// The rows of a seed, as they are or made into rows with several labels.
+/// Rows of a seed, either original or combined into rows with several labels.
 struct Split {
     seed: u64,
     several: Option<SeveralLabels>,
@@ -43,7 +43,7 @@ struct Split {
 }
 
 impl Loaded {
-    /// Whether its files are there.
+    /// Returns whether the files of a data set exist.
     pub fn is_there(dataset: &Dataset, folder: Option<&Path>) -> bool {
         let mut files = dataset.features.iter().chain(&dataset.labels);
         match folder {
@@ -72,7 +72,7 @@ impl Loaded {
         Ok(Loaded { name: dataset.name.clone(), data, center, fingerprint, split: None })
     }
 
-    /// Runs a cell. A method that cannot do it is a result too.
+    /// Runs a cell. The failure of a method that does not support the cell is a result, too.
     pub fn run(&mut self, dataset: &Dataset, cell: &Cell) -> Result<Record> {
         let mut record = Record {
             key: cell.key(),
@@ -87,7 +87,7 @@ impl Loaded {
             failed: None,
         };
         let (seed, several) = (cell.seed, cell.protocol.several_labels());
-        // The old one goes before the new one comes: there is room for one.
+        // Drops the old split first: memory suffices for only one.
         let same = |split: &Split| split.seed == seed && split.several == several;
         let Split { database, queries, .. } = match self.split.take().filter(same) {
             Some(split) => self.split.insert(split),
@@ -112,9 +112,10 @@ impl Loaded {
         let rows = dataset.rows.min(database.len());
         let mut setup = Setup::default();
         setup.center = Center::Given(self.center.clone());
-        // Given, so that brook has the anchors of its published tables whatever the number of classes.
+        // An explicit warm-up gives brook the anchors of its published tables, whatever the number
+        // of classes.
         setup.warmup = Some(method.warmup().min(rows));
-        // The whole curve where curves are drawn.
+        // Precision is measured at every cut-off only if curves are drawn.
         let first = if cell.every.is_some() { 1..=100 } else { 100..=100 };
         let mut metrics = vec![Metric::Map, TOP, RADIUS];
         metrics.extend(first.map(Metric::PrecisionAt));
@@ -146,7 +147,7 @@ impl Loaded {
     }
 }
 
-/// What another protocol than the paper's measures.
+/// Measures a cell by a protocol other than the paper's.
 fn beyond(
     center: &[f32],
     (database, queries): (&Data, &Data),
@@ -189,12 +190,12 @@ fn point(checkpoint: &Checkpoint) -> Point {
     }
 }
 
-/// How long the literal form of bsodh takes, batch by batch; how good it is was not asked.
+/// Measures the time of the literal form of bsodh, batch by batch; its quality is not measured.
 fn dense(center: &[f32], database: &Data, dataset: &Dataset, cell: &Cell) -> Result<Vec<Point>> {
     let Method::Bsodh(params) = Contender::parse("bsodh", Some(&dataset.preset))?.method else {
         bail!("bsodh is a method");
     };
-    // Vectors prepared as any model prepares them, and the start that any model has.
+    // Vectors are prepared as in any model, and the start is that of any model.
     let mut setup = Setup::default();
     setup.center = Center::Given(center.to_vec());
     let lsh = Method::named("lsh")?.start_with(database.dim(), cell.bits, cell.seed, setup)?;
@@ -217,10 +218,11 @@ fn dense(center: &[f32], database: &Data, dataset: &Dataset, cell: &Cell) -> Res
     Ok(points)
 }
 
-/// How many rows are drawn.
+/// Number of rows to draw.
 const DRAWN: usize = 400;
 
-/// The codes of existing items, those of the last batch, and what the function makes of these.
+/// Returns the codes of existing items, those of the last batch, and the function's codes of that
+/// batch.
 fn drawn(model: &Model, database: &Data, stream: Batch<'_>, batch: usize) -> Result<Vec<Drawn>> {
     let Some(codes) = model.training_codes() else { return Ok(Vec::new()) };
     let start = stream.len() - codes.batch.len().min(stream.len());
@@ -244,7 +246,7 @@ fn drawn(model: &Model, database: &Data, stream: Batch<'_>, batch: usize) -> Res
     let linear = model.hash_function().encode(last.slice(0..rows).features())?;
     let draw = |name: &str, codes: &Codes, classes: Vec<u32>| {
         let pairs = codes.iter().flat_map(|a| codes.iter().map(move |b| hamming(a, b)));
-        // The squared distance of codes of +1 and -1 is four times their Hamming distance.
+        // The squared distance between codes of +1 and -1 is four times their Hamming distance.
         let squared: Vec<f64> = pairs.map(|distance| 4.0 * f64::from(distance)).collect();
         let different: BTreeSet<u32> = classes.iter().copied().collect();
         let names = different.into_iter().map(|label| name_of(database, label)).collect();
@@ -258,13 +260,13 @@ fn drawn(model: &Model, database: &Data, stream: Batch<'_>, batch: usize) -> Res
     ])
 }
 
-/// What a label is called; its number where it has no name.
+/// Returns the name of a label, or its number if it has no name.
 fn name_of(data: &Data, label: u32) -> String {
     let name = data.label_names().and_then(|names| names.name(label));
     name.map_or_else(|| label.to_string(), str::to_owned)
 }
 
-/// What the codes of the classes look like.
+/// Measures the codes of the classes.
 fn classes(model: &Model, database: &Data) -> Result<Classes> {
     let function = model.hash_function();
     let batch = database.batch();

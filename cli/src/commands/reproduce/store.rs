@@ -1,4 +1,4 @@
-//! Results, one JSON line each, kept as they come.
+//! Results, one JSON line each, written as soon as they are measured.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -11,32 +11,32 @@ use serde_json::{Map, Value};
 
 use super::plan::Cell;
 
-/// What was found in one cell.
+/// Result of one cell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
     pub key: String,
-    /// The version of the program that found it.
+    /// Version of the program that produced the result.
     pub version: String,
-    /// A checksum of the data.
+    /// Checksum of the data.
     pub data: String,
-    /// The method's parameters. Results from before they were kept have none.
+    /// Parameters of the method; empty in old results, which did not store them.
     #[serde(default)]
     pub parameters: Map<String, Value>,
     pub state_bytes: usize,
     pub checkpoints: Vec<Point>,
     pub classes: Classes,
-    /// Codes placed in the plane, where that was asked for.
+    /// Codes embedded in the plane, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drawn: Vec<Drawn>,
-    /// What other protocols than the paper's measure, by the names of `compare`.
+    /// Measures of protocols other than the paper's, by the names of `compare`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measured: BTreeMap<String, f64>,
-    /// Why it could not be run, if it could not.
+    /// Reason why the cell could not be run, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
 
-/// What was measured at one place of the stream.
+/// Measurements at one position of the stream.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Point {
     pub seen: usize,
@@ -47,49 +47,49 @@ pub struct Point {
     pub map_top: f64,
     #[serde(rename = "precision_radius_2")]
     pub radius: f64,
-    /// Of the nearest R.
+    /// Precision among the nearest R.
     #[serde(rename = "precision_at")]
     pub precision_at: Vec<(usize, f64)>,
-    /// Passes over the codes of batches since the last, and how many bits each changed.
+    /// Passes over the codes of batches since the last point, and the number of bits each changed.
     pub iterations: usize,
     pub changed_bits: Vec<u64>,
 }
 
-/// Codes of some rows, placed in the plane.
+/// Codes of some rows, embedded in the plane.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Drawn {
     pub name: String,
-    /// Of each row.
+    /// Class of each row.
     pub classes: Vec<u32>,
-    /// What the classes are called, in the order of their numbers.
+    /// Names of the classes, in the order of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
     pub points: Vec<[f64; 2]>,
 }
 
-/// The codes of some rows of each class, in the end.
+/// Measurements of the final codes of some rows of each class.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Classes {
-    /// How many classes there are, and how many different codes the most frequent of each are.
+    /// Number of classes, and of distinct codes among the most frequent code of each class.
     pub classes: usize,
     pub distinct: usize,
-    /// The mean share of equal bits between rows of two classes; for up to ten classes.
+    /// Mean share of equal bits between rows of two classes, for up to ten classes.
     pub similarity: Vec<Vec<f64>>,
-    /// What these classes are called.
+    /// Names of the classes of `similarity`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-    /// The share of rows in which each bit is set.
+    /// Share of rows in which each bit is set.
     pub balance: Vec<f64>,
-    /// The codes that bsodh gave the classes, from which the function was learned.
+    /// Codes that bsodh gave the classes, from which the function was learned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taught: Option<Taught>,
 }
 
-/// `B_e`, a code for each class.
+/// Measurements of `B_e`, which has a code for each class.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Taught {
     pub distinct: usize,
-    /// Bits that are the same in the codes of all classes.
+    /// Number of bits that are the same in the codes of all classes.
     pub same_bits: usize,
 }
 
@@ -98,7 +98,7 @@ impl Record {
         self.checkpoints.last()
     }
 
-    /// The name of its data set.
+    /// Returns the name of the record's data set.
     fn dataset(&self) -> &str {
         self.key.split(" | ").next().unwrap_or_default()
     }
@@ -108,13 +108,13 @@ impl Record {
     }
 }
 
-/// The file of results. Nothing in it is ever changed: results of other data, of another version of the
-/// program, or of a method with other parameters stay where they are and are not used.
+/// The file of results, which is append-only. Results of other data, of another program version, or
+/// of other parameters of a method stay in the file and are not used.
 pub struct Store {
     file: File,
-    /// By key, in the order of the file.
+    /// Records by key, in the order of the file.
     records: HashMap<String, Vec<Record>>,
-    /// The checksum of the data whose results are used, by data set.
+    /// Checksum of the data whose results are used, by data set.
     data: BTreeMap<String, String>,
 }
 
@@ -122,17 +122,17 @@ pub struct Store {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unused {
     pub dataset: String,
-    /// How many are of other data.
+    /// Number of results of other data.
     pub results: usize,
-    /// The checksum of the data whose results are used.
+    /// Checksum of the data whose results are used.
     pub used: String,
 }
 
 impl Store {
-    /// Opens the file, for this process alone, and drops a last line that was cut short.
+    /// Opens the file exclusively for this process, and drops an incomplete last line.
     ///
-    /// Of each data set the results of one version of its files are used: of those that came last,
-    /// unless [`Store::use_data`] says otherwise.
+    /// For each data set, only results of one version of its files are used: the version of its
+    /// last result, unless [`Store::use_data`] chooses another.
     pub fn open(path: &Path) -> Result<Store> {
         let mut file = OpenOptions::new()
             .create(true)
@@ -172,22 +172,22 @@ impl Store {
         self.records.is_empty()
     }
 
-    /// Whether there are results of a data set, of whatever data.
+    /// Returns whether a data set has results, of any version of its data.
     pub fn knows(&self, dataset: &str) -> bool {
         self.data.contains_key(dataset)
     }
 
-    /// From now on uses the results of this data alone, named by its checksum.
+    /// Restricts the used results of a data set to those of the data with this checksum.
     pub fn use_data(&mut self, dataset: &str, checksum: &str) {
         self.data.insert(dataset.to_owned(), checksum.to_owned());
     }
 
-    /// The data sets, and the checksums of their data.
+    /// Returns the data sets, and the checksums of their data.
     pub fn data(&self) -> impl Iterator<Item = (&str, &str)> {
         self.data.iter().map(|(dataset, checksum)| (dataset.as_str(), checksum.as_str()))
     }
 
-    /// The data sets with results of other data.
+    /// Returns the data sets that have results of other data.
     pub fn unused(&self) -> Vec<Unused> {
         let all = || self.records.values().flatten().filter(|record| record.is_of_this_version());
         let of = |(dataset, used): (&str, &str)| Unused {
@@ -198,26 +198,26 @@ impl Store {
         self.data().map(of).filter(|unused| unused.results > 0).collect()
     }
 
-    /// How many results are of other versions of the program.
+    /// Returns the number of results of other program versions.
     pub fn of_other_versions(&self) -> usize {
         self.records.values().flatten().filter(|record| !record.is_of_this_version()).count()
     }
 
-    /// How many results are of these cells, but of methods that had other parameters then: a default may
-    /// have changed, or a preset.
+    /// Returns the number of results of these cells whose method had other parameters. A default or
+    /// a preset may have changed since.
     pub fn of_other_parameters(&self, cells: &[Cell]) -> usize {
         let other =
             |cell| self.of(cell).filter(|record| record.parameters != cell.parameters).count();
         cells.iter().map(other).sum()
     }
 
-    /// The result of a cell, if it is there: of this version of the program, of the data in use, and of
-    /// the method with the parameters it has.
+    /// Returns the result of a cell, if there is one for this program version, the data in use, and
+    /// the current parameters of the method.
     pub fn get(&self, cell: &Cell) -> Option<&Record> {
         self.of(cell).filter(|record| record.parameters == cell.parameters).last()
     }
 
-    /// The results of a cell by this version of the program and of the data in use.
+    /// Returns the results of a cell for this program version and the data in use.
     fn of(&self, cell: &Cell) -> impl Iterator<Item = &Record> {
         let used = self.data.get(&cell.dataset);
         let usable = move |record: &&Record| {
@@ -298,14 +298,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.jsonl");
         let mut store = Store::open(&path).unwrap();
-        // As they were written before parameters were kept.
+        // A record in the old format, without parameters.
         let mut before = serde_json::to_value(record("a", "one", 1)).unwrap();
         before.as_object_mut().unwrap().remove("parameters");
         store.put(serde_json::from_value(before).unwrap()).unwrap();
         let now = cell("a");
         assert!(store.get(&now).is_none());
         assert_eq!(store.of_other_parameters(std::slice::from_ref(&now)), 1);
-        // A number that is not the same in single and in double precision comes back as it was.
+        // A number that differs between single and double precision survives a round trip.
         store.put(Record { parameters: parameters(0.3), ..record("a", "one", 2) }).unwrap();
         store.put(record("a", "one", 3)).unwrap();
         store.put(Record { parameters: parameters(0.7), ..record("a", "one", 4) }).unwrap();

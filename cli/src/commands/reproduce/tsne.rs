@@ -1,15 +1,15 @@
 //! t-SNE (L. van der Maaten and G. Hinton, JMLR 2008), exact, for some hundreds of points.
 //!
-//! Exact because that is instant for so few, and a page's worth of code; and with a start of its own,
-//! so that a drawing is the same every time.
+//! Exact t-SNE is instant for so few points, and its code fits on a page. The start is
+//! deterministic, so that a drawing is the same every time.
 
 const PERPLEXITY: f64 = 30.0;
 const EPOCHS: usize = 500;
-/// For so long, points that belong together are pulled together this many times as hard.
+/// Number of initial epochs in which attraction is multiplied by `EXAGGERATION`.
 const EXAGGERATED: usize = 100;
 const EXAGGERATION: f64 = 12.0;
 
-/// Places points in the plane from all their squared distances, row by row.
+/// Embeds points in the plane, given the matrix of their squared distances, row by row.
 pub fn embed(squared: &[f64], count: usize) -> Vec<[f64; 2]> {
     if count < 3 {
         return (0..count).map(|at| [at as f64, 0.0]).collect();
@@ -37,7 +37,7 @@ pub fn embed(squared: &[f64], count: usize) -> Vec<[f64; 2]> {
     points
 }
 
-/// Small numbers that look random, from the place of a point.
+/// Returns small pseudo-random coordinates for the point with index `at`.
 fn start(at: usize) -> [f64; 2] {
     let mixed = |salt: u64| {
         let mut bits = (at as u64).wrapping_add(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -48,14 +48,14 @@ fn start(at: usize) -> [f64; 2] {
     [mixed(1) * 1e-2, mixed(1 << 40) * 1e-2]
 }
 
-/// How much each pair belongs together: symmetric, and 1 in all.
+/// Returns the affinity of each pair: symmetric, with sum 1.
 fn affinities(squared: &[f64], count: usize) -> Vec<f64> {
     let wanted = PERPLEXITY.min((count as f64 - 1.0) / 3.0).max(1.0).ln();
     let mut all = vec![0.0; count * count];
     for (i, (row, distances)) in
         all.chunks_exact_mut(count).zip(squared.chunks_exact(count)).enumerate()
     {
-        // The width of the kernel around this point, by bisection.
+        // Finds the width of the kernel around this point by bisection.
         let (mut low, mut high, mut beta) = (0.0, f64::INFINITY, 1.0);
         for _ in 0..60 {
             let (mut sum, mut weighed) = (0.0, 0.0);
@@ -70,7 +70,7 @@ fn affinities(squared: &[f64], count: usize) -> Vec<f64> {
             }
             (low, high) = if entropy > wanted { (beta, high) } else { (low, beta) };
             beta = if high.is_finite() { (low + high) / 2.0 } else { beta * 2.0 };
-            // Many equal codes: no width is narrow enough.
+            // With many equal codes no width is narrow enough.
             if beta > 1e12 {
                 break;
             }
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn clusters_stay_clusters() {
-        // Three groups: near within, far between.
+        // Three groups: points are near within a group, and far between groups.
         let count = 90;
         let group = |at: usize| at % 3;
         let squared: Vec<f64> = (0..count * count)

@@ -1,4 +1,4 @@
-//! `--where`: which items a search may find.
+//! `--where`: restricts the items that a search may return.
 
 use anyhow::{Result, bail};
 use hashbrook::dataset::{file_of, split_labels};
@@ -6,10 +6,10 @@ use hashbrook::{Filter, Index};
 
 use super::super::index::text_ids::TextIds;
 
-/// What `--where` takes, for messages.
+/// Forms of `--where` conditions, for messages.
 const FORMS: &str = "label=NAME,..., label!=NAME,..., id=NUMBER,... and id=FILE are";
 
-/// The files that conditions name.
+/// Returns the files that conditions name.
 pub fn files(conditions: &[String]) -> Vec<String> {
     let file = |condition: &String| {
         let value = condition.strip_prefix("id=")?;
@@ -18,7 +18,7 @@ pub fn files(conditions: &[String]) -> Vec<String> {
     conditions.iter().filter_map(file).collect()
 }
 
-/// The filter that lets through what meets all conditions.
+/// Parses conditions into a filter for items that meet all of them.
 pub fn parse(index: &Index, texts: &TextIds, conditions: &[String]) -> Result<Filter> {
     let mut filter = Filter::all();
     for condition in conditions {
@@ -47,12 +47,13 @@ pub fn parse(index: &Index, texts: &TextIds, conditions: &[String]) -> Result<Fi
     Ok(filter)
 }
 
-/// Ids that are written out, separated by commas; `None` for the name of a file.
+/// Parses ids separated by commas; `None` if the value is a file name.
 fn ids(value: &str) -> Option<Vec<u64>> {
     value.split(',').map(|id| id.trim().parse().ok()).collect()
 }
 
-/// The numbers of labels in a list of names; a name with a comma in it stands alone or in quotes.
+/// Returns the numbers of the labels in a list of names. A name that contains a comma must be the
+/// whole list or in quotes.
 fn labels(index: &Index, list: &str) -> Result<Vec<u32>> {
     if let Ok(label) = index.find_label(list.trim()) {
         return Ok(vec![label]);
@@ -61,7 +62,7 @@ fn labels(index: &Index, list: &str) -> Result<Vec<u32>> {
     Ok(names.iter().map(|name| index.find_label(name.trim())).collect::<Result<_, _>>()?)
 }
 
-/// A name as it is written in a list.
+/// Formats a name as it is written in a list, in quotes if needed.
 pub fn quoted(name: &str) -> String {
     match name.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", name.replace('"', "\"\"")),

@@ -213,7 +213,7 @@ fn summarize(
         });
         if let Some(dial) = args.dial.dial()? {
             object["dial"] = json!(dial);
-            // What the distances of one bit of weight 1 are.
+            // Distances are in units of one bit of weight 1.
             object["dial"]["unit"] = json!(dial.unit());
         }
         return console::line(object);
@@ -235,7 +235,7 @@ fn summarize(
     }
 }
 
-/// The function of a model, for an index that may not have it.
+/// Loads the function of a model, for an index that may not have one.
 fn function_of(index: &Index, model: &Path) -> Result<HashFunction> {
     let function = input::load_function(model)?;
     let model = model.display();
@@ -252,10 +252,10 @@ fn function_of(index: &Index, model: &Path) -> Result<HashFunction> {
     Ok(function)
 }
 
-/// Hits that are in memory at a time, unless a single query has more.
+/// Maximum number of hits in memory at a time, unless a single query has more.
 const HITS_AT_ONCE: usize = 1 << 22;
 
-/// Searches, part of the queries after part; the median of the times that takes.
+/// Searches all queries `--repeat` times, in parts. Returns the median time of a repetition.
 fn search(
     args: &Args,
     index: &Index,
@@ -268,7 +268,8 @@ fn search(
         None => index.filtered(filter),
     };
     let candidates = args.rerank.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
-    // How many items lie within a radius shows only as they are found; at first it may be all.
+    // The number of items within a radius is known only after a search. The first part assumes that
+    // every query finds all items.
     let first = match (args.one_by_one, args.k) {
         (true, _) => 1,
         (false, Some(k)) => HITS_AT_ONCE / k.min(index.len()).max(1),
@@ -277,7 +278,7 @@ fn search(
     let mut times = Vec::new();
     for round in 1..=args.repeat {
         let (mut at, mut time, mut together) = (0, Duration::ZERO, first.max(1));
-        // A filter or a k that makes no sense is an error without queries, too.
+        // An invalid filter or k is an error even without queries.
         while at < queries.len() || (at == 0 && queries.len() == 0) {
             let some = queries.part(at..queries.len().min(at + together))?;
             let clock = Instant::now();

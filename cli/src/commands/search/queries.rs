@@ -1,4 +1,5 @@
-//! What is searched with: codes, with or without weights, or vectors where these are to rank by.
+//! Queries of a search: codes, with or without weights, or vectors if hits are re-ranked by
+//! vectors.
 
 use std::ops::Range;
 
@@ -16,14 +17,14 @@ pub enum Queries {
     Vectors(Vec<f32>, usize),
 }
 
-/// What queries found.
+/// Hits of queries.
 pub enum Found {
     ByCode(Hits),
     Ranked(Hits<RankedHit>),
 }
 
 impl Queries {
-    /// The vectors of some files, for an index that keeps vectors.
+    /// Reads the vectors of some files, for an index that stores vectors.
     pub fn read_vectors(index: &Index, files: &[String], roles: &[Role<'_>]) -> Result<Queries> {
         let (Some(function), Some(_)) = (index.function(), index.vector_format()) else {
             bail!(
@@ -39,7 +40,7 @@ impl Queries {
         Ok(Queries::Vectors(values, function.dim()))
     }
 
-    /// The vectors of some files, encoded by a function and weighed, if there is a dial.
+    /// Reads the vectors of some files and encodes them; weights the bits if there is a dial.
     pub fn encode(
         function: &HashFunction,
         dial: Option<Dial>,
@@ -57,7 +58,7 @@ impl Queries {
         Ok(Queries::Weighed(weighed))
     }
 
-    /// Codes, weighed if there is a dial.
+    /// Returns queries of codes, weighted if there is a dial.
     pub fn of_codes(index: &Index, dial: Option<Dial>, codes: Codes) -> Result<Queries> {
         Ok(match dial {
             Some(dial) => Queries::Weighed(dial.weigh_codes(index.function(), &codes)?),
@@ -73,7 +74,7 @@ impl Queries {
         }
     }
 
-    /// Some of them.
+    /// Returns a range of the queries.
     pub fn part(&self, rows: Range<usize>) -> Result<Part<'_>> {
         Ok(match self {
             Queries::Codes(codes) => Part::Codes(codes.select(&rows.collect::<Vec<usize>>())),
@@ -87,7 +88,7 @@ impl Queries {
     }
 }
 
-/// Some queries.
+/// A range of queries.
 pub enum Part<'a> {
     Codes(Codes),
     Weighed(Weighed),
@@ -103,7 +104,7 @@ impl Part<'_> {
         }
     }
 
-    /// The `k` nearest, or all within a radius; vectors rank so many candidates again.
+    /// Returns the `k` nearest items, or all within a radius. Vectors re-rank `candidates` items.
     pub fn find(
         &self,
         view: View<'_>,
@@ -133,7 +134,7 @@ impl Part<'_> {
 }
 
 impl Found {
-    /// How many hits there are.
+    /// Returns the number of hits.
     pub fn count(&self) -> usize {
         match self {
             Found::ByCode(hits) => hits.all().len(),
@@ -141,7 +142,8 @@ impl Found {
         }
     }
 
-    /// What each query found; the scores of hits by code alone mean nothing.
+    /// Returns the hits of each query. Scores are meaningless for hits that are ranked by code
+    /// alone.
     pub fn rows(&self) -> Box<dyn Iterator<Item = Vec<RankedHit>> + '_> {
         match self {
             Found::Ranked(hits) => Box::new(hits.iter().map(<[RankedHit]>::to_vec)),

@@ -1,4 +1,4 @@
-//! Where the hits of a search go: query after query, none of them kept in memory.
+//! Output of the hits of a search, query after query, so that they need not fit in memory.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,13 +15,13 @@ use super::filter::quoted;
 use super::queries::Found;
 use crate::console::{self, count};
 
-/// The formats that results are written in, by how the name of their file ends.
+/// Formats that results are written in, by file name extension.
 pub const FORMATS: [&str; 4] = ["npz", "csv", "json", "jsonl"];
 
-/// Queries and hits that are shown to people.
+/// Maximum number of queries, and of hits per query, shown on the terminal.
 const SHOWN: usize = 10;
 
-/// What becomes of hits.
+/// Destination of hits, and counts of them.
 pub struct Results<'a> {
     index: &'a Index,
     texts: &'a TextIds,
@@ -30,16 +30,16 @@ pub struct Results<'a> {
     form: Form,
     queries: usize,
     hits: usize,
-    /// Queries all of whose hits, which are several, are at distance 0.
+    /// Number of queries with several hits, all at distance 0.
     ties: usize,
 }
 
 enum Form {
-    /// The first few, for people.
+    /// The first few hits as text.
     Shown,
-    /// A JSON object a line.
+    /// One JSON object per line.
     Lines,
-    /// Text for a file, and whether it is one JSON array.
+    /// Text for a file, and its format.
     Text(BufWriter<File>, Kind),
     /// Arrays for an npz file.
     Arrays(Box<Arrays>),
@@ -52,25 +52,26 @@ enum Kind {
     JsonLines,
 }
 
-/// What an npz file will hold. How long its arrays are is known only in the end, so their numbers go
-/// to nameless files first.
+/// Arrays of an npz file. Their length is known only at the end, so their values are first written
+/// to unnamed temporary files.
 struct Arrays {
     ids: BufWriter<File>,
     distances: BufWriter<File>,
-    /// If hits are ranked by them.
+    /// Scores, if hits are re-ranked.
     scores: Option<BufWriter<File>>,
     labels: BufWriter<File>,
-    /// Each set of labels that came up, and its number.
+    /// Each distinct set of labels, and its number.
     sets: HashMap<Vec<u32>, i32>,
     set_names: Vec<String>,
-    /// Hits of each query: all the same of the nearest, not so within a radius.
+    /// End of each query's hits in the arrays. Hit counts are equal for the `k` nearest, and differ
+    /// within a radius.
     ends: Vec<u64>,
-    /// Whether the nearest are searched, of which every query finds as many.
+    /// True for a search of the `k` nearest, in which all queries have the same number of hits.
     is_matrix: bool,
 }
 
 impl<'a> Results<'a> {
-    /// To a file, as JSON to the standard output, or to be shown.
+    /// Creates results that go to a file, to the standard output as JSON, or to the terminal.
     pub fn new(
         index: &'a Index,
         texts: &'a TextIds,
@@ -114,17 +115,17 @@ impl<'a> Results<'a> {
         Ok(Results { index, texts, has_labels, has_scores, form, queries: 0, hits: 0, ties: 0 })
     }
 
-    /// How many hits there were.
+    /// Returns the number of hits.
     pub fn hits(&self) -> usize {
         self.hits
     }
 
-    /// Whether most queries found nothing but items with their very code.
+    /// Returns whether most queries had only hits with exactly their code.
     pub fn are_mostly_ties(&self) -> bool {
         2 * self.ties > self.queries
     }
 
-    /// Takes what the next queries have found.
+    /// Adds the hits of the next queries.
     pub fn add(&mut self, found: &Found) -> Result<()> {
         for row in found.rows() {
             self.add_row(&row)?;
@@ -177,7 +178,7 @@ impl<'a> Results<'a> {
         Ok(object)
     }
 
-    /// A line of a table for each hit.
+    /// Formats the hits of a query as lines of a table.
     fn table(&self, row: &[RankedHit]) -> Result<String> {
         let mut lines = String::new();
         let labels = label_lists(self.index, row)?;
@@ -209,7 +210,7 @@ impl<'a> Results<'a> {
         console::line(format_args!("query {}: {found}", self.queries))
     }
 
-    /// Puts a file in its place; says how much was not shown.
+    /// Moves a file to its final path; on the terminal, reports how much was not shown.
     pub fn finish(&mut self, out: Option<&Path>) -> Result<()> {
         let queries = self.queries;
         match (&mut self.form, out) {
@@ -292,14 +293,14 @@ impl Arrays {
     }
 }
 
-/// What was written, to be read from its beginning.
+/// Flushes a file, and rewinds it for reading.
 fn rewound(file: &mut BufWriter<File>) -> Result<BufReader<&File>> {
     file.flush()?;
     file.get_mut().seek(SeekFrom::Start(0))?;
     Ok(BufReader::with_capacity(1 << 18, file.get_ref()))
 }
 
-/// The number with the fewest digits that stands for a score.
+/// Returns the number with the fewest digits that represents a score.
 fn shortest(score: f32) -> f64 {
     score.to_string().parse().unwrap_or_else(|_| f64::from(score))
 }
@@ -308,7 +309,7 @@ fn ids(row: &[RankedHit]) -> Vec<u64> {
     row.iter().map(|hit| hit.id).collect()
 }
 
-/// What labels are called; those without names go by their numbers.
+/// Returns the names of labels; labels without names are given by their numbers.
 fn names(index: &Index, labels: &[u32]) -> Vec<String> {
     let name = |&label: &u32| {
         let name = index.label_names().name(label);
@@ -317,17 +318,17 @@ fn names(index: &Index, labels: &[u32]) -> Vec<String> {
     labels.iter().map(name).collect()
 }
 
-/// What the labels of items are called.
+/// Returns the names of the labels of items.
 pub fn label_names(index: &Index, ids: &[u64]) -> Result<Vec<Vec<String>>> {
     Ok(index.labels_of(ids)?.into_iter().map(|labels| names(index, labels)).collect())
 }
 
-/// The labels of each hit in one text.
+/// Returns the labels of each hit as one string.
 fn label_lists(index: &Index, row: &[RankedHit]) -> Result<Vec<String>> {
     Ok(label_names(index, &ids(row))?.iter().map(|names| list(names)).collect())
 }
 
-/// Labels in one text: a single one as it is, several as a list.
+/// Formats labels as one string: a single label as it is, several as a list.
 fn list(names: &[String]) -> String {
     match names {
         [one] => one.clone(),

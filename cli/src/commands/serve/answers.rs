@@ -1,4 +1,4 @@
-//! Memory of answers: what clients have not read yet is bounded.
+//! Memory of answers: limits the bytes that clients have not read yet.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use super::errors::Problem;
 /// Answers up to this many bytes are not counted.
 const SMALL: usize = 1 << 16;
 
-/// Unread answers together take up to this many times --max-answer.
+/// Limit of all unread answers together, as a multiple of --max-answer.
 const ANSWERS: usize = 16;
 
-/// Memory for answers on their way to clients, counted in KiB.
+/// Memory for answers that are being sent, counted in KiB.
 pub struct AnswerMemory {
     free: Arc<Semaphore>,
     total: usize,
 }
 
-/// Bytes of an answer, and the memory they are counted against until the connection has written them.
+/// Bytes of an answer, with the permit that counts them until the connection has written them.
 struct Counted {
     bytes: Bytes,
     _memory: OwnedSemaphorePermit,
@@ -36,15 +36,15 @@ impl AsRef<[u8]> for Counted {
 }
 
 impl AnswerMemory {
-    /// Memory for answers of up to `max_answer` bytes each.
+    /// Creates memory for answers of up to `max_answer` bytes each.
     pub fn new(max_answer: usize) -> AnswerMemory {
         let kib = (max_answer >> 10).saturating_mul(ANSWERS);
         let total = kib.clamp(1 << 10, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
         AnswerMemory { free: Arc::new(Semaphore::new(total)), total }
     }
 
-    /// Counts bytes that are to be sent, until they are dropped. Fails if too many wait for their clients: waiting
-    /// here would hold the bytes without counting them.
+    /// Counts bytes that are to be sent, until they are dropped. Fails if too many bytes are unsent
+    /// already: waiting here would hold the bytes without counting them.
     pub fn count(&self, bytes: Bytes) -> Result<Bytes, Problem> {
         if bytes.len() <= SMALL {
             return Ok(bytes);
@@ -63,7 +63,8 @@ impl AnswerMemory {
         }
     }
 
-    /// Counts an answer that is in memory as a whole. Streamed answers count their chunks themselves.
+    /// Counts an answer that is completely in memory. Streamed answers count their chunks
+    /// themselves.
     pub async fn counted(&self, response: Response) -> Response {
         let size = response.body().size_hint().exact().unwrap_or(0);
         if size <= SMALL as u64 {
@@ -92,13 +93,13 @@ mod tests {
         let mut held: Vec<Bytes> = (0..4).map(|_| memory.count(large()).unwrap()).collect();
         assert!(memory.count(large()).is_err());
         assert!(memory.count(Bytes::from_static(b"small")).is_ok());
-        // A part of an answer holds all of it.
+        // A slice of an answer keeps the whole answer in memory.
         held[0] = held[0].slice(..10);
         assert!(memory.count(large()).is_err());
         held.pop();
         held.push(memory.count(large()).unwrap());
         held.clear();
-        // An answer that is larger than all of the memory is sent if it is the only one.
+        // An answer larger than the whole limit is sent if no other answer is unread.
         assert!(memory.count(Bytes::from(vec![0; 20 << 20])).is_ok());
     }
 }

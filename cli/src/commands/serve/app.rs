@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State shared by all requests.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -18,7 +18,8 @@ use super::limits::Limits;
 use super::metrics::Metrics;
 use super::routes::classes::Classes;
 
-/// Large bodies that are read at a time: each takes memory while it comes.
+/// Maximum number of large bodies read concurrently, because each takes memory until it is
+/// complete.
 const LARGE_BODIES: usize = 32;
 
 pub struct App {
@@ -28,16 +29,16 @@ pub struct App {
     pub history: History,
     pub done: Done,
     pub classes: Classes,
-    /// Where copies of the store go, if anywhere.
+    /// Directory for snapshots of the store, if enabled.
     pub snapshots: Option<PathBuf>,
     pub started: Instant,
-    /// One is taken by each request that takes more than a moment.
+    /// Each request that runs on a blocking thread takes one permit.
     working: Arc<Semaphore>,
-    /// One is taken by each large body.
+    /// Each large body takes one permit.
     pub large_bodies: Semaphore,
     /// Counts answers that clients have not read yet.
     pub answers: AnswerMemory,
-    /// Held by what goes over all items, one at a time.
+    /// Permit of requests that iterate over all items, one at a time.
     pub over_all: Arc<Semaphore>,
     tokens: Option<Tokens>,
     stopping: AtomicBool,
@@ -68,7 +69,7 @@ impl App {
         }
     }
 
-    /// Fails for those who may not do this.
+    /// Fails unless the headers permit this scope.
     pub fn admit(&self, scope: Scope, headers: &HeaderMap) -> Result<(), Problem> {
         match &self.tokens {
             Some(tokens) => tokens.check(scope, headers),
@@ -76,7 +77,7 @@ impl App {
         }
     }
 
-    /// Says that no more requests are taken.
+    /// Marks the service as stopping, after which it takes no more requests.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
     }
@@ -85,13 +86,13 @@ impl App {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Does at once what takes a moment.
+    /// Runs a short job on the current thread.
     pub fn quick<T>(&self, job: impl FnOnce(&App) -> Result<T, Problem>) -> Result<T, Problem> {
         catch_unwind(AssertUnwindSafe(|| job(self))).unwrap_or_else(|_| Err(panicked()))
     }
 
-    /// Does on a thread of its own what may take longer. If it takes longer than `time`, it goes on, and whoever
-    /// asked is told so.
+    /// Runs a job that may take longer on a blocking thread. If the job exceeds `time`, it
+    /// continues, and the client gets an error that says so.
     pub async fn work<T: Send + 'static>(
         self: &Arc<App>,
         time: Option<Duration>,
@@ -115,14 +116,14 @@ impl App {
     }
 }
 
-/// Answer to a request that takes longer than it may, and goes on.
+/// Returns the answer to a request that exceeds its time limit but continues.
 pub fn not_done_in(time: Duration) -> Problem {
     let seconds = time.as_secs_f64();
     let message = format!("not done in {seconds} seconds; it goes on, and may yet be");
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(5)
 }
 
-/// What clients are told of a defect of this program, whose own message is on the standard error.
+/// Returns the answer to a request that panicked. The panic message goes to the standard error.
 fn panicked() -> Problem {
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "an internal error; the service goes on")
 }

@@ -1,4 +1,4 @@
-//! Who may do what: bearer tokens from a file.
+//! Authorization by bearer tokens from a file.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use subtle::{Choice, ConstantTimeEq};
 
 use super::errors::Problem;
 
-/// What a route takes: nothing, a token that may read, or one that may write.
+/// Authorization that a route requires: none, a token that may read, or a token that may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     Open,
@@ -16,13 +16,14 @@ pub enum Scope {
     Write,
 }
 
-/// The longest token.
+/// Maximum length of a token in bytes.
 const LONGEST: usize = 256;
 
-/// A token, filled up with zeros, which no token has: so that comparing takes as long for any of them.
+/// A token padded with zeros, which no token contains, so that every comparison takes the same
+/// time.
 type Padded = [u8; LONGEST];
 
-/// Tokens and what they are good for.
+/// Tokens and their scopes.
 pub struct Tokens(Vec<(Scope, Padded)>);
 
 impl Tokens {
@@ -43,7 +44,7 @@ impl Tokens {
             if line.is_empty() {
                 continue;
             }
-            // The token itself is not for messages.
+            // Error messages must not contain the token itself.
             let Some((scope, token)) = line.split_once(char::is_whitespace) else { bail!(wrong()) };
             let scope = match scope {
                 "read" => Scope::Read,
@@ -67,7 +68,7 @@ impl Tokens {
         Ok(Tokens(tokens))
     }
 
-    /// Fails unless the headers have a token that is good for it.
+    /// Fails unless the headers have a token that permits this scope.
     pub fn check(&self, scope: Scope, headers: &HeaderMap) -> Result<(), Problem> {
         if scope == Scope::Open {
             return Ok(());
@@ -82,7 +83,7 @@ impl Tokens {
         let Some(token) = token.and_then(|(_, token)| padded(token.trim_ascii())) else {
             return Err(unauthorized("the token is not given as `Authorization: Bearer TOKEN`"));
         };
-        // All tokens are looked at, whichever fits.
+        // All tokens are compared, so that the time does not reveal which one matches.
         let (mut known, mut enough) = (Choice::from(0), Choice::from(0));
         for (has, padded) in &self.0 {
             let same = padded.ct_eq(&token);
@@ -99,7 +100,7 @@ impl Tokens {
     }
 }
 
-/// Warns about a file of tokens that other users of this machine can read.
+/// Warns about a token file that other users of this machine can read.
 #[cfg(unix)]
 fn warn_if_readable_by_others(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
@@ -120,8 +121,8 @@ fn padded(token: &[u8]) -> Option<Padded> {
     Some(padded)
 }
 
-/// Where there are no tokens, fails for what a page of another site, open in a browser on this machine, may
-/// send: requests for another host, or from another origin.
+/// Checks requests of a service without tokens. Fails for requests that a page of another site,
+/// open in a browser on this machine, could send: those for another host or from another origin.
 pub fn check_local(headers: &HeaderMap) -> Result<(), Problem> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let (host, origin) = (text(header::HOST), text(header::ORIGIN));
@@ -137,7 +138,7 @@ pub fn check_local(headers: &HeaderMap) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Whether a host, with or without a port, is this machine.
+/// Returns whether a host, with or without a port, is this machine.
 fn is_local(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,

@@ -1,4 +1,4 @@
-//! The store that is served, which the first items make if it is not there.
+//! The served store, which the first items create if it does not exist.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -12,10 +12,11 @@ use super::errors::Problem;
 use crate::commands::{scale_named, set_parameters};
 use crate::console::{count, plural};
 
-/// Length of the codes without --bits.
+/// Code length without --bits.
 const DEFAULT_BITS: usize = 64;
 
-/// The part of the memory that the process may take which learning may take: the index, requests and answers need the rest.
+/// Learning may take one part in this many of the memory limit; the index, requests and answers
+/// need the rest.
 const PART_OF_MEMORY: u64 = 4;
 
 /// What a new collection is made of. Options that are given must fit a collection that is there.
@@ -65,7 +66,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A collection for vectors of a dimension and ids of a kind.
+    /// Returns the description of a collection for vectors of a dimension and ids of a kind.
     fn description(&self, dim: usize, ids: IdKind) -> Result<Description> {
         let mut method = Method::named(self.method.as_deref().unwrap_or("brook"))?;
         if let (Method::Brook(params), Some(limit)) = (&mut method, crate::memory::limit()) {
@@ -84,7 +85,7 @@ impl Plan {
         Ok(made)
     }
 
-    /// What --precision asks for; the parser lets nothing else through.
+    /// Returns the precision that --precision selects; the parser allows no other values.
     fn precision(&self) -> Option<VectorPrecision> {
         let named = |name: &str| match name {
             "f16" => VectorPrecision::F16,
@@ -95,15 +96,16 @@ impl Plan {
 
     /// Fails if these options suit no collection, whatever the first items are.
     ///
-    /// Without --dim the dimension is unknown until the first items arrive. Some methods need at least one dimension
-    /// per bit, so the options are tried with that dimension; `Store::create` checks them against the real one.
+    /// Without --dim the dimension is unknown until the first items arrive. Some methods need at
+    /// least one dimension per bit, so the options are tried with one dimension per bit.
+    /// `Store::create` checks them against the real dimension.
     fn check_possible(&self) -> Result<()> {
         let bits = self.bits.unwrap_or(DEFAULT_BITS);
         self.description(bits.clamp(1, MAX_BITS), IdKind::Numbers)?.start()?;
         Ok(())
     }
 
-    /// Fails if a collection that is there is made of something else.
+    /// Fails if an existing collection contradicts these options.
     fn check(&self, has: &Description) -> Result<()> {
         fn same<T: PartialEq + std::fmt::Debug>(
             name: &str,
@@ -139,13 +141,13 @@ impl Plan {
     }
 }
 
-/// A folder with a store, or one in which the first items will make it.
+/// A directory with a store, or one in which the first items will create a store.
 pub struct Collection {
     dir: PathBuf,
     plan: Plan,
     settings: Settings,
     store: OnceLock<Store>,
-    /// Held by whoever makes the store.
+    /// Locked while the store is created.
     making: Mutex<()>,
 }
 
@@ -167,15 +169,16 @@ impl Collection {
         Ok(Collection { dir: dir.to_path_buf(), plan, settings, store, making: Mutex::new(()) })
     }
 
-    /// The store, if it is there yet.
+    /// Returns the store, if it exists.
     pub fn store(&self) -> Option<&Store> {
         self.store.get()
     }
 
-    /// Returns the store, and creates it for such items if there is none.
+    /// Returns the store, and creates it for these items if there is none.
     ///
-    /// A store may exist that is not open: an earlier request created it, and opening it failed, for want of memory
-    /// or file descriptors. That store is opened, and the items are checked against it when they are put in.
+    /// A store may exist but not be open if an earlier request created it and then failed to open
+    /// it, for lack of memory or file descriptors. Such a store is opened, and the items are
+    /// checked against it when they are inserted.
     pub fn store_for(&self, dim: usize, ids: &[ItemId]) -> Result<&Store, Problem> {
         if let Some(store) = self.store.get() {
             return Ok(store);
@@ -202,7 +205,7 @@ impl Collection {
         Ok(self.store.get_or_init(|| store))
     }
 
-    /// Ends the store, if there is one.
+    /// Closes the store, if there is one.
     pub fn close(self) -> Result<()> {
         match self.store.into_inner() {
             Some(store) => Ok(store.close()?),
@@ -210,7 +213,7 @@ impl Collection {
         }
     }
 
-    /// What was opened, for people.
+    /// Describes the opened collection, for the log.
     pub fn described(&self) -> String {
         let dir = self.dir.display();
         let Some(store) = self.store() else {
@@ -230,7 +233,8 @@ impl Collection {
     }
 }
 
-/// The kind of some ids, which must all be of one and different: what fails should make no store.
+/// Returns the kind of the ids; fails unless all are of one kind and distinct. Checked first, so
+/// that an invalid request creates no store.
 fn one_kind(ids: &[ItemId]) -> Result<IdKind, Problem> {
     let Some(first) = ids.first() else {
         return Err(Problem::unprocessable("no items; the first make the collection"));

@@ -1,4 +1,4 @@
-//! What went wrong, as clients are told: always `{"error": {"status": ..., "message": ...}}`.
+//! Errors as clients see them: always `{"error": {"status": ..., "message": ...}}`.
 
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -9,18 +9,18 @@ use serde_json::json;
 use super::body::json_response;
 use super::log::Failure;
 
-/// Returns whether an item failed to be read because of its bytes on the disk: they are damaged, or the disk cannot read
-/// them. Answers with many items report such an item in its place.
+/// Returns whether reading an item failed because of its bytes on the disk, which are damaged or
+/// unreadable. Answers with many items report such an item in its place.
 pub fn is_unreadable(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Damaged | ErrorKind::Internal)
 }
 
-/// A request that failed.
+/// Error response of a failed request.
 #[derive(Debug)]
 pub struct Problem {
     status: StatusCode,
     message: String,
-    /// Seconds after which it may be tried again.
+    /// Seconds after which the client may try again.
     retry_after: Option<u32>,
 }
 
@@ -29,7 +29,7 @@ impl Problem {
         Problem { status, message: message.into(), retry_after: None }
     }
 
-    /// What was sent cannot be used.
+    /// Returns the error for a request whose content is invalid.
     pub fn unprocessable(message: impl Into<String>) -> Problem {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message)
     }
@@ -42,23 +42,24 @@ impl Problem {
         Problem::new(StatusCode::CONFLICT, message)
     }
 
-    /// There is nothing yet that could be done this with.
+    /// Returns the error for a request that needs a collection while there is none yet.
     pub fn nothing_yet() -> Problem {
         Problem::conflict("nothing was put in yet; the first POST /items makes the collection")
     }
 
-    /// A failure that the client can do nothing about.
+    /// Returns an internal error, which the client cannot fix.
     pub fn internal(cause: impl std::fmt::Display) -> Problem {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot write the answer: {cause}"))
     }
 
-    /// It can be tried again after some seconds.
+    /// Adds the seconds after which the client may try again.
     pub fn retry_after(mut self, seconds: u32) -> Problem {
         self.retry_after = Some(seconds);
         self
     }
 
-    /// The same failure, of a change. If the change may have reached the disk, the message says how to go on.
+    /// Returns the same error, for a change. If the change may have reached the disk, the message
+    /// says how to proceed.
     pub fn of_change(mut self) -> Problem {
         use StatusCode as Status;
         if matches!(self.status, Status::INTERNAL_SERVER_ERROR | Status::INSUFFICIENT_STORAGE) {
@@ -68,7 +69,7 @@ impl Problem {
         self
     }
 
-    /// The same failure, with what it was about said first.
+    /// Returns the same error, with its subject in front of the message.
     pub fn of(mut self, what: impl std::fmt::Display) -> Problem {
         self.message = format!("{what}: {}", self.message);
         self
@@ -90,7 +91,7 @@ impl From<Error> for Problem {
             ErrorKind::NoSpace => StatusCode::INSUFFICIENT_STORAGE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        // A file that is not there is nothing that was asked for, except for items.
+        // A file that is missing on the server is an internal error, unlike a missing item.
         let status = match (&error, status) {
             (Error::Io { .. }, StatusCode::NOT_FOUND) => StatusCode::INTERNAL_SERVER_ERROR,
             (_, status) => status,
@@ -119,7 +120,7 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        // The operator should see what clients can do nothing about.
+        // Internal errors are logged for the operator, because clients cannot fix them.
         if self.status.is_server_error() {
             response.extensions_mut().insert(Failure(self.message));
         }

@@ -1,4 +1,4 @@
-//! What puts items into the service from within the program.
+//! Insertion of items into the service from within the program.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
@@ -9,7 +9,7 @@ use hashbrook::store::{ItemId, Put};
 
 use super::app::App;
 
-/// A way into a service that lasts as long as it does.
+/// Handle to a service, which does not keep it alive.
 pub struct Feed(Weak<App>);
 
 impl Feed {
@@ -17,8 +17,8 @@ impl Feed {
         Feed(Arc::downgrade(app))
     }
 
-    /// Puts vectors in under numbers from `first` on, except for those that are taken; `false` when the service
-    /// is stopping.
+    /// Inserts vectors with consecutive ids from `first` on, skipping ids that exist. Returns
+    /// `false` when the service is stopping.
     pub fn put(
         &self,
         first: u64,

@@ -1,4 +1,4 @@
-//! What is done before and after every request: who may ask, and how long it took.
+//! Middleware of every request: checks authorization, and records the time.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use super::app::App;
 use super::auth::Scope;
 use super::body::discard;
 
-/// A route: its place among all, and what it takes.
+/// A route: its index in the list of routes, and the scope it requires.
 #[derive(Clone)]
 pub struct Guarded {
     pub app: Arc<App>,

@@ -1,16 +1,16 @@
-//! Codes as texts: two hexadecimal digits for each byte, the first bits in the first byte.
+//! Codes as strings: two hexadecimal digits for each byte, the first bits in the first byte.
 
 use hashbrook::Codes;
 
 use super::errors::Problem;
 
-/// A code of so many bits.
+/// Encodes a code of `bits` bits as hexadecimal digits.
 pub fn encode(code: &[u64], bits: usize) -> String {
     let bytes = code.iter().flat_map(|word| word.to_le_bytes()).take(bits.div_ceil(8));
     bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Appends a code to others of its length.
+/// Decodes a code, and appends it to codes of the same length.
 pub fn decode(text: &str, codes: &mut Codes) -> Result<(), Problem> {
     let bits = codes.bits();
     let wrong = || {

@@ -1,4 +1,4 @@
-//! The store's numbers, once a second, for charts.
+//! History of the store's statistics, one sample per second, for charts.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use super::app::App;
 
-/// An hour.
+/// Maximum number of samples: one hour.
 const SAMPLES: usize = 3600;
 
-/// The numbers at a moment.
+/// Statistics at one point in time.
 #[derive(Clone, Serialize)]
 pub struct Sample {
     /// Seconds since 1970.
@@ -27,27 +27,27 @@ pub struct Sample {
     pub measured_on: Option<MeasuredOn>,
     pub would_flip: Option<f64>,
     pub renewal_progress: Option<f64>,
-    /// Requests since the start.
+    /// Number of requests since the start.
     pub requests: u64,
-    /// Items put in since the start.
+    /// Number of items inserted since the start.
     pub puts: u64,
-    /// Queries answered since the start.
+    /// Number of queries answered since the start.
     pub searches: u64,
 }
 
-/// What was done since the start.
+/// Counters of the work since the start.
 #[derive(Default)]
 pub struct Done {
     pub puts: AtomicU64,
     pub searches: AtomicU64,
 }
 
-/// The last of them.
+/// Samples of the last hour.
 #[derive(Default)]
 pub struct History(Mutex<VecDeque<Sample>>);
 
 impl History {
-    /// Those after a time, the oldest first.
+    /// Returns the newest samples after a time, at most `most`, the oldest first.
     pub fn after(&self, time: f64, most: usize) -> Vec<Sample> {
         let samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let after = samples.partition_point(|sample| sample.time <= time);
@@ -60,7 +60,7 @@ impl History {
         if samples.len() == SAMPLES {
             samples.pop_front();
         }
-        // A clock that was set back would bring them out of order.
+        // After the clock was set back, new samples would be out of order.
         if samples.back().is_some_and(|last| last.time >= sample.time) {
             samples.clear();
         }
@@ -80,7 +80,7 @@ pub async fn keep(app: Weak<App>) {
     loop {
         clock.tick().await;
         let Some(app) = app.upgrade() else { return };
-        // Whatever the numbers cost, requests are not held up by them.
+        // Sampling runs on a blocking thread, so that it never delays requests.
         let taken = tokio::task::spawn_blocking(move || sample(&app));
         if taken.await.is_err() {
             return;

@@ -1,4 +1,4 @@
-//! How much a client may ask for.
+//! Limits of client requests.
 
 use std::time::Duration;
 
@@ -36,14 +36,14 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The results of several queries are in memory at once: so many at most.
+    /// Maximum number of results of all queries of a request, which are in memory at once.
     const RESULTS: usize = 1_000_000;
 
     pub fn check_items(&self, items: usize) -> Result<(), Problem> {
         self.check("items", items, self.max_batch, "--max-batch")
     }
 
-    /// Fails for more results than may be asked for.
+    /// Fails if a request could return more results than allowed.
     pub fn check_results(&self, queries: usize, k: usize) -> Result<(), Problem> {
         self.check("queries", queries, self.max_batch, "--max-batch")?;
         self.check("k", k, self.max_k, "--max-k")?;
@@ -74,7 +74,7 @@ fn parse_count(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "a whole number from 1 to 100000 was expected".to_owned())
 }
 
-/// A number of bytes, with a unit or without.
+/// Parses a number of bytes, with or without a unit.
 fn parse_size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {

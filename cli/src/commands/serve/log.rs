@@ -1,4 +1,4 @@
-//! Logs on the standard error: what the service and its store report, and a line for each request.
+//! Logs on the standard error: events of the service and its store, and a line for each request.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -19,13 +19,13 @@ use tracing::Level;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
-/// Target of what concerns the service as a whole.
+/// Log target for events of the service as a whole.
 pub const SERVICE: &str = "hashbrook::serve";
 
-/// Target of the lines of requests.
+/// Log target for request lines.
 const REQUEST: &str = "hashbrook::request";
 
-/// Filter if RUST_LOG is not set. Requests are reported from `debug` on, those that failed as warnings.
+/// Default filter without RUST_LOG. Requests are logged at level `debug`, failed ones as warnings.
 const DEFAULT_FILTER: &str = "hashbrook=info,warn";
 
 /// How lines of the log are written.
@@ -37,13 +37,13 @@ pub enum LogFormat {
     Json,
 }
 
-/// Writes logs from here on.
+/// Starts logging.
 pub fn start(format: LogFormat) -> Result<()> {
     let filter = match std::env::var("RUST_LOG") {
         Ok(text) if !text.trim().is_empty() => filter(&text)?,
         _ => filter(DEFAULT_FILTER)?,
     };
-    // Reporting a failed write would write to the same place, and panic there.
+    // Reporting a failed write would write to the standard error again, and panic there.
     let lines =
         tracing_subscriber::fmt::layer().with_writer(std::io::stderr).log_internal_errors(false);
     let lines = match format {
@@ -59,10 +59,10 @@ fn filter(text: &str) -> Result<Targets> {
     })
 }
 
-/// Name of the header that has the id of a request.
+/// Name of the header with the id of a request.
 const ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Ids for requests: the client's own, or a number that no other request to this process gets.
+/// Ids of requests: the client's own, or a number that is unique within this process.
 pub struct RequestIds {
     first: u64,
     count: AtomicU64,
@@ -83,19 +83,19 @@ impl RequestIds {
             return id.clone();
         }
         let count = self.count.fetch_add(1, Relaxed);
-        // An odd factor leads to each number once, and far from the one before.
+        // Multiplication by an odd factor is a bijection, and makes consecutive ids differ widely.
         let number = self.first.wrapping_add(count.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         HeaderValue::from_str(&format!("{number:016x}"))
             .unwrap_or_else(|_| HeaderValue::from_static("0"))
     }
 }
 
-/// Message of a failure that the operator should see, on its way from the handler to the log.
+/// Message of a failure for the operator, passed from the handler to the log.
 #[derive(Clone)]
 pub struct Failure(pub String);
 
-/// Gives each request an id, and reports the request once its answer is sent. Neither headers, which may have a
-/// token, nor paths and bodies, which have what users store, are reported.
+/// Gives each request an id, and logs the request once its answer is sent. Headers, paths and
+/// bodies are not logged: headers may contain a token, paths and bodies contain user data.
 pub async fn observe(State(ids): State<Arc<RequestIds>>, request: Request, next: Next) -> Response {
     let start = Instant::now();
     let id = ids.of(request.headers());
@@ -112,7 +112,7 @@ pub async fn observe(State(ids): State<Arc<RequestIds>>, request: Request, next:
     response.map(|body| Body::new(Reported { body, entry }))
 }
 
-/// What is reported of a request.
+/// Log entry of a request.
 struct Entry {
     id: HeaderValue,
     method: Method,
@@ -120,7 +120,7 @@ struct Entry {
     status: StatusCode,
     start: Instant,
     failure: Option<Failure>,
-    /// Bytes of the answer that were handed to the connection.
+    /// Number of bytes of the answer that were handed to the connection.
     bytes: u64,
 }
 
@@ -140,7 +140,7 @@ impl Drop for Entry {
     }
 }
 
-/// A body whose request is reported when all of it is sent, or the client is gone.
+/// A response body whose request is logged when the whole body is sent or the client disconnects.
 struct Reported {
     body: Body,
     entry: Entry,

@@ -1,4 +1,4 @@
-//! Counts and times of requests, and the store's numbers, as Prometheus reads them.
+//! Counts and times of requests, and statistics of the store, in Prometheus format.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -8,21 +8,21 @@ use hashbrook::store::{Quality, Stats, TaskStatus};
 
 use super::routes::Route;
 
-/// Upper bounds of times, in microseconds.
+/// Upper bounds of request times, in microseconds.
 const BOUNDS: [u64; 16] = [
     50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
     1_000_000, 5_000_000, 30_000_000,
 ];
 
-/// Statuses are from 100 to 599.
+/// Number of statuses: 100 to 599.
 const STATUSES: usize = 500;
 
-/// All requests since the start.
+/// Metrics of all requests since the start, by route.
 pub struct Metrics(Vec<OfRoute>);
 
 struct OfRoute {
     route: Route,
-    /// How many took up to each of the bounds and more than the one before, and how many took longer.
+    /// Number of requests per time bucket between consecutive bounds; the last bucket has no bound.
     times: [AtomicU64; BOUNDS.len() + 1],
     nanoseconds: AtomicU64,
     statuses: Vec<AtomicU64>,
@@ -39,7 +39,7 @@ impl Metrics {
         Metrics(routes.into_iter().map(of_route).collect())
     }
 
-    /// Takes note of a request.
+    /// Records a request.
     pub fn record(&self, at: usize, status: StatusCode, time: Duration) {
         let Some(of_route) = self.0.get(at) else { return };
         let micros = time.as_micros() as u64;
@@ -51,13 +51,14 @@ impl Metrics {
         }
     }
 
-    /// How many requests there were, of routes that take a token: looking at the service does not count.
+    /// Returns the number of requests of counted routes; requests that only monitor the service do
+    /// not count.
     pub fn requests(&self) -> u64 {
         let counted = self.0.iter().filter(|of_route| of_route.route.is_counted);
         counted.flat_map(|of_route| &of_route.times).map(|count| count.load(Relaxed)).sum()
     }
 
-    /// All of it as text, with the numbers of the store and how long the service has run.
+    /// Returns all metrics as text, with the statistics of the store and the uptime of the service.
     pub fn text(&self, stats: &Stats, uptime: Duration) -> String {
         let mut text = String::new();
         self.write_requests(&mut text);
@@ -155,7 +156,8 @@ impl Metrics {
     }
 }
 
-/// Writes the precision of the codes in use. Precisions of held-out and of learned items are different time series.
+/// Writes the precision of the codes in use. Precision on held-out items and on learned items are
+/// different time series.
 fn write_precision(text: &mut String, quality: &Quality) {
     let Some(measured_on) = quality.measured_on else { return };
     let metrics = [
@@ -182,7 +184,7 @@ fn write_precision(text: &mut String, quality: &Quality) {
     }
 }
 
-/// Writes what each task of the store did and whether it fails.
+/// Writes the progress of each background task of the store, and whether it fails.
 fn write_tasks(text: &mut String, stats: &Stats) {
     type Value = fn(&TaskStatus) -> u64;
     let metrics: [(&str, &str, &str, Value); 3] = [

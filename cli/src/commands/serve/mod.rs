@@ -1,4 +1,4 @@
-//! A collection as a service: `hashbrook serve`.
+//! `hashbrook serve`: serves a collection over HTTP.
 
 mod answers;
 mod app;
@@ -126,7 +126,8 @@ pub fn run(args: &Args, threads: Option<u16>) -> Result<()> {
     run_with(args, threads, |_, address| console::line(format_args!("listening on {address}")))
 }
 
-/// Serves with these options and their values; `begun` gets a way in, and the address, once it is listened on.
+/// Serves with these options and their values. Calls `begun` with a handle to the service and its
+/// address once it listens.
 pub fn run_fed(
     options: &[(&str, String)],
     threads: Option<u16>,
@@ -166,7 +167,7 @@ fn run_with(
     server::run(Arc::new(app), &addresses, tls, threads, begun)
 }
 
-/// Where to listen.
+/// Resolves the addresses to listen on.
 fn addresses(listen: &str) -> Result<Vec<SocketAddr>> {
     let wrong = || format!("--listen takes ADDRESS:PORT, as in 127.0.0.1:7878, not {listen:?}");
     let addresses: Vec<SocketAddr> = listen.to_socket_addrs().with_context(wrong)?.collect();
@@ -176,7 +177,7 @@ fn addresses(listen: &str) -> Result<Vec<SocketAddr>> {
     Ok(addresses)
 }
 
-/// Fails where strangers could do everything, and says so where they could read what is sent.
+/// Fails if strangers could send any request, and warns if they could read the traffic.
 fn check_open(listen: &str, addresses: &[SocketAddr], tokens: bool, tls: bool) -> Result<()> {
     let loopback = addresses.iter().all(|address| address.ip().is_loopback());
     if !tokens && !loopback {

@@ -1,6 +1,6 @@
-//! The description of all calls, for people and tools.
+//! OpenAPI description of all calls.
 
-/// Kept by hand; a test compares its paths with the routes.
+/// Maintained by hand; a test compares its paths with the routes.
 pub const TEXT: &str = include_str!("openapi.json");
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Connections: taken, served, and ended in good order.
+//! Connections: accepted, served, and closed gracefully.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ use super::timed_writes::TimedWrites;
 use super::{history, routes};
 use crate::interrupt;
 
-/// Serves, calls `begun` with the address once it listens, and goes on until the program is told to stop; then finishes what was begun, and closes the store.
+/// Serves requests until the program is told to stop. Calls `begun` with the address once it
+/// listens. At the end it finishes running requests and closes the store.
 pub fn run(
     app: Arc<App>,
     addresses: &[SocketAddr],
@@ -34,11 +35,11 @@ pub fn run(
     if let Some(threads) = threads {
         runtime.worker_threads(threads.into());
     }
-    // Some more than requests may take, for what the service does by itself.
+    // The extra threads are for the service's own background jobs.
     runtime.max_blocking_threads(app.limits.max_concurrent + 8).enable_io().enable_time();
     let runtime = runtime.build().context("threads cannot be started")?;
     let served = runtime.block_on(serve(&app, addresses, tls, begun));
-    // What still runs is given a little time: nothing that was acknowledged is lost if it is not enough.
+    // Running jobs get a limited time to finish. Ending them early loses no acknowledged change.
     runtime.shutdown_timeout(app.limits.timeout);
     served?;
     match Arc::into_inner(app) {
@@ -75,7 +76,7 @@ async fn serve(
                     connection(stream, tls.clone(), router.clone(), limit, connections.watcher());
                 tokio::spawn(connection);
             }
-            // Too many open files, or a client that left again: connections that are open continue.
+            // Too many open files, or a client that disconnected: open connections continue.
             Err(error) => {
                 if std::mem::replace(&mut is_accepting, false) {
                     warn!(target: SERVICE, "cannot accept a connection: {error}; trying again");
@@ -94,7 +95,7 @@ async fn serve(
     Ok(())
 }
 
-/// Ends when the program is told to stop.
+/// Waits until the program is told to stop.
 async fn interrupted() {
     while !interrupt::happened() {
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -111,12 +112,12 @@ async fn connection(
     if let Err(error) = stream.set_nodelay(true) {
         debug!(target: SERVICE, "cannot send small answers at once: {error}");
     }
-    // Below TLS, so that its writes are timed, too.
+    // Applied below TLS, so that the writes of TLS are timed, too.
     let stream = TimedWrites::new(stream, limit);
     match tls {
         None => requests(stream, router, limit, watcher).await,
         Some(tls) => {
-            // Whoever does not finish the handshake in time is no client.
+            // Connections that do not finish the handshake in time are dropped.
             if let Ok(Ok(stream)) = tokio::time::timeout(limit, tls.accept(stream)).await {
                 requests(stream, router, limit, watcher).await;
             }
@@ -134,7 +135,7 @@ async fn requests(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limit)
-        // Who has said all may still listen.
+        // A client that has closed its sending side may still read the answer.
         .half_close(true)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     if let Err(error) = watcher.watch(connection).await {
@@ -143,7 +144,8 @@ async fn requests(
     }
 }
 
-/// Raises how many files this process may have open, as connections are files, to what it may be raised to.
+/// Raises the number of files that this process may open to its hard limit, because connections
+/// count as files.
 fn allow_many_files() {
     #[cfg(unix)]
     {

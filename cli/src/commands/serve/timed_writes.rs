@@ -1,4 +1,4 @@
-//! Connections whose clients must read.
+//! Connections that fail when clients do not read.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
@@ -8,11 +8,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-/// A connection on which a write fails if the client takes nothing for a while.
+/// A connection whose writes fail if the client reads nothing for the time `limit`.
 pub struct TimedWrites<S> {
     stream: S,
     limit: Duration,
-    /// Ends when the write that waits has waited too long.
+    /// Timer of the pending write.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 

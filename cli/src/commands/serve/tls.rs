@@ -1,4 +1,4 @@
-//! Certificates and keys for https.
+//! Certificates and keys for HTTPS.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// What accepts connections with a certificate and its key.
+/// Loads a certificate and its key into an acceptor of TLS connections.
 pub fn load(certificate: &Path, key: &Path) -> Result<TlsAcceptor> {
     let cannot = |path: &Path| format!("{} cannot be read as PEM", path.display());
     let chain = CertificateDer::pem_file_iter(certificate)

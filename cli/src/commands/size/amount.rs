@@ -1,12 +1,12 @@
-//! Amounts as people write and read them.
+//! Parsing and formatting of amounts.
 
-/// The largest amount that is understood: beyond it the sums of an estimate mean nothing.
+/// Largest accepted amount; beyond it the sums of an estimate are meaningless.
 const MOST: f64 = 1e15;
 
-/// Reads a whole number of 1 or more: `1000000`, `1_000_000`, `1e6`, `1M`; also `2.5k`, `1B` and `1T`.
+/// Parses an integer of 1 or more: `1000000`, `1_000_000`, `1e6`, `1M`; also `2.5k`, `1B` and `1T`.
 ///
 /// # Errors
-/// With what was expected and what came.
+/// Returns what was expected and what was found.
 pub fn amount(text: &str) -> Result<u64, String> {
     let expected = "expected a whole number from 1 to 1e15, such as 1000000, 1_000_000, 1e6 or 1M \
                     (k, M, B and T stand for 1e3, 1e6, 1e9 and 1e12)";
@@ -19,14 +19,14 @@ pub fn amount(text: &str) -> Result<u64, String> {
         Some((at, 't' | 'T')) => (&plain[..at], 1e12),
         _ => (&plain[..], 1.0),
     };
-    // Else `inf` and `nan` would be numbers.
+    // Otherwise `inf` and `nan` would parse as numbers.
     let is_number = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+');
     if !number.bytes().all(is_number) {
         return Err(wrong());
     }
     let value = number.parse::<f64>().map_err(|_| wrong())? * unit;
     let whole = value.round();
-    // 1.1 times a billion is not quite whole in binary.
+    // 1.1 times a billion is not exactly an integer in binary.
     let is_whole = (value - whole).abs() <= 4.0 * f64::EPSILON * value;
     if !is_whole || !(1.0..=MOST).contains(&whole) {
         return Err(wrong());
@@ -34,12 +34,12 @@ pub fn amount(text: &str) -> Result<u64, String> {
     Ok(whole as u64)
 }
 
-/// So many of something whose name has a plural of its own.
+/// Formats a count of something whose plural is irregular.
 pub fn counted(number: u64, one: &str, several: &str) -> String {
     format!("{} {}", crate::console::count(number), if number == 1 { one } else { several })
 }
 
-/// A number to three digits, as people read it.
+/// Formats a number with three significant digits.
 pub fn digits(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),
@@ -52,7 +52,7 @@ pub fn digits(value: f64) -> String {
     }
 }
 
-/// Bytes, in decimal units.
+/// Formats bytes in decimal units.
 pub fn bytes(value: f64) -> String {
     let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
     let mut unit = 0;
@@ -64,7 +64,7 @@ pub fn bytes(value: f64) -> String {
     format!("{} {}", digits(value), units[unit])
 }
 
-/// A time, from microseconds to years.
+/// Formats a time, in units from microseconds to years.
 pub fn time(seconds: f64) -> String {
     let (value, unit) = match seconds {
         0.0 => (0.0, "s"),

@@ -1,4 +1,4 @@
-//! Predictions beside what was measured at the same sizes.
+//! Comparison of predictions with measurements at the same sizes.
 
 use anyhow::Result;
 use serde_json::json;
@@ -8,10 +8,10 @@ use super::measure::{self, Times};
 use super::model::{Asked, Rates};
 use crate::console::{self, count};
 
-/// Runs every step at these sizes, and prints what the rates had predicted beside it.
+/// Runs every step at these sizes, and prints its time next to the prediction.
 ///
 /// # Errors
-/// When a step fails, or nothing can be printed.
+/// Fails if a step fails or nothing can be printed.
 pub fn run(asked: &Asked, sizes: &[u64], built_in: &Rates, json: bool) -> Result<()> {
     let (measured, _) = measure::rates(asked, built_in)?;
     if !json {
@@ -67,7 +67,7 @@ pub fn run(asked: &Asked, sizes: &[u64], built_in: &Rates, json: bool) -> Result
     Ok(())
 }
 
-/// A step, the seconds that it took, and how they are predicted.
+/// A step: its name, its measured seconds, and its prediction.
 type Row = (&'static str, f64, fn(&Rates, &Times) -> f64);
 
 fn steps(times: &Times) -> Vec<Row> {

@@ -1,14 +1,15 @@
-//! Processor time, so that other work on the machine does not count.
+//! Measurement of processor time, which other work on the machine does not affect.
 
 use std::time::Instant;
 
-/// Measures the processor time of this process, where the system tells it; else the time that passes.
+/// Measures the processor time of this process, or the elapsed time if the system does not report
+/// it.
 pub struct Clock {
     start: Instant,
     from: Option<u64>,
 }
 
-/// So many of what Linux counts processor time in are a second, on every machine it is built for.
+/// Ticks of processor time per second, the same on every machine that Linux is built for.
 const TICKS: f64 = 100.0;
 
 impl Clock {
@@ -16,12 +17,12 @@ impl Clock {
         Clock { from: ticks(), start: Instant::now() }
     }
 
-    /// The seconds that passed.
+    /// Returns the elapsed seconds.
     pub fn passed(&self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// The seconds of processor time, of all threads together, to 10 ms.
+    /// Returns the seconds of processor time of all threads, with a resolution of 10 ms.
     pub fn seconds(&self) -> f64 {
         match self.from.zip(ticks()) {
             Some((from, to)) => to.saturating_sub(from) as f64 / TICKS,
@@ -30,10 +31,10 @@ impl Clock {
     }
 }
 
-/// The processor time of all threads that are and were: in user mode and in the system.
+/// Returns the ticks of all running and ended threads, in user and system mode.
 fn ticks() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program is in brackets, and may have anything in it.
+    // The name of the program is in brackets, and may contain any character.
     let (_, fields) = text.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(11);
     Some(fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?)
@@ -55,7 +56,7 @@ mod tests {
         };
         work();
         let alone = clock.seconds();
-        // Beside other work it may be much less than what passed.
+        // Next to other work, processor time may be much less than elapsed time.
         assert!(alone >= 0.02, "{alone}");
         std::thread::scope(|scope| drop(scope.spawn(work)));
         assert!(clock.seconds() >= alone + 0.02, "threads that have ended count");

@@ -1,47 +1,50 @@
-//! Codes to measure with: made up, and spread as those of real items are.
+//! Synthetic codes to measure with, distributed like those of real items.
 //!
-//! What supervised codes look like was taken from those that `brook` makes of Tiny-ImageNet features, 202 classes
-//! in 64 bits: `fit_codes.py work/tinyimagenet-cnn`, in `bench/`, prints the numbers below. An item's code is that of its
-//! class with some bits turned, and these are mostly bits in which the class differs from one that looks like it. How many
-//! classes there are and how popular they are is not fitted: data sets have as many items of each.
+//! The model of supervised codes is fitted to the codes that `brook` makes of Tiny-ImageNet
+//! features: 202 classes in 64 bits. `fit_codes.py work/tinyimagenet-cnn`, in `bench/`, prints the
+//! numbers below. An item's code is that of its class with some bits flipped. Mostly bits are
+//! flipped in which the class differs from a similar class. The number of classes and their
+//! popularity are not fitted, because data sets have the same number of items per class.
 
 use hashbrook::Codes;
 use rayon::prelude::*;
 
-/// How many of 64 bits differ from the centre of the class, at the middle of each sixteenth of all items.
+/// Number of 64 bits that differ from the centre of the class, at the middle of each sixteenth of
+/// all items.
 const TURNED: [usize; 16] = [0, 0, 1, 2, 3, 5, 7, 9, 11, 13, 15, 17, 20, 22, 26, 30];
 
-/// Classes that look like a class.
+/// Number of similar classes of each class.
 const ALIKE: usize = 8;
 
-/// A bit in which an item's class and one that looks like it differ is so many times as likely to be turned,
-/// as the logarithm to base 2.
+/// Logarithm to base 2 of the relative likelihood to flip a bit in which an item's class differs
+/// from a similar class, compared with other bits.
 const LOG_PREFERENCE: u32 = 5;
 
 const CLASSES: usize = 1000;
 
-/// Class `c` has items in proportion to `1 / sqrt(c + 1)`: the most popular has 32 times as many as the least.
+/// Exponent of popularity. Class `c` has items in proportion to `1 / sqrt(c + 1)`: the most popular
+/// class has 32 times the items of the least popular one.
 const POPULARITY: f64 = -0.5;
 
-/// The resolution of popularity.
+/// Resolution of popularity.
 const SHARES: usize = 1 << 12;
 
 /// Bits of a random number that decide on one bit of a code.
 const DRAW: u32 = 16 + LOG_PREFERENCE;
 
-/// Codes worked on together.
+/// Number of codes per parallel task.
 const TOGETHER: usize = 1 << 12;
 
-/// A world of classes from which items come.
+/// Classes from which items are drawn.
 pub struct World {
     bits: usize,
     centres: Codes,
     alike: Vec<[u16; ALIKE]>,
-    /// Classes, as often as they are popular.
+    /// Classes, each repeated in proportion to its popularity.
     shares: Vec<u16>,
 }
 
-/// Which items are drawn: those to be searched, or those to search with.
+/// Set of items to draw: those to be searched, or those to search with.
 #[derive(Clone, Copy)]
 pub enum Items {
     Database = 1,
@@ -49,10 +52,10 @@ pub enum Items {
 }
 
 impl World {
-    /// Of codes of so many bits.
+    /// Creates classes with codes of `bits` bits.
     ///
     /// # Errors
-    /// When there are no codes of that length.
+    /// Fails if codes cannot have this length.
     pub fn new(bits: usize) -> hashbrook::Result<World> {
         let mut random = Random::new(0, 0);
         let words = bits.div_ceil(64);
@@ -63,7 +66,7 @@ impl World {
                 (1..=words).map(|word| random.next() & if word == words { last } else { u64::MAX }),
             );
         }
-        // Not itself: the classes after it, anywhere.
+        // Similar classes are drawn from all classes except the class itself.
         let mut other =
             |class: usize| (class + 1 + random.next() as usize % (CLASSES - 1)) % CLASSES;
         let alike =
@@ -79,11 +82,11 @@ impl World {
         Ok(World { bits, centres: Codes::from_words(bits, centres)?, alike, shares })
     }
 
-    /// The codes of items with these numbers, on all threads. An item has the same code whatever others are
-    /// made with it.
+    /// Returns the codes of `count` items from number `first` on, computed on all threads. The code
+    /// of an item does not depend on the others.
     ///
     /// # Errors
-    /// Never: the codes have the bits that they should.
+    /// Never fails: the codes have the right number of bits.
     pub fn codes(&self, items: Items, first: u64, count: usize) -> hashbrook::Result<Codes> {
         let stride = self.centres.words_per_code();
         let mut words = vec![0; count * stride];
@@ -122,14 +125,14 @@ impl World {
     }
 }
 
-/// Random numbers: splitmix64, one stream for each item.
+/// Random number generator: splitmix64, one stream for each item.
 pub struct Random(u64);
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Random {
     pub fn new(stream: u64, item: u64) -> Random {
-        // Mixed, as the numbers of neighbouring items would otherwise follow each other.
+        // Mixed, because the streams of consecutive items would otherwise overlap.
         let mut random = Random(item);
         Random(random.next() ^ stream.wrapping_mul(GOLDEN))
     }
@@ -142,7 +145,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from -1 to 1.
+    /// Returns a number from -1 to 1.
     pub fn float(&mut self) -> f32 {
         (self.next() >> 40) as f32 / (1u64 << 23) as f32 - 1.0
     }

@@ -1,16 +1,16 @@
-//! How what one item takes grows with the number of items.
+//! Growth of the time per item with the number of items.
 
 use serde::Serialize;
 
-/// Points that a growth goes through.
+/// Number of interpolation points.
 const POINTS: usize = 4;
 
-/// The seconds that one of something takes on one core, among so many items.
+/// Seconds per operation on one core, as a function of the number of items.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Growth {
     /// Numbers of items, ascending, and the seconds at each.
     points: [(f64, f64); POINTS],
-    /// Beyond the last it grows as this power of the number of items.
+    /// Exponent of the power law beyond the last point.
     beyond: f64,
 }
 
@@ -19,18 +19,19 @@ impl Growth {
         Growth { points, beyond }
     }
 
-    /// In proportion to a power of the number of items, from so many seconds at a million.
+    /// Returns a power law of the number of items, given the seconds at a million.
     pub fn power(at_million: f64, exponent: f64) -> Growth {
         let at = |items: f64| (items, at_million * (items / 1e6).powf(exponent));
         Growth::new([at(1e5), at(1e6), at(1e7), at(1e8)], exponent)
     }
 
-    /// So many times as slow.
+    /// Returns the growth slowed down by a factor.
     pub fn times(self, factor: f64) -> Growth {
         Growth { points: self.points.map(|(items, seconds)| (items, factor * seconds)), ..self }
     }
 
-    /// The seconds at so many items: powers between the points, and as between the first two below them.
+    /// Returns the seconds at `items` items. Interpolates by powers between the points; below the
+    /// first point it extrapolates from the first two.
     pub fn at(self, items: f64) -> f64 {
         let [.., last] = self.points;
         if items >= last.0 {

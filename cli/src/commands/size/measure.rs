@@ -1,4 +1,4 @@
-//! Runs each step for real, on one thread and on made-up items.
+//! Measures each step on one thread and on synthetic items.
 
 use std::hint::black_box;
 
@@ -11,28 +11,29 @@ use super::codes::{Items, Random, World};
 use super::growth::Growth;
 use super::model::{Asked, Function, Rates};
 
-/// Items that rates are measured with.
+/// Number of items that rates are measured with.
 const SAMPLE: u64 = 500_000;
 
-/// Seconds for which what is fast is repeated.
+/// Minimum processor time of a measurement in seconds; faster steps are repeated.
 const LONG_ENOUGH: f64 = 0.25;
 
-/// Queries at once.
+/// Number of queries of one search.
 const QUERIES: usize = 1000;
-/// The same, where each is compared with all codes.
+/// Number of queries of one search by scan.
 const SCANNED: usize = 64;
 
-/// Hits of queries at once, at most, so that they take little memory.
+/// Maximum number of hits of one search, to limit its memory.
 const MOST_HITS: usize = 10_000_000;
 
-/// Bytes of vectors that are encoded over and over: more than caches hold.
+/// Bytes of vectors that are encoded repeatedly; more than caches hold.
 const VECTOR_BYTES: usize = 64 << 20;
 
-/// The seconds of processor time that steps took; `queries` and `scanned` are how many queries that was.
+/// Processor time of each step in seconds. `queries` and `scanned` are the numbers of queries of
+/// the two searches.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Times {
     pub items: u64,
-    /// Vectors that were encoded.
+    /// Number of vectors that were encoded.
     pub rows: u64,
     pub encode: f64,
     pub build: f64,
@@ -41,22 +42,23 @@ pub struct Times {
     pub scanned: u64,
     pub scan: f64,
     pub dedup: f64,
-    /// If it was asked for.
+    /// Seconds of re-encoding all items, if requested.
     pub renew: Option<f64>,
-    /// The bytes of ids, codes and the search structure.
+    /// Bytes of ids and codes; `structure_bytes` are those of the search structure.
     pub item_bytes: u64,
     pub structure_bytes: u64,
     pub distinct: f64,
 }
 
-/// Measures the rates at what is asked for. How they grow with the number of items is taken from `known`.
+/// Measures the rates for these parameters. Their growth with the number of items is taken from
+/// `known`.
 ///
 /// # Errors
-/// When the function or the codes cannot be made, which sound arguments rule out.
+/// Fails if the function or the codes cannot be made, which valid parameters rule out.
 pub fn rates(asked: &Asked, known: &Rates) -> Result<(Rates, Times)> {
     let times = run(asked, SAMPLE, None)?;
     let items = times.items as f64;
-    // As many times as slow as what is known, at every number of items.
+    // Scales the known growth by one factor at every number of items.
     let scaled = |known: Growth, seconds: f64| known.times(seconds / known.at(items));
     let rates = Rates {
         encode: times.encode / times.rows as f64,
@@ -68,11 +70,11 @@ pub fn rates(asked: &Asked, known: &Rates) -> Result<(Rates, Times)> {
     Ok((rates, times))
 }
 
-/// Runs all steps with so many items, on one thread: with `renewed`, all of them are encoded, and renewed after that;
-/// else some are encoded.
+/// Runs all steps with `items` items, on one thread. With `renewed`, all items are encoded and
+/// later re-encoded; otherwise only some are encoded.
 ///
 /// # Errors
-/// As for [`rates`].
+/// Fails as [`rates`] does.
 pub fn run(asked: &Asked, items: u64, renewed: Option<()>) -> Result<Times> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     pool.install(|| steps(asked, items, renewed.is_some()))
@@ -143,7 +145,7 @@ fn steps(asked: &Asked, items: u64, renew: bool) -> Result<Times> {
     })
 }
 
-/// What share of codes comes for the first time.
+/// Returns the number of distinct codes as a share of all codes.
 fn distinct(codes: Codes) -> f64 {
     let (count, stride) = (codes.len(), codes.words_per_code());
     let words = codes.into_words();
@@ -153,9 +155,10 @@ fn distinct(codes: Codes) -> f64 {
     codes.len() as f64 / count as f64
 }
 
-/// Does something until that has taken long enough: how often, and the seconds of processor time.
+/// Repeats a step for at least the minimum time. Returns the count and the seconds of processor
+/// time.
 fn repeated(mut run: impl FnMut() -> Result<usize>) -> Result<(u64, f64)> {
-    // Once to warm up: caches, and pages that are touched for the first time.
+    // Warms up caches, and touches pages for the first time.
     black_box(run()?);
     let (clock, mut times) = (Clock::start(), 0);
     loop {
@@ -168,7 +171,7 @@ fn repeated(mut run: impl FnMut() -> Result<usize>) -> Result<(u64, f64)> {
     }
 }
 
-/// A function of the shape that is asked for; what it computes does not matter.
+/// Returns a function of the requested shape; its values do not affect the time.
 fn function(asked: &Asked) -> hashbrook::Result<HashFunction> {
     let (dim, bits) = (asked.dim, asked.bits);
     let mut random = Random::new(3, 0);
@@ -196,15 +199,15 @@ fn function(asked: &Asked) -> hashbrook::Result<HashFunction> {
     })
 }
 
-/// Rows scaled to unit length, nearly: as anchors are.
+/// Scales random rows to approximately unit length, like anchors.
 fn unit(mut rows: Vec<f32>, dim: usize) -> Vec<f32> {
-    // The mean square of what a random number is.
+    // The mean square of a number uniform between -1 and 1 is 1/3.
     let scale = (3.0 / dim as f32).sqrt();
     rows.iter_mut().for_each(|value| *value *= scale);
     rows
 }
 
-/// Vectors that are encoded over and over.
+/// Vectors that are encoded repeatedly.
 struct Vectors {
     values: Vec<f32>,
     dim: usize,
@@ -222,7 +225,7 @@ impl Vectors {
         function.encode(Features::new(&self.values[..rows * self.dim], self.dim)?)
     }
 
-    /// The seconds to encode so many.
+    /// Returns the seconds to encode `items` vectors.
     fn encode(&self, function: &HashFunction, items: u64) -> Result<f64> {
         let clock = Clock::start();
         let mut left = items;

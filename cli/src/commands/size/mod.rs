@@ -1,4 +1,4 @@
-//! `hashbrook size`: what a number of items takes, before there are any.
+//! `hashbrook size`: estimates the cost of a number of items in advance.
 
 mod amount;
 mod check;
@@ -19,16 +19,16 @@ use self::amount::amount;
 use self::model::{Asked, Function, MOST_IN_INDEX};
 use crate::interrupt;
 
-/// Items of one index unless told otherwise: with a search structure 5 GB of codes of 64 bits.
+/// Default number of items per index: with a search structure and codes of 64 bits, 5 GB.
 const IN_INDEX: u64 = 1 << 26;
 
-/// Numbers of all anchors that are made up to measure, at most: 1 GB.
+/// Maximum number of values of all synthetic anchors: 1 GB.
 const MOST_NUMBERS: usize = 1 << 28;
 
-/// Items that are measured with, at most: all of them are in memory.
+/// Maximum number of items for measurements, all of which are in memory.
 const MOST_CHECKED: u64 = 200_000_000;
 
-/// Hits of all queries that are kept while parts are searched, at most.
+/// Maximum number of hits of all queries that are in memory while parts are searched.
 const MOST_HITS: u64 = 100_000_000;
 
 /// Estimates what a number of items takes: time, memory, bytes read and moved
@@ -121,7 +121,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Reads a share above 0 and up to 1.
+/// Parses a share above 0 and up to 1.
 fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
@@ -172,7 +172,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// What the command line asks for.
+/// Returns the parameters of the estimate from the command line.
 fn asked(args: &Args) -> Result<Asked> {
     let method = model::method(&args.method, args.anchors, args.lift.as_deref())?;
     let dim = args.dim as usize;

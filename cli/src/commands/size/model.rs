@@ -1,7 +1,7 @@
-//! The cost model: from what a reader asks to core-seconds and bytes.
+//! The cost model: from the parameters of an estimate to core-seconds and bytes.
 //!
-//! All of it is products of the reader's numbers and a few [`Rates`], which are either built in (`rates.rs`) or
-//! measured (`measure.rs`).
+//! All costs are products of these parameters and a few [`Rates`], which are either built in
+//! (`rates.rs`) or measured (`measure.rs`).
 
 use anyhow::Result;
 use hashbrook::{Method, VectorFormat};
@@ -10,18 +10,18 @@ use serde::Serialize;
 use super::growth::Growth;
 use crate::commands::parameters_of;
 
-/// Items of one index, at most, that can have a search structure.
+/// Maximum number of items of one index with a search structure.
 pub const MOST_IN_INDEX: u64 = i32::MAX as u64;
 
-/// Bytes of a hit on its way through a network: the numbers of a query and an item, and a distance.
+/// Bytes of a hit sent over a network: the numbers of a query and an item, and a distance.
 const HIT_BYTES: f64 = 8.0 + 8.0 + 4.0;
 
 const ID_BYTES: f64 = 8.0;
 
-/// Queries from which on the library builds a search structure for codes that have none.
+/// Number of queries from which on the library builds a search structure for codes without one.
 const QUERIES_FOR_STRUCTURE: u64 = 1 << 11;
 
-/// What a reader wants to know the cost of.
+/// Parameters of an estimate.
 #[derive(Clone, Debug, Serialize)]
 pub struct Asked {
     pub items: u64,
@@ -33,41 +33,43 @@ pub struct Asked {
     pub k: u64,
     pub radius: u32,
     pub cores: u64,
-    /// Indexes that the items are dealt out to.
+    /// Number of indexes that the items are distributed over.
     pub parts: u64,
-    /// How vectors are kept in the index, if they are.
+    /// Format of the vectors stored in the index, if any.
     pub vectors: Option<VectorFormat>,
-    /// What share of the items has a code that no item before has.
+    /// Share of the items whose code no earlier item has.
     pub distinct: f64,
 }
 
-/// What a hash function does to a vector, as far as it costs time.
+/// Shape of a hash function, as far as it affects encoding time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "lift", rename_all = "snake_case")]
 pub enum Function {
-    /// A projection.
+    /// Projection only.
     None,
-    /// Similarity to anchors by whole numbers, in so many dimensions, and a projection of that.
+    /// Integer similarities to anchors, computed in `depth` dimensions, and a projection of them.
     Compact { anchors: usize, depth: usize },
-    /// Similarity to anchors, and a projection of that.
+    /// Similarities to anchors, and a projection of them.
     Full { anchors: usize },
 }
 
-/// Numbers of all anchors from which on `precision=auto` is compact (`src/learners/brook/embedding.rs`).
+/// Number of values of all anchors from which on `precision=auto` is compact
+/// (`src/learners/brook/embedding.rs`).
 const MANY_NUMBERS: usize = 1 << 17;
 
-/// The dimensions that vectors of twice as many or more are reduced to, where that leaves 93 % of them, as it mostly
-/// does (`src/learners/subspace.rs`).
+/// Dimension to which vectors of at least twice that dimension are reduced.
+/// `src/learners/subspace.rs` requires that the reduction keeps 93 % of their squared length, which
+/// mostly holds.
 const REDUCED: usize = 128;
 
 impl Function {
-    /// That of a method, for vectors of a dimension.
+    /// Returns the function of a method, for vectors of a dimension.
     pub fn of(method: &Method, dim: usize) -> Function {
         let parameters = parameters_of(method);
         let named = |name: &str| parameters.get(name).and_then(|value| value.as_str());
         let anchors = match parameters.get("anchors") {
             None => 0,
-            // Those for few classes.
+            // Default number of anchors, which applies to few classes.
             Some(anchors) => anchors.as_u64().map_or(method.warmup(), |anchors| anchors as usize),
         };
         let compact = match named("precision") {
@@ -85,48 +87,50 @@ impl Function {
     }
 }
 
-/// What one core does, at what a reader asks for; in seconds for one of each.
+/// Speed of one core for these parameters, in seconds per operation.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Rates {
-    /// A vector encoded.
+    /// Encoding a vector.
     pub encode: f64,
-    /// A code compared with a query, of many at once.
+    /// Comparing a code with one of many simultaneous queries.
     pub compare: f64,
-    /// A query answered by the search structure of one index.
+    /// Answering a query by the search structure of one index.
     pub query: Growth,
-    /// An item put into an index with a search structure.
+    /// Inserting an item into an index with a search structure.
     pub build: Growth,
-    /// An item put into its group of near-duplicates.
+    /// Finding the group of near-duplicates of an item.
     pub group: Growth,
 }
 
 impl Rates {
-    /// Core-seconds to encode so many vectors.
+    /// Returns the core-seconds to encode `items` vectors.
     pub fn encode(&self, items: f64) -> f64 {
         items * self.encode
     }
 
-    /// To build one index.
+    /// Returns the core-seconds to build one index.
     pub fn build(&self, items: f64) -> f64 {
         items * self.build.at(items)
     }
 
-    /// To answer queries by the search structure of one index; it goes back to a scan where that is faster.
+    /// Returns the core-seconds to answer queries by the search structure of one index, which falls
+    /// back to a scan where a scan is faster.
     pub fn search(&self, items: f64, queries: f64) -> f64 {
         (queries * self.query.at(items)).min(self.scan(items, queries))
     }
 
-    /// To compare queries with all codes.
+    /// Returns the core-seconds to compare queries with all codes.
     pub fn scan(&self, items: f64, queries: f64) -> f64 {
         items * queries * self.compare
     }
 
-    /// To find the groups of near-duplicates of one index.
+    /// Returns the core-seconds to find the groups of near-duplicates of one index.
     pub fn dedup(&self, items: f64) -> f64 {
         items * self.group.at(items)
     }
 
-    /// To search codes that have no structure and are not kept, as the library does it.
+    /// Returns the core-seconds of the library to search codes that have no structure and are not
+    /// kept.
     pub fn search_once(&self, items: f64, queries: u64) -> f64 {
         let asked = queries as f64;
         match queries < QUERIES_FOR_STRUCTURE {
@@ -136,29 +140,29 @@ impl Rates {
     }
 }
 
-/// What one step takes.
+/// Cost of one step.
 #[derive(Clone, Debug, Serialize)]
 pub struct Step {
     pub name: &'static str,
     pub core_seconds: f64,
-    /// The seconds that it takes on the cores that are asked for.
+    /// Seconds on the requested number of cores.
     pub seconds: f64,
     /// Bytes read from storage.
     pub read: f64,
     /// Bytes written to storage.
     pub written: f64,
-    /// Bytes moved between the workers of a cluster, where each has some of the parts.
+    /// Bytes moved between the workers of a cluster, each of which has some of the parts.
     pub moved: f64,
 }
 
-/// The bytes of all indexes together.
+/// Bytes of all indexes together.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Memory {
     pub codes: f64,
     pub ids: f64,
     pub structure: f64,
     pub vectors: f64,
-    /// On top of the codes and ids, while groups of near-duplicates are sought.
+    /// Additional bytes while groups of near-duplicates are searched, on top of codes and ids.
     pub dedup: f64,
 }
 
@@ -168,27 +172,28 @@ impl Memory {
     }
 }
 
-/// What it all takes.
+/// Estimated cost of all steps.
 #[derive(Clone, Debug, Serialize)]
 pub struct Estimate {
     pub steps: Vec<Step>,
     pub memory: Memory,
 }
 
-/// The bytes of a code in an index.
+/// Returns the bytes of a code in an index.
 fn code_bytes(bits: usize) -> f64 {
-    // Short ones stand two to a word.
+    // A 64-bit word stores two short codes.
     if bits <= 32 { 4.0 } else { 8.0 * bits.div_ceil(64) as f64 }
 }
 
-/// The bytes that codes have in files of codes alone.
+/// Returns the bytes of a code in files that contain only codes.
 fn packed_bytes(bits: usize) -> f64 {
     bits.div_ceil(8) as f64
 }
 
-/// The bytes of search structures: what each distinct code takes, and each item.
+/// Returns the bytes of search structures, per distinct code and per item.
 fn structure_bytes(bits: usize) -> (f64, f64) {
-    // As in `src/index/tables/build.rs`: so many tables have the code and where its items are.
+    // Number of tables as in `src/index/tables/build.rs`; each stores the code and the offset of
+    // its items.
     let tables = match bits {
         0..=16 => 1.0,
         17..=32 => 2.0,
@@ -198,31 +203,34 @@ fn structure_bytes(bits: usize) -> (f64, f64) {
         _ => 0.0,
     };
     let code = code_bytes(bits);
-    // Buckets have it once more, with some free places, four codes that describe each bucket, and where its items are.
+    // Buckets store the code once more, with some free slots. They also store four codes that
+    // describe each bucket, and the offsets of its items.
     (tables * (code + 4.0) + BUCKET_SHARE * code + BUCKET_BYTES, 4.0)
 }
 
-/// What a code takes in buckets: a multiple of its own bytes, and some on top. `hashbrook size --check 1M --json` has what
-/// that comes to beside what indexes of 32 to 512 bits have.
+/// Bytes of a code in buckets: a multiple of its own bytes, plus a constant.
+/// `hashbrook size --check 1M --json` compares the resulting bytes with those of indexes of 32 to
+/// 512 bits.
 const BUCKET_SHARE: f64 = 1.15;
 const BUCKET_BYTES: f64 = 7.0;
 
-/// The bytes of a vector that an index keeps.
+/// Returns the bytes of a vector stored in an index.
 fn vector_bytes(format: Option<VectorFormat>, dim: usize) -> f64 {
     match format {
         None => 0.0,
         Some(VectorFormat::F16) => 2.0 * dim as f64,
-        // And a factor.
+        // Four more bytes for the scale factor.
         Some(_) => dim as f64 + 4.0,
     }
 }
 
-/// What near-duplicates take for each item beyond its code and id (`cargo bench --bench server -- memory`: 218 MB for
-/// 10,000,000 mapped codes of 64 bits, which are copied once).
+/// Bytes per item for finding near-duplicates, beyond its code and id.
+/// `cargo bench --bench server -- memory` measured 218 MB for 10,000,000 mapped codes of 64 bits,
+/// which are copied once.
 const DEDUP_BYTES: f64 = 14.0;
 
 impl Asked {
-    /// The memory that indexes of all items take.
+    /// Returns the memory of the indexes of all items.
     pub fn memory(&self) -> Memory {
         let items = self.items as f64;
         let (of_code, of_item) = structure_bytes(self.bits);
@@ -235,21 +243,22 @@ impl Asked {
         }
     }
 
-    /// What it all takes at these rates.
+    /// Estimates the cost of all steps at these rates.
     pub fn estimate(&self, rates: &Rates) -> Estimate {
         let memory = self.memory();
         let (items, queries, parts) = (self.items as f64, self.queries as f64, self.parts as f64);
         let in_part = items / parts;
         let packed = items * packed_bytes(self.bits);
         let given = items * 4.0 * self.dim as f64;
-        // One part is one machine, and nothing leaves it.
+        // With one part, which is on one machine, no data is moved.
         let moved = |bytes: f64| if self.parts > 1 { bytes } else { 0.0 };
         let hits = moved(
             parts * queries * (self.k.min(self.items) as f64 * HIT_BYTES + packed_bytes(self.bits)),
         );
         let results = queries * self.k.min(self.items) as f64 * HIT_BYTES;
         let (encode, build) = (rates.encode(items), parts * rates.build(in_part));
-        // Codes with an equal piece meet in one part; each code has a piece more than bits may differ.
+        // Codes that share a piece are grouped in the same part. The number of pieces per code is
+        // one more than the number of bits that may differ.
         let copies = items * self.distinct * f64::from(self.radius + 1);
         let dedup = match self.parts {
             1 => rates.dedup(items),
@@ -257,7 +266,7 @@ impl Asked {
         };
         let kept = if self.vectors.is_some() { memory.vectors } else { given };
         let cores = self.cores as f64;
-        // One index is built by little more than one core.
+        // Building one index uses little more than one core.
         let built_on = cores.min(parts);
         let step = |name, core_seconds, read, written, moved| {
             let seconds = core_seconds / cores;
@@ -290,10 +299,10 @@ impl Asked {
     }
 }
 
-/// A method by its name, with these parameters.
+/// Returns a method by its name, with these parameters.
 ///
 /// # Errors
-/// When there is no such method, or it has no such parameter.
+/// Fails if there is no such method, or it has no such parameter.
 pub fn method(name: &str, anchors: Option<u64>, lift: Option<&str>) -> Result<Method> {
     let mut method = Method::named(name)?;
     if let Some(anchors) = anchors {
@@ -350,9 +359,9 @@ mod tests {
         let few = asked(16_000_000, 2).estimate(&RATES);
         let renew = few.steps.last().unwrap();
         assert_eq!(renew.name, "renew");
-        // Four cores encode, and two build two indexes.
+        // Four cores encode, but two indexes are built on only two.
         close(renew.seconds, 4.0 + 16.0);
-        // Four indexes of 4 million, in each of which a query takes twice as long as in one of 1 million.
+        // Four indexes of 4 million; a query of each takes twice the time of one of 1 million.
         close(step("search").core_seconds, 4.0 * 1_000.0 * 2e-4);
         close(step("search").moved, 4.0 * 1_000.0 * (10.0 * 20.0 + 8.0));
         close(step("search by scan").core_seconds, 16.0);

@@ -1,20 +1,25 @@
-//! The rates that are built in: what one core of an AMD EPYC virtual machine with AVX-512 does, beside other work.
+//! Built-in rates: the speed of one core of an AMD EPYC virtual machine with AVX-512 that also ran
+//! other work.
 //!
-//! All of them are processor time of a release build. Those of encoding and comparing were fitted to what
-//! `hashbrook size --items 1M --measure` found with `--dim` 64, 128 and 784, `--bits` 16 to 512, and functions of all
-//! kinds; how searching, building and grouping grow, to `hashbrook size --check 500k,2M`, `1M,4M` and `16M`, with `--bits` 32 to 256 and
-//! `--radius` 0 to 6. The codes are those of `codes.rs`.
+//! All rates are processor time of a release build. The rates of encoding and comparing are fitted
+//! to measurements of `hashbrook size --items 1M --measure` with `--dim` 64, 128 and 784, `--bits`
+//! 16 to 512, and functions of all kinds. The growth of searching, building and grouping is fitted
+//! to `hashbrook size --check 500k,2M`, `1M,4M` and `16M`, with `--bits` 32 to 256 and `--radius` 0
+//! to 6. The codes are those of `codes.rs`.
 //!
-//! Not measured, but put between or beyond points that were: at 2 million items, queries of 32 bits and groups within 3 bits; at 16
-//! million, all but 64 bits, and groups within more than 0 bits; `k` other than 10 at more than 500,000; whatever is
-//! beyond 16 million.
+//! Not measured, but interpolated or extrapolated:
+//!
+//! - at 2 million items: queries of 32 bits, and groups within 3 bits;
+//! - at 16 million items: all but 64 bits, and groups within more than 0 bits;
+//! - above 500,000 items: `k` other than 10;
+//! - everything beyond 16 million items.
 
 use super::growth::Growth;
 use super::model::{Asked, Function, Rates};
 
-/// Seconds that a vector takes by itself.
+/// Constant seconds per vector.
 const ROW: f64 = 6e-8;
-/// Seconds to read a number of a vector and centre it.
+/// Seconds to read and centre one value of a vector.
 const NUMBER: f64 = 5e-10;
 /// Seconds of a multiply-add in single precision.
 const MULTIPLY: f64 = 2.4e-11;
@@ -22,15 +27,15 @@ const MULTIPLY: f64 = 2.4e-11;
 const MULTIPLY_BYTES: f64 = 4.8e-12;
 /// Seconds of a multiply-add of 16-bit numbers, in the product of similarities and weights.
 const MULTIPLY_WORDS: f64 = 1.05e-11;
-/// Seconds to make a similarity of a product, by whole numbers.
+/// Seconds to compute a similarity from a product, in integers.
 const SIMILARITY: f64 = 7.3e-10;
-/// The same in single precision.
+/// Seconds to compute a similarity from a product, in single precision.
 const EXPONENTIAL: f64 = 5e-10;
 
-/// Bits are projected so many at a time.
+/// Number of bits that are projected at a time.
 const LANES: usize = 16;
 
-/// The seconds that a vector takes to encode.
+/// Returns the seconds to encode a vector.
 fn encode(asked: &Asked) -> f64 {
     let (dim, bits) = (asked.dim as f64, asked.bits.next_multiple_of(LANES) as f64);
     let lifted = match asked.function {
@@ -46,34 +51,34 @@ fn encode(asked: &Asked) -> f64 {
     ROW + dim * NUMBER + lifted + dim * bits * MULTIPLY
 }
 
-/// Seconds to compare a word of a code with a query's, 64 queries at once.
+/// Seconds to compare a word of a code with that of a query, with 64 simultaneous queries.
 const COMPARE: f64 = 6.8e-11;
 
-/// Points at these numbers of items.
+/// Returns the growth through measurements at these four numbers of items.
 const fn measured(seconds: [f64; 4], beyond: f64) -> Growth {
     let [a, b, c, d] = seconds;
     Growth::new([(5e5, a), (2e6, b), (4e6, c), (1.6e7, d)], beyond)
 }
 
-/// Seconds of a query for the 10 nearest by the search structure.
+/// Returns the seconds of a query for the `k` nearest by the search structure.
 fn query(asked: &Asked) -> Growth {
     let nearest_10 = match asked.bits {
         0..=16 => measured([1.4e-6; 4], 0.0),
-        // The more codes, the more of them are equal.
+        // With more codes, more of them are equal.
         17..=32 => measured([11e-6, 9e-6, 7e-6, 6e-6], 0.0),
-        // Beyond 2^20 codes keys get no longer, so that each has more codes.
+        // Keys do not get longer beyond 2^20 codes, so each key has more codes.
         33..=64 => measured([22e-6, 46e-6, 60e-6, 88e-6], 0.5),
-        // The last one follows from those before.
+        // The last value is extrapolated.
         65..=128 => measured([64e-6, 175e-6, 318e-6, 1050e-6], 0.9),
-        // Codes of so many bits are scanned.
+        // Codes of this length are scanned.
         _ => return Growth::power(1e6 * compare(asked), 1.0),
     };
-    // 2.2 times as long for 100, and 4.4 times for 1,000.
+    // A query takes 2.2 times the time for 100 hits, and 4.4 times for 1,000.
     nearest_10.times((asked.k as f64 / 10.0).powf(0.33))
 }
 
-/// Seconds to put an item into an index with a search structure. The steep part is where codes are dealt out to
-/// a thousand clusters once for every million items, 16 times at most.
+/// Returns the seconds to insert an item into an index with a search structure. The growth is steep
+/// where codes are distributed over a thousand clusters per million items, at most 16 times.
 fn build(asked: &Asked) -> Growth {
     let of_64 = measured([0.7e-6, 0.65e-6, 2.7e-6, 8.6e-6], 0.05);
     match asked.bits {
@@ -85,33 +90,34 @@ fn build(asked: &Asked) -> Growth {
     }
 }
 
-/// Seconds to put an item into its group of near-duplicates. That grows with the number of items, since the classes
-/// have so many more items near each other; the last point follows from those before.
+/// Returns the seconds to find the group of near-duplicates of an item. The time grows with the
+/// number of items, because each class then has more items near each other. The last point is
+/// extrapolated.
 fn group(asked: &Asked) -> Growth {
     let within_3 = measured([1.8e-6, 6.8e-6, 14.3e-6, 57e-6], 1.0);
     let pieces = f64::from(asked.radius) + 1.0;
     let bits = asked.bits as f64;
     if asked.bits <= 16 {
-        // There are 65,536 codes at most.
+        // At most 65,536 distinct codes exist.
         return Growth::power(0.25e-6, 0.0);
     }
-    // Codes are compared that have a piece of their bits in common; short pieces are shared by too many.
+    // Codes that share a piece of their bits are compared; too many codes share a short piece.
     let shared =
         if bits / pieces < SHORT_PIECE { SHARED_BY_MANY } else { (pieces / 4.0).powf(1.9) };
     within_3.times(shared * (64.0 / bits.max(64.0)).powf(0.65))
 }
 
-/// Pieces of fewer bits are shared by too many codes.
+/// Bits of a piece below which too many codes share it.
 const SHORT_PIECE: f64 = 12.0;
-/// How many times as long it takes then.
+/// Slowdown if pieces are that short.
 const SHARED_BY_MANY: f64 = 30.0;
 
 fn compare(asked: &Asked) -> f64 {
-    // Short codes stand two to a word.
+    // A 64-bit word stores two short codes.
     COMPARE * if asked.bits <= 32 { 0.5 } else { asked.bits.div_ceil(64) as f64 }
 }
 
-/// The built-in rates at what is asked for.
+/// Returns the built-in rates for these parameters.
 pub fn built_in(asked: &Asked) -> Rates {
     Rates {
         encode: encode(asked),

@@ -1,4 +1,4 @@
-//! How an estimate is printed.
+//! Output of an estimate.
 
 use anyhow::Result;
 use serde_json::json;
@@ -8,10 +8,10 @@ use super::measure::Times;
 use super::model::{Asked, Estimate, Function, Rates};
 use crate::console::{self, count, plural};
 
-/// For programs: all that is known.
+/// Prints the complete estimate as JSON.
 ///
 /// # Errors
-/// When nothing can be printed.
+/// Fails if nothing can be printed.
 pub fn json(asked: &Asked, built_in: &Rates, measured: Option<&(Rates, Times)>) -> Result<()> {
     let rates = measured.map_or(built_in, |(rates, _)| rates);
     console::line(json!({
@@ -23,10 +23,10 @@ pub fn json(asked: &Asked, built_in: &Rates, measured: Option<&(Rates, Times)>) 
     }))
 }
 
-/// For people.
+/// Prints the estimate as text.
 ///
 /// # Errors
-/// When nothing can be printed.
+/// Fails if nothing can be printed.
 pub fn text(asked: &Asked, built_in: &Rates, measured: Option<&(Rates, Times)>) -> Result<()> {
     console::line(format_args!(
         "{} of {}, {} by {}, in {}; {} for the {} nearest; near-duplicates within {}\n",
@@ -118,7 +118,7 @@ fn memory(estimate: &Estimate) -> Result<()> {
     )
 }
 
-/// What one core does in a second, in an index of the size that is asked for.
+/// Returns the operations per second of one core, in an index of the requested size.
 fn per_core(asked: &Asked, rates: &Rates) -> Vec<(&'static str, String)> {
     let in_part = asked.items as f64 / asked.parts as f64;
     let each = |seconds: f64| format!("{}/s", digits(1.0 / seconds));

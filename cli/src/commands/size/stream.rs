@@ -1,4 +1,4 @@
-//! A search of more codes than fit in memory: made, searched and forgotten a part at a time.
+//! Search of more codes than fit in memory: each part is made, searched and dropped in turn.
 
 use anyhow::{Result, ensure};
 use hashbrook::{Codes, Hit, Index, hamming};
@@ -11,15 +11,15 @@ use super::codes::{Items, World};
 use super::model::{Asked, Rates};
 use crate::console::{self, count, plural};
 
-/// Items of a part unless told otherwise.
+/// Default number of items per part.
 pub const PART: u64 = 1 << 24;
 
-/// What a kind of work has taken.
+/// Time spent on one kind of work.
 #[derive(Clone, Copy, Default)]
 struct Spent {
-    /// Seconds that passed.
+    /// Elapsed seconds.
     passed: f64,
-    /// Seconds of processor time, of all threads together.
+    /// Seconds of processor time, summed over all threads.
     worked: f64,
 }
 
@@ -34,20 +34,20 @@ impl Spent {
     }
 }
 
-/// Queries that a plain loop answers, too, over all codes.
+/// Number of queries that are also answered by a plain loop over all codes.
 const CHECKED: usize = 4;
 
-/// Searches so many made-up codes for the nearest of some queries, and prints how long that took beside what was
-/// predicted.
+/// Searches synthetic codes for the nearest items of some queries, and prints the time next to the
+/// prediction.
 ///
 /// # Errors
-/// When a search finds other items than a plain loop does.
+/// Fails if a search returns other hits than a plain loop.
 pub fn run(asked: &Asked, rates: &[(&str, Rates)], json: bool) -> Result<()> {
     let world = World::new(asked.bits)?;
     let k = usize::try_from(asked.k)?;
     let queries = world.codes(Items::Queries, 0, usize::try_from(asked.queries)?)?;
     let size = asked.items.div_ceil(asked.parts);
-    // Rounded up, the last parts may be left without items.
+    // Because the size is rounded up, the last parts may be empty.
     let parts = asked.items.div_ceil(size);
     let mut found: Vec<Vec<Hit>> = vec![Vec::new(); queries.len()];
     let mut plain: Vec<Vec<Hit>> = vec![Vec::new(); queries.len().min(CHECKED)];
@@ -160,14 +160,14 @@ pub fn run(asked: &Asked, rates: &[(&str, Rates)], json: bool) -> Result<()> {
     console::pairs(&rows)
 }
 
-/// Puts the hits of one more part to those of the parts before, in order of distance and id.
+/// Merges the hits of one more part into those of the previous parts, in order of distance and id.
 fn merge(found: &mut Vec<Hit>, more: &[Hit], k: usize) {
     found.extend_from_slice(more);
     found.sort_unstable();
     found.truncate(k);
 }
 
-/// The naive twin of a search: every code, one after the other.
+/// Scans every code, one after the other, as a reference for searches.
 fn scan(codes: &Codes, query: &[u64], first: u64, k: usize, best: &mut Vec<Hit>) {
     for (id, code) in (first..).zip(codes.iter()) {
         let hit = Hit::new(id, hamming(query, code));
@@ -179,7 +179,7 @@ fn scan(codes: &Codes, query: &[u64], first: u64, k: usize, best: &mut Vec<Hit>)
     }
 }
 
-/// The most memory that this process had, where the system tells.
+/// Returns the peak memory of this process in bytes, if the system reports it.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

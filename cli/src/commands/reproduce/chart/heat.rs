@@ -2,23 +2,23 @@
 
 use super::{LEFT, RIGHT, TOP, WIDTH, escape, open, short};
 
-/// A grid of values, from dark (low) to light (high), with the numbers in it.
+/// A grid of values as colours from dark (low) to light (high), with the numbers in the cells.
 pub struct Heat<'a> {
     pub title: &'a str,
     pub columns: (&'a str, Vec<String>),
     pub rows: (&'a str, Vec<String>),
-    /// By row.
+    /// Values by row.
     pub values: Vec<Vec<f64>>,
-    /// The row and the column of a cell to draw a line around.
+    /// Row and column of the cell to outline.
     pub outlined: Option<(usize, usize)>,
 }
 
-/// The room above the grid, where the scale of colours is.
+/// Height of the colour scale above the grid.
 const SCALE: f64 = 24.0;
 const STEPS: usize = 32;
 
 impl Heat<'_> {
-    /// The drawing, and its height.
+    /// Returns the drawing and its height.
     pub fn draw(&self) -> (String, f64) {
         let (columns, rows) = (self.columns.1.len().max(1), self.rows.1.len().max(1));
         let (left, bottom, top) = (LEFT, 40.0, TOP + SCALE);
@@ -27,7 +27,7 @@ impl Heat<'_> {
         let height = top + tall * rows as f64 + bottom;
         let known = || self.values.iter().flatten().copied().filter(|value| value.is_finite());
         let (low, high) = known().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
-        // Two decimals do not tell apart what is close together.
+        // Two decimals do not distinguish values that are close together.
         let decimals = if high - low < 0.2 { 3 } else { 2 };
         let mut svg = String::new();
         open(&mut svg, self.title, height);
@@ -94,7 +94,7 @@ impl Heat<'_> {
     }
 }
 
-/// What the colours stand for: from the least to the most.
+/// Draws the colour scale, from the lowest to the highest value.
 fn scale(svg: &mut String, low: f64, high: f64, decimals: usize) {
     let (from, to, y) = (WIDTH - RIGHT - 250.0, WIDTH - RIGHT - 50.0, 6.0);
     let step = (to - from) / STEPS as f64;
@@ -118,7 +118,8 @@ fn scale(svg: &mut String, low: f64, high: f64, decimals: usize) {
     }
 }
 
-/// From violet over green to yellow, evenly bright for every eye: points of the viridis map.
+/// Returns the colour of a share from 0 to 1, interpolated between points of the viridis map. The
+/// map runs from violet over green to yellow, and its brightness is perceptually uniform.
 fn colour(share: f64) -> [u8; 3] {
     const STOPS: [[f64; 3]; 6] = [
         [68.0, 1.0, 84.0],
@@ -141,14 +142,15 @@ fn hex([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// The class of what is written on a colour: the page's own ink would not show on all of them.
+/// Returns the class of text on a colour. The page's own text colour would not be readable on all
+/// of them.
 fn ink(ground: [u8; 3]) -> &'static str {
-    // Of black and white that which differs more, by the rule of WCAG 2.
+    // Chooses black or white, whichever has more contrast by the rule of WCAG 2.
     let light = luminance(ground);
     if 1.05 / (light + 0.05) > (light + 0.05) / 0.05 { "on-dark" } else { "on-light" }
 }
 
-/// The relative luminance of WCAG 2: 0 for black, 1 for white.
+/// Returns the relative luminance of WCAG 2: 0 for black, 1 for white.
 fn luminance(colour: [u8; 3]) -> f64 {
     let linear = colour.map(|part| {
         let part = f64::from(part) / 255.0;
@@ -183,7 +185,7 @@ mod tests {
                 "on-dark" => 1.05 / (light + 0.05),
                 _ => (light + 0.05) / 0.05,
             };
-            // The least that WCAG 2 asks for.
+            // 4.5 is the minimum contrast that WCAG 2 requires.
             assert!(contrast >= 4.5, "{ground:?}: {contrast}");
         }
         let svg = heat(vec![vec![0.0, 1.0]]);

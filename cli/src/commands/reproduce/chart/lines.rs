@@ -1,4 +1,4 @@
-//! Lines over two axes, with bands.
+//! Line charts over two axes, with bands.
 
 use super::{Axis, BOTTOM, HEIGHT, LEFT, RIGHT, Scale, Series, TOP, WIDTH, escape, open, short};
 
@@ -35,7 +35,7 @@ fn axes(svg: &mut String, x: &Scale<'_>, y: &Scale<'_>) {
     ));
 }
 
-/// Lines over two axes.
+/// Draws lines over two axes.
 pub fn lines(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
     let all = || series.iter().flat_map(|series| &series.points);
     let bands = series.iter().flat_map(|series| series.band.iter().flat_map(|(l, h)| [*l, *h]));

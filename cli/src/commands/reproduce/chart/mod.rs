@@ -1,5 +1,5 @@
-//! Plots as SVG: lines with bands, heat maps, and rankings. Colours of axes and text come from the
-//! page's style, so that one drawing serves light and dark; values show when pointed at.
+//! Plots as SVG: lines with bands, heat maps, and rankings. The page's style sets the colours of
+//! axes and text, so that one drawing serves light and dark pages. Values are shown on hover.
 
 mod heat;
 mod lines;
@@ -16,12 +16,12 @@ const RIGHT: f64 = 14.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 46.0;
 
-/// Points that belong together.
+/// Points of one line.
 pub struct Series {
     pub name: String,
     pub colour: String,
     pub points: Vec<(f64, f64)>,
-    /// The least and the most at each point; empty where there is one value only.
+    /// Minimum and maximum at each point; empty if there is only one value.
     pub band: Vec<(f64, f64)>,
 }
 
@@ -44,7 +44,7 @@ impl Axis {
     }
 }
 
-/// Maps values of an axis to places on the drawing.
+/// Maps values of an axis to positions on the drawing.
 struct Scale<'a> {
     axis: &'a Axis,
     low: f64,
@@ -71,7 +71,7 @@ impl<'a> Scale<'a> {
         self.from + share * (self.to - self.from)
     }
 
-    /// Round values within reach, about six of them.
+    /// Returns about six round values in the range of the axis.
     fn ticks(&self) -> Vec<f64> {
         if self.axis.log {
             let (first, last) = (self.low.ceil() as i32, self.high.floor() as i32);
@@ -88,7 +88,7 @@ impl<'a> Scale<'a> {
     }
 }
 
-/// A number as people write it.
+/// Formats a number, with an exponent if it is very small or very large.
 pub fn short(value: f64) -> String {
     if value != 0.0 && (value.abs() < 0.001 || value.abs() >= 1e6) {
         return format!("{value:e}");

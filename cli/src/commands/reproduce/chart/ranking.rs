@@ -1,31 +1,31 @@
-//! Scores of many contestants, a row each.
+//! Rankings: the scores of many methods, one row each.
 
 use super::{Axis, RIGHT, Scale, TOP, WIDTH, escape, open, short};
 
-/// A row for each name, and a point in it for each of several scores.
+/// A row for each name, with a point for each of several scores.
 pub struct Ranking {
     pub title: String,
-    /// What is along the axis, from 0 on.
+    /// Label of the axis, which starts at 0.
     pub label: String,
     pub rows: Vec<String>,
     pub scores: Vec<Ranked>,
 }
 
-/// The scores of all rows of one kind.
+/// Scores of one kind for all rows.
 pub struct Ranked {
     pub name: String,
     pub colour: String,
-    /// By row: the score, and what it is to be compared with.
+    /// Score of each row, and the value to compare it with.
     pub points: Vec<(Option<f64>, Option<f64>)>,
 }
 
-/// Room for the longest name in the larger letters of a phone, too.
+/// Width for the longest name, also in the larger letters of a phone.
 const NAMES: f64 = 166.0;
 const ROW: f64 = 25.0;
 const BOTTOM: f64 = 42.0;
 
 impl Ranking {
-    /// The drawing, and its height.
+    /// Returns the drawing and its height.
     pub fn draw(&self) -> (String, f64) {
         let height = TOP + ROW * self.rows.len() as f64 + BOTTOM;
         let axis = Axis::new(&self.label);
@@ -56,7 +56,7 @@ impl Ranking {
             ));
         }
         for (at, score) in self.scores.iter().enumerate() {
-            // A little apart, so that equal scores do not hide each other.
+            // Points are shifted slightly, so that equal scores do not hide each other.
             let shift = 6.0 * (at as f64 - (self.scores.len() - 1) as f64 / 2.0);
             self.draw_scores(&mut svg, score, &across, shift);
         }

@@ -1,4 +1,4 @@
-//! What the paper does not measure: a table for each protocol and data set.
+//! Results beyond the paper: a table for each other protocol and data set.
 
 use super::super::content::{Block, Section, Table, Value};
 use super::super::plan::Experiment;

@@ -1,4 +1,4 @@
-//! What the codes of bsodh look like, how they settle, and what they cost.
+//! The codes of bsodh: their structure, their convergence, and their cost.
 
 use super::super::chart::{Axis, Heat, Series};
 use super::super::content::{Block, Figure, Section, Table, Value};
@@ -48,7 +48,7 @@ pub(super) fn convergence(results: &Results<'_>, experiment: &Experiment, sectio
     }
 }
 
-/// The share of a batch's bits that each pass changed, a line for some of the stages.
+/// Returns the share of a batch's bits that each pass changed, as a line for each of some stages.
 fn by_pass(runs: &Runs<'_>, bits: usize) -> Vec<Series> {
     let stages = runs.records.first().map_or(0, |record| record.checkpoints.len());
     let mut shown = vec![2, 3, 5, stages];
@@ -59,7 +59,7 @@ fn by_pass(runs: &Runs<'_>, bits: usize) -> Vec<Series> {
             |record: &&Record| record.checkpoints.get(stage - 1)?.changed_bits.clone().into();
         let passes: Vec<Vec<u64>> = runs.records.iter().filter_map(passes).collect();
         let most = passes.iter().map(Vec::len).max().unwrap_or(0);
-        // A run that has settled changes nothing more.
+        // A converged run changes nothing in later passes.
         let share = |pass: usize| {
             let of = |run: &Vec<u64>| *run.get(pass).unwrap_or(&0) as f64 / bits as f64;
             Some(((pass + 1) as f64, Stat::of(&passes.iter().map(of).collect::<Vec<_>>())?))
@@ -204,14 +204,14 @@ pub(super) fn growing_cost(results: &Results<'_>, experiment: &Experiment, secti
     }
 }
 
-/// The names of classes, and the order in which people expect them: that of numbers, or of words.
+/// Names of classes, and their natural order: numeric, or alphabetical.
 struct Named {
     names: Vec<String>,
     order: Vec<usize>,
 }
 
 impl Named {
-    /// Numbers stand in for names that are not known.
+    /// Uses numbers as names if the names are unknown.
     fn of(names: &[String], classes: usize) -> Named {
         let names = match names.len() == classes {
             true => names.to_vec(),
@@ -231,7 +231,7 @@ impl Named {
     }
 }
 
-/// The colours of ten classes, which can be told apart.
+/// Distinguishable colours of ten classes.
 const CLASSES: [&str; 10] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#777777",
     "#b5a642", "#7f3b08",

@@ -1,4 +1,4 @@
-//! What the page opens with: the verdicts, one picture of all methods, and the best of them.
+//! The first section of the page: the verdicts, a picture of all methods, and the best of them.
 
 use super::super::chart::{Ranked, Ranking};
 use super::super::claims::{Judged, VERDICTS};
@@ -8,7 +8,7 @@ use super::super::results::Results;
 use super::super::store::Point;
 use super::{LINES, score};
 
-/// The length that is shown.
+/// Code length of this section.
 const BITS: usize = 64;
 
 pub fn section(results: &Results<'_>, judged: &[Judged]) -> Section {
@@ -59,7 +59,7 @@ pub fn section(results: &Results<'_>, judged: &[Judged]) -> Section {
     Section { id: "found", title: "What was found".to_owned(), blocks }
 }
 
-/// How many claims a verdict was given, as a sentence has it.
+/// Returns the count of a verdict, with the verdict in the singular or plural.
 fn in_plural((verdict, count): (&'static str, usize)) -> Count {
     let said = match (verdict, count) {
         ("holds", 2..) => "hold",
@@ -83,14 +83,14 @@ impl Here<'_> {
         runs.at_end(measure).map(|stat| stat.mean)
     }
 
-    /// What the paper prints for a method.
+    /// Returns the value that the paper prints for a method.
     fn paper(&self, dataset: &Dataset, method: &Entrant, main: bool) -> Option<f64> {
         let at = self.experiment.bits.iter().position(|bits| *bits == BITS)?;
         let row = self.results.plan.paper.get(&dataset.name)?.get(method.paper.as_ref()?)?;
         (if main { &row.score } else { &row.radius }).get(at).copied()
     }
 
-    /// The best of those methods, and its score.
+    /// Returns the best of the `wanted` methods, and its score.
     fn best_of<'m>(
         &'m self,
         dataset: &Dataset,

@@ -1,5 +1,5 @@
-//! The report's sections, derived from results alone: what was found first, then experiment by
-//! experiment; here those on all methods.
+//! The report's sections, derived from results alone: a summary first, then each experiment. This
+//! file writes the sections about all methods.
 
 mod beyond;
 mod codes;
@@ -13,7 +13,7 @@ use super::plan::{Dataset, Experiment};
 use super::results::{Results, Stat};
 use super::store::Point;
 
-/// All sections there are results for.
+/// Returns all sections that have results.
 pub fn sections(results: &Results<'_>) -> Vec<Section> {
     type Write = fn(&Results<'_>, &Experiment, &mut Section);
     let written: [(&'static str, &str, Write); 12] = [
@@ -43,7 +43,7 @@ pub fn sections(results: &Results<'_>) -> Vec<Section> {
 
 const LINES: [&str; 5] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"];
 
-/// One line per run, over the values of something.
+/// Returns one line per run, over the values of a parameter.
 fn over<'r>(
     results: &Results<'_>,
     runs: &'r [String],
@@ -63,10 +63,10 @@ fn over<'r>(
     series.collect()
 }
 
-/// The points of a line, from the checkpoints of a run.
+/// Computes the points of a line from the checkpoints of a run.
 type Points<'a> = dyn Fn(&[Point]) -> Vec<(f64, f64)> + 'a;
 
-/// The measure of a data set's main table.
+/// Returns the name and the accessor of the measure in a data set's main table.
 fn score(dataset: &Dataset) -> (&str, fn(&Point) -> f64) {
     match dataset.score.as_str() {
         "mAP@1000" => ("mAP@1000", |point| point.map_top),
@@ -118,7 +118,7 @@ fn tables(results: &Results<'_>, experiment: &Experiment, section: &mut Section)
     }
 }
 
-/// Why there are cells without a number.
+/// Explains cells without a number; `None` if there are none.
 fn refusals(results: &Results<'_>, experiment: &Experiment, dataset: &Dataset) -> Option<String> {
     let methods = results.plan.methods.iter();
     let cells = methods.flat_map(|method| experiment.bits.iter().map(move |bits| (method, *bits)));
@@ -136,7 +136,7 @@ fn refusals(results: &Results<'_>, experiment: &Experiment, dataset: &Dataset) -
     })
 }
 
-/// Over how many seeds the means go.
+/// Describes the number of seeds that the means are over.
 fn seeds(results: &Results<'_>, experiment: &Experiment, dataset: &Dataset) -> String {
     let specs = results.plan.methods.iter().map(|method| &method.spec);
     let cells = specs.flat_map(|spec| experiment.bits.iter().map(move |bits| (spec, *bits)));
@@ -150,7 +150,7 @@ fn seeds(results: &Results<'_>, experiment: &Experiment, dataset: &Dataset) -> S
     format!("{}: means of {range} seeds; {some} of {all} cells have results.", dataset.title)
 }
 
-/// What learning takes, which the paper does not print.
+/// Returns a table of the cost of learning, which the paper does not print.
 fn cost(results: &Results<'_>, experiment: &Experiment, dataset: &Dataset) -> Table {
     let bits = 64;
     let rows = results.plan.methods.iter().filter_map(|method| {

@@ -1,4 +1,4 @@
-//! What the parameters of bsodh do: its weights, the order of its steps, the size of batches.
+//! Effects of the parameters of bsodh: its weights, the order of its steps, and the batch size.
 
 use super::super::chart::{Axis, Heat, Series, short};
 use super::super::content::{Block, Figure, Section, Table, Value};
@@ -6,7 +6,8 @@ use super::super::plan::{Experiment, with};
 use super::super::results::{Results, Stat};
 use super::{over, score};
 
-/// A grid of two parameters: a heat map, and a line along each at the paper's value of the other.
+/// Shows a grid of two parameters as a heat map, and as a line along each parameter at the paper's
+/// value of the other.
 pub(super) fn sensitivity(results: &Results<'_>, experiment: &Experiment, section: &mut Section) {
     let axes: Vec<(&String, &Vec<f64>)> = experiment.vary.iter().collect();
     let [(rows, row_values), (columns, column_values)] = axes[..] else { return };

@@ -1,4 +1,4 @@
-//! Many items at once: npy and Arrow bodies, by the readers of files.
+//! Bodies of many items: npy and Arrow, parsed by the file readers.
 
 use std::io::{Cursor, Write};
 
@@ -18,20 +18,20 @@ use super::items::Items;
 use super::{Kind, kind};
 use crate::input::{ROWS_AT_ONCE, label_texts};
 
-/// What comes with items in the query of the address.
+/// Query parameters of a request that inserts items.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
     wait: Option<WaitFor>,
-    /// The id of the first row of an npy body; the others count on.
+    /// Id of the first row of an npy body; the ids of further rows follow consecutively.
     first_id: Option<u64>,
-    /// A label for all rows of an npy body.
+    /// Label of all rows of an npy body.
     label: Option<String>,
-    /// A label for each row of an npy body, separated by commas.
+    /// Labels of the rows of an npy body, one per row, separated by commas.
     labels: Option<String>,
 }
 
-/// What a request waits for after its change is on the disk.
+/// State that a request waits for after its change is durable.
 #[derive(Clone, Copy, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum WaitFor {
@@ -42,7 +42,7 @@ pub enum WaitFor {
 }
 
 impl WaitFor {
-    /// Returns what to wait for besides the disk.
+    /// Returns the state to wait for beyond durability.
     pub fn as_wait(self) -> Option<Wait> {
         match self {
             WaitFor::Stored => None,
@@ -53,12 +53,12 @@ impl WaitFor {
 }
 
 impl Parameters {
-    /// Returns what to wait for besides the disk.
+    /// Returns the state to wait for beyond durability.
     pub fn wait(&self) -> Option<Wait> {
         self.wait.and_then(WaitFor::as_wait)
     }
 
-    /// Fails where something is said that belongs to other bodies.
+    /// Fails if a parameter does not apply to this kind of body.
     fn check(&self, kind: Kind) -> Result<(), Problem> {
         let of_npy = self.first_id.is_some() || self.label.is_some() || self.labels.is_some();
         if kind != Kind::Npy && of_npy {
@@ -70,7 +70,7 @@ impl Parameters {
     }
 }
 
-/// What the head of a request says of its body.
+/// Parses the query parameters and the content type of a request.
 pub fn said(
     parameters: Result<Query<Parameters>, QueryRejection>,
     headers: &HeaderMap,
@@ -81,7 +81,7 @@ pub fn said(
     Ok((parameters, kind))
 }
 
-/// A body as a file, which the readers take.
+/// A body as a file, which the file readers require.
 struct BodyFile {
     path: String,
     _file: Box<dyn Send>,
@@ -93,7 +93,7 @@ impl BodyFile {
         in_memory.map_or_else(|| BodyFile::on_the_disk(bytes), Ok)
     }
 
-    /// Where the system has files that are in memory alone.
+    /// Creates an in-memory file, on systems that have them.
     #[cfg(target_os = "linux")]
     fn in_memory(bytes: &[u8]) -> Option<BodyFile> {
         use rustix::fs::{MemfdFlags, memfd_create};
@@ -120,7 +120,7 @@ impl BodyFile {
     }
 }
 
-/// What is wrong with a body, without the name of the file that it was for a moment.
+/// Turns a reader's error into an error about the body, without the name of the temporary file.
 fn of_body(error: Error) -> Problem {
     match error {
         Error::Malformed { problem, .. } | Error::TextColumns { problem, .. } => {
@@ -130,7 +130,7 @@ fn of_body(error: Error) -> Problem {
     }
 }
 
-/// All rows, with their dimension.
+/// Reads all rows, and returns them with their dimension.
 fn vectors(
     reader: hashbrook::Result<Reader>,
     limits: &Limits,
@@ -146,7 +146,7 @@ fn vectors(
     Ok((values, dim))
 }
 
-/// Vectors alone; ids are counted, and labels are in the parameters.
+/// Parses items from an npy body of vectors. Ids are consecutive; labels are in the parameters.
 pub fn npy(bytes: &[u8], parameters: &Parameters, limits: &Limits) -> Result<Items, Problem> {
     if !bytes.starts_with(b"\x93NUMPY") {
         return Err(Problem::unprocessable("the body does not begin as npy does"));
@@ -180,9 +180,10 @@ pub fn npy(bytes: &[u8], parameters: &Parameters, limits: &Limits) -> Result<Ite
     Ok(Items { ids, dim, values, labels, payloads: Vec::new() })
 }
 
-/// An Arrow stream with the columns `id`, `vector`, and, if there are any, `label` or `labels`, and `payload`.
+/// Parses items from an Arrow stream with the columns `id` and `vector`, and optionally `label` or
+/// `labels`, and `payload`.
 pub fn arrow(bytes: Bytes, ids: Option<IdKind>, limits: &Limits) -> Result<Items, Problem> {
-    // What is compressed may not become larger than what is not may be.
+    // The size limit of uncompressed bodies also applies to decompressed ones.
     let table = ArrowTable::read("body", Cursor::new(bytes), limits.max_body).map_err(of_body)?;
     limits.check_items(table.rows())?;
     let columns = table.columns();
@@ -221,7 +222,7 @@ pub fn arrow(bytes: Bytes, ids: Option<IdKind>, limits: &Limits) -> Result<Items
     Ok(items)
 }
 
-/// Payloads are JSON here, as those of items in JSON are.
+/// Fails unless all payloads are JSON, which payloads in JSON bodies always are.
 fn check_json(payloads: &[Vec<u8>]) -> Result<(), Problem> {
     for (row, payload) in payloads.iter().enumerate().filter(|(_, payload)| !payload.is_empty()) {
         if serde_json::from_slice::<serde::de::IgnoredAny>(payload).is_err() {

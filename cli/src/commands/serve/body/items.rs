@@ -1,4 +1,4 @@
-//! Items to be put in, in JSON, and what becomes of them.
+//! Items to insert, in JSON, and their insertion into the store.
 
 use hashbrook::store::{Acknowledged, ItemId, Put};
 use hashbrook::{Features, Store};
@@ -32,9 +32,9 @@ pub struct Items {
     pub ids: Vec<ItemId>,
     pub dim: usize,
     pub values: Vec<f32>,
-    /// Of each item, or none at all.
+    /// Labels of each item; empty if no item has labels.
     pub labels: Vec<Vec<String>>,
-    /// Of each item, or none at all.
+    /// Payload of each item; empty if no item has a payload.
     pub payloads: Vec<Vec<u8>>,
 }
 
@@ -63,7 +63,7 @@ impl Items {
         Ok(items)
     }
 
-    /// Their vectors.
+    /// Returns the vectors of the items.
     pub fn features(&self) -> Result<Features<'_>, Problem> {
         if self.ids.is_empty() {
             return Err(Problem::unprocessable("there are no items"));
@@ -74,7 +74,7 @@ impl Items {
         Ok(Features::new(&self.values, self.dim)?)
     }
 
-    /// Puts them in.
+    /// Inserts the items into a store.
     pub fn put(&self, store: &Store) -> Result<Acknowledged, Problem> {
         let mut put = Put::new(&self.ids, self.features()?)?;
         if self.labels.iter().any(|labels| !labels.is_empty()) {

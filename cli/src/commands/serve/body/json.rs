@@ -1,4 +1,4 @@
-//! Values that may be written in more than one way.
+//! JSON values that may be written in more than one way.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::super::errors::Problem;
 
-/// An id: a whole number, or a text.
+/// An id: an integer or a string.
 #[derive(Clone, Debug)]
 pub struct Id(pub ItemId);
 
@@ -35,7 +35,7 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// An id in a path or a query, where numbers and texts look alike.
+/// Parses an id in a path or a query, where numbers and strings look the same.
 pub fn id_of_kind(text: &str, kind: IdKind) -> Result<ItemId, Problem> {
     match kind {
         IdKind::Texts => Ok(ItemId::Text(text.to_owned())),
@@ -47,14 +47,15 @@ pub fn id_of_kind(text: &str, kind: IdKind) -> Result<ItemId, Problem> {
     }
 }
 
-/// Labels: one, or a list of them; texts, or whole numbers, which are their texts.
+/// Labels: one, or a list of them. Each is a string, or an integer, which stands for its decimal
+/// string.
 #[derive(Clone, Debug, Default)]
 pub struct Names(pub Vec<String>);
 
 impl<'de> Deserialize<'de> for Names {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct OfNames {
-            /// Lists have no lists in them.
+            /// False inside a list, since lists must not be nested.
             alone: bool,
         }
         impl<'de> Visitor<'de> for OfNames {
@@ -102,7 +103,8 @@ impl<'de> Deserialize<'de> for Names {
     }
 }
 
-/// A payload as JSON: the very text that was put in; what is none is base64 in a text. `None` if there is none.
+/// Returns a payload as JSON: exactly as it was inserted, or a base64 string if it is not JSON.
+/// `None` if there is no payload.
 pub fn payload(bytes: Vec<u8>) -> Option<Box<RawValue>> {
     if bytes.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! What is sent: read whole, within limits, and as what it says it is.
+//! Request bodies: read completely, within limits, and parsed by their content type.
 
 pub mod bulk;
 pub mod items;
@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use super::app::App;
 use super::errors::Problem;
 
-/// Bodies up to this many bytes take no memory to speak of.
+/// Bodies up to this many bytes take negligible memory.
 const SMALL: u64 = 1 << 16;
 
-/// What a body is.
+/// Format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Json,
@@ -28,10 +28,11 @@ pub enum Kind {
     Arrow,
 }
 
-/// The content types that are taken, for messages.
+/// Accepted content types, for messages.
 const KINDS: &str = "application/json, application/x-npy and application/vnd.apache.arrow.stream";
 
-/// What a body says it is. JSON is also what says nothing, or only what `curl -d` says of itself.
+/// Returns the format of a body from its content type. JSON is the default, also for the content
+/// type that `curl -d` sets.
 pub fn kind(headers: &HeaderMap) -> Result<Kind, Problem> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(Kind::Json) };
     let value = value.to_str().unwrap_or("?");
@@ -49,11 +50,11 @@ pub fn kind(headers: &HeaderMap) -> Result<Kind, Problem> {
     }
 }
 
-/// Refused bodies are read this long, and up to so many bytes, for their clients to come to the answer.
+/// Maximum time and bytes for reading a refused body, so that its client gets to read the answer.
 const DISCARDED: (Duration, usize) = (Duration::from_secs(5), 1 << 28);
 
-/// Takes what is left of a body that nobody wants, while the answer is sent. Who is still sending when the
-/// connection is closed sees a broken one, and not the answer.
+/// Reads and drops the rest of a refused body while the answer is sent. If the connection closed
+/// while the client still sends, the client would see a broken connection instead of the answer.
 pub fn discard(mut body: Body) {
     if body.is_end_stream() {
         return;
@@ -70,7 +71,7 @@ pub fn discard(mut body: Body) {
     }));
 }
 
-/// The whole body, if it is not too large and comes in time.
+/// Reads the whole body; fails if it is too large or too slow.
 pub async fn read(app: &App, mut body: Body) -> Result<Bytes, Problem> {
     let limits = &app.limits;
     let too_large = || {
@@ -110,7 +111,7 @@ pub async fn read(app: &App, mut body: Body) -> Result<Bytes, Problem> {
     }
 }
 
-/// The whole body as JSON, where nothing else is taken.
+/// Reads the whole body; fails unless its content type is JSON.
 pub async fn read_json(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
     match kind(headers) {
         Ok(Kind::Json) => read(app, body).await,
@@ -122,10 +123,10 @@ pub async fn read_json(app: &App, headers: &HeaderMap, body: Body) -> Result<Byt
     }
 }
 
-/// Reads JSON. What is no JSON at all is a bad request, other than JSON with something else in it.
+/// Parses JSON. Malformed JSON is a bad request; JSON with unexpected content is unprocessable.
 pub fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
     serde_json::from_slice(bytes).map_err(|error| {
-        // A number that is too large for any type is well written.
+        // A number that is out of range for its type is well-formed JSON.
         let too_large = error.to_string().starts_with("number out of range");
         let (status, what) = match error.is_data() || too_large {
             true => (StatusCode::UNPROCESSABLE_ENTITY, "the body is not what this call takes"),
@@ -135,7 +136,7 @@ pub fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
     })
 }
 
-/// An answer in JSON, which is given as text.
+/// Builds a response from JSON text.
 pub fn json_response(status: StatusCode, text: impl Into<Body>) -> Response {
     let mut response = Response::new(text.into());
     *response.status_mut() = status;
@@ -144,7 +145,7 @@ pub fn json_response(status: StatusCode, text: impl Into<Body>) -> Response {
     response
 }
 
-/// What was asked for, in JSON.
+/// Builds a successful response with a value as JSON.
 pub fn answer(value: &impl Serialize) -> Result<Response, Problem> {
     let text = serde_json::to_vec(value).map_err(Problem::internal)?;
     Ok(json_response(StatusCode::OK, text))

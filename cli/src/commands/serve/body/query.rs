@@ -1,4 +1,4 @@
-//! What is searched for.
+//! Bodies of search requests.
 
 use hashbrook::store::{Description, ItemId, Queries, Search};
 use hashbrook::{Codes, Dial, Features};
@@ -9,7 +9,7 @@ use super::super::hex;
 use super::super::limits::Limits;
 use super::json::{Id, Names};
 
-/// A search as it is written: one query, or a list of them, and how they are searched for.
+/// Search request as JSON: one query or a list of queries, and options.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Written {
@@ -47,23 +47,23 @@ struct Filter {
     not_label: Names,
 }
 
-/// How far is searched.
+/// Limit of a search: a number of hits or a distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// To the nearest so many.
+    /// The `k` nearest.
     Nearest(usize),
-    /// To a distance.
+    /// All within a distance.
     Within(u32),
 }
 
-/// A search.
+/// A validated search request.
 pub struct Asked {
     queries: Vec<Query>,
-    /// Whether the one query stands by itself, and not in a list.
+    /// True if the request has a single query that is not in a list.
     pub single: bool,
     pub reach: Reach,
     pub search: Search,
-    /// Whether the payloads of what is found are asked for.
+    /// True if the payloads of hits are requested.
     pub payloads: bool,
 }
 
@@ -92,7 +92,7 @@ impl WrittenQuery {
 }
 
 impl Written {
-    /// The nearest, or all within a radius.
+    /// Validates a request for the nearest items, or, if `within`, for all items within a radius.
     pub fn read(self, within: bool, limits: &Limits) -> Result<Asked, Problem> {
         let reach = match (within, self.k, self.radius) {
             (false, Some(0), None) => {
@@ -146,7 +146,7 @@ impl Written {
 }
 
 impl Asked {
-    /// Whether it takes so little that it is done at once.
+    /// Returns whether the search is small enough to run on the current thread.
     pub fn is_small(&self) -> bool {
         let k = match self.reach {
             Reach::Nearest(k) => k,
@@ -155,12 +155,12 @@ impl Asked {
         !self.payloads && self.queries.len() <= 4 && k.max(self.search.rerank.unwrap_or(0)) <= 1000
     }
 
-    /// How many queries there are.
+    /// Returns the number of queries.
     pub fn len(&self) -> usize {
         self.queries.len()
     }
 
-    /// The queries, which must be of one kind, and fit the store.
+    /// Collects the queries; fails unless they are of one kind and fit the store.
     pub fn gathered(&mut self, store: &Description) -> Result<Gathered, Problem> {
         let mut gathered = match self.queries.first() {
             None | Some(Query::Vector(_)) => Gathered::Vectors(Vec::new(), store.dim),

@@ -1,4 +1,4 @@
-// The three ways to ask: a drawing, an item, a vector.
+// The three kinds of query: a drawing, an item, a vector.
 
 import { vectorPicture } from "./charts.js";
 import { digit, drawnSide } from "./digit.js";
@@ -19,7 +19,7 @@ let shelf = [];
 let chosen = null;
 const recent = [];
 
-/** Shows a panel, and leaves to it what is searched with. */
+/** Shows a panel, which then provides the query. */
 function choose(name) {
   for (const panel of PANELS) part(panel).hidden = panel !== name;
   document.querySelector(`input[name=with][value=${name}]`).checked = true;
@@ -35,8 +35,8 @@ for (const radio of document.querySelectorAll("input[name=with]")) {
 choose("pick");
 
 /**
- * What the collection is: its dimension and how many items it has. Some of its items tell whether vectors are
- * pictures; resolves to their form, or null.
+ * Takes the dimension of the collection and its number of items. Checks on some items whether
+ * vectors are pictures. Resolves to their form, or null.
  */
 export async function getToKnow(description, size) {
   dim = description.dim;
@@ -92,7 +92,7 @@ part("by-id").addEventListener("submit", async (event) => {
   const problem = part("id-problem");
   problem.hidden = true;
   try {
-    // The item says whether its id is a number or a text.
+    // The answer reports whether the item's id is a number or a string.
     await pick((await item(text)).id);
   } catch (error) {
     problem.textContent = error.status === 404 ? `There is no item ${text}.` : error.message;
@@ -102,7 +102,7 @@ part("by-id").addEventListener("submit", async (event) => {
 
 let drawing = [];
 let drawn;
-/** While a line is drawn it is searched for this often, in milliseconds. */
+/** Milliseconds between searches while a line is drawn. */
 const PACE = 200;
 
 function drawingChanged(strokes, done) {

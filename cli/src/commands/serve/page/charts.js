@@ -1,4 +1,4 @@
-// Pictures of numbers: lines over time, bars, the bits of codes, and vectors that are pictures.
+// Charts: lines over time, bars, the bits of codes, and vectors that are pictures.
 
 import { ago, percent, span } from "./words.js";
 
@@ -11,14 +11,15 @@ function node(name, attributes, ...children) {
   return made;
 }
 
-/** The size of a chart in pixels, so that its letters are as large as those of the page. */
+/** Returns the size of a chart in pixels, so that its letters are as large as those of the page. */
 function frame(place, height) {
   return { width: Math.max(200, place.clientWidth), height, left: 42, right: 8, top: 8, bottom: 20 };
 }
 
 /**
- * A line over time. `samples` are [seconds, value or null], `marks` the seconds at which something changed, `top` the
- * largest value there can be, or null if the values say so.
+ * Draws a line over time. `samples` are [seconds, value or null], `marks` the seconds at which
+ * something changed. `top` is the largest possible value, or null to take the largest value of the
+ * samples.
  */
 export function timeLine(place, { samples, marks = [], top = null, name, height = 130 }) {
   const { width, left, right, top: above, bottom } = frame(place, height);
@@ -58,13 +59,13 @@ function axisNumber(value, whole) {
   return whole ? value.toFixed(1) : `${Number((100 * value).toPrecision(2))} %`;
 }
 
-/** The next of 1, 2, 5 times a power of ten. */
+/** Rounds up to 1, 2 or 5 times a power of ten. */
 function niceCeiling(value) {
   const power = 10 ** Math.floor(Math.log10(value));
   return power * ([1, 2, 5, 10].find((step) => step * power >= value * 0.999) ?? 10);
 }
 
-/** The parts of a line without gaps. */
+/** Splits a line at its gaps. */
 function runs(samples) {
   const parts = [[]];
   for (const [time, value] of samples) {
@@ -74,7 +75,7 @@ function runs(samples) {
   return parts.filter((part) => part.length);
 }
 
-/** Means of neighbours, if there are more points than pixels can show. */
+/** Averages neighbouring points if there are more than the pixels can show. */
 function thin(part, width) {
   const each = Math.ceil(part.length / (width / 2));
   if (each <= 1) return part;
@@ -87,7 +88,9 @@ function thin(part, width) {
   return means;
 }
 
-/** How many items there are at each distance; those of one kind and the others, one upon the other. */
+/**
+ * Draws the number of items at each distance, as stacked bars of items of the same kind and others.
+ */
 export function histogram(place, { distances, kind, name, height = 130 }) {
   const { width, left, right, top: above, bottom } = frame(place, height);
   const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": name });
@@ -113,19 +116,22 @@ export function histogram(place, { distances, kind, name, height = 130 }) {
   place.replaceChildren(svg);
 }
 
-/** The bits of a code in hexadecimal: bytes in order, the lowest bit of each first. */
+/** Decodes the bits of a hexadecimal code: bytes in order, the lowest bit of each first. */
 function bitsOf(hex, count) {
   return Array.from({ length: count }, (_, bit) => (parseInt(hex.substr(2 * (bit >> 3), 2), 16) >> (bit & 7)) & 1);
 }
 
-/** The colours of codes, as the style sheet has them for an element. */
+/** Returns the colours of codes that the style sheet sets for an element. */
 export function codeColours(element) {
   const style = getComputedStyle(element);
   const names = ["label-0", "label-1", "detail-0", "detail-1", "new"];
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-/** A code as a row of cells, one per bit; `before` is the code of the version before, if it is known. */
+/**
+ * Draws a code as a row of cells, one per bit. `before` is the code of the previous version, if
+ * known.
+ */
 export function codeStrip(canvas, { code, before, bits, labelBits, cell, height, colours }) {
   const gap = labelBits < bits ? 6 : 0;
   const ink = surface(canvas, gap + cell * bits, height);
@@ -143,7 +149,9 @@ export function codeStrip(canvas, { code, before, bits, labelBits, cell, height,
   });
 }
 
-/** A context of a canvas that is so large on the page, in the pixels of the screen. */
+/**
+ * Returns a drawing context for a canvas of this size on the page, at the resolution of the screen.
+ */
 export function surface(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   canvas.width = Math.round(width * ratio);
@@ -155,7 +163,7 @@ export function surface(canvas, width, height) {
   return context;
 }
 
-/** A vector as a square picture, one pixel to a number. */
+/** Draws a vector as a square picture, one pixel per value. */
 export function vectorPicture(canvas, vector, side, top) {
   canvas.width = side;
   canvas.height = side;

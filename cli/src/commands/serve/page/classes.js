@@ -1,4 +1,5 @@
-// The classes and their codes: a list of any length, of which only the visible rows are fetched and drawn.
+// The classes and their codes: a list of any length, of which only visible rows are fetched and
+// drawn.
 
 import { codeColours, codeStrip } from "./charts.js";
 import { get } from "./server.js";
@@ -6,28 +7,31 @@ import { count } from "./words.js";
 
 const part = (id) => document.getElementById(id);
 
-/** Height of a row in pixels, as the style sheet has it. */
+/** Height of a row in pixels, as set in the style sheet. */
 const ROW = 24;
-/** Rows that are drawn above and below the visible ones. */
+/** Number of rows drawn above and below the visible ones. */
 const MORE = 10;
-/** Rows that are fetched together. */
+/** Number of rows fetched together. */
 const CHUNK = 100;
-/** Milliseconds without a key after which the filter is applied. */
+/** Milliseconds after the last key press until the filter is applied. */
 const CALM = 150;
 
 let filter = "";
-/** Grows when what was fetched is out of date; the old rows are shown until new ones arrive. */
+/** Incremented when the fetched rows are out of date; old rows are shown until new ones arrive. */
 let generation = 0;
 let known = { version: null, items: null };
 let chunks = new Map();
 let fetching = new Map();
-/** The last answer: number of labels, bits, version. */
+/** Last answer: number of labels, bits, version. */
 let last = null;
-/** Codes by label, of the version in use and of the one before. */
+/** Codes by label, of the current and of the previous version. */
 let codes = new Map();
 let before = new Map();
 
-/** Fetches the visible classes again if the items or their codes have changed. Resolves to the number of label bits. */
+/**
+ * Fetches the visible classes again if items or codes have changed. Resolves to the number of label
+ * bits.
+ */
 export async function refreshClasses({ version, items, description }) {
   if (known.version !== version || known.items !== items) {
     known = { version, items };
@@ -37,7 +41,7 @@ export async function refreshClasses({ version, items, description }) {
   return last?.label_bits ?? description.bits;
 }
 
-/** What cannot be fetched now is fetched when the stats are read next. */
+/** Makes the next update of the stats fetch the rows again. */
 function forget(error) {
   known = { version: null, items: null };
   throw error;
@@ -66,7 +70,7 @@ function fetchChunk(number) {
 
 async function load(number, asked, contains) {
   const answer = await get(`classes?contains=${encodeURIComponent(contains)}&offset=${CHUNK * number}&limit=${CHUNK}`);
-  // Another filter has other rows.
+  // The rows are obsolete if the filter changed meanwhile.
   if (contains !== filter) return;
   if (last && last.version !== answer.version) {
     before = codes;
@@ -80,7 +84,7 @@ async function load(number, asked, contains) {
 
 let scheduled = false;
 
-/** Draws once before the next frame, however often it is called. */
+/** Schedules one redraw before the next frame, however often it is called. */
 function schedule() {
   if (scheduled) return;
   scheduled = true;
@@ -101,7 +105,7 @@ function show(first, end, total) {
   part("class-sample").textContent = sample < known.items ? `Items are counted in a sample of ${count(sample)}.` : "";
   const table = part("class-table");
   table.setAttribute("aria-rowcount", String(total + 1));
-  // 16 pixels are for the gap between label bits and detail bits, and for the padding.
+  // 16 pixels are reserved for the gap between label bits and detail bits, and for the padding.
   const cell = Math.max(2, Math.min(12, (table.querySelector("th:last-child").clientWidth - 16) / bits));
   const strip = { bits, labelBits, cell, height: ROW - 8, colours: codeColours(table) };
   const rows = [];
@@ -109,7 +113,7 @@ function show(first, end, total) {
   part("class-rows").replaceChildren(space(first), ...rows, space(total - end));
 }
 
-/** Room for rows that are not drawn. */
+/** Returns a spacer in place of rows that are not drawn. */
 function space(rows) {
   const empty = document.createElement("tr");
   empty.className = "space";
@@ -139,7 +143,7 @@ function row(at, found, strip) {
   return element;
 }
 
-/** Draws the rows again: in another size, or in other colours. */
+/** Redraws the rows after their size or colours changed. */
 export function redrawClasses() {
   schedule();
 }
@@ -159,7 +163,7 @@ part("class-filter").addEventListener("input", () => {
   }, CALM);
 });
 
-/** Labels that contain a text, some of them. */
+/** Returns some of the labels that contain a string. */
 export async function labelsLike(text, most) {
   const answer = await get(`classes?contains=${encodeURIComponent(text)}&limit=${most}`);
   return answer.classes.map(({ label }) => label);

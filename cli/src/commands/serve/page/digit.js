@@ -1,14 +1,17 @@
-// Drawings, made into the pictures that data sets of digits consist of.
+// Conversion of drawings into pictures like those of digit data sets.
 //
-// A drawing is a list of strokes, a stroke a list of points [x, y], in any unit, y downwards. Strokes are scaled before
-// they get their width, so it does not matter how large somebody draws.
+// A drawing is a list of strokes, a stroke a list of points [x, y], in any unit, y downwards.
+// Strokes are scaled before their width is applied, so the size of the drawing does not matter.
 
-/** The side of the pictures of a dimension that can be drawn, or 0. */
+/** Returns the side of the pictures that can be drawn for a dimension, or 0. */
 export function drawnSide(dim) {
   return dim === 64 ? 8 : dim === 784 ? 28 : 0;
 }
 
-/** The picture of a drawing in the form of the data: `side` x `side` numbers from 0 to `top`, row by row; null if empty. */
+/**
+ * Converts a drawing to the form of the data: `side` x `side` numbers from 0 to `top`, row by row;
+ * null if the drawing is empty.
+ */
 export function digit(strokes, side, top) {
   const drawn = strokes.filter((stroke) => stroke.length > 0);
   if (drawn.length === 0) return null;
@@ -19,16 +22,21 @@ export function digit(strokes, side, top) {
 
 const BLOCKS = 8;
 const BITMAP = 32;
-/** The widest that a digit is in its bitmap: those of the data set are six blocks wide. */
+/** Maximum width of a digit in its bitmap: digits of the data set are six blocks wide. */
 const WIDEST = 25;
-/** The width of a 1, as a share of its height. */
+/** Width of a 1, as a share of its height. */
 const NARROW = 0.22;
-/** The least width of most other digits. */
+/** Minimum width of most other digits, as a share of their height. */
 const WIDENED = 0.5;
-/** How many of the 1024 pixels have ink: the same for all digits of the data set, so a 1 has thick strokes. */
+/**
+ * Number of the 1024 pixels that have ink. It is the same for all digits, so a 1 has thick strokes.
+ */
 const INK = 312;
 
-/** As the UCI optical digits are: a bitmap of 32 x 32, as high as the digit, and how much of each 4 x 4 block is ink. */
+/**
+ * Renders a digit like the UCI optical digits: a bitmap of 32 x 32, as high as the digit, reduced
+ * to the share of ink in each 4 x 4 block.
+ */
 function opticalDigit(drawn) {
   const strokes = widened(drawn);
   let [thin, thick] = [1, 14];
@@ -47,7 +55,10 @@ function opticalDigit(drawn) {
   return shares;
 }
 
-/** Narrow digits are widened, as those of the data set are; what is narrower still is a 1, and stays one. */
+/**
+ * Widens narrow digits, like those of the data set. A digit narrower than `NARROW` is a 1, and
+ * stays as it is.
+ */
 function widened(strokes) {
   const [width, height] = extent(strokes);
   const aspect = width / Math.max(height, 1e-9);
@@ -69,7 +80,10 @@ const SIDE = 28;
 const BOX = 20;
 const PEN = 2.5;
 
-/** As the MNIST digits are: fitted into 20 x 20, in grey, the centre of mass in the middle of 28 x 28. */
+/**
+ * Renders a digit like the MNIST digits: in grey, fitted into 20 x 20, with the centre of mass in
+ * the middle of 28 x 28.
+ */
 function mnistDigit(strokes) {
   const soft = (distance) => Math.min(1, Math.max(0, PEN / 2 + 0.5 - distance));
   const fitted = fit(strokes, BOX - PEN, BOX - PEN, SIDE / 2, SIDE / 2);
@@ -88,7 +102,7 @@ function centreOfMass(ink, side) {
   return [x / sum, y / sum];
 }
 
-/** The width and height of a drawing, and its middle. */
+/** Returns the width and height of a drawing, and its centre. */
 function extent(strokes) {
   let [left, right, above, below] = [Infinity, -Infinity, Infinity, -Infinity];
   for (const [x, y] of strokes.flat()) {
@@ -98,17 +112,17 @@ function extent(strokes) {
   return [right - left, below - above, (left + right) / 2, (above + below) / 2];
 }
 
-/** Strokes scaled to fill a box, alike in both directions, around a centre. */
+/** Scales strokes to fit into a box around a centre, by the same factor in both directions. */
 function fit(strokes, boxWidth, boxHeight, centreX, centreY) {
   const [width, height, middleX, middleY] = extent(strokes);
   const scale = Math.min(boxWidth / Math.max(width, 1e-9), boxHeight / Math.max(height, 1e-9));
-  // A single dot has no extent to be scaled by.
+  // A single dot has no extent that could be scaled.
   const factor = Math.max(width, height) < 1e-6 ? 1 : scale;
   const moved = ([x, y]) => [(x - middleX) * factor + centreX, (y - middleY) * factor + centreY];
   return strokes.map((stroke) => spaced(stroke.map(moved)));
 }
 
-/** A stroke without the points that hardly differ from the ones before them. */
+/** Removes the points of a stroke that hardly differ from the previous one. */
 function spaced(stroke) {
   const kept = [stroke[0]];
   for (const [at, point] of stroke.entries()) {
@@ -118,7 +132,7 @@ function spaced(stroke) {
   return kept;
 }
 
-/** `side` x `side` pixels, each by its distance from the nearest stroke. */
+/** Renders `side` x `side` pixels, each by its distance from the nearest stroke. */
 function render(strokes, side, inkAt) {
   const pixels = new Array(side * side);
   for (let at = 0; at < pixels.length; at++) {
@@ -135,7 +149,7 @@ function render(strokes, side, inkAt) {
   return pixels;
 }
 
-/** How far a point is from a segment, squared. */
+/** Returns the squared distance of a point from a segment. */
 function distanceSquared(x, y, [x0, y0], [x1, y1]) {
   const [dx, dy] = [x1 - x0, y1 - y0];
   const length = dx * dx + dy * dy;

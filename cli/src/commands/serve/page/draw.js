@@ -2,14 +2,14 @@
 
 import { surface } from "./charts.js";
 
-/** Where the keyboard's pen can stand: so many places in each direction. */
+/** Number of positions of the keyboard's pen in each direction. */
 const GRID = 16;
-/** The width of the line on the pad, as a share of its side. */
+/** Width of the line on the pad, as a share of its side. */
 const PEN = 0.075;
 
 /**
- * Makes a canvas a pad. `changed(strokes, done)` is told whenever something was drawn; `done` when the pen was
- * lifted. `say(text)` speaks to those who cannot see it.
+ * Makes a canvas a drawing pad. Calls `changed(strokes, done)` after every change; `done` is true
+ * when the pen is lifted. `say(text)` describes the state to screen readers.
  */
 export function makePad(canvas, { changed, say }) {
   let strokes = [];
@@ -21,7 +21,7 @@ export function makePad(canvas, { changed, say }) {
   function paint() {
     const size = side();
     const ink = surface(canvas, size, size);
-    // The style sheet decides how large it is.
+    // The style sheet sets the size on the page.
     canvas.style.width = canvas.style.height = "";
     const style = getComputedStyle(canvas);
     ink.strokeStyle = ink.fillStyle = style.color;
@@ -108,7 +108,7 @@ export function makePad(canvas, { changed, say }) {
     paint();
   });
   canvas.addEventListener("focus", () => {
-    // A click focuses, too: only the keyboard needs to see where its pen stands.
+    // A click also focuses the pad, but only keyboard users need to see the position of the pen.
     if (canvas.matches(":focus-visible")) pen ??= { column: GRID / 2, row: 2, down: false };
     paint();
   });

@@ -1,10 +1,10 @@
-// The page of a collection without items: how the first ones are put in.
+// The page of a collection without items: shows how to insert the first ones.
 
 import { hasToken } from "./server.js";
 
 const part = (id) => document.getElementById(id);
 
-/** Shows how items are put in if there are none, in the place of all that needs items. */
+/** Shows how to insert items if there are none, in place of everything that needs items. */
 export function showFirstSteps({ items, description }) {
   const isEmpty = items === 0;
   part("first").hidden = !isEmpty;
@@ -18,7 +18,7 @@ export function showFirstSteps({ items, description }) {
   show("first-python", python());
 }
 
-/** A text that somebody may be selecting must not be replaced by the same one. */
+/** Replaces a text only if it differs, because the user may be selecting it. */
 function show(id, text) {
   if (part(id).textContent !== text) part(id).textContent = text;
 }
@@ -54,7 +54,7 @@ async function copy(from, button) {
     await navigator.clipboard.writeText(text);
     part("copied").textContent = `${button.dataset.name} copied.`;
   } catch {
-    // Browsers have no clipboard for pages of other machines without TLS.
+    // Browsers disable the clipboard for pages from other machines without TLS.
     getSelection().selectAllChildren(part(from));
     part("copied").textContent = `${button.dataset.name} selected: press Ctrl+C to copy.`;
   }

@@ -1,15 +1,15 @@
-// Items of the collection: fetched once, shown as cards, and a few of them at random.
+// Items of the collection: fetched once, shown as cards, and sampled at random.
 
 import { vectorPicture } from "./charts.js";
 import { get } from "./server.js";
 
 const MOST = 600;
 const FRESH = 60_000;
-/** Characters of a payload that are shown at once. */
+/** Number of characters of a payload shown at once. */
 const SHORT = 80;
 const kept = new Map();
 
-/** An item; asked for again after a minute, since items can be replaced. */
+/** Returns an item; fetches it again after a minute, since items can be replaced. */
 export function item(id) {
   const key = String(id);
   const known = kept.get(key);
@@ -26,7 +26,10 @@ function keep(key, promised) {
   if (kept.size > MOST) kept.delete(kept.keys().next().value);
 }
 
-/** What pictures the vectors are: their side and largest value, or null where they are none, as some of them tell. */
+/**
+ * Guesses from some vectors whether they are pictures. Returns their side and largest value, or
+ * null.
+ */
 export function pictureForm(vectors, dim) {
   const side = Math.round(Math.sqrt(dim));
   if (side * side !== dim || side < 4 || vectors.length === 0) return null;
@@ -35,7 +38,8 @@ export function pictureForm(vectors, dim) {
   const whole = values.every((value) => Number.isInteger(value));
   if (values.some((value) => value < 0) || most > 255) return null;
   if (whole && most > 1) return { side, top: most > 16 ? 255 : 16 };
-  // Features that are never negative are common: without whole numbers only the usual sizes are taken for pictures.
+  // Non-negative features are common, so non-integer vectors count as pictures only at the usual
+  // sizes.
   return most <= 1 && (dim === 64 || dim === 784) ? { side, top: 1 } : null;
 }
 
@@ -45,7 +49,10 @@ function shortened(text, most) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-/** The picture of an item as an element: the one that its payload has, or its vector; null if it has none. */
+/**
+ * Returns the picture of an item as an element, from its payload or its vector; null if it has
+ * none.
+ */
 export function portrait({ vector, payload, error }, form) {
   const picture = [payload, payload?.thumbnail, payload?.image].find(isPicture);
   if (picture) return Object.assign(document.createElement("img"), { src: picture, alt: "" });
@@ -56,7 +63,10 @@ export function portrait({ vector, payload, error }, form) {
   return canvas;
 }
 
-/** The payload of an item in words, `{short, full}`, without pictures; null if there are none. A damaged item has its error. */
+/**
+ * Returns the payload of an item as text, `{short, full}`, without pictures; null if it has none. A
+ * damaged item shows its error.
+ */
 export function inWords({ payload, error }) {
   if (error) return { short: shortened(error, SHORT), full: error };
   if (payload === null || payload === undefined || isPicture(payload)) return null;
@@ -67,7 +77,10 @@ export function inWords({ payload, error }) {
   return { short: shortened(title ?? full.replace(/\n\s*/g, " "), SHORT), full };
 }
 
-/** An empty card of an item: a button that searches with it, and its payload; `fillCard` fills it in. */
+/**
+ * Creates an empty card of an item: a button that searches with it, and its payload. `fillCard`
+ * fills it.
+ */
 export function makeCard(id, pressed) {
   const entry = document.createElement("li");
   const button = document.createElement("button");
@@ -87,7 +100,7 @@ export function makeCard(id, pressed) {
   return { entry, button, face, label, note, words };
 }
 
-/** Writes labels and a note on a card, and adds its picture and its payload when they have arrived. */
+/** Writes labels and a note on a card, and adds the item's picture and payload when they arrive. */
 export function fillCard(card, id, { labels, note, name, form }) {
   card.label.textContent = labels?.length ? shortened(labels.join(", "), 40) : "no label";
   card.note.textContent = note ?? "";
@@ -104,7 +117,7 @@ export function fillCard(card, id, { labels, note, name, form }) {
     .catch(() => card.face.replaceChildren());
 }
 
-/** A short text that opens to the full one. */
+/** Creates a short text that expands to the full one. */
 function showWords(place, words) {
   if (!words) return place.replaceChildren();
   const make = (tag, textContent) => Object.assign(document.createElement(tag), { textContent });
@@ -118,7 +131,10 @@ function showWords(place, words) {
 
 let largest = 0;
 
-/** Some items from anywhere in the collection. They come in order of ids, so a few places to begin at are drawn. */
+/**
+ * Returns a sample of items. Pages are in order of ids, so the sample consists of pages that begin
+ * at random ids.
+ */
 export async function someItems(count, size) {
   const page = async (query) => (await get(`items?full=true&${query}`)).items;
   const first = await page(`limit=${count}`);

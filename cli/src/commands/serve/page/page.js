@@ -1,4 +1,4 @@
-// The page: what the service holds and does now, again and again.
+// The page: repeatedly shows the contents and the state of the service.
 
 import { getToKnow } from "./ask.js";
 import { timeLine } from "./charts.js";
@@ -15,17 +15,17 @@ const part = (id) => document.getElementById(id);
 
 const PACE = 1000;
 const SLOWEST = 5000;
-/** How often the last search is done once more while data comes in. */
+/** Minimum milliseconds between repetitions of the last search while data arrives. */
 const FOLLOW = 2000;
-/** Renewals that are marked in charts. */
+/** Maximum number of renewals marked in charts. */
 const MARKS = 12;
-/** Samples that are kept: an hour. */
+/** Number of samples kept: one hour. */
 const KEPT = 3600;
 
 let samples = [];
-/** Latest time at which the server that answered last can have started, in seconds of the page's clock. */
+/** Latest possible start time of the server that answered last, in seconds of the page's clock. */
 let startedBy = Infinity;
-/** The server was restarted, and the page has not reported it yet. */
+/** True if the server was restarted and the page has not reported the restart yet. */
 let restarted = false;
 let followed = { time: 0, items: -1, version: -1 };
 
@@ -46,8 +46,9 @@ async function refresh() {
 }
 
 /**
- * Takes the earliest and the latest time at which the server can have started. The times of one server overlap, however
- * slow its answers are; its uptime alone would not show a restart, since a new server may be up for longer than the old one was.
+ * Takes the earliest and the latest possible start time of the server. These intervals overlap for
+ * one server, however slow its answers are. Its uptime alone would not show a restart, since the
+ * new server may be up for longer than the old one was.
  */
 function noteStart(earliest, latest) {
   if (earliest > startedBy) {
@@ -66,7 +67,10 @@ function follow(stats) {
   searchAgain();
 }
 
-/** How many per second, over the last five samples; what counts requests begins at 0 when the server does. */
+/**
+ * Returns the rate per second over the last five samples. Counters of requests restart at 0 with
+ * the server.
+ */
 function rate(name) {
   const last = samples.slice(-6);
   if (last.length < 2) return null;
@@ -97,7 +101,10 @@ function showStats(stats) {
   drawLines();
 }
 
-/** Shows what goes on. It is spoken when something else goes on, and not with each number. */
+/**
+ * Shows the state. Screen readers announce it only when the kind of activity changes, not with each
+ * number.
+ */
 function showState({ kind, text }) {
   const place = part("state");
   if (place.textContent === text) return;
@@ -106,7 +113,10 @@ function showState({ kind, text }) {
   place.textContent = text;
 }
 
-/** Times of renewals; none if their lines would hide the chart. The first items make version 1. */
+/**
+ * Returns the times of renewals; none if their lines would hide the chart. The first items make
+ * version 1.
+ */
 function renewals() {
   const times = samples.filter(({ version }, at) => at > 0 && version !== samples[at - 1].version && version > 1).map(({ time }) => time);
   return times.length > MARKS ? [] : times;
@@ -120,7 +130,7 @@ function drawLines() {
 
 let state = "waiting";
 
-/** Says how the connection is; spoken only when it changes. */
+/** Shows the state of the connection. Screen readers announce it only when it changes. */
 function connection(next, text) {
   const place = part("connection");
   if (place.textContent !== text) place.textContent = text;

@@ -4,13 +4,16 @@ import { post } from "./server.js";
 import { duration } from "./words.js";
 
 const part = (id) => document.getElementById(id);
-/** A renewal takes as long as it takes; the connection may be lost meanwhile. */
+/**
+ * Timeout of the request in milliseconds. Re-encoding may take long, and the connection may be lost
+ * meanwhile.
+ */
 const LONGEST = 24 * 3600 * 1000;
 
 let pressed = false;
 let running = false;
 
-/** Takes the state of the renewal from the stats. */
+/** Takes the state of re-encoding from the stats. */
 export function renewalIs({ progress }) {
   running = progress !== null;
   part("progress").hidden = !running;
@@ -19,7 +22,7 @@ export function renewalIs({ progress }) {
 }
 
 function showButton() {
-  // A button that is disabled would lose the keyboard's focus.
+  // A disabled button would lose the keyboard's focus.
   part("renew").setAttribute("aria-disabled", String(pressed || running));
 }
 
@@ -28,7 +31,7 @@ function say(text, failed = false) {
   part("renew-outcome").classList.toggle("problem", failed);
 }
 
-/** Re-encodes all items; `done` is called when that has ended. */
+/** Re-encodes all items, and calls `done` at the end. */
 async function renew(done) {
   if (pressed || running) return;
   pressed = true;
@@ -47,7 +50,7 @@ async function renew(done) {
   }
 }
 
-/** Makes the button work. */
+/** Activates the button. */
 export function onRenewed(done) {
   part("renew").addEventListener("click", () => renew(done));
 }

@@ -1,4 +1,4 @@
-// What is searched for, and what is found.
+// Queries and their results.
 
 import { histogram } from "./charts.js";
 import { labelsLike } from "./classes.js";
@@ -8,10 +8,10 @@ import { count } from "./words.js";
 
 const part = (id) => document.getElementById(id);
 
-/** What label bits and detail bits weigh at each stop of the slider. */
+/** Weights of label bits and detail bits at each stop of the slider. */
 const STOPS = [[1, 0], [8, 1], [4, 1], [2, 1], [1, 1], [1, 2], [1, 4], [1, 8], [0, 1]];
 const SHOWN = 12;
-/** How soon the distances of many items are asked for after the last search, in milliseconds. */
+/** Milliseconds after the last search until the distances of many items are requested. */
 const CALM = 250;
 
 let query = null;
@@ -23,7 +23,9 @@ let calm;
 let mostDistances = 2000;
 const cards = new Map();
 
-/** What the collection is now: its size and bits, and what pictures its vectors are. */
+/**
+ * Takes the current size and bits of the collection, and the form of the pictures in its vectors.
+ */
 export function collectionIs(now, pictures) {
   collection = now;
   form = pictures;
@@ -46,7 +48,10 @@ function showWeights(plain) {
   part("dial").setAttribute("aria-valuetext", text);
 }
 
-/** Searches with something: `{body, name, id}`, where the body has a vector, an id or a code. Null forgets. */
+/**
+ * Searches with a query: `{body, name, id}`, where the body has a vector, an id or a code. Null
+ * clears the query.
+ */
 export function searchWith(next, { quiet = false } = {}) {
   query = next;
   showQuery(next);
@@ -62,19 +67,21 @@ export function searchWith(next, { quiet = false } = {}) {
   return Promise.resolve();
 }
 
-/** What is searched with, as a picture if it is one. */
+/** Shows the query as a picture, if it is one. */
 async function showQuery(asked) {
   const known = asked?.id === undefined ? asked?.body : await item(asked.id).catch(() => null);
   const picture = known && portrait(known, form);
   if (query === asked) part("query").replaceChildren(...(picture ? [picture] : []));
 }
 
-/** Searches once more: for more items, newer codes, or other weights. */
+/** Repeats the search after items, codes or weights have changed. */
 export function searchAgain() {
   return query ? run(true) : Promise.resolve();
 }
 
-/** One search at a time; while it runs, only the last of those that were asked for is remembered. */
+/**
+ * Runs one search at a time. Of the searches requested meanwhile, only the last is run afterwards.
+ */
 async function run(quiet) {
   if (running) {
     again = { quiet: quiet && (again?.quiet ?? true) };
@@ -119,7 +126,7 @@ async function once(quiet) {
   showCards(found);
   const where = `${count(collection.items)} items, codes of version ${answer.version}, ${took.toFixed(took < 10 ? 1 : 0)} ms`;
   const summary = `${asked.name}: the nearest ${found.length} of ${where}.`;
-  // A text that is read aloud must not change by itself.
+  // A text that is read aloud must not change without user action.
   if (quiet) part("summary").setAttribute("aria-live", "off");
   else part("summary").removeAttribute("aria-live");
   part("summary").textContent = found.length ? summary : `${asked.name}: nothing was found.`;
@@ -127,7 +134,7 @@ async function once(quiet) {
   calm = setTimeout(() => showDistances(asked, found).catch(() => {}), CALM);
 }
 
-/** Cards stay where they are if their items do, so that the keyboard's focus stays, too. */
+/** Reuses the cards of items that stay in the results, so that they keep the keyboard's focus. */
 function showCards(found) {
   const list = part("results");
   const ids = new Set(found.map(({ id }) => String(id)));
@@ -148,7 +155,7 @@ function showCards(found) {
   });
 }
 
-/** The distances of many: all of them, if the collection is small. */
+/** Shows the distances of many items: of all items, if the collection is small. */
 async function showDistances(asked, found) {
   if (!found.length) {
     part("distances").hidden = true;
@@ -159,7 +166,7 @@ async function showDistances(asked, found) {
     try {
       answer = await post("search", request(asked, Math.min(mostDistances, Math.max(1, collection.items))));
     } catch (error) {
-      // The server may allow fewer at once than we would like.
+      // The server may allow fewer hits per search than requested.
       if (!(error instanceof Refused) || ![400, 413, 422].includes(error.status) || mostDistances <= 50) throw error;
       mostDistances = Math.floor(mostDistances / 2);
     }
@@ -198,7 +205,7 @@ function complain(message) {
   part("search-problem").textContent = message ?? "";
 }
 
-/** Labels that are offered while people type one. */
+/** Number of labels suggested while the user types. */
 const OFFERED = 50;
 
 async function offerLabels() {

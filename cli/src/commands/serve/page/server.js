@@ -1,9 +1,9 @@
-// Calls of the service: tokens, errors, and ids that are larger than the numbers of JavaScript.
+// Calls of the service: tokens, errors, and ids beyond the integer range of JavaScript numbers.
 
-/** The server could not be reached, or is not ready: worth another try. */
+/** The server could not be reached or is not ready; the call can be tried again. */
 export class Unreachable extends Error {}
 
-/** The server refused. */
+/** The server refused the call. */
 export class Refused extends Error {
   constructor(status, message) {
     super(message);
@@ -12,12 +12,15 @@ export class Refused extends Error {
 }
 
 const KEY = "hashbrook token";
-/** Milliseconds that an answer may take. */
+/** Default timeout of an answer in milliseconds. */
 const USUAL = 15_000;
 let asking = null;
 let askForToken = () => Promise.resolve(null);
 
-/** Takes the function that asks people for a token: `{toWrite, refused}` to the token, or to null if they have none. */
+/**
+ * Sets the function that asks the user for a token. It takes `{toWrite, refused}` and resolves to
+ * the token, or to null if the user has none.
+ */
 export function onTokenNeeded(ask) {
   askForToken = ask;
 }
@@ -27,19 +30,19 @@ export function hasToken() {
   return sessionStorage.getItem(KEY) !== null;
 }
 
-/** GET of an address relative to the page, as JSON. */
+/** Sends a GET request to a path relative to the page, and resolves to the JSON answer. */
 export function get(path) {
   return call(path, { method: "GET" });
 }
 
-/** POST of a JSON body, whose answer may take some milliseconds. */
+/** Sends a POST request with a JSON body, and resolves to the JSON answer within `milliseconds`. */
 export function post(path, body, { milliseconds = USUAL } = {}) {
   const headers = { "content-type": "application/json" };
   return call(path, { method: "POST", headers, body: JSON.stringify(body, writeIds) }, milliseconds);
 }
 
 async function call(path, options, milliseconds = USUAL) {
-  /** A token that may write. It takes the place of the tab's once the server has accepted it. */
+  /** A token that may write. It replaces the token of the tab once the server has accepted it. */
   let offered = null;
   for (let attempt = 0; ; attempt++) {
     const token = offered ?? sessionStorage.getItem(KEY);
@@ -56,7 +59,7 @@ async function call(path, options, milliseconds = USUAL) {
       if (next === null) throw new Refused(403, await explanation(response));
       offered = next;
     } else if (status === 401) {
-      // A token that arrived meanwhile is tried first.
+      // If another call obtained a token meanwhile, that token is tried first.
       if (token === sessionStorage.getItem(KEY)) {
         const next = await ask({ toWrite: false, refused: token !== null });
         if (next === null) throw new Refused(401, "A token is needed.");
@@ -73,7 +76,7 @@ async function call(path, options, milliseconds = USUAL) {
   }
 }
 
-/** Asks people once, although several calls may need a token at the same time. */
+/** Asks the user once, although several calls may need a token at the same time. */
 function ask(why) {
   asking ??= askForToken(why).finally(() => (asking = null));
   return asking;
@@ -94,12 +97,12 @@ async function explanation(response) {
     const message = typeof error === "string" ? error : error?.message;
     if (message) return message;
   } catch {
-    // Not all that stands between us and the server speaks JSON.
+    // Proxies between the page and the server may answer without JSON.
   }
   return `The server answered ${response.status} ${response.statusText}`.trim();
 }
 
-/** Whole numbers beyond 2^53 become BigInt, where the browser lets us see how they were written. */
+/** Parses integers beyond 2^53 as BigInt, in browsers that expose the source text of numbers. */
 function parse(text) {
   return JSON.parse(text, (key, value, context) => {
     const whole = typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER;

@@ -1,10 +1,13 @@
-// What the service does and why, in sentences made of its stats.
+// Descriptions of the state of the service, derived from its stats.
 
 import { ago, count, duration, percent, span } from "./words.js";
 
 const rows = (number) => `${count(number)} ${number === 1 ? "row" : "rows"}`;
 
-/** One sentence on what goes on. The kind changes when something else goes on, the text also when a number changes. */
+/**
+ * Returns one sentence about the current activity, and its kind. The text also changes when only a
+ * number changes.
+ */
 export function stateOf({ items, learning, renewal }) {
   const state = (kind, text) => ({ kind, text });
   if (items === 0) return state("empty", "There are no items yet");
@@ -21,7 +24,7 @@ export function stateOf({ items, learning, renewal }) {
   return state("behind", `${rows(renewal.lag_rows)} learned since the last renewal; ${codesFollow(renewal)}`);
 }
 
-/** When the codes follow what was learned. */
+/** Describes when codes are re-encoded after learning. */
 function codesFollow({ policy, catch_up_seconds: idle }) {
   const [name, value] = policy.split(":");
   const within = `within ${span(idle)} of idle time`;
@@ -31,7 +34,7 @@ function codesFollow({ policy, catch_up_seconds: idle }) {
   return `codes follow ${within}, or earlier if that gains ${percent(Number(value))}`;
 }
 
-/** The precision with its age, or why there is none. `time` is that of the server. */
+/** Describes the precision and its age, or why it is unknown. `time` is the time of the server. */
 export function precisionOf({ quality, time }) {
   const { precision_at_10: precision, precision_at_10_per_class: perClass, queries, measured_on, measured_at: measured, unmeasured } = quality;
   if (precision === null) return `is not known: ${unmeasured ?? "it was not measured"}`;
@@ -41,7 +44,7 @@ export function precisionOf({ quality, time }) {
   return `${shown(precision)}${classes}, measured ${ago(Math.max(0, time - measured))} on ${count(queries)} ${items}`;
 }
 
-/** The renewals since the start of the server, and what the last one did. */
+/** Describes the renewals since the start of the server, and the effect of the last one. */
 export function renewalsOf({ done, flipped, seconds }) {
   if (done === 0) return "No renewal since the server started.";
   const last = flipped === null || seconds === null ? "" : ` The last one changed ${percent(flipped)} of the bits in ${duration(seconds)}.`;

@@ -1,4 +1,4 @@
-// The dialog that asks people for a token.
+// The dialog that asks the user for a token.
 
 const part = (id) => document.getElementById(id);
 
@@ -9,7 +9,10 @@ const WRITING = {
   refused: "The server does not know that token, or it may not write. This tab keeps the one it had.",
 };
 
-/** Asks for a token and resolves to it. One that may write is optional: null if people cancel. */
+/**
+ * Asks for a token and resolves to it. A token that may write is optional: resolves to null if the
+ * user cancels.
+ */
 export function askForToken({ toWrite, refused }) {
   const isOptional = toWrite;
   const texts = toWrite ? WRITING : READING;

@@ -1,6 +1,9 @@
-// Vectors that people paste or upload: a JSON array, a line of CSV, or an npy file.
+// Vectors that users paste or upload: a JSON array, a line of CSV, or an npy file.
 
-/** The rows of a text: a JSON array of numbers or of such arrays, or lines of numbers. Fails with a sentence. */
+/**
+ * Parses the rows of a text: a JSON array of numbers or of such arrays, or lines of numbers. Throws
+ * an error whose message is a sentence.
+ */
 export function rowsOfText(text) {
   const trimmed = text.trim();
   if (trimmed === "") throw new Error("There is nothing to read: paste numbers first.");
@@ -18,7 +21,7 @@ function rowsOfJson(text) {
   } catch (error) {
     throw new Error(`This begins like JSON, but is none: ${error.message}.`);
   }
-  // An item as the service gives it out is as good as its vector.
+  // An item as the service returns it stands for its vector.
   if (value !== null && !Array.isArray(value)) value = value.vector;
   if (!Array.isArray(value)) throw new Error('Expected an array of numbers, or an object with a "vector".');
   const rows = Array.isArray(value[0]) ? value : [value];
@@ -36,7 +39,7 @@ function numbers(values, where, fields) {
   return values;
 }
 
-/** Reads a file, by what it begins with. */
+/** Reads a file, whose format is detected from its first bytes. */
 export async function rowsOfFile(file) {
   const most = 64 * 1024 * 1024;
   if (file.size > most) throw new Error(`The file has ${file.size} bytes; at most ${most} are read here.`);
@@ -46,7 +49,10 @@ export async function rowsOfFile(file) {
   return rowsOfText(new TextDecoder().decode(bytes));
 }
 
-/** How numbers of the types that npy files have are read: their size, and a function of a view and an offset. */
+/**
+ * Readers of the number types of npy files: the size in bytes, and a function of a view and an
+ * offset.
+ */
 const TYPES = {
   f2: [2, (view, at, little) => half(view.getUint16(at, little))],
   f4: [4, (view, at, little) => view.getFloat32(at, little)],
@@ -62,7 +68,7 @@ const TYPES = {
   b1: [1, (view, at) => view.getUint8(at)],
 };
 
-/** The rows of an npy file of one or two dimensions. */
+/** Parses the rows of an npy file of one or two dimensions. */
 export function rowsOfNpy(bytes) {
   const damaged = (what) => new Error(`This npy file is damaged: ${what}.`);
   if (bytes.byteLength < 12) throw damaged(`it has only ${bytes.byteLength} bytes`);
@@ -89,7 +95,7 @@ export function rowsOfNpy(bytes) {
   return Array.from({ length: rows }, (_, at) => numbers(row(at), `row ${at + 1}`, row(at)));
 }
 
-/** A number in half precision. */
+/** Reads a number in half precision. */
 function half(bits) {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >> 10) & 31;

@@ -1,4 +1,4 @@
-//! The codes of the classes: what most items of a label have in common.
+//! Codes of the classes: the majority bits of the items of each label.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,24 +16,24 @@ use super::super::body::answer;
 use super::super::errors::Problem;
 use super::super::hex;
 
-/// Items that are sampled.
+/// Number of items to sample.
 const SAMPLE: usize = 20_000;
 
-/// Labels of an answer without `limit`, and at most.
+/// Number of labels of an answer, by default and at most.
 const PAGE: usize = 100;
 const LARGEST_PAGE: usize = 1000;
 
-/// Time for which a sample is used, unless all items are re-encoded before.
+/// Time for which a sample is reused, unless all items are re-encoded before.
 const LASTS: Duration = Duration::from_secs(3);
 
-/// The last sample.
+/// Cache of the last sample.
 #[derive(Default)]
 pub struct Classes(Mutex<Option<Arc<Sample>>>);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Page {
-    /// Labels must contain this text, in upper or lower case.
+    /// Substring that labels must contain, in upper or lower case.
     #[serde(default)]
     contains: String,
     #[serde(default)]
@@ -45,11 +45,11 @@ pub struct Page {
 struct Listed {
     version: u64,
     bits: usize,
-    /// Number of label bits, which are the first; the others are detail bits.
+    /// Number of label bits, which come first; the others are detail bits.
     label_bits: usize,
-    /// Items that were sampled.
+    /// Number of sampled items.
     sample: usize,
-    /// Labels that fit, on this page and on others.
+    /// Number of matching labels on all pages.
     total: usize,
     classes: Vec<Class>,
 }
@@ -59,7 +59,7 @@ struct Class {
     label: String,
     /// Number of the sampled items that have the label.
     items: usize,
-    /// Each bit is that of most of these items; `None` without items.
+    /// Majority value of each bit among these items; `None` without items.
     code: Option<String>,
     /// Mean share of the bits in which these items agree with the code.
     agreement: Option<f64>,
@@ -84,7 +84,7 @@ pub async fn classes(
 }
 
 impl Classes {
-    /// Returns the last sample if it is new enough, or takes one.
+    /// Returns the last sample if it is recent enough, or takes a new one.
     fn sample(&self, store: &Store) -> Result<Arc<Sample>, Problem> {
         let reader = store.reader();
         let last = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +106,8 @@ struct Sample {
     bits: usize,
     label_bits: usize,
     items: Vec<Item>,
-    /// Number, name and sampled items of each label, in an order that stays while items are inserted.
+    /// Number, name and count of sampled items of each label. The order is stable while items are
+    /// inserted.
     labels: Vec<(u32, String, usize)>,
 }
 
@@ -116,7 +117,7 @@ impl Sample {
         let names = reader.index().label_names();
         let mut of_label: HashMap<u32, usize> = HashMap::new();
         if items.len() < reader.len() {
-            // Items that are not in the sample may have labels that no sampled item has.
+            // Items outside the sample may have labels that no sampled item has.
             of_label.extend((0..names.len() as u32).map(|label| (label, 0)));
         }
         for label in items.iter().flat_map(|item| &item.labels) {
@@ -135,7 +136,7 @@ impl Sample {
         Ok(Sample { made: Instant::now(), version, bits, label_bits, items, labels })
     }
 
-    /// Lists some of the labels that contain a text, with their codes.
+    /// Returns a page of the labels that contain a string, with their codes.
     fn list(&self, contains: &str, offset: usize, limit: usize) -> Listed {
         let contains = contains.to_lowercase();
         let fits = |label: &&(u32, String, usize)| label.1.to_lowercase().contains(&contains);
@@ -166,7 +167,7 @@ impl Sample {
     }
 }
 
-/// Number of items of a label, and how many of them have each bit set.
+/// Number of items of a label, and the number of items in which each bit is set.
 struct Counts {
     items: usize,
     ones: Vec<u32>,

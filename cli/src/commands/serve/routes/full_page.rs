@@ -1,4 +1,5 @@
-//! Pages of whole items: read, serialised and sent a chunk at a time, so that a page is never in memory as a whole.
+//! Pages of complete items: read, serialised and sent in chunks, so that a page is never completely
+//! in memory.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use super::items::Given;
 /// A chunk ends with the item that reaches this many bytes.
 const CHUNK: usize = 1 << 18;
 
-/// An item of a page. A damaged one is reported in its place, so that one damaged row does not hide all others.
+/// An item of a page. A damaged item is reported in its place, so that it does not hide all others.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Entry {
@@ -42,14 +43,14 @@ impl Entry {
     }
 }
 
-/// A page of items that is on its way to a client.
+/// A page of items that is being sent to a client.
 pub struct FullPage {
     ids: Vec<ItemId>,
-    /// Number of ids that were read.
+    /// Number of ids that have been read.
     done: usize,
-    /// Bytes serialised so far; 0 before the first item.
+    /// Number of bytes serialised so far; 0 before the first item.
     bytes: usize,
-    /// Whether items may follow the last of `ids`.
+    /// True if items may follow the last of `ids`.
     has_more: bool,
 }
 
@@ -62,13 +63,13 @@ impl FullPage {
         self.done == self.ids.len()
     }
 
-    /// Ends the page with the items that were read; the next page begins after them.
+    /// Ends the page after the items that have been read; the next page continues from there.
     fn end_here(&mut self) {
         self.has_more |= !self.is_done();
         self.ids.truncate(self.done);
     }
 
-    /// Text that completes the page after the chunks so far.
+    /// Returns the text that completes the page after the chunks so far.
     fn closing(&self) -> Result<Vec<u8>, Problem> {
         let last = self.done.checked_sub(1).and_then(|last| self.ids.get(last));
         let next = last.filter(|_| self.has_more || !self.is_done());
@@ -79,10 +80,11 @@ impl FullPage {
         Ok(text)
     }
 
-    /// Serialises the next items. The page ends early when it reaches `max_answer` bytes or when an item after the
-    /// first cannot be read, which the request for the next page then reports.
+    /// Serialises the next items. The page ends early if it reaches `max_answer` bytes, or if an
+    /// item after the first cannot be read. The request for the next page then reports that error.
     fn chunk(&mut self, store: &Store, max_answer: usize) -> Result<Vec<u8>, Problem> {
-        // A reader that a slow client held on to would keep an old version of the index in memory.
+        // Each chunk opens its own reader. A reader held for a slow client would keep an old
+        // version of the index in memory.
         let reader = store.reader();
         let bits = store.description().bits;
         let mut chunk = Vec::new();
@@ -128,7 +130,8 @@ impl FullPage {
         chunk.await
     }
 
-    /// The page as an answer, of which a chunk is read when the client has taken those before.
+    /// Builds a response that streams the page. A chunk is read when the client has taken the
+    /// previous ones.
     pub async fn answer(self, app: Arc<App>) -> Result<Response, Problem> {
         let (page, first) = self.next(&app).await?;
         if page.is_done() {
@@ -142,7 +145,8 @@ impl FullPage {
                     return Some((Ok::<_, Infallible>(ready), (None, page)));
                 }
                 let page = page?;
-                // If the service is too busy for the next chunk, the page ends with those that were sent.
+                // If the service is too busy for the next chunk, the page ends after the chunks
+                // already sent.
                 let closing = page.closing().ok().map(Bytes::from)?;
                 let read = page.next(&app).await;
                 let counted = read.and_then(|(page, chunk)| Ok((page, app.answers.count(chunk)?)));

@@ -1,4 +1,4 @@
-//! Whether the service runs, for machines that watch it.
+//! Health checks for monitoring.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ pub async fn alive() -> Result<Response, Problem> {
     answer(&json!({"status": "ok"}))
 }
 
-/// Returns whether requests are taken, changes among them: a full or failing disk makes the service not ready until it
-/// can be written again.
+/// Returns whether the service accepts requests, including changes. A full or failing disk makes
+/// the service not ready until the disk is writable again.
 pub async fn ready(State(app): State<Arc<App>>) -> Result<Response, Problem> {
     let unavailable = |message: String| Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, message));
     if app.is_stopping() {

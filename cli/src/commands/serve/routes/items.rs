@@ -1,4 +1,4 @@
-//! Items: put in, given back, labelled, removed.
+//! Items: insertion, reading, labelling and removal.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,10 +23,10 @@ use super::super::hex;
 use super::full_page::FullPage;
 use super::wait::until;
 
-/// The ids of a page, if it is not said how many.
+/// Number of ids on a page without `limit`.
 const PAGE: usize = 100;
 
-/// Whole items, which are read from the disk, on a page at most.
+/// Maximum number of complete items on a page, because they are read from the disk.
 const FULL_PAGE: usize = 1000;
 
 pub async fn put(
@@ -70,7 +70,7 @@ pub async fn put(
     answer(&done)
 }
 
-/// An item as it is put in, with its code.
+/// An item as it was inserted, with its code.
 #[derive(Serialize)]
 pub struct Given {
     id: ItemId,
@@ -147,7 +147,7 @@ pub async fn list(
     }
 }
 
-/// Number of ids of a page that ends with the id that reaches `max_answer` bytes.
+/// Returns the number of ids of a page that ends with the id that reaches `max_answer` bytes.
 fn fitting(ids: &[ItemId], max_answer: usize) -> usize {
     let mut bytes = 0;
     let fits = |id: &&ItemId| {

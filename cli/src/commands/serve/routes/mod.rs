@@ -1,4 +1,4 @@
-//! All calls: what they are, who may make them, and what answers them.
+//! All routes: their paths, scopes, and handlers.
 
 pub mod classes;
 mod full_page;
@@ -24,17 +24,17 @@ use super::errors::Problem;
 use super::guard::{Guarded, guard};
 use super::log::{RequestIds, observe};
 
-/// A call.
+/// A route of the API.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
     pub method: &'static str,
     pub path: &'static str,
     pub scope: Scope,
-    /// Whether it is work, and not only a look at the service.
+    /// True if requests count as work; false if they only monitor the service.
     pub is_counted: bool,
 }
 
-/// Calls and what answers them.
+/// Returns all routes with their handlers.
 #[rustfmt::skip]
 fn table() -> Vec<(Route, MethodRouter<Arc<App>>)> {
     use Scope::{Open, Read, Write};
@@ -65,7 +65,7 @@ fn table() -> Vec<(Route, MethodRouter<Arc<App>>)> {
     ]
 }
 
-/// All calls.
+/// Returns all routes.
 pub fn all() -> Vec<Route> {
     table().into_iter().map(|(route, _)| route).collect()
 }

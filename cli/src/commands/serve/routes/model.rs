@@ -1,4 +1,4 @@
-//! What was learned, as a file.
+//! Download of the learned function or model.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::super::app::App;
 use super::super::errors::Problem;
 
-/// The version of the function that codes are of.
+/// Header with the version of the function that made the codes in use.
 const VERSION: HeaderName = HeaderName::from_static("hashbrook-version");
 
 #[derive(Deserialize)]
@@ -21,7 +21,8 @@ pub struct Parameters {
     full: bool,
 }
 
-/// The function that made the codes in use, or the whole model, which may have learned more since.
+/// Answers with the function that made the codes in use, or with the whole model, which may have
+/// learned more since.
 pub async fn model(
     State(app): State<Arc<App>>,
     parameters: Result<Query<Parameters>, QueryRejection>,

@@ -1,4 +1,4 @@
-//! Files that are part of the program: the page, and the description of the calls.
+//! Files compiled into the program: the web page, and the description of the calls.
 
 use axum::body::Body;
 use axum::extract::Path;
@@ -10,7 +10,8 @@ use super::super::body::json_response;
 use super::super::errors::Problem;
 use super::super::openapi;
 
-/// The page loads nothing from elsewhere, and is shown by no other.
+/// Content security policy: the page loads nothing from other sites, and no other site may frame
+/// it.
 const POLICY: &str = "default-src 'self'; img-src 'self' data: blob:; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
 
@@ -20,7 +21,7 @@ fn file(kind: &'static str, content: &'static str) -> Response {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // Another version of the program has another page.
+    // Browsers revalidate the files, because another version of the program has another page.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }
@@ -32,7 +33,7 @@ pub async fn index() -> Response {
 const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// What the page consists of besides.
+/// Files of the page besides its HTML.
 const PARTS: [(&str, &str, &str); 17] = [
     ("page.css", STYLE, include_str!("../page/page.css")),
     ("page.js", SCRIPT, include_str!("../page/page.js")),
@@ -83,7 +84,7 @@ mod tests {
         }
     }
 
-    /// What follows a beginning, up to the next quotation mark.
+    /// Returns the text after each occurrence of `beginning`, up to the next quotation mark.
     fn quoted_after<'a>(text: &'a str, beginning: &str) -> Vec<&'a str> {
         text.split(beginning).skip(1).filter_map(|rest| rest.split('"').next()).collect()
     }

@@ -1,4 +1,4 @@
-//! Search: the nearest, or all within a distance.
+//! Search for the nearest items, or for all within a distance.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,7 +18,7 @@ use super::super::body::query::{Asked, Reach, Written};
 use super::super::body::{self, answer, parse};
 use super::super::errors::{Problem, is_unreadable};
 
-/// Payloads are read from the disk one by one: so many at most.
+/// Maximum number of hits with payloads, because payloads are read from the disk one by one.
 const PAYLOADS: usize = 1000;
 
 pub async fn nearest(
@@ -45,7 +45,7 @@ async fn search(
 ) -> Result<Response, Problem> {
     let bytes = body::read_json(&app, &headers, body).await?;
     let asked = parse::<Written>(&bytes)?.read(within, &app.limits)?;
-    // A thread of its own costs more than a small search.
+    // A small search costs less than moving it to another thread.
     match asked.is_small() {
         true => app.quick(|app| found(app, asked)),
         false => app.work(Some(app.limits.timeout), |app| found(app, asked)).await,
@@ -68,7 +68,7 @@ fn found(app: &App, mut asked: Asked) -> Result<Response, Problem> {
     }
 }
 
-/// Before the first items there is nothing to be found.
+/// Returns the empty answer of a collection without items.
 fn nothing(asked: &Asked) -> Result<Response, Problem> {
     match asked.single {
         true => answer(&json!({"version": 0, "results": []})),
@@ -97,7 +97,7 @@ struct FoundWhole {
     score: Option<f32>,
     labels: Vec<String>,
     payload: Option<Box<RawValue>>,
-    /// Why the payload of a damaged item cannot be read.
+    /// Reason why the payload of a damaged item cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }

@@ -15,7 +15,7 @@ use super::super::body::answer;
 use super::super::body::bulk::WaitFor;
 use super::super::errors::Problem;
 
-/// Longest wait of one request to `/wait`, after which the client repeats it.
+/// Maximum duration in seconds of one request to `/wait`; clients repeat the request.
 const LONGEST: f64 = 10.0;
 
 /// Time between two checks.
@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// The position of an answer; everything that was acknowledged so far without it.
+    /// Position from an earlier answer; without it, everything acknowledged so far.
     position: Option<u64>,
     #[serde(default, rename = "for")]
     wait_for: WaitFor,
@@ -45,7 +45,7 @@ pub async fn wait(
     answer(&json!({"done": done}))
 }
 
-/// Waits on no thread; returns whether the wait was over in time.
+/// Waits without blocking a thread; returns whether the wait ended in time.
 pub async fn until(
     app: &Arc<App>,
     position: u64,

@@ -1,4 +1,4 @@
-//! What goes on, in numbers.
+//! Statistics of the service.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use super::super::history;
 struct Numbers<'a> {
     #[serde(flatten)]
     stats: Stats,
-    /// What the collection is made of; `None` before the first items.
+    /// Description of the collection; `None` before the first items.
     description: Option<&'a Description>,
-    /// Seconds since 1970 at the server, which ages of the other times are relative to.
+    /// Current time of the server in seconds since 1970, to compute ages from the other times.
     time: f64,
-    /// Requests since the start.
+    /// Number of requests since the start.
     requests: u64,
     uptime_seconds: f64,
 }

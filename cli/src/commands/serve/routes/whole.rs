@@ -1,4 +1,5 @@
-//! What goes over all items: new codes, and copies of the store. One at a time, for as long as it takes.
+//! Requests that iterate over all items: re-encoding, and snapshots of the store. They run one at a
+//! time, without a time limit.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ pub async fn renew(
 #[serde(deny_unknown_fields)]
 struct Named {
     name: String,
-    /// Without what was replaced or removed.
+    /// Omits items that were replaced or removed.
     #[serde(default)]
     compact: bool,
 }
@@ -62,7 +63,7 @@ pub async fn snapshot(
     .await
 }
 
-/// Where a snapshot of this name goes: below the folder of snapshots, and nowhere else.
+/// Returns the directory of a snapshot of this name, which is always inside the snapshot directory.
 fn snapshot_folder(app: &App, name: &str) -> Result<PathBuf, Problem> {
     let Some(folder) = &app.snapshots else {
         return Err(Problem::conflict("the service was started without --snapshots DIR"));
