@@ -2,8 +2,8 @@
 
     python docs/from/quantization.py FOLDER        # FOLDER has features.npy and labels.npy
 
-20 queries of each class among all other rows. `label` is the share of the ten hits that have the label of the query,
-`nearest` the share of the ten nearest by cosine that are among the hits."""
+Searches all other rows with 20 queries of each class. `label` is the share of the ten hits that have the label of the query.
+`nearest` is the share of the ten nearest rows by cosine that are among the hits."""
 
 import pathlib
 import sys
@@ -30,7 +30,7 @@ def unit(rows):
 
 
 def largest(cosines):
-    """Where the ten largest cosines of each query are, in order."""
+    """Returns the indexes of the ten largest cosines of each query, largest first."""
     first = np.argpartition(-cosines, 10, axis=1)[:, :10]
     order = np.argsort(-np.take_along_axis(cosines, first, 1), axis=1, kind="stable")
     return np.take_along_axis(first, order, 1)
