@@ -1,11 +1,11 @@
-"""What calls from Python cost beside the same calls of the library, in one process.
+"""Compares the cost of calls from Python with that of the same calls of the library, in one process.
 
     python/.env/bin/maturin develop --release --manifest-path python/Cargo.toml
     python/.env/bin/python python/bench.py [rows] [rounds]
 
-Each is measured in turns, and the medians are compared: the call from Python, from array to array, and the library's
-own call inside of the compiled part, timed there. Beside the time of the clock stands that of the processors, which
-does not depend on what else the machine does.
+The two calls are measured in turns, and their medians are compared: the call from Python, from array to array, and the
+library's call inside the compiled part, timed there. In addition to the wall-clock time, the output has the processor
+time, which does not depend on other load of the machine.
 """
 
 import json
@@ -23,7 +23,7 @@ DIM, BITS, QUERIES, K = 128, 64, 200_000, 10
 
 
 def compare(name, rounds, here, there):
-    """Medians of both, measured in turns: of the clock, and of the processors."""
+    """Measures both calls in turns, and prints the medians of wall-clock and processor time."""
     here(), there()
     times = [(*timed(here), *timed(there, clock=lambda found, _: found)) for _ in range(rounds)]
     python, cpu, library, library_cpu = (median(side) for side in zip(*times))
@@ -35,7 +35,7 @@ def compare(name, rounds, here, there):
 
 
 def timed(call, clock=lambda _, passed: passed):
-    """Seconds of the clock and of the processors."""
+    """Returns the seconds of wall-clock time and of processor time."""
     start, cpu = time.perf_counter(), time.process_time()
     found = call()
     return clock(found, time.perf_counter() - start), time.process_time() - cpu

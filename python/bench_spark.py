@@ -1,12 +1,12 @@
-"""What a core does on Spark beside what it does without, in one run.
+"""Compares the throughput of one core with Spark and without Spark, in one run.
 
     python/test --spark -k nothing                                # makes the environment
     python/.env-spark/bin/maturin develop --release --manifest-path python/Cargo.toml
     python/.env-spark/bin/python python/bench_spark.py [rows] [rounds]
 
 A cluster of one executor with one core encodes vectors of Parquet files and searches codes of such files, and one
-process with one thread does the same from the same files. Neither counts its start: Spark has done a small job of the
-same kind before, and its time is that of the stage, from its first task to its last.
+process with one thread does the same from the same files. Neither time includes the start: Spark has run a small job of
+the same kind before, and its time is that of the stage, from its first task to its last.
 """
 
 import itertools
@@ -55,7 +55,7 @@ def timed(call):
 
 
 def compare(name, unit, amount, on_spark, alone):
-    """Medians of both in turns, as amounts a second."""
+    """Measures both calls in turns, and prints the medians as amounts per second."""
     times = [(timed(on_spark), timed(alone)) for _ in range(ROUNDS)]
     spark, one = (amount / statistics.median(side) for side in zip(*times))
     print(f"| {name} | {spark:,.0f} {unit} | {one:,.0f} {unit} | {100 * spark / one:.0f} % |", flush=True)

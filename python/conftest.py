@@ -1,6 +1,6 @@
 from importlib.util import find_spec
 
-# Looked at for examples in their texts, which means to import them.
+# pytest imports these files to search them for doctests, which fails without the packages.
 collect_ignore = [
     file
     for file, needs in [

@@ -1,14 +1,14 @@
-"""Near-duplicates in a folder of photographs: smaller, recompressed, cropped or brighter copies.
+"""Near-duplicates in a directory of photographs: smaller, recompressed, cropped or brighter copies.
 
-A photograph becomes 224 numbers (what is bright where, which way edges run, which colours), these become a code of
-48 bits, and photographs whose codes differ in at most 6 bits are a group. Nothing is labelled, so the codes are
-those of a method that takes no labels. A contact sheet shows the groups. Needs Pillow:
+A photograph becomes 224 numbers (brightness, edge directions and colours by region), and these become a code of
+48 bits. Photographs whose codes differ in at most 6 bits form a group. Nothing is labelled, so the example uses a
+method that takes no labels. A contact sheet shows the groups. Needs Pillow:
 
     pip install Pillow
     python python/examples/near_duplicate_photos.py FOLDER --out groups.png
 
-Without FOLDER it makes one, `photos-3`, of parts of the two photographs that scikit-learn carries (pip install
-scikit-learn) and four copies of each, and says how many it found.
+Without FOLDER the example creates the directory `photos-3`, with parts of the two photographs that scikit-learn
+includes (pip install scikit-learn) and four copies of each part, and prints how many of them it found.
 """
 
 import argparse
@@ -22,10 +22,10 @@ from hashbrook import Index, Model
 
 
 def features(picture):
-    """What is bright where (8 x 8), which way edges run (8 directions in 4 x 4 places), colours (4 x 4 x 2).
+    """Returns brightness (8 x 8), edge directions (8 directions in 4 x 4 regions) and colours (4 x 4 x 2).
 
-    Rounded to a grid in the end, and no edge lies between two directions: the numbers, and so the groups, are the same on
-    machines whose arithmetic differs in the last digit.
+    The numbers are rounded to a grid at the end, and no edge lies between two directions. The numbers, and so the
+    groups, are therefore the same on machines whose arithmetic differs in the last digit.
     """
     gray = np.asarray(picture.convert("L").resize((64, 64), Image.Resampling.BOX), dtype=np.float64)
     bright = gray.reshape(8, 8, 8, 8).mean(axis=(1, 3))
@@ -40,7 +40,7 @@ def features(picture):
 
 
 def make_photographs(folder, across):
-    """Square parts of two photographs, and of each a smaller, a recompressed, a cropped and a brighter copy."""
+    """Writes square parts of two photographs, each with a smaller, recompressed, cropped and brighter copy."""
     from sklearn.datasets import load_sample_images
 
     folder.mkdir(exist_ok=True)

@@ -1,8 +1,8 @@
-"""A stream in which new classes come up: handwritten digits, first 0 to 4, later 5 to 9 as well.
+"""A stream in which new classes appear: handwritten digits, first 0 to 4, later 5 to 9 as well.
 
-A model learns on from batch to batch, and the index makes the codes of all its items anew. Beside it stands an index
-that keeps the function it began with. After each batch both are searched with digits that neither has seen: how many of
-the ten nearest show the same digit? A table and a picture have the answer, class by class. Needs matplotlib:
+A model learns on from batch to batch, and an index re-encodes all its items with the new function. A second index keeps
+the function that it began with. After each batch both are searched with digits that neither has seen: how many of the
+ten nearest show the same digit? A table and a picture show the answer, class by class. Needs matplotlib:
 
     pip install matplotlib
     python python/examples/new_classes.py --out new-classes.svg
@@ -24,7 +24,7 @@ parser.add_argument("--batch", type=int, default=150, help="rows that come at a 
 parser.add_argument("--out", default="new-classes.svg", help="the picture: .svg, .png or .pdf (new-classes.svg)")
 asked = parser.parse_args()
 
-# 300 digits to search with. Of the others, some of 0 to 4 come first, and then all that remain, mixed.
+# 300 digits are queries. The stream begins with some digits 0 to 4, followed by all other digits, mixed.
 X, y = hashbrook.datasets.digits()
 rng = np.random.default_rng(1)
 mixed = rng.permutation(len(X))
@@ -37,13 +37,13 @@ stream = np.concatenate([begin, stream[~np.isin(stream, begin)]])
 
 
 def right(index):
-    """For each class, the share of the ten nearest to a query that show the same digit."""
+    """Returns for each class the share of the ten nearest to a query that show the same digit."""
     found = index.search(X[queries], NEAREST)
     same = (y[found.ids] == y[queries][:, None]).mean(axis=1)
     return [same[y[queries] == digit].mean() for digit in range(10)]
 
 
-# The first rows fix what is subtracted from all that follow (the warm-up); from there on the model only learns.
+# The first rows are the warm-up: their mean is subtracted from all vectors. From then on the model only learns.
 model = hashbrook.Model("brook", dim=64, bits=asked.bits, warmup=len(begin))
 model.learn(X[begin], y[begin])
 renewed = hashbrook.Index(model.hash_function(), vectors="f16")
@@ -55,7 +55,7 @@ rows, shares = [len(begin)], [(right(renewed), right(kept))]
 for start in range(len(begin), len(stream), asked.batch):
     batch = stream[start : start + asked.batch]
     model.learn(X[batch], y[batch])
-    renewed.renew(model.hash_function())  # codes of all items, from the vectors that the index keeps
+    renewed.renew(model.hash_function())  # re-encodes all items from the vectors stored in the index
     for index in (renewed, kept):
         index.add(batch, X[batch], y[batch])
     rows.append(start + len(batch))

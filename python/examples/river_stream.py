@@ -1,7 +1,7 @@
-"""A stream of river, one row at a time, searched as it comes.
+"""A stream from river, one row at a time, searched as rows arrive.
 
-river gives rows as dictionaries. A model learns them a hundred at a time; each row that comes is first used as a
-query: does what is found among the rows before have its label?
+river returns rows as dictionaries. A model learns the rows a hundred at a time. Each new row is first used as a
+query: do its nearest neighbours among the earlier rows have its label?
 
     pip install river
     python python/examples/river_stream.py
@@ -32,7 +32,7 @@ for number, (x, y) in enumerate(datasets.Phishing()):
     labels.append(int(y))
     if (number + 1) % BATCH == 0:
         model.learn(rows[-BATCH:], labels[-BATCH:])
-        # What was stored is encoded anew: an index never mixes two functions.
+        # All stored rows are re-encoded, because an index never mixes two functions.
         index = Index(model.hash_function())
         index.add(range(len(rows)), rows, labels)
 

@@ -1,9 +1,9 @@
 """Texts with labels, searched by codes of 64 bits: which function does what I want, and in which module?
 
-The texts are descriptions of some 2,200 functions and classes of numpy, scipy and scikit-learn, which every
-installation of scikit-learn carries; the label of each is its module. Examples and dotted names are cut out, because
-they name the module. TF-IDF and a truncated SVD make vectors of 128 numbers of the texts, and brook codes of these.
-A quarter of the texts is held back to measure with: are texts of the same module found first?
+The texts are the descriptions of about 2,200 functions and classes of numpy, scipy and scikit-learn, which every
+installation of scikit-learn includes. The label of a text is its module. Examples and dotted names are removed, because
+they name the module. TF-IDF and a truncated SVD convert the texts to vectors of 128 numbers, and brook learns codes of
+the vectors. A quarter of the texts is held out for evaluation: are texts of the same module found first?
 
     pip install scikit-learn matplotlib
     python python/examples/texts.py "grow a forest of decision trees" --picture texts.svg
@@ -32,7 +32,7 @@ MODULES = """numpy numpy.fft numpy.linalg numpy.ma numpy.polynomial numpy.random
 
 
 def read_texts():
-    """Names, texts and labels of what the modules hold for their users, each text once."""
+    """Returns names, texts and labels of the public functions and classes of the modules, each text once."""
     found = {}
     for module in MODULES.split():
         held = vars(importlib.import_module(module))
@@ -71,7 +71,7 @@ def learned(bits):
     return model.hash_function(), measured["mAP"]
 
 
-# Codes find 300 of the kind, and the vectors that the index keeps put these in order.
+# Codes find 300 candidates, which are re-ranked by the vectors stored in the index.
 h, by_codes = learned(asked.bits)
 index = hashbrook.Index(h, vectors="f16")
 index.add(names[kept], X, labels[kept])
@@ -81,7 +81,7 @@ for name, cosine, label in zip(hits.ids[0], hits.scores[0], index.labels_of(hits
     print(f"  {cosine:.2f}  {name}  [{label[0]}]")
 
 same = labels[held][:, None] == labels[kept]
-there = same.any(axis=1)  # others have no text of their module to be found
+there = same.any(axis=1)  # queries with at least one text of the same module
 by_cosine = label_ranking_average_precision_score(same[there], (Q @ X.T)[there])
 print(f"{len(kept)} texts of {len(set(labels))} modules, {there.sum()} others to search with:")
 print(f"  mAP {by_codes:.3f} by codes of {asked.bits} bits, {h.encode(X).nbytes:,} bytes")

@@ -1,4 +1,4 @@
-"""hashbrook learns compact binary codes from a stream of labelled vectors, and searches them exactly.
+"""hashbrook learns compact binary codes from a stream of labelled vectors, and searches the codes exactly.
 
 ::
 
@@ -6,14 +6,14 @@
     recipe      running    frozen            packed     searchable
                 learner    x -> bits         bits
 
-* A method is a way of learning with its parameters, by its name: this library's own, ``"brook"``, or a published
-  one (:func:`methods`).
-* A :class:`Model` is a method at work: it learns batch after batch, and can be saved and taken up again.
-* A :class:`HashFunction` is what a model has learned so far, frozen.
-* Codes are what comes out: a numpy array of uint8, as ``numpy.packbits(bitorder="little")`` packs bits.
-* An :class:`Index` holds ids with their codes, and finds the nearest: exactly, and very fast.
-* A :class:`Store` ties them together in a folder: it keeps vectors, learns from them, renews their codes and is searched
-  meanwhile; a :class:`Client` does the same with a store that ``hashbrook serve`` serves.
+* A method is a learning algorithm with its parameters, selected by name: the built-in ``"brook"``, or a published
+  method (:func:`methods`).
+* A :class:`Model` is a running learner: it learns batch after batch, and can be saved, loaded and learn on.
+* A :class:`HashFunction` is the function that a model has learned so far, frozen.
+* Codes are the function's output: a numpy array of uint8, packed as by ``numpy.packbits(bitorder="little")``.
+* An :class:`Index` holds ids with their codes, and finds the nearest items: exactly, and very fast.
+* A :class:`Store` combines all of these in a directory: it stores vectors, learns from them, re-encodes them and can be
+  searched at any time. A :class:`Client` has the same methods for a store served by ``hashbrook serve``.
 
 >>> import hashbrook
 >>> X, y = hashbrook.datasets.digits()
@@ -25,14 +25,18 @@
 >>> ids.shape
 (297, 10)
 
-Vectors are read where they are if they are a C-contiguous float32 array; lists, other types of numbers,
-pandas and polars frames and columns, and Arrow arrays are converted to one. Labels are whole numbers or texts, one
-or several for each row, or a matrix of zeros and ones.
+Vectors in a C-contiguous float32 array are used without a copy. Lists, other types of numbers, pandas and polars
+frames and columns, and Arrow arrays are converted to such an array. Labels are integers or strings, one or several
+for each row, or a matrix of zeros and ones.
 
-What cannot be used raises :class:`ValueError` (or :class:`TypeError` if it is of the wrong kind altogether), a file
-that is not what it should be :class:`FormatError`, what the operating system refuses :class:`OSError`, and what
-needs more memory than can be had :class:`MemoryError`; texts say what was expected and what came. Long calls let
-other threads run, and can be stopped with Ctrl-C.
+Errors, whose messages name the expected and the found value:
+
+* :class:`ValueError` for an invalid argument, or :class:`TypeError` if its type is wrong,
+* :class:`FormatError` for an invalid file,
+* :class:`OSError` for an error of the operating system,
+* :class:`MemoryError` if an allocation fails or would fail.
+
+Long calls let other threads run, and can be stopped with Ctrl-C.
 
 ``hashbrook.sklearn`` has estimators for scikit-learn.
 """

@@ -1,4 +1,4 @@
-"""Items as bodies of requests: npy where that says all, Arrow where pyarrow is there, and JSON."""
+"""Request bodies with items: npy if it can express them, Arrow if pyarrow is installed, otherwise JSON."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ import numpy.typing as npt
 from ._connection import to_json
 from ._types import Floats, Ids
 
-#: The most bytes of a body, and rows in it: below what a service takes if it is not told otherwise.
+#: Maximum bytes and rows of a body, below the limits of a service with default settings.
 BYTES = 16 << 20
 ROWS = 50_000
-#: Bytes that a number takes in JSON, at most; less often.
+#: Maximum bytes of a number in JSON; most numbers are shorter.
 JSON_NUMBER = 24
-#: So many numbers are worth the time that pyarrow takes to be loaded.
+#: Smallest count of numbers for which loading pyarrow pays off.
 WORTH_ARROW = 200_000
 
 JSON = "application/json"
 NPY = "application/x-npy"
 ARROW = "application/vnd.apache.arrow.stream"
 
-#: The path with its query, the body, and its kind.
+#: Path with query string, body, and content type.
 Request = tuple[str, bytes, str]
 
 
 def rows_at_once(numbers: int, bytes_each: int) -> int:
-    """How many rows of so many numbers go into one request."""
+    """Returns the number of rows of ``numbers`` numbers that fit into one request."""
     return max(1, min(ROWS, BYTES // max(1, numbers * bytes_each)))
 
 
 def pieces(length: int, at_once: int) -> Iterator[slice]:
-    """A list piece by piece; one that is empty is one piece."""
+    """Yields slices that divide a list into pieces; an empty list is one piece."""
     for start in range(0, max(1, length), at_once):
         yield slice(start, min(length, start + at_once))
 
 
 def check_finite(X: npt.NDArray[Any], name: str = "X") -> None:
-    """Numbers that JSON does not have are told by their place, as the library does it."""
+    """Fails for a number that JSON cannot express, and names its row and column as the library does."""
     if not np.isfinite(X).all():
         row, column = np.argwhere(~np.isfinite(X))[0]
         raise ValueError(f"{name}: the number in row {row}, column {column} is {X[row, column]}, not finite")
@@ -51,13 +51,13 @@ def check_finite(X: npt.NDArray[Any], name: str = "X") -> None:
 def puts(
     ids: Ids, X: Floats, labels: Optional[list[list[str]]], payloads: Optional[list[bytes]]
 ) -> list[Request]:
-    """The requests that put items in."""
+    """Returns the requests that insert items."""
     counted = labels is None and payloads is None and _count_on(ids)
     arrow = not counted and _arrow_pays(X)
     at_once = rows_at_once(X.shape[1], 4 if counted or arrow else JSON_NUMBER)
     listed = ids if isinstance(ids, list) else ids.tolist()
     if len(X) > at_once and len(set(listed)) < len(listed):
-        # The service sees one request at a time.
+        # The service checks ids for duplicates only within a request.
         raise ValueError("an id is given more than once; nothing was changed")
     made = []
     for part in pieces(len(X), at_once):
@@ -73,7 +73,7 @@ def puts(
 
 
 def _count_on(ids: Ids) -> bool:
-    """Whether each id is the one before it and 1."""
+    """Returns whether each id is the preceding id plus 1."""
     if isinstance(ids, list) or not len(ids) or int(ids[-1]) == 2**64 - 1:
         return False
     return bool((np.diff(ids) == 1).all() and int(ids[-1]) >= int(ids[0]))

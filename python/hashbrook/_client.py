@@ -1,4 +1,4 @@
-"""Client: a collection that `hashbrook serve` serves."""
+"""Client: a collection served by `hashbrook serve`."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ from ._model import Model
 from ._results import NO_DISTANCE, NO_ID, Ids
 from ._types import StoreHow
 
-#: Results in one answer, at most; a service gives up to 1,000,000 if it is not told otherwise.
+#: Maximum number of results per request; a service with default settings allows 1,000,000.
 RESULTS = 200_000
-#: How often queries of several requests are asked again so that one version answers them all.
+#: Number of times that a search of several requests is repeated until one version answers all of them.
 ATTEMPTS = 10
 
-#: Calls that name items, which may not be there.
+#: Calls that name items, which may not exist.
 NAME_ITEMS = ("/labels", "/search", "/within")
 
-#: What a service found for each query.
+#: Hits of each query, as a service returns them.
 Answers = list[list[dict[str, Any]]]
 
 
 class Client(Collection):
-    """A collection that ``hashbrook serve`` serves, with the methods of :class:`Store` and their results.
+    """A collection served by ``hashbrook serve``, with the methods and results of :class:`Store`.
 
     ::
 
@@ -56,17 +56,22 @@ class Client(Collection):
         client.put(range(1500), X[:1500], y[:1500])
         ids, distances = client.search(X[1500:], 10)
 
-    The first items make the collection, if there is none. Before that searches find nothing, as in an empty
-    :class:`Index`: every row is padding, and ``found`` is 0 for each query. ``timeout`` is how many seconds an answer may take, ``None``
-    as many as it likes. ``context`` is for services whose certificate the system does not know
-    (``ssl.create_default_context(cafile=...)``).
+    The first put creates the collection if it does not exist. Until then searches find nothing, as in an empty
+    :class:`Index`: every row is padding, and ``found`` is 0 for each query. ``timeout`` is the maximum time of an
+    answer in seconds; ``None`` means no limit. ``context`` is needed for services whose certificate the system
+    does not know (``ssl.create_default_context(cafile=...)``).
 
-    What the service refuses raises :class:`ValueError` with what it says, an item that is not there :class:`KeyError`, a
-    token that is missing or may not :class:`PermissionError`, and what the service or the way to it is to blame for
-    :class:`OSError`. Where too much is asked of it at once, it is asked again until ``timeout`` is over.
+    Errors:
 
-    Threads may share a client. It is a context manager, which closes its connections; a client that is closed opens new ones
-    when it is used again.
+    * :class:`ValueError` with the service's message if the service refuses a request,
+    * :class:`KeyError` if an item does not exist,
+    * :class:`PermissionError` if the token is missing or lacks permission,
+    * :class:`OSError` if the service or the connection fails.
+
+    A request that the service refuses because it is overloaded is repeated until ``timeout`` is over.
+
+    Threads may share a client. A client is a context manager, which closes its connections. A closed client
+    opens new connections when it is used again.
     """
 
     def __init__(
@@ -81,7 +86,7 @@ class Client(Collection):
         self._connections = Connections(url, token, timeout, context)
 
     def close(self) -> None:
-        """Closes its connections."""
+        """Closes the client's connections."""
         self._connections.close()
 
     def _ask(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
@@ -100,12 +105,15 @@ class Client(Collection):
         *,
         wait: Union[bool, Literal["learned", "searchable"]] = False,
     ) -> Acknowledged:
-        """Puts items in, in the place of those with the same ids; with ``wait``, until they are learned and searchable, as
-        :meth:`wait` says, or with ``wait="learned"`` until they are learned.
+        """Inserts items, and replaces items with the same ids.
 
-        They go in one request, which is done whole or not at all, unless they are too many: then in several, and where
-        one fails those before it stay. ``payloads`` has what JSON has, or bytes of JSON, or ``None``.
-        If ``X`` is a frame (pandas, polars, Arrow), ids and labels may be the names of its columns, which are no features.
+        With ``wait=True`` or ``wait="searchable"`` the call waits until the items are learned and searchable (see
+        :meth:`wait`); with ``wait="learned"`` it waits until they are learned.
+
+        The items are sent in one request, which succeeds or fails as a whole. Many items are sent in several
+        requests; if one of these fails, the items of the requests before it stay. A payload is a JSON value, bytes
+        of JSON, or ``None``. If ``X`` is a frame (pandas, polars, Arrow), ids and labels may be the names of its
+        columns, which are then not features.
         """
         if wait not in (True, False, "learned", "searchable"):
             raise ValueError(f'wait is True, False, "learned" or "searchable", not {wait!r}')
@@ -130,8 +138,11 @@ class Client(Collection):
         return _together(done)
 
     def label(self, ids_: Any, y: Any) -> Acknowledged:
-        """Gives items other labels, which are learned in the place of those they had. `KeyError` if one is not there.
-        More than 50,000 go in several requests, of which those before one that fails stay."""
+        """Replaces the labels of items. The new labels are learned instead of the old ones.
+
+        `KeyError` if an item does not exist. More than 50,000 items are sent in several requests; if one of these
+        fails, the changes of the requests before it stay.
+        """
         given, of_rows = _listed(ids(ids_)), label_rows(new_labels(y))
         if len(given) != len(of_rows):
             raise ValueError(f"there are {len(of_rows)} labels for {len(given)} ids")
@@ -140,14 +151,14 @@ class Client(Collection):
         return _together([_acknowledged(one) for one in done])
 
     def remove(self, ids_: Any) -> Removed:
-        """Removes those of the items that are there."""
+        """Removes items; ids that do not exist are ignored."""
         given = _listed(ids(ids_))
         done = [self._ask("POST", "/remove", {"ids": given[part]}) for part in pieces(len(given), ROWS)]
         removed, unlearned = (sum(one[name] for one in done) for name in ("removed", "unlearned"))
         return Removed(removed, bool(unlearned), done[-1]["position"])
 
     def get(self, id: Union[int, str]) -> Optional[Item]:
-        """An item; `None` if it is not there."""
+        """Returns an item; `None` if it does not exist."""
         path = "/items/" + quote(str(_listed(ids([id]))[0]), safe="")
         try:
             item = json.loads(self._connections.request("GET", path))
@@ -181,7 +192,7 @@ class Client(Collection):
     def _answers(
         self, path: str, asked: Queries, reach: dict[str, int], told: StoreHow, results: int
     ) -> tuple[int, Answers]:
-        """What the service found for each query, by codes of one version."""
+        """Returns the version and the hits of all queries, all by codes of this version."""
         written, at_once = _written(asked)
         at_once = max(1, min(at_once, RESULTS // max(1, results)))
         for _ in range(ATTEMPTS):
@@ -197,7 +208,7 @@ class Client(Collection):
     def _columns(
         self, found: Answers, ranked: bool
     ) -> tuple[Ids, npt.NDArray[np.uint32], Optional[npt.NDArray[np.float32]], HitLabels]:
-        """Ids, distances and scores of all hits, and the labels of each of each query."""
+        """Returns ids, distances and scores of all hits, and the labels of each hit of each query."""
         all_hits = [hit for row in found for hit in row]
         distances = np.array([hit["distance"] for hit in all_hits], dtype=np.uint32)
         texts = isinstance(all_hits[0]["id"], str) if all_hits else self._has_text_ids()
@@ -208,38 +219,39 @@ class Client(Collection):
         return ids_, distances, scores, [[hit["labels"] for hit in row] for row in found]
 
     def _has_text_ids(self) -> bool:
-        """Asked for where no id shows it."""
+        """Returns whether ids are strings. Queries the service, for results without any hit."""
         made = self.stats()["description"]
         return made is not None and made["ids"] == "texts"
 
     def stats(self) -> dict[str, Any]:
-        """What the collection holds and does, in numbers, and its ``description``: `None` before the first items.
+        """Returns the statistics of the collection and its ``description``, which is `None` before the first put.
 
-        :meth:`Store.stats` says what ``quality`` has."""
+        See :meth:`Store.stats` for ``quality``."""
         return dict(self._ask("GET", "/stats"))
 
     @property
     def version(self) -> int:
-        """The version of the function that made the codes in use."""
+        """Version of the function that made the codes in use."""
         return int(self.stats()["version"])
 
     def wait(self, position: Optional[int] = None, timeout: Optional[float] = None) -> None:
-        """Waits until everything that was acknowledged up to the ``position`` of an answer is learned and searchable: all
-        items were re-encoded since, unless that would gain little. Without a position, everything so far.
+        """Waits until everything acknowledged up to ``position`` is learned and searchable.
 
-        `TimeoutError` after ``timeout`` seconds.
+        All items are re-encoded before the call returns, unless re-encoding would gain little. ``position`` is that
+        of an answer; without a position the call waits for everything so far. `TimeoutError` after ``timeout``
+        seconds.
         """
         self._wait("searchable", position, timeout)
 
     def wait_learned(self, position: Optional[int] = None, timeout: Optional[float] = None) -> None:
-        """Waits until everything is learned, as :meth:`wait`, whatever the codes in use know of it."""
+        """Like :meth:`wait`, but waits only until everything is learned, not until items are re-encoded."""
         self._wait("learned", position, timeout)
 
     def _wait(self, state: str, position: Optional[int], timeout: Optional[float]) -> None:
         end = math.inf if timeout is None else time.monotonic() + timeout
         path = f"/wait?for={state}" + ("" if position is None else f"&position={position}")
         while True:
-            # Half a second at a time, so that Ctrl-C is noticed, and within the time that an answer may take.
+            # A request waits at most half a second, so that Ctrl-C is noticed, and stays within the timeout.
             most = 0.5 if self._connections.timeout is None else min(0.5, self._connections.timeout / 2)
             left = max(0.0, min(most, end - time.monotonic()))
             if self._ask("GET", f"{path}&seconds={left:.3f}")["done"]:
@@ -248,7 +260,7 @@ class Client(Collection):
                 raise TimeoutError(f"not {state} after {timeout} seconds")
 
     def renew(self) -> int:
-        """Makes all codes anew by what is learned now, and waits for as long as that takes; the new version."""
+        """Re-encodes all items with the current function and waits until this is done. Returns the new version."""
         return int(self._ask("POST", "/renew", {}, timeout=None)["version"])
 
     def _file(self, path: str) -> bytes:
@@ -258,16 +270,19 @@ class Client(Collection):
             raise problem.exception() from None
 
     def model(self) -> Model:
-        """A copy of the model as it is now, which may have learned more than the codes in use know of."""
+        """Returns a copy of the current model, which may have learned more than the function of the codes in use."""
         return Model.from_bytes(self._file("/model?full=true"))
 
     def hash_function(self) -> HashFunction:
-        """The function that made the codes in use."""
+        """Returns the function that made the codes in use."""
         return HashFunction.from_bytes(self._file("/model"))
 
     def snapshot(self, name: str, *, compact: bool = False) -> None:
-        """Copies the whole collection to a new folder of this name, below that of the service's ``--snapshots``, for as long
-        as that takes. ``compact`` leaves out what was replaced or removed, which takes room in the collection itself."""
+        """Copies the whole collection to a new directory ``name`` in the service's ``--snapshots`` directory.
+
+        The call waits until the copy is complete, without a timeout. ``compact`` omits replaced and removed items,
+        which take up space in the collection itself.
+        """
         self._ask("POST", "/snapshot", {"name": name, "compact": compact}, timeout=None)
 
     def __len__(self) -> int:
@@ -278,7 +293,7 @@ class Client(Collection):
 
 
 def _spread(flat: npt.NDArray[Any], there: npt.NDArray[np.bool_], fill: Any) -> npt.NDArray[Any]:
-    """A row for each query, filled at the end of those that are short."""
+    """Arranges hits in one row per query; short rows are padded with ``fill``."""
     rows = np.full(there.shape, fill, dtype=flat.dtype)
     rows[there] = flat
     return rows
@@ -289,7 +304,7 @@ def _listed(given: Any) -> list[Any]:
 
 
 def _json_payloads(payloads: Optional[list[bytes]]) -> Optional[list[bytes]]:
-    """Payloads go through a service as JSON."""
+    """Checks that payloads are JSON, because a service accepts nothing else."""
     for row, data in enumerate(payloads or []):
         try:
             json.loads(data or b"0")
@@ -301,7 +316,7 @@ def _json_payloads(payloads: Optional[list[bytes]]) -> Optional[list[bytes]]:
 
 
 def _written(asked: Queries) -> tuple[list[dict[str, Any]], int]:
-    """Queries as a service takes them, and how many go into one request."""
+    """Returns the queries in the service's format, and the number of queries per request."""
     if isinstance(asked, list) or asked.ndim == 1:
         return [{"id": id_} for id_ in _listed(asked)], rows_at_once(8, JSON_NUMBER)
     if asked.dtype == np.uint8:
@@ -311,7 +326,7 @@ def _written(asked: Queries) -> tuple[list[dict[str, Any]], int]:
 
 
 def _said(told: StoreHow) -> dict[str, Any]:
-    """How to search, as a service takes it."""
+    """Returns the search options in the service's format."""
     labels, without, rerank, dial = told
     said: dict[str, Any] = {"where": {"label": labels, "not_label": without}}
     if rerank is not None:
@@ -327,7 +342,7 @@ def _acknowledged(done: dict[str, Any]) -> Acknowledged:
 
 
 def _together(done: list[Acknowledged]) -> Acknowledged:
-    """Of several requests."""
+    """Combines the acknowledgements of several requests."""
     return Acknowledged(
         sum(one.items for one in done),
         sum(one.replaced for one in done),

@@ -1,4 +1,4 @@
-"""What a store and the service of one have in common: what they take, and what they answer."""
+"""Common interface of a store and a client: arguments and results."""
 
 from __future__ import annotations
 
@@ -16,54 +16,54 @@ from ._results import Distances, Hits, Ids, RankedHits, Scores, Within
 from ._types import Bytes, Floats, StoreHow
 from ._types import Ids as GivenIds
 
-#: The labels of each hit of each query.
+#: Labels of each hit of each query.
 HitLabels = list[list[list[str]]]
 
 
 #: Vectors, codes, or ids of items.
 Queries = Union[Floats, Bytes, GivenIds]
-#: Ids, distances and scores of the nearest of each query; before them, of a radius, where each query begins.
+#: Ids, distances and scores of the hits of each query. `Near` begins with the offset of the first hit of each query.
 Nearest = tuple[Ids, Distances, Optional[Scores]]
 Near = tuple[npt.NDArray[np.int64], Ids, Distances, Optional[Scores]]
 Self = TypeVar("Self", bound="Collection")
 
 
 class Acknowledged(NamedTuple):
-    """What was put in or labelled, once it is on the disk."""
+    """Acknowledgement of a put or a change of labels, which is then on the disk."""
 
-    #: How many items there were.
+    #: Number of items.
     items: int
-    #: How many of them took the place of others.
+    #: Number of items that replaced others.
     replaced: int
-    #: Whether what was learned of those is taken back.
+    #: Whether the replaced items are unlearned.
     unlearned: bool
     #: End of the journal, for ``wait``.
     position: int
 
 
 class Removed(NamedTuple):
-    """What was removed, once that is on the disk."""
+    """Acknowledgement of a removal, which is then on the disk."""
 
-    #: How many items were there, and are not any more.
+    #: Number of items that existed and were removed.
     removed: int
-    #: Whether what was learned of them is taken back.
+    #: Whether the removed items are unlearned.
     unlearned: bool
     #: End of the journal, for ``wait``.
     position: int
 
 
 class Item(NamedTuple):
-    """An item as a store holds it."""
+    """An item as stored."""
 
     id: Union[int, str]
-    #: As it was put in; rounded if the store keeps half precision.
+    #: Vector as put; rounded if the store uses half precision.
     vector: npt.NDArray[np.float32]
     labels: list[str]
-    #: What was put in with it: JSON by its value, other bytes as they are, `None` if there is nothing.
+    #: Payload: the value if it is JSON, otherwise bytes; `None` if there is no payload.
     payload: Any
-    #: Packed, as :meth:`HashFunction.encode` gives it.
+    #: Packed code, as returned by :meth:`HashFunction.encode`.
     code: npt.NDArray[np.uint8]
-    #: The version of the function that made the code.
+    #: Version of the function that made the code.
     version: int
 
 
@@ -90,20 +90,20 @@ class StoreWithin(Within):
 
 
 class Collection:
-    """What is the same of a store and of a client."""
+    """Common base of a store and a client."""
 
     __slots__ = ()
 
     def _nearest(self, asked: Queries, k: int, told: StoreHow) -> tuple[Nearest, int, HitLabels]:
-        """What is nearest to each query, the version that it was found by, and its labels."""
+        """Returns the nearest items to each query, the version of the codes, and the labels of the hits."""
         raise NotImplementedError
 
     def _near(self, asked: Queries, radius: int, told: StoreHow) -> tuple[Near, int, HitLabels]:
-        """What is within a radius of each query, the version that it was found by, and its labels."""
+        """Returns the items within a radius of each query, the version of the codes, and the labels of the hits."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the collection."""
         raise NotImplementedError
 
     def __enter__(self: Self) -> Self:
@@ -126,13 +126,14 @@ class Collection:
         detail_weight: Optional[int] = None,
         float_query: bool = False,
     ) -> Union[StoreHits, StoreRankedHits]:
-        """The ``k`` nearest items to each vector, or to each of ``codes``, or to each item of some ids (``items``).
+        """Returns the ``k`` nearest items to each query: a vector, one of ``codes``, or an item by its id (``items``).
 
-        Results are as of :meth:`Index.search`, and have the ``version`` of the function that made the codes, of the
-        queries and of all items alike, and the ``labels`` of each hit. Where there are fewer items than ``k``, or none yet,
-        rows end with :data:`hashbrook.NO_ID` as those of :meth:`Index.search` do, and ``found`` is the number of hits of
-        each query. Only items are found that have one of the ``labels`` and none of ``without_labels``. A label that no
-        item has yet is no error, unlike in :meth:`Index.filtered`: items with it may be put in at any time.
+        Results are those of :meth:`Index.search`, with the ``labels`` of each hit and the ``version`` of the function
+        that made all codes, of queries and items. A row with fewer than ``k`` hits ends with
+        :data:`hashbrook.NO_ID`, also in an empty collection; ``found`` is the number of hits of each query.
+
+        A search finds only items with one of the ``labels`` and none of ``without_labels``. A label that no item has
+        is not an error, unlike in :meth:`Index.filtered`, because items with this label may be inserted at any time.
         ``rerank`` and the weights are those of :meth:`Index.search`.
         """
         told = how(labels, without_labels, rerank, label_weight, detail_weight, float_query)
@@ -157,7 +158,10 @@ class Collection:
         detail_weight: Optional[int] = None,
         float_query: bool = False,
     ) -> StoreWithin:
-        """All items up to a distance from each query, which is included; other arguments as of :meth:`search`."""
+        """Returns all items at a distance of at most ``radius`` from each query.
+
+        The other arguments are those of :meth:`search`.
+        """
         if radius is None:
             raise TypeError("within needs a radius")
         told = how(labels, without_labels, rerank, label_weight, detail_weight, float_query)
@@ -168,7 +172,7 @@ class Collection:
 
 
 def queries(X: Any, packed: Any, items: Any) -> Queries:
-    """What is searched with: one of the three."""
+    """Returns the queries: exactly one of vectors, codes and items must be given."""
     if sum(one is not None for one in (X, packed, items)) != 1:
         raise ValueError("a search takes vectors (X), codes= or items=, and one of them")
     if X is not None:
@@ -184,7 +188,7 @@ def how(
     detail_weight: Optional[int],
     float_query: bool,
 ) -> StoreHow:
-    """How to search."""
+    """Returns the search options as the compiled part takes them."""
     only = [] if labels_ is None else names(labels_)
     if labels_ is not None and not only:
         raise ValueError("labels has no label in it; give None to find items of any")
@@ -193,7 +197,7 @@ def how(
 
 
 def payload_bytes(values: Any) -> Optional[list[bytes]]:
-    """Payloads as they are kept: bytes as they are, `None` as nothing, anything else as its JSON."""
+    """Converts payloads to bytes: bytes stay unchanged, `None` becomes empty, other values become JSON."""
     return None if values is None else [_bytes(value) for value in values]
 
 
@@ -209,7 +213,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def payload_of(data: bytes) -> Any:
-    """What was put in, by what is kept of it."""
+    """Converts a stored payload back: JSON to its value, other bytes stay unchanged, empty to `None`."""
     if not data:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Requests to a service of hashbrook, over connections that are kept."""
+"""Requests to a hashbrook service over persistent connections."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import time
 from typing import Any, Optional, Union
 from urllib.parse import urlsplit
 
-#: A timeout, or none at all.
+#: Timeout in seconds; `None` means no timeout.
 Timeout = Optional[float]
 
 
 class Status(Exception):
-    """An answer that is none: its status, and what the service says."""
+    """Error response: its status and the service's message."""
 
     def __init__(self, status: int, message: str, retry_after: float) -> None:
         super().__init__(message)
@@ -26,7 +26,10 @@ class Status(Exception):
         self.retry_after = retry_after
 
     def exception(self, of_items: bool = False) -> Exception:
-        """As the rest of the package has it; of a call that names items, one of which may not be there."""
+        """Returns the exception that the rest of the package raises for this error.
+
+        ``of_items``: the call names items, so status 404 means that an item does not exist.
+        """
         if self.status in (401, 403):
             return PermissionError(errno.EACCES, self.message)
         if self.status == 404 and of_items:
@@ -41,7 +44,7 @@ class Status(Exception):
 
 
 class Connections:
-    """Connections to one service; each is used by one thread at a time, and kept for the next."""
+    """Connections to one service. One thread at a time uses a connection; idle connections are reused."""
 
     def __init__(
         self, url: str, token: Optional[str], timeout: Timeout, context: Optional[ssl.SSLContext]
@@ -62,7 +65,7 @@ class Connections:
         self._process = os.getpid()
 
     def close(self) -> None:
-        """Closes those that nobody uses."""
+        """Closes the idle connections."""
         while self._idle:
             self._idle.pop().close()
 
@@ -73,9 +76,9 @@ class Connections:
         return http.client.HTTPConnection(self._host, self._port)
 
     def _taken(self) -> tuple[http.client.HTTPConnection, bool]:
-        """A connection, and whether it was used before."""
+        """Returns a connection, and whether it was used before."""
         if self._process != os.getpid():
-            # Those of the process that this one is a copy of are not for two to use.
+            # After a fork the connections belong to the parent process.
             self._idle, self._process = [], os.getpid()
         while True:
             try:
@@ -93,7 +96,7 @@ class Connections:
         except OSError as problem:
             reason = problem.strerror or str(problem)
             hint = "" if isinstance(problem, ssl.SSLError) else "; is `hashbrook serve` running there?"
-            # With the message alone: OSError prints a number in front of what it is given with one.
+            # The exception is created without the number, which OSError would print in front of the message.
             named = type(problem)(f"cannot connect to {self._url}: {reason[:1].lower()}{reason[1:]}{hint}")
             named.errno = problem.errno
             raise named from None
@@ -107,10 +110,10 @@ class Connections:
         *,
         timeout: Union[Timeout, str] = "usual",
     ) -> bytes:
-        """What the service answers.
+        """Sends a request and returns the body of the response.
 
-        Where too much is asked of it at once, in which case nothing was done, it is asked again until the time is
-        over.
+        If the service is overloaded (status 429), it has done nothing, and the request is repeated until the
+        timeout is over.
         """
         wait = self.timeout if isinstance(timeout, str) else timeout
         end = None if self.timeout is None else time.monotonic() + self.timeout
@@ -131,7 +134,7 @@ class Connections:
         if body is not None:
             headers["Content-Type"] = kind
         connection, used = self._taken()
-        # A kept connection may end at the very moment that it is used again. What only reads is asked anew then.
+        # The service may close an idle connection just as it is reused. Read-only requests are repeated then.
         again = used and (method == "GET" or path in ("/search", "/within"))
         try:
             connection.timeout = timeout
@@ -151,7 +154,7 @@ class Connections:
                 raise
             raise ConnectionError(f"{self._url} did not answer in HTTP: {problem!r}") from None
         except BaseException:
-            # Whatever comes now is of no request that anybody waits for.
+            # A late response would be taken for that of the next request.
             connection.close()
             raise
         if response.will_close:
@@ -164,7 +167,7 @@ class Connections:
 
 
 def _is_ended(connection: http.client.HTTPConnection) -> bool:
-    """Whether the service has ended a connection: there is nothing else that it would say unasked."""
+    """Returns whether the service has closed an idle connection, which is then readable."""
     if connection.sock is None:
         return True
     with selectors.DefaultSelector() as selector:
@@ -187,5 +190,5 @@ def _seconds(response: http.client.HTTPResponse) -> float:
 
 
 def to_json(value: Any) -> bytes:
-    """JSON as a body."""
+    """Returns a value as a JSON body."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()

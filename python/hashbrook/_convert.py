@@ -1,9 +1,9 @@
-"""What users have, as arrays that the compiled part takes.
+"""Conversion of the user's data to arrays that the compiled part takes.
 
-Vectors are taken without a copy when they are a C-contiguous numpy array of float32. Everything else is
-converted to one: other types of numbers, other orders in memory, lists, frames and columns of pandas and
-polars, and Arrow arrays and tables. None of these libraries is imported for that. Masked numpy arrays are
-taken if no value is masked: hashbrook has no missing values.
+A C-contiguous numpy array of float32 is used without a copy. All other vectors are converted to such an array:
+other types of numbers, other memory orders, lists, frames and columns of pandas and polars, and Arrow arrays and
+tables. None of these libraries is imported for the conversion. Masked numpy arrays are accepted if no value is
+masked: hashbrook does not support missing values.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 def library_of(value: Any) -> str:
-    """The library that a value's type comes from."""
+    """Returns the name of the library that defines a value's type."""
     return type(value).__module__.partition(".")[0]
 
 
 def is_frame(value: Any) -> bool:
-    """Whether a value has columns with names: a frame of pandas or polars, a table or a batch of Arrow."""
+    """Returns whether a value has named columns: a pandas or polars frame, an Arrow table or batch."""
     return library_of(value) in ("pandas", "polars", "pyarrow") and hasattr(value, "columns")
 
 
 def column_names(frame: Any) -> list[Any]:
-    """The names of the columns of a frame."""
+    """Returns the names of the columns of a frame."""
     return list(frame.schema.names if library_of(frame) == "pyarrow" else frame.columns)
 
 
 def column(frame: Any, name: Any) -> Any:
-    """A column of a frame."""
+    """Returns a column of a frame."""
     return frame.column(name) if library_of(frame) == "pyarrow" else frame[name]
 
 
 def _vectors_of(frame: Any, name: str) -> Any:
-    """The columns of a frame that are vectors: its one column of lists, or all columns, which must be numbers."""
+    """Returns the vectors of a frame: its only column of lists, or all columns, which must be numbers."""
     names = column_names(frame)
     if len(set(names)) < len(names):
         return frame
@@ -59,7 +59,7 @@ def _vectors_of(frame: Any, name: str) -> Any:
 
 
 def _kind(column_: Any) -> str:
-    """"numbers", "lists" or what else a column of a frame has."""
+    """Returns the kind of values of a column: "numbers", "lists", or the name of another type."""
     kind = column_.type if library_of(column_) == "pyarrow" else column_.dtype
     if getattr(kind, "kind", "") in tuple("fiub"):
         return "numbers"
@@ -70,7 +70,7 @@ def _kind(column_: Any) -> str:
         return "lists"
     if text != "object":
         return str(kind)
-    # Objects of Python may be anything: the first that is there decides.
+    # A column of Python objects may hold anything; its first value decides.
     first = next((one for one in column_ if one is not None), None)
     if isinstance(first, (list, tuple, np.ndarray)):
         return "lists"
@@ -98,7 +98,7 @@ def _masked(name: str, place: list[int], count: int) -> ValueError:
 
 
 def to_array(value: Any, name: str = "the array") -> npt.NDArray[Any]:
-    """Any kind of column or matrix as a numpy array; copied only where it must be."""
+    """Converts any kind of column or matrix to a numpy array, and copies only if necessary."""
     refuse_masked(value, name)
     if isinstance(value, np.ndarray):
         return value.data if isinstance(value, np.ma.MaskedArray) else value
@@ -116,7 +116,7 @@ def _from_arrow(value: Any) -> npt.NDArray[Any]:
         return np.stack([_from_arrow(column) for column in value.columns], axis=1)
     if hasattr(value, "combine_chunks"):
         chunks = value.combine_chunks()
-        # One chunk, or in older versions a list of chunks.
+        # combine_chunks returns one chunk, or a list of chunks in older versions of pyarrow.
         return _from_arrow(chunks if not hasattr(chunks, "chunks") else chunks.chunk(0))
     if hasattr(value, "dictionary_decode"):
         value = value.dictionary_decode()
@@ -130,12 +130,12 @@ def _from_arrow(value: Any) -> npt.NDArray[Any]:
 
 
 def features(value: Any, name: str = "X") -> Floats:
-    """Vectors, one per row, as a C-contiguous array of float32."""
+    """Converts vectors, one per row, to a C-contiguous array of float32."""
     if is_frame(value):
         value = _vectors_of(value, name)
     array = to_array(value, name)
     if array.dtype == object and array.ndim == 1 and len(array) and np.ndim(array[0]) == 1:
-        # A column of lists, or of vectors.
+        # The value is a column of lists or of arrays.
         refuse_masked(list(array), name)
         array = np.stack([np.asarray(row, dtype=np.float32) for row in array])
     if array.ndim != 2:
@@ -152,12 +152,12 @@ def features(value: Any, name: str = "X") -> Floats:
         except (TypeError, ValueError) as problem:
             raise type(problem)(f"{name} must have numbers: {problem}") from None
     with np.errstate(over="ignore", invalid="ignore"):
-        # What is beyond float32 becomes infinite, and is told by its row and column.
+        # A number too large for float32 becomes infinite, which the compiled part reports by row and column.
         return np.ascontiguousarray(array, dtype=np.float32)
 
 
 def codes(value: Any, name: str = "codes") -> Bytes:
-    """Packed codes, one per row, as a C-contiguous array of uint8."""
+    """Converts packed codes, one per row, to a C-contiguous array of uint8."""
     array = to_array(value, name)
     if array.dtype != np.uint8 or array.ndim != 2:
         raise TypeError(
@@ -168,7 +168,7 @@ def codes(value: Any, name: str = "codes") -> Bytes:
 
 
 def ids(value: Any, name: str = "ids") -> Ids:
-    """Ids: whole numbers from 0 to 2^64 - 1, or texts."""
+    """Converts ids, which are integers from 0 to 2^64 - 1 or strings."""
     if isinstance(value, str):
         raise TypeError(f"{name} must be a list or an array, not a text; for one, give [{value!r}]")
     if isinstance(value, (range, set, frozenset)) or (
@@ -177,7 +177,7 @@ def ids(value: Any, name: str = "ids") -> Ids:
         value = list(value)
     if isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be a list or an array, not a number; for one, give [{value}]")
-    # numpy would make texts of numbers that stand beside texts.
+    # numpy would convert numbers to strings in a list that has both.
     array = np.array(value, dtype=object) if _has_texts(value) else to_array(value, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must have one dimension, not {array.ndim}")
@@ -188,7 +188,7 @@ def ids(value: Any, name: str = "ids") -> Ids:
     if array.dtype == object and isinstance(array[0], str):
         return [_text(one, name) for one in array]
     if array.dtype == object or array.dtype.kind == "f":
-        # Numbers of mixed size become objects, or lose their last digits: one by one, then.
+        # Integers of mixed size become objects or lose their last digits in numpy, so each is converted separately.
         if array.dtype.kind == "f" and isinstance(value, np.ndarray):
             raise TypeError(f"{name} must be whole numbers, not {array.dtype}")
         try:
@@ -219,5 +219,5 @@ def _text(value: Any, name: str) -> str:
 
 
 def path(value: Path) -> str:
-    """A path as the operating system takes it."""
+    """Returns a path as a string."""
     return os.fspath(value)

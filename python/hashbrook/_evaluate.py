@@ -25,11 +25,11 @@ def evaluate(
     *,
     metrics: Optional[Sequence[str]] = None,
 ) -> dict[str, float]:
-    """How good a ranking of the database by Hamming distance is, averaged over queries.
+    """Evaluates the ranking of the database by Hamming distance, averaged over queries.
 
-    ``function`` encodes both; a number says that both are codes of so many bits already. An item is relevant
-    if it shares a label with the query. Metrics are ``mAP``, ``mAP@N``, ``precision@N``,
-    ``precision_radius_N`` and ``ndcg@N``; by default those that the command prints.
+    ``function`` encodes queries and database. If ``function`` is a number, both are already codes with this number
+    of bits. An item is relevant if it shares a label with the query. Metrics are ``mAP``, ``mAP@N``,
+    ``precision@N``, ``precision_radius_N`` and ``ndcg@N``; the default is those that the command prints.
 
     >>> import hashbrook
     >>> X, y = hashbrook.datasets.digits()
@@ -51,9 +51,9 @@ def evaluate(
 
 
 class Comparison(Sequence["dict[str, Any]"]):
-    """What :func:`compare` found: a row for each method and checkpoint, as dictionaries; its text is a table.
+    """Results of :func:`compare`: a dictionary for each method and checkpoint; its ``repr`` is a table.
 
-    ``pandas.DataFrame(list(comparison))`` makes a frame of it.
+    ``pandas.DataFrame(list(comparison))`` converts it to a frame.
     """
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
@@ -106,10 +106,10 @@ def compare(
 ) -> Comparison:
     """Runs methods by the papers' protocol over one stream, as ``hashbrook compare`` does.
 
-    For each seed the data is split into queries and a database, the first ``rows`` of the database are
-    streamed through each method, ``batch`` at a time (2,000, or a tenth if that is less), and search is
-    measured at the end, and after each ``every`` batches. ``center`` is "all", "first" or "none". ``seeds``
-    is how many, or a list of them. ``y`` may be the name of a column, as for :meth:`Model.learn`.
+    For each seed the data is split into queries and a database. Each method learns the first ``rows`` rows of the
+    database, ``batch`` at a time (2,000, or a tenth if that is less). Search is evaluated at the end, and after every
+    ``every`` batches. ``center`` is "all", "first" or "none". ``seeds`` is the number of seeds, or a list of seeds.
+    ``y`` may be the name of a column, as for :meth:`Model.learn`.
 
     >>> import hashbrook
     >>> X, y = hashbrook.datasets.digits()

@@ -1,4 +1,4 @@
-"""HashFunction: what a model has learned so far, frozen."""
+"""HashFunction: the frozen function that a model has learned."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class HashFunction:
-    """A frozen hash function: from vectors to codes.
+    """A frozen hash function from vectors to codes.
 
-    All that learning did to a vector before it looked at it (centring, scaling, lifting) is in here.
-    :meth:`Model.hash_function` makes one; :meth:`load` reads one from a file.
+    The function includes all steps that learning applied to vectors: centring, scaling and lifting.
+    :meth:`Model.hash_function` creates a function; :meth:`load` reads a function from a file.
 
     >>> import hashbrook
     >>> X, y = hashbrook.datasets.digits()
@@ -50,75 +50,79 @@ class HashFunction:
         return cls._of(native.HashFunction.load(path(path_)))
 
     def save(self, path_: Path) -> None:
-        """Saves the function, whole or not at all, replacing what stood there."""
+        """Saves the function to a file atomically, replacing an existing file."""
         self._native.save(path(path_))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> HashFunction:
-        """Reads a function from what :meth:`to_bytes` gave."""
+        """Reads a function from the bytes that :meth:`to_bytes` returned."""
         return cls._of(native.HashFunction.from_bytes(data))
 
     def to_bytes(self) -> bytes:
-        """The bytes of the function's file."""
+        """Returns the bytes of the function's file."""
         return self._native.to_bytes()
 
     @property
     def dim(self) -> int:
-        """The dimension of the vectors that it takes."""
+        """Dimension of the vectors that the function takes."""
         return self._native.dim
 
     @property
     def bits(self) -> int:
-        """The length of the codes that it makes."""
+        """Length of the codes in bits."""
         return self._native.bits
 
     @property
     def label_bits(self) -> int:
-        """How many of the bits tell labels: the first ones. The others keep what vectors look like."""
+        """Number of label bits: the first bits, which distinguish labels.
+
+        All other bits are detail bits, which preserve the neighbourhood of the vectors themselves.
+        """
         return self._native.label_bits
 
     @property
     def label_names(self) -> list[str]:
-        """What the labels that it was learned from are called, in the order in which they came up."""
+        """Names of the labels that the function was learned from, in order of first appearance."""
         return self._native.label_names
 
     def encode(self, X: Any, *, progress: bool = False) -> npt.NDArray[np.uint8]:
-        """The codes of vectors: uint8, rows x ceil(bits / 8), least significant bit first.
+        """Returns the codes of vectors: uint8, rows x ceil(bits / 8), least significant bit first.
 
-        That is the layout of ``numpy.packbits(bits, axis=1, bitorder="little")``, so that the bits come back
-        by ``numpy.unpackbits(codes, axis=1, bitorder="little", count=h.bits)``. A C-contiguous float32 array
-        is read where it is; anything else is converted to one. ``progress`` shows a bar (tqdm).
+        The layout is that of ``numpy.packbits(bits, axis=1, bitorder="little")``;
+        ``numpy.unpackbits(codes, axis=1, bitorder="little", count=h.bits)`` returns the bits. A C-contiguous float32
+        array is used without a copy; other data is converted to such an array. ``progress`` shows a progress bar
+        (tqdm).
         """
         X = features(X)
         with bar(progress, len(X), "encoding") as told:
             return self._native.encode(X, told)
 
     def project(self, X: Any) -> npt.NDArray[np.float32]:
-        """What the signs are taken of: float32, rows x bits. A bit is set where it is above 0."""
+        """Returns the projections of vectors: float32, rows x bits. A bit is set where its projection is above 0."""
         return self._native.project(features(X))
 
     def prepared(self, X: Any) -> npt.NDArray[np.float32]:
-        """Vectors after centring and scaling and before the lift: as they are told apart."""
+        """Returns vectors after centring and scaling and before the lift."""
         return self._native.prepared(features(X))
 
     def parts(self) -> dict[str, Any]:
-        """What the function is made of: arrays and numbers, by the names that the library gives them."""
+        """Returns the parts of the function: arrays and numbers, with the library's names."""
         return self._native.parts()
 
     def to_onnx(self, path_: Path) -> None:
         """Writes the function as an ONNX model, from vectors to packed codes (``pip install onnx``).
 
-        Input ``x`` is float32, rows x dim, output ``codes`` uint8 as :meth:`encode` gives it. Sums are added
-        up in another order than here, so that a bit may differ where its projection is within rounding of 0.
+        Input ``x`` is float32, rows x dim; output ``codes`` is uint8, as returned by :meth:`encode`. The order of
+        sums differs from hashbrook's, so a bit may differ where its projection is within rounding of 0.
         """
         from ._onnx import export
 
         export(self, path(path_))
 
     def to_torch(self) -> torch.nn.Module:
-        """The function as a ``torch.nn.Module``, from vectors to packed codes.
+        """Returns the function as a ``torch.nn.Module``, from vectors to packed codes.
 
-        As of :meth:`to_onnx`, a bit may differ where its projection is within rounding of 0.
+        As with :meth:`to_onnx`, a bit may differ where its projection is within rounding of 0.
         """
         from ._torch import module
 
@@ -132,7 +136,7 @@ class HashFunction:
         return HashFunction.from_bytes, (self.to_bytes(),)
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is the same function, with the same names of labels."""
+        """Returns whether both are the same function with the same label names."""
         return isinstance(other, HashFunction) and self.to_bytes() == other.to_bytes()
 
     def __hash__(self) -> int:

@@ -15,7 +15,7 @@ from ._reader import Holder, Snapshot
 
 
 class Index(Holder):
-    """Items found by how near their codes are to a query's: exact, complete, and in a fixed order.
+    """Items searched by the Hamming distance of their codes: results are exact, complete, and in a fixed order.
 
     >>> import hashbrook
     >>> X, y = hashbrook.datasets.digits()
@@ -34,15 +34,16 @@ class Index(Holder):
     >>> index.search(X[:1], 1, rerank=100).ids
     array([[0]], dtype=uint64)
 
-    ``Index(h)`` keeps codes in memory, ``Index(h, vectors="f16")`` the vectors as well ("i8": in half the
-    room), which ``rerank`` ranks by: by cosine, or by the inner product or the Euclidean distance with
-    ``metric="inner_product"`` or ``"l2"``; and :meth:`of_codes` takes codes of any origin. Ids are whole numbers or texts, whichever the first item
-    has; texts are kept in a file of their own, which has ``.ids`` after the name of the index and moves along with
-    it. :meth:`open` searches in a file, :meth:`edit` changes
-    one, :meth:`load` copies one into memory.
+    ``Index(h)`` stores codes in memory. ``Index(h, vectors="f16")`` also stores vectors ("i8": in half the space),
+    by which ``rerank`` re-ranks hits: by cosine, or by the inner product or the Euclidean distance with
+    ``metric="inner_product"`` or ``"l2"``. :meth:`of_codes` takes codes of any origin.
 
-    Searches see the latest change and never wait for one that is under way, so that threads may search
-    while another adds; :meth:`snapshot` stays as it is.
+    Ids are integers or strings; the first item decides which. String ids are stored in a separate file, which has
+    ``.ids`` appended to the name of the index and must be moved together with the index. :meth:`open` searches in
+    a file, :meth:`edit` changes a file, :meth:`load` copies a file into memory.
+
+    Searches see the latest completed change and never wait for a running change, so threads may search while
+    another thread adds items. A :meth:`snapshot` never changes.
     """
 
     __slots__ = ("_native", "_path")
@@ -66,7 +67,7 @@ class Index(Holder):
 
     @classmethod
     def of_codes(cls, bits: int) -> Index:
-        """An index in memory for codes of a length.
+        """Creates an index in memory for codes of ``bits`` bits.
 
         >>> import numpy, hashbrook
         >>> index = hashbrook.Index.of_codes(8)
@@ -79,33 +80,35 @@ class Index(Holder):
 
     @classmethod
     def open(cls, path_: Path) -> Index:
-        """Opens a file to search in it; any number of processes can.
+        """Opens a file to search in it. Any number of processes can have the file open.
 
-        The file is mapped: replace it with ``mv``, never with ``cp``. A search fails with ``OSError`` if another
-        program truncated or overwrote the file before it. If that happens during a search, or the disk fails, the operating system
-        ends Python with a bus error (SIGBUS), which no ``except`` catches. Where this cannot be ruled out, use
-        :meth:`load`.
+        The file is mapped: replace the file with ``mv``, never with ``cp``. A search fails with ``OSError`` if
+        another program truncated or overwrote the file before the search. If the file changes during a search, or the
+        disk fails, the operating system ends Python with a bus error (SIGBUS), which no ``except`` catches. Where
+        this cannot be ruled out, use :meth:`load`.
         """
         return cls._of(native.Index.open(path(path_)), path(path_))
 
     @classmethod
     def edit(cls, path_: Path) -> Index:
-        """Opens a file to change it, which one process can at a time. A change is in the file when the call
-        returns. The file is mapped, as by :meth:`open`."""
+        """Opens a file to change it. One process at a time can do so.
+
+        A change is in the file when the call returns. The file is mapped, as by :meth:`open`.
+        """
         return cls._of(native.Index.edit(path(path_)), path(path_))
 
     @classmethod
     def load(cls, path_: Path) -> Index:
-        """Copies a file into memory. The index keeps no connection to the file: whatever happens to the file, searches
-        go on."""
+        """Copies a file into memory. Later changes of the file do not affect the index."""
         return cls._of(native.Index.load(path(path_)))
 
     @classmethod
     def from_faiss(cls, index: Any, function: Optional[HashFunction] = None, X: Any = None) -> Index:
-        """An index in memory with the ids and codes of a binary index of FAISS (``pip install hashbrook[faiss]``).
+        """Creates an index in memory with the ids and codes of a FAISS binary index.
 
-        With the function that made the codes it takes vectors, too. Given the vectors of the first rows as
-        well, it is checked that the function makes these codes of them, bits in the same order.
+        Needs ``pip install hashbrook[faiss]``. If the function that made the codes is given, the index takes vectors,
+        too. If the vectors of the first rows are given as well, the method checks that the function encodes them to
+        these codes, with bits in the same order.
         """
         from .interchange import check_codes, from_faiss
 
@@ -118,7 +121,7 @@ class Index(Holder):
 
     @classmethod
     def from_lance(cls, path_: Path, table: str = "codes", function: Optional[HashFunction] = None) -> Index:
-        """An index in memory with the codes that :meth:`to_lance` wrote of a function."""
+        """Creates an index in memory with the codes that :meth:`to_lance` wrote for a function."""
         from .interchange import from_lance
 
         bits, ids_, packed = from_lance(path_, table, function)
@@ -130,37 +133,37 @@ class Index(Holder):
         return self._native.snapshot()
 
     def snapshot(self) -> Snapshot:
-        """What it holds now, to be searched for as long as one likes, whatever is changed meanwhile."""
+        """Returns the current state of the index, which later changes do not affect."""
         return Snapshot(self._native.snapshot())
 
     def refresh(self) -> bool:
-        """Follows the writer of a file that was opened to search in it. Whether anything was new."""
+        """Reads new changes of the file that the index was opened from. Returns whether there were any."""
         return self._native.refresh()
 
     def add(self, ids_: Any, X: Any, y: Any = None) -> None:
-        """Adds items with new ids, and labels if you like: all of them, or none.
+        """Adds items with new ids and optional labels: all of them or none.
 
-        If ``X`` is a frame (pandas, polars, Arrow), ids and labels may be the names of its columns, which are no
-        features: ``index.add("id", frame, "target")``.
+        If ``X`` is a frame (pandas, polars, Arrow), ids and labels may be the names of its columns, which are then
+        not features: ``index.add("id", frame, "target")``.
         """
         self._native.put_vectors(*items(ids_, X, y), False)
 
     def add_codes(self, ids_: Any, packed: Any, y: Any = None) -> None:
-        """Like :meth:`add`, of items that are encoded already."""
+        """Like :meth:`add`, for items that are already encoded."""
         self._native.put_codes(ids(ids_), codes(packed), labels(y), False)
 
     def upsert(self, ids_: Any, X: Any, y: Any = None) -> None:
-        """Adds items, in the place of those with the same ids: all of them, or none."""
+        """Adds items, and replaces items with the same ids: all of them or none."""
         self._native.put_vectors(*items(ids_, X, y), True)
 
     def upsert_codes(self, ids_: Any, packed: Any, y: Any = None) -> None:
-        """Like :meth:`upsert`, of items that are encoded already."""
+        """Like :meth:`upsert`, for items that are already encoded."""
         self._native.put_codes(ids(ids_), codes(packed), labels(y), True)
 
     def set_labels(self, ids_: Any, y: Any) -> None:
-        """Replaces the labels of items, whose codes and vectors stay: of all of them, or of none.
+        """Replaces the labels of all given items or of none. Codes and vectors do not change.
 
-        An item that is given ``[]`` has no labels afterwards. `KeyError`, and nothing changed, if an item is not there.
+        An item with ``[]`` has no labels afterwards. `KeyError` if an item does not exist; nothing is changed then.
 
         >>> import numpy, hashbrook
         >>> index = hashbrook.Index.of_codes(8)
@@ -172,16 +175,18 @@ class Index(Holder):
         self._native.set_labels(ids(ids_), new_labels(y))
 
     def remove(self, ids_: Any) -> int:
-        """Removes items, and returns how many were there."""
+        """Removes items and returns the number of items that existed."""
         return self._native.remove(ids(ids_))
 
     def compact(self) -> None:
-        """Drops removed items for good, and puts the others together."""
+        """Merges all segments into one and drops removed items."""
         self._native.compact()
 
     def renew(self, function: HashFunction, ids_: Any = None, X: Any = None) -> None:
-        """Encodes all items anew under a newer function: from the vectors of all of them, or, if none are
-        given, from those that the index keeps."""
+        """Re-encodes all items with a newer function.
+
+        The vectors are those given, which must be of all items, or those stored in the index if none are given.
+        """
         if (ids_ is None) != (X is None):
             raise ValueError("renew takes ids and their vectors, or neither")
         if ids_ is None:
@@ -190,8 +195,9 @@ class Index(Holder):
             self._native.renew(function._native, ids(ids_), features(X))
 
     def set_search_structure(self, structure: Literal["none", "small", "full"]) -> None:
-        """Chooses the search structure that searches use and build: with ``"none"`` a search compares every code, ``"small"``
-        takes a third of the bytes of ``"full"``. Searches find the same with each.
+        """Chooses the search structure that searches build and use. The results do not depend on it.
+
+        With ``"none"`` a search compares every code. ``"small"`` takes a third of the bytes of ``"full"``.
         """
         self._native.set_search_structure(structure)
 

@@ -1,4 +1,4 @@
-"""Labels: whole numbers or texts, one for each row, or several, or none."""
+"""Labels: integers or strings; each row has one, several or none."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ._convert import library_of, refuse_masked, to_array
 from ._types import Labels
 
 def labels(value: Any, name: str = "y") -> Optional[Labels]:
-    """Labels as the compiled part takes them; `None` if there are none.
+    """Converts labels for the compiled part; returns `None` if no labels are given.
 
-    They go by their texts: 7, 7.0 and "7" are one label. A row without a label has `None`, NaN, "" or an
-    empty list. A matrix of zeros and ones has a column for each label, called "0", "1" and so on.
+    Labels are compared as strings: 7, 7.0 and "7" are the same label. A row without a label has `None`, NaN, ""
+    or an empty list. A matrix of zeros and ones has a column for each label; the labels are "0", "1" and so on.
     """
     if value is None:
         return None
@@ -53,7 +53,7 @@ def labels(value: Any, name: str = "y") -> Optional[Labels]:
 
 
 def new_labels(y: Any) -> Labels:
-    """Labels that items are given later."""
+    """Converts labels that replace those of existing items."""
     given = labels(y)
     if given is None:
         raise ValueError("expected labels for the items, found None; give [] to an item that shall have none")
@@ -61,7 +61,7 @@ def new_labels(y: Any) -> Labels:
 
 
 def rows(given: Labels) -> list[list[str]]:
-    """The labels of each row, as texts."""
+    """Returns the labels of each row as strings."""
     flat, ends = given
     texts = [str(label) for label in (flat if isinstance(flat, list) else flat.tolist())]
     if ends is None:
@@ -71,7 +71,7 @@ def rows(given: Labels) -> list[list[str]]:
 
 
 def names(value: Any, name: str = "labels") -> list[str]:
-    """A few labels to look for: a list, or a single one."""
+    """Converts labels to search for: a list, or a single label."""
     if isinstance(value, (str, int, np.integer)):
         value = [value]
     if not _is_list(value) and not isinstance(value, (set, frozenset, range)):
@@ -91,13 +91,13 @@ def _has_rows_of_lists(value: Any) -> bool:
     if library_of(value) == "polars" and hasattr(value, "dtype"):
         return str(value.dtype).startswith("List")
     if library_of(value) == "pyarrow" and "list" in str(getattr(value, "type", "")):
-        # Rows of any length, which numpy has no array for.
+        # numpy has no array of rows that differ in length.
         return True
     return False
 
 
 def _row(row: Any) -> list[Any]:
-    """The labels of a row."""
+    """Returns the labels of a row."""
     if row is None or _is_nan(row):
         return []
     if hasattr(row, "as_py"):
@@ -105,7 +105,7 @@ def _row(row: Any) -> list[Any]:
     if isinstance(row, (str, int, float, np.integer, np.floating)):
         return [] if isinstance(row, str) and not row else [row]
     if library_of(row) == "pandas":
-        # A missing value.
+        # The row is a missing value of pandas.
         return []
     if _is_list(row):
         return list(row.to_list() if hasattr(row, "to_list") else row)

@@ -1,4 +1,4 @@
-"""Model: a method at work on a stream."""
+"""Model: a learner that runs a method on a stream."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._progress import bar
 
 
 def to_json(parameters: dict[str, Any]) -> str:
-    """Parameters of a method as the compiled part takes them."""
+    """Converts the parameters of a method to JSON for the compiled part."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, (np.generic, np.ndarray)):
@@ -26,7 +26,7 @@ def to_json(parameters: dict[str, Any]) -> str:
 
 
 class Model:
-    """A method at work: it learns a stream of labelled vectors, batch after batch.
+    """A running learner: it learns a stream of labelled vectors with a method, batch after batch.
 
     >>> import hashbrook
     >>> X, y = hashbrook.datasets.digits()
@@ -45,30 +45,30 @@ class Model:
     method
         A method of :func:`hashbrook.methods`.
     dim
-        The dimension of the vectors.
+        Dimension of the vectors.
     bits
-        The length of the codes, 1 to 1024.
+        Length of the codes, 1 to 1024.
     seed
-        The random start. The same seed and stream give the same bits, on any number of threads.
+        Random seed. The same seed and stream give the same bits, on any number of threads.
     center
-        What is subtracted from every vector: ``"first"``, the mean of the stream's first ``warmup`` rows;
-        a vector; or ``None``.
+        Vector that is subtracted from every vector: ``"first"`` for the mean of the stream's first ``warmup`` rows,
+        a vector, or ``None``.
     scale
-        ``"standard"`` divides each column by its deviation in the first rows, ``None`` does not.
+        ``"standard"`` divides each column by its deviation in the first rows; ``None`` leaves columns unscaled.
     unit
-        Whether vectors are scaled to unit length after that.
+        Whether vectors are scaled to unit length after centring and scaling.
     warmup
-        How many of the stream's first rows are held back until what comes from them is fixed; by default as
-        many as the method asks for (1,000; brook and itq: 3,000; hmoh: twice its
-        anchors if that is more).
+        Number of the stream's first rows that are buffered before learning begins, to determine the center, the
+        scale and what the method needs. The default depends on the method (1,000; brook and itq: 3,000; hmoh: twice
+        its anchors if that is more).
     init
-        The projection to start from, dim x bits; random if not given.
+        Initial projection, dim x bits; random if not given.
     preset
-        A data set of :func:`hashbrook.presets`, whose parameters in the papers are taken.
+        A data set of :func:`hashbrook.presets`. The parameters of the papers for this data set are used.
     **parameters
-        The method's own, as on its page: ``Model("brook", dim=64, lift="none")``.
+        Parameters of the method, as on its page: ``Model("brook", dim=64, lift="none")``.
 
-    A model can be pickled and copied, and is safe to use in several threads: one changes it at a time.
+    A model can be pickled and copied. Several threads may use a model; one thread at a time changes it.
     """
 
     __slots__ = ("_native",)
@@ -107,46 +107,45 @@ class Model:
 
     @classmethod
     def load(cls, path_: Path) -> Model:
-        """Loads a model that :meth:`save` or the command wrote, to go on from there."""
+        """Loads a model that :meth:`save` or the command wrote. The model can learn on."""
         return cls._of(native.Model.load(path(path_)))
 
     def save(self, path_: Path) -> None:
-        """Saves the model, whole or not at all, replacing what stood there."""
+        """Saves the model to a file atomically, replacing an existing file."""
         self._native.save(path(path_))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Model:
-        """Reads a model from what :meth:`to_bytes` gave."""
+        """Reads a model from the bytes that :meth:`to_bytes` returned."""
         return cls._of(native.Model.from_bytes(data))
 
     def to_bytes(self) -> bytes:
-        """The bytes of the model's file."""
+        """Returns the bytes of the model's file."""
         return self._native.to_bytes()
 
     def copy(self) -> Model:
-        """Another model that has learned the same."""
+        """Returns an independent copy of the model."""
         return Model._of(self._native.copy())
 
     def learn(self, X: Any, y: Any = None, *, batch: Optional[int] = None, progress: bool = False) -> None:
         """Learns the next rows of the stream: as one batch, or ``batch`` rows at a time.
 
-        ``y`` has a label for each row, or several, or none: whole numbers, texts, lists of either, or a
-        matrix of zeros and ones with a column for each label. Labels go by their texts: 7 and "7" are one.
-        A C-contiguous float32 array is read where it is; anything else is converted to one. If ``X`` is a frame
-        (pandas, polars, Arrow), ``y`` may be the name of its column of labels, which is no feature:
+        ``y`` has one label, several labels or none for each row: integers, strings, lists of either, or a matrix of
+        zeros and ones with a column for each label. Labels are compared as strings: 7 and "7" are the same label.
+        A C-contiguous float32 array is used without a copy; other data is converted to such an array. If ``X`` is a
+        frame (pandas, polars, Arrow), ``y`` may be the name of its column of labels, which is then not a feature:
         ``model.learn(frame, "target")``.
 
-        A batch that fails leaves the model as it was, and so does one that Ctrl-C stops; with ``batch``, those
-        before it stay learned, and :attr:`seen` says how many rows that is. (Ctrl-C waits for the end of a
-        batch with methods other than brook.) ``progress`` shows a
-        bar (tqdm).
+        A batch that fails, or that Ctrl-C stops, leaves the model unchanged. With ``batch``, the batches before it
+        stay learned, and :attr:`seen` includes their rows. (With methods other than brook, Ctrl-C waits for the end
+        of a batch.) ``progress`` shows a progress bar (tqdm).
         """
         X, given = labelled(X, y)
         with bar(progress, len(X), "learning") as told:
             self._native.learn(X, given, batch, told)
 
     def unlearn(self, X: Any, y: Any) -> None:
-        """Takes rows out as if they had never come (brook).
+        """Unlearns rows, as if they had never been learned (brook).
 
         >>> import hashbrook
         >>> X, y = hashbrook.datasets.digits()
@@ -161,26 +160,26 @@ class Model:
         self._native.unlearn(*labelled(X, y))
 
     def relabel(self, X: Any, old: Any, new: Any) -> None:
-        """Takes rows that were learned as if they had had other labels (brook)."""
+        """Changes the labels of learned rows, as if the rows had been learned with the new labels (brook)."""
         X, before, after = relabelled(X, old, new)
         if before is None or after is None:
             raise ValueError("relabel needs the old labels and the new ones")
         self._native.relabel(X, before, after)
 
     def merge(self, other: Model) -> None:
-        """Adds all that another model has learned, which must have begun as a :meth:`sibling` (brook)."""
+        """Adds everything that another model has learned, which must have begun as a :meth:`sibling` (brook)."""
         self._native.merge(other._native)
 
     def sibling(self) -> Model:
-        """A model that has learned nothing, with all that this one's warm-up fixed (brook)."""
+        """Returns a model that has learned nothing, with everything that this model's warm-up fixed (brook)."""
         return Model._of(self._native.sibling())
 
     def end_warmup(self) -> None:
-        """Ends the warm-up now, with the rows there are."""
+        """Ends the warm-up now, with the rows buffered so far."""
         self._native.end_warmup()
 
     def hash_function(self) -> HashFunction:
-        """Freezes the hash function learned so far; usable before the first batch.
+        """Returns the hash function learned so far, frozen. Works before the first batch, too.
 
         Warns (``UserWarning``) when ``itq``, ``sketchhash`` or ``frosh`` have more bits than directions with variance.
         """
@@ -188,54 +187,54 @@ class Model:
 
     @property
     def method(self) -> str:
-        """The method's name."""
+        """Name of the method."""
         return str(json.loads(self._native.method)["method"])
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The method's parameters."""
+        """Parameters of the method."""
         parameters = dict(json.loads(self._native.method))
         del parameters["method"]
         return parameters
 
     @property
     def dim(self) -> int:
-        """The dimension of the vectors that it learns from."""
+        """Dimension of the vectors."""
         return self._native.dim
 
     @property
     def bits(self) -> int:
-        """The length of its codes."""
+        """Length of the codes in bits."""
         return self._native.bits
 
     @property
     def seed(self) -> int:
-        """The random start."""
+        """Random seed."""
         return self._native.seed
 
     @property
     def seen(self) -> int:
-        """How many rows it has been given, those held back included."""
+        """Number of rows given to the model, including buffered rows."""
         return self._native.seen
 
     @property
     def batches(self) -> int:
-        """In how many batches they came."""
+        """Number of batches given to the model."""
         return self._native.batches
 
     @property
     def warmup(self) -> int:
-        """How many of the stream's first rows it holds back at most before it learns."""
+        """Maximum number of the stream's first rows that are buffered before learning begins."""
         return self._native.warmup
 
     @property
     def is_warm(self) -> bool:
-        """Whether it has begun to learn: nothing is held back."""
+        """Whether the warm-up has ended: no rows are buffered."""
         return self._native.is_warm
 
     @property
     def label_names(self) -> list[str]:
-        """What the labels are called, in the order in which they came up."""
+        """Names of the labels, in order of first appearance."""
         return self._native.label_names
 
     def __repr__(self) -> str:

@@ -15,12 +15,12 @@ try:
 except ImportError:
     raise ImportError("to_onnx needs onnx: pip install onnx") from None
 
-#: Old enough for the runtimes there are, and new enough for sums over axes that are given as inputs.
+#: Old enough for existing runtimes, and new enough for sums whose axes are inputs.
 OPSET, IR = 18, 9
 
 
 class Value:
-    """The name of a value in a graph, with the operators of arrays."""
+    """A named value in a graph, with array operators."""
 
     def __init__(self, graph: Graph, name: str, type_: Any) -> None:
         self.graph, self.name, self.type = graph, name, type_
@@ -50,7 +50,7 @@ class Value:
 
 
 class Graph:
-    """A graph that grows as functions of arrays are called."""
+    """A graph under construction: each call of an array function adds a node."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []

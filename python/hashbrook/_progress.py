@@ -1,4 +1,4 @@
-"""Progress bars, when they are asked for."""
+"""Optional progress bars."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Callable, ContextManager, Iterator, Optional
 
 Told = Optional[Callable[[int], None]]
 
-#: Made once, since calls of a single query take but some microseconds.
+#: Created once, because calls with a single query take only microseconds.
 _NO_BAR: ContextManager[Told] = nullcontext()
 
 
 def bar(wanted: bool, total: int, what: str) -> ContextManager[Told]:
-    """A function to be told how many rows are done, or `None` if no bar is wanted."""
+    """Returns a context with a function that takes the number of processed rows, or with `None` without a bar."""
     return _shown(total, what) if wanted else _NO_BAR
 
 

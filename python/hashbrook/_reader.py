@@ -1,4 +1,4 @@
-"""What is read of an index: searches, and what it holds."""
+"""Read access to an index: searches and its contents."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ._types import Bytes, Floats, How, Numbers, Progress, Weights
 
 
 def as_given(now: native.Snapshot, found: Numbers) -> Ids:
-    """Ids as they were given: numbers, or the texts that they stand for."""
+    """Converts ids of the compiled part to the user's ids: numbers or strings."""
     return as_texts(now.texts_of(found.reshape(-1)), found.shape) if now.text_ids else found
 
 
 def as_texts(texts: list[Optional[str]], shape: tuple[int, ...]) -> Ids:
-    """Ids that are texts, as an array; `None` where there is none."""
+    """Converts string ids to an array of objects; `None` is padding."""
     array = np.empty(len(texts), dtype=object)
     array[:] = texts
     return array.reshape(shape)
 
 
 def dialled(label_weight: Optional[int], detail_weight: Optional[int], float_query: bool) -> Optional[Weights]:
-    """What bits count, if not each 1."""
+    """Returns the weights of the bits; `None` if every bit has weight 1."""
     if label_weight is None and detail_weight is None and not float_query:
         return None
     one = (1 if weight is None else weight for weight in (label_weight, detail_weight))
@@ -44,7 +44,7 @@ def _within(
 
 
 class _Filter:
-    """Which items a search may find."""
+    """Conditions on the items that a search may find."""
 
     __slots__ = ("ids", "labels", "without")
 
@@ -58,7 +58,7 @@ _EVERYTHING = _Filter()
 
 
 class _Reader:
-    """All that is read of an index, a snapshot or a view: of ``_now()``, through ``_filter``."""
+    """Read access to an index, a snapshot or a view: the state is ``_now()``, searches apply ``_filter``."""
 
     __slots__ = ()
     _filter: Optional[_Filter] = None
@@ -114,16 +114,16 @@ class _Reader:
         float_query: bool = False,
         progress: bool = False,
     ) -> Union[Hits, RankedHits]:
-        """The ``k`` nearest items to each vector: ids and distances, rows x k.
+        """Returns the ``k`` nearest items to each vector: ids and distances, rows x k.
 
-        Results are exact and complete, in order of distance and id. Where there are fewer than ``k``, the row
-        ends with ids of 2^64 - 1 and distances of 2^32 - 1 (see :class:`Hits`). `MemoryError` if that would be more
-        than 1 GiB of such padding, or the results do not fit into memory.
+        Results are exact and complete, in order of distance and id. A row with fewer than ``k`` hits ends with ids
+        of 2^64 - 1 and distances of 2^32 - 1 (see :class:`Hits`). `MemoryError` if the results would have more than
+        1 GiB of such padding, or do not fit into memory.
 
-        ``rerank=1000`` re-ranks the first 1,000 by code by their vectors and the index's metric, which the index
-        must keep (``Index(h, vectors="f16")``), and gives scores, too. ``label_weight`` and
-        ``detail_weight`` say what a label bit and a detail bit count; ``float_query`` lets each count as much
-        as the query is sure of it, and gives distances in steps of 1/64.
+        ``rerank=1000`` re-ranks the 1,000 nearest codes by their vectors and the index's metric, and returns scores,
+        too. The index must store vectors for this (``Index(h, vectors="f16")``). ``label_weight`` and
+        ``detail_weight`` are the weights of a label bit and of a detail bit. With ``float_query`` each bit is
+        weighted by the query's confidence in the bit, and distances are in steps of 1/64.
         """
         X, how = features(X), self._how(rerank, label_weight, detail_weight, float_query)
         with bar(progress, len(X), "searching") as told:
@@ -141,7 +141,7 @@ class _Reader:
         detail_weight: Optional[int] = None,
         progress: bool = False,
     ) -> Hits:
-        """Like :meth:`search`, with codes as :meth:`HashFunction.encode` gives them."""
+        """Like :meth:`search`, with codes as returned by :meth:`HashFunction.encode`."""
         packed, how = codes(packed), self._how(None, label_weight, detail_weight, False)
         with bar(progress, len(packed), "searching") as told:
             now = self._now()
@@ -159,7 +159,10 @@ class _Reader:
         float_query: bool = False,
         progress: bool = False,
     ) -> Within:
-        """All items up to a distance from each vector, which is included; other arguments as of :meth:`search`."""
+        """Returns all items at a distance of at most ``radius`` from each vector.
+
+        The other arguments are those of :meth:`search`.
+        """
         X, how = features(X), self._how(rerank, label_weight, detail_weight, float_query)
         with bar(progress, len(X), "searching") as told:
             return _within(self._now(), X, radius, how, told)
@@ -173,16 +176,16 @@ class _Reader:
         detail_weight: Optional[int] = None,
         progress: bool = False,
     ) -> Within:
-        """Like :meth:`within`, with codes as :meth:`HashFunction.encode` gives them."""
+        """Like :meth:`within`, with codes as returned by :meth:`HashFunction.encode`."""
         packed, how = codes(packed), self._how(None, label_weight, detail_weight, False)
         with bar(progress, len(packed), "searching") as told:
             return _within(self._now(), packed, radius, how, told)
 
 
 class View(_Reader):
-    """An index of which only some items are searched: what :meth:`Index.filtered` gives.
+    """An index restricted to some of its items, as returned by :meth:`Index.filtered`.
 
-    It follows the index that it is of.
+    A view follows the changes of its index.
     """
 
     __slots__ = ("_filter", "_of")
@@ -203,62 +206,68 @@ class View(_Reader):
 
 
 class Holder(_Reader):
-    """What an index and a snapshot have in common beside searches."""
+    """Common base of an index and a snapshot: read access other than searches."""
 
     __slots__ = ()
 
     def filtered(self, *, labels: Any = None, without_labels: Any = None, ids: Any = None) -> View:
-        """A view in which searches find only items with one of the ``labels``, with none of the labels in
-        ``without_labels``, and with one of the ``ids``.
+        """Returns a view in which searches find only items that meet all given conditions.
 
-        A search in the view raises :class:`ValueError` if the index has no such label at that time, and names those that
-        there are. Ids that are not there do no harm.
+        * ``labels``: the item has one of these labels.
+        * ``without_labels``: the item has none of these labels.
+        * ``ids``: the item has one of these ids.
+
+        A search in the view raises :class:`ValueError` if the index does not have one of the labels at that time;
+        the message lists the labels of the index. Ids that do not exist are ignored.
         """
         return View(self, _Filter(labels, without_labels, ids))
 
     @property
     def bits(self) -> int:
-        """The length of its codes."""
+        """Length of the codes in bits."""
         return self._now().bits
 
     @property
     def function(self) -> Optional[HashFunction]:
-        """The function that makes its codes, if it has one."""
+        """Function that makes the codes; `None` if the index has no function."""
         function = self._now().function
         return None if function is None else HashFunction._of(function)
 
     @property
     def vectors(self) -> Optional[str]:
-        """How it keeps vectors: "f16", "i8", or not."""
+        """Format of the stored vectors: "f16" or "i8"; `None` if vectors are not stored."""
         return self._now().vectors
 
     @property
     def label_names(self) -> list[str]:
-        """What the labels are called."""
+        """Names of the labels."""
         return self._now().label_names
 
     def ids(self) -> Ids:
-        """All ids, ascending; texts in the order in which they came."""
+        """Returns all ids: numbers in ascending order, strings in order of their first insertion."""
         now = self._now()
         return as_given(now, now.ids())
 
     def code(self, id: Union[int, str]) -> npt.NDArray[np.uint8]:
-        """The code of an item, in packed bytes; `KeyError` if it is not there."""
+        """Returns the code of an item, in packed bytes; `KeyError` if the item does not exist."""
         item = self._now().get(id)
         if item is None:
             raise KeyError(id)
         return item[0]
 
     def vector(self, id: Union[int, str]) -> Optional[npt.NDArray[np.float32]]:
-        """The vector of an item as it is kept, prepared and rounded; `None` if it is not."""
+        """Returns the stored vector of an item, prepared and rounded; `None` if no vector is stored."""
         return self._now().vector(id)
 
     def labels_of(self, ids_: Any) -> list[list[str]]:
-        """The labels of items, as texts; none of those that are not there."""
+        """Returns the labels of items as strings; items that do not exist have no labels."""
         return self._now().labels_of(ids(ids_))
 
     def duplicates(self, radius: int) -> Union[list[list[int]], list[list[str]]]:
-        """Groups of near-duplicates: items of which a chain leads from one to the other in steps of the radius."""
+        """Returns groups of near-duplicates.
+
+        Two items are in one group if a chain of items connects them in which each is within the radius of the next.
+        """
         now = self._now()
         groups = now.duplicates(radius)
         if not now.text_ids:
@@ -266,37 +275,41 @@ class Holder(_Reader):
         return [as_given(now, np.array(group, dtype=np.uint64)).tolist() for group in groups]
 
     def statistics(self) -> dict[str, int]:
-        """What it holds, in numbers: items, bytes of each kind, segments."""
+        """Returns the number of items, the bytes of each kind of data, and the number of segments."""
         return self._now().statistics()
 
     def build_search_structures(self) -> None:
-        """Builds now what makes searches faster, so that no query has to wait for it."""
+        """Builds the search structures now, so that no query has to wait for them."""
         self._now().build_search_structures()
 
     def verify(self) -> None:
-        """Reads all items of an opened file and checks them."""
+        """Reads and checks all items of an opened file."""
         self._now().verify()
 
     def save(self, path_: Path) -> None:
-        """Writes it to a file, whole or not at all, replacing what stood there. Ids that are texts are kept beside
-        it, in a file with ``.ids`` after its name."""
+        """Writes the index to a file atomically, replacing an existing file.
+
+        String ids are stored in a file next to the index, with ``.ids`` appended to its name.
+        """
         self._now().save(path(path_))
 
     def to_faiss(self) -> Any:
-        """The codes as an index of FAISS that finds the same (``pip install hashbrook[faiss]``)."""
+        """Returns the codes as a FAISS index with the same search results (``pip install hashbrook[faiss]``)."""
         from .interchange import to_faiss
 
         return to_faiss(self)
 
     def to_usearch(self) -> Any:
-        """The codes as an index of USearch (``pip install hashbrook[usearch]``)."""
+        """Returns the codes as a USearch index (``pip install hashbrook[usearch]``)."""
         from .interchange import to_usearch
 
         return to_usearch(self)
 
     def to_lance(self, path_: Path, table: str = "codes") -> int:
-        """Writes the codes to a table of LanceDB, as a version of their function; its number
-        (``pip install hashbrook[lance]``)."""
+        """Writes the codes to a LanceDB table as a new version, tagged with their function.
+
+        Returns the number of the version. Needs ``pip install hashbrook[lance]``.
+        """
         from .interchange import to_lance
 
         return to_lance(self, path_, table)
@@ -322,7 +335,7 @@ class Holder(_Reader):
 
 
 class Snapshot(Holder):
-    """What an index held at one moment: searched like the index, and never changed."""
+    """Immutable state of an index at one time, searched like the index."""
 
     __slots__ = ("_native",)
 

@@ -1,6 +1,6 @@
-"""What a hash function computes, in the words of any array library: once for ONNX, torch and numpy.
+"""Computation of a hash function with any array library, written once for ONNX, torch and numpy.
 
-It follows the compiled part step by step, in the same precision, so that only the order of sums differs.
+The steps and their precision are those of the compiled part, so that only the order of sums differs.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from ._function import HashFunction
 
-#: ln(2)^n / n!, as the library approximates 2^f.
+#: Terms ln(2)^n / n!, by which the library approximates 2^f.
 EXP2_TERMS = (1.3333558e-3, 9.618129e-3, 5.550411e-2, 2.402265e-1, 0.6931472, 1.0)
-#: Steps of a similarity of 1, the largest whole number of a similarity and of a weight, and of a coordinate.
+#: Steps of a similarity of 1, the largest integer of a similarity and of a weight, and that of a coordinate.
 UNIT, LARGEST, LARGEST_BYTE = 2048.0, 2047.0, 127.0
-#: Up to here, whole numbers are exact in float32.
+#: Integers up to this number are exact in float32.
 EXACT = 2.0**24
 FINITE = float(np.finfo(np.float32).max)
 
@@ -24,7 +24,7 @@ Constants = dict[str, npt.NDArray[Any]]
 
 
 def constants(function: HashFunction) -> tuple[Constants, dict[str, Any]]:
-    """The arrays that a function is made of, as they are multiplied by, and what else it is told by."""
+    """Returns the arrays of a function in the layout of the computation, and its other parameters."""
     parts = function.parts()
     lift = parts["lift"]
     if lift not in ("identity", "rbf", "compact"):
@@ -56,11 +56,11 @@ def constants(function: HashFunction) -> tuple[Constants, dict[str, Any]]:
         largest = np.abs(weights).max(axis=0)
         there = largest >= np.finfo(np.float32).tiny
         shares = np.where(there, weights / np.where(there, largest, 1), 0).astype(np.float32)
-        # Whole numbers, whose products are exact in float64.
+        # The weights become integers, whose products are exact in float64.
         weights = np.rint(shares * np.float32(LARGEST)).astype(np.float64)
         arrays["weight_steps"] = largest / np.float32(LARGEST) / np.float32(UNIT)
     arrays["weights"] = np.ascontiguousarray(weights)
-    # A product that packs: bit b counts 2^(b % 8) in byte b / 8.
+    # A product with this matrix packs bits: bit b counts 2^(b % 8) in byte b / 8.
     packing = np.zeros((bits, (bits + 7) // 8), dtype=np.float32)
     packing[np.arange(bits), np.arange(bits) // 8] = 2.0 ** (np.arange(bits) % 8)
     arrays["packing"] = packing
@@ -68,12 +68,12 @@ def constants(function: HashFunction) -> tuple[Constants, dict[str, Any]]:
 
 
 def codes(xp: Any, x: Any, c: Mapping[str, Any], told: Mapping[str, Any]) -> Any:
-    """The packed codes of vectors: `xp` has the functions, `c` the constants as it takes them."""
+    """Returns the packed codes of vectors. `xp` has the array functions, `c` the constants in its array type."""
     return xp.bytes(xp.single(projections(xp, x, c, told) > 0.0) @ c["packing"])
 
 
 def projections(xp: Any, x: Any, c: Mapping[str, Any], told: Mapping[str, Any]) -> Any:
-    """What the signs are taken of."""
+    """Returns the projections, whose signs are the bits."""
     prepared = _prepared(xp, x, c, told)
     if told["lift"] == "identity":
         out = prepared @ c["weights"]
@@ -95,7 +95,7 @@ def _prepared(xp: Any, x: Any, c: Mapping[str, Any], told: Mapping[str, Any]) ->
     if told["unit"]:
         precise = xp.double(x)
         norm = xp.sqrt(xp.sum(precise * precise))
-        # A row of zeros stays one.
+        # A row of zeros stays a row of zeros.
         x = xp.single(precise * xp.where(norm > 0.0, xp.reciprocal(norm), norm))
     return x
 
@@ -115,7 +115,7 @@ def _compact(xp: Any, rows: Any, c: Mapping[str, Any], told: Mapping[str, Any]) 
     largest = xp.max(xp.abs(reduced))
     there = xp.clip(largest, 1e-30, FINITE)
     whole = xp.round(xp.clip(reduced * (xp.reciprocal(there) * LARGEST_BYTE), -LARGEST_BYTE, LARGEST_BYTE))
-    # A row too small to be squared counts as zeros.
+    # A row whose square would underflow is treated as zeros.
     step = xp.where(largest > 1e-30, largest, largest - largest) / LARGEST_BYTE
     if told["exact_in_single"]:
         products = whole @ c["anchors"]
@@ -124,7 +124,7 @@ def _compact(xp: Any, rows: Any, c: Mapping[str, Any], told: Mapping[str, Any]) 
     products = products * (step * 2.0) * c["steps"]
     distances = xp.clip(_squared_norm(xp, rows) + c["squared_norms"] - products, 0.0, FINITE)
     power = xp.clip(distances * told["factor"], -30.0, 0.0)
-    # 2^power, as the library has it: a whole power of 2, and a polynomial in the rest.
+    # 2^power is computed as in the library: an integer power of 2 times a polynomial in the rest.
     exponent = xp.round(power)
     rest = power - exponent
     similarity = rest * EXP2_TERMS[0] + EXP2_TERMS[1]

@@ -1,4 +1,4 @@
-"""What searches find."""
+"""Results of searches."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, Iterator, NamedTuple, Optional, Union
 import numpy as np
 import numpy.typing as npt
 
-#: The id that fills the end of a row of fewer hits than were asked for.
+#: Id that pads a row with fewer hits than requested.
 NO_ID = int(np.iinfo(np.uint64).max)
-#: The distance there.
+#: Distance that pads a row with fewer hits than requested.
 NO_DISTANCE = int(np.iinfo(np.uint32).max)
 
-#: Of uint64; of texts, and of None at the end of a short row, in an index whose ids are texts.
+#: Array of uint64; for string ids an array of strings, in which None pads a short row.
 Ids = npt.NDArray[Any]
 Distances = npt.NDArray[np.uint32]
 Scores = npt.NDArray[np.float32]
@@ -21,9 +21,9 @@ Scores = npt.NDArray[np.float32]
 class Hits(NamedTuple):
     """Ids and distances, in order of distance and id.
 
-    Of :meth:`Index.search` they have a row for each query and a column for each of the nearest. Where fewer
-    were found, the row ends with ids of 2^64 - 1 (:data:`hashbrook.NO_ID`; ``None`` if ids are texts) and distances
-    of 2^32 - 1 (:data:`hashbrook.NO_DISTANCE`), and :attr:`found` says how many there are.
+    The arrays of :meth:`Index.search` have a row for each query and a column for each of the nearest items. A row
+    with fewer hits ends with ids of 2^64 - 1 (:data:`hashbrook.NO_ID`; ``None`` if ids are strings) and distances of
+    2^32 - 1 (:data:`hashbrook.NO_DISTANCE`); :attr:`found` is the number of hits of each row.
     """
 
     ids: Ids
@@ -31,12 +31,15 @@ class Hits(NamedTuple):
 
     @property
     def found(self) -> npt.NDArray[np.int64]:
-        """How many each query found."""
+        """Number of hits of each query."""
         return np.asarray((self.distances != NO_DISTANCE).sum(axis=-1))
 
 
 class RankedHits(NamedTuple):
-    """Ids, distances and scores by the index's metric, the nearest first, then by id; the end of a short row has scores of NaN."""
+    """Ids, distances and scores by the index's metric, in order of score and id, the nearest first.
+
+    The end of a short row has scores of NaN.
+    """
 
     ids: Ids
     distances: Distances
@@ -44,16 +47,15 @@ class RankedHits(NamedTuple):
 
     @property
     def found(self) -> npt.NDArray[np.int64]:
-        """How many each query found."""
+        """Number of hits of each query."""
         return np.asarray((self.distances != NO_DISTANCE).sum(axis=-1))
 
 
 class Within:
-    """All that several queries found up to a distance: as many hits as there are.
+    """All hits of several queries within a radius; each query has any number of hits.
 
-    ``found[q]`` is what query ``q`` found. Beneath, the hits of all queries stand in one array each
-    (:attr:`ids`, :attr:`distances`, and :attr:`scores` if they were ranked), and query ``q`` has
-    ``offsets[q]:offsets[q + 1]`` of them.
+    ``found[q]`` returns the hits of query ``q``. The arrays :attr:`ids`, :attr:`distances`, and :attr:`scores` (if
+    hits were re-ranked) hold the hits of all queries; those of query ``q`` are ``offsets[q]:offsets[q + 1]``.
     """
 
     __slots__ = ("scores", "distances", "ids", "offsets")

@@ -28,10 +28,10 @@ from ._types import StoreHow
 
 
 class Store(Collection):
-    """A collection in a folder: vectors under ids, with labels and payloads, durable once :meth:`put` returns.
+    """A collection in a directory: items with ids, vectors, labels and payloads, durable once :meth:`put` returns.
 
-    It learns from items with labels, makes the codes of all of them anew as the function moves, and finds the nearest
-    all the while.
+    A store learns from labelled items, re-encodes all items as the hash function changes, and can be searched at
+    any time.
 
     >>> import hashbrook, tempfile
     >>> X, y = hashbrook.datasets.digits()
@@ -51,8 +51,8 @@ class Store(Collection):
     >>> store.close()
     >>> folder.cleanup()
 
-    One process has a store open at a time; in it, any number of threads may change and search one ``Store``. Searches
-    never wait for a change. It is a context manager, which closes it.
+    One process at a time has a store open. In this process, any number of threads may change and search one
+    ``Store``. Searches never wait for a change. A store is a context manager, which closes the store.
     """
 
     __slots__ = ("_native", "_path")
@@ -96,13 +96,20 @@ class Store(Collection):
         preset: Optional[str] = None,
         **parameters: Any,
     ) -> Store:
-        """Makes a store in a folder that is not there yet, or empty.
+        """Creates a store in a directory that does not exist yet, or is empty.
 
-        Fixed for good are the dimension, the method with its ``parameters`` and what :class:`Model` takes, whether ids are
-        ``"numbers"`` or ``"texts"``, whether vectors are kept as ``"f32"`` or in half the room as ``"f16"``, the ``metric``
-        that hits are re-ranked by, and ``batch``, the rows that are learned at once. One of ``held_out`` items is never
-        learned, so that the precision in :meth:`stats` is that of new items; 0 learns all. ``renewal``, ``catch_up_after``,
-        ``renewal_share``, ``learn``, ``compaction`` and ``structure`` are those of :meth:`open`.
+        The following settings cannot be changed later:
+
+        * ``dim``, the method with its ``parameters``, and the other arguments of :class:`Model`,
+        * ``ids``: ``"numbers"`` or ``"texts"`` (strings),
+        * ``precision``: vectors are stored as ``"f32"``, or in half the space as ``"f16"``,
+        * ``metric``, by which hits are re-ranked,
+        * ``batch``, the number of rows that are learned at once,
+        * ``held_out``: one in ``held_out`` items is never learned, so that the precision in :meth:`stats` is that of
+          new items; with 0 all items are learned.
+
+        ``renewal``, ``catch_up_after``, ``renewal_share``, ``learn``, ``compaction`` and ``structure`` are those of
+        :meth:`open`.
         """
         if center not in ("first", None):
             raise ValueError(f"center is \"first\" or None, not {center!r}")
@@ -137,27 +144,33 @@ class Store(Collection):
     ) -> Store:
         """Opens a store, for this process alone.
 
-        ``renewal`` says when all items are re-encoded: ``"always"`` when something was learned, ``"every:5000"`` rows,
-        ``"gain:0.02"`` when distances would report more of labels by this share of what there is to know, or ``"never"``
-        but by :meth:`renew`. Unless it is ``"never"``, items are also re-encoded after ``catch_up_after`` seconds without
-        anything new to learn. Re-encoding takes ``renewal_share`` of a processor core. Without ``learn`` labels are stored, and not learned. The journal is
-        compacted in the background when more than the share ``compaction`` of it belongs to replaced and removed items;
-        1 turns compaction off. ``structure`` is the search structure of the index: see :meth:`Index.set_search_structure`.
+        ``renewal`` determines when all items are re-encoded:
+
+        * ``"always"``: whenever something was learned,
+        * ``"every:5000"``: after every 5,000 learned rows,
+        * ``"gain:0.02"``: when distances would carry more information about labels by this share of the maximum,
+        * ``"never"``: only when :meth:`renew` is called.
+
+        Unless ``renewal`` is ``"never"``, items are also re-encoded after ``catch_up_after`` seconds without anything
+        new to learn. Re-encoding takes ``renewal_share`` of a processor core. With ``learn=False`` labels are stored,
+        but not learned. The journal is compacted in the background when replaced and removed items take up more than
+        the share ``compaction`` of it; 1 turns compaction off. ``structure`` is the search structure of the index:
+        see :meth:`Index.set_search_structure`.
         """
         running = (renewal, renewal_share, bool(learn), compaction, catch_up_after, structure)
         return cls._of(native.Store.open(path(dir), running), path(dir))
 
     @staticmethod
     def repair(dir: Path, to: Optional[Path] = None, *, in_place: bool = False) -> dict[str, Any]:
-        """Rebuilds a store that is damaged, from what its journal still has.
+        """Rebuilds a damaged store from the intact parts of its journal.
 
-        Writes the repaired store to the directory ``to``, which must not exist, and leaves the damaged one as it is. With
-        ``in_place`` the repaired store takes its place, and the damaged one is moved to a directory next to it. The index
-        is rebuilt, and the model if it is damaged or missing.
+        Writes the repaired store to the directory ``to``, which must not exist, and leaves the damaged store
+        unchanged. With ``in_place`` the repaired store replaces the damaged one, which is moved to a directory next
+        to it. The index is rebuilt; the model is rebuilt if it is damaged or missing.
 
-        Returns a report: ``items`` in the repaired store, ``losses`` (damaged parts of the journal that were skipped, each
-        with ``path``, ``offset``, ``bytes`` and ``problem``), ``rebuilt``, ``lost_label_names``, ``unfinished_bytes``,
-        and the directories ``directory`` and ``damaged``.
+        Returns a report: ``items`` in the repaired store, ``losses`` (damaged parts of the journal that were skipped,
+        each with ``path``, ``offset``, ``bytes`` and ``problem``), ``rebuilt``, ``lost_label_names``,
+        ``unfinished_bytes``, and the directories ``directory`` and ``damaged``.
         """
         if (to is None) != bool(in_place):
             raise ValueError("repair takes either a directory to write to, or in_place=True")
@@ -165,34 +178,39 @@ class Store(Collection):
 
     @staticmethod
     def exists(dir: Path) -> bool:
-        """Whether there is a store in a folder."""
+        """Returns whether a directory contains a store."""
         return native.Store.exists(path(dir))
 
     def close(self) -> None:
-        """Ends it, after the calls that are under way; whatever was acknowledged is on the disk without. Closing twice does no
-        harm."""
+        """Closes the store after the running calls. Closing a store twice has no effect.
+
+        Everything acknowledged is on the disk even if the store is never closed.
+        """
         self._native.close()
 
     def put(self, ids_: Any, X: Any, y: Any = None, payloads: Any = None) -> Acknowledged:
-        """Puts items in, in the place of those with the same ids: all of them, or none.
+        """Inserts items, and replaces items with the same ids: all of them or none.
 
-        They are on the disk and can be found when the call returns; those with labels are learned after that (:meth:`wait`). ``payloads`` has bytes for each item, or what JSON has, which is kept as its text, or
-        ``None``. Bytes that are JSON come back from :meth:`get` as its value; :meth:`payload` gives them as they are.
-        If ``X`` is a frame (pandas, polars, Arrow), ids and labels may be the names of its columns, which are no features.
+        When the call returns, the items are on the disk and searchable. Labelled items are learned afterwards
+        (:meth:`wait`). A payload is bytes, a JSON value, which is stored as JSON text, or ``None``. If the bytes of a
+        payload are JSON, :meth:`get` returns the JSON value and :meth:`payload` the bytes. If ``X`` is a frame
+        (pandas, polars, Arrow), ids and labels may be the names of its columns, which are then not features.
         """
         return Acknowledged(*self._native.put(*items(ids_, X, y), payload_bytes(payloads)))
 
     def label(self, ids_: Any, y: Any) -> Acknowledged:
-        """Gives items other labels, which are learned in the place of those they had. `KeyError`, and nothing
-        changed, if one is not there."""
+        """Replaces the labels of items. The new labels are learned instead of the old ones.
+
+        `KeyError` if an item does not exist; nothing is changed then.
+        """
         return Acknowledged(*self._native.label(ids(ids_), new_labels(y)))
 
     def remove(self, ids_: Any) -> Removed:
-        """Removes those of the items that are there."""
+        """Removes items; ids that do not exist are ignored."""
         return Removed(*self._native.remove(ids(ids_)))
 
     def get(self, id: Union[int, str]) -> Optional[Item]:
-        """An item; `None` if it is not there."""
+        """Returns an item; `None` if it does not exist."""
         item = self._native.get(id)
         if item is None:
             return None
@@ -200,7 +218,7 @@ class Store(Collection):
         return Item(id, vector, labels_, payload_of(payload), code, version)
 
     def payload(self, id: Union[int, str]) -> bytes:
-        """The bytes that an item was put in with; `KeyError` if it is not there."""
+        """Returns the payload of an item as bytes; `KeyError` if the item does not exist."""
         item = self._native.get(id)
         if item is None:
             raise KeyError(id)
@@ -217,54 +235,65 @@ class Store(Collection):
         return (offsets, given, distances, scores), version, of_hits
 
     def stats(self) -> dict[str, Any]:
-        """What it holds and does, in numbers, and its :attr:`description`.
+        """Returns the statistics of the store and its :attr:`description`.
 
-        ``quality`` has the precision of the codes in use: ``precision_at_10`` as the mean over the queries, and
-        ``precision_at_10_per_class`` as the mean over the classes. ``measured_on`` is ``"held_out"`` if the queries are items
-        that the store never learns: new items find about as many of their label. It is ``"learned"`` if fewer than 30 labelled
-        items are held out: new items find fewer then.
+        ``quality`` has the precision of the codes in use: ``precision_at_10`` is the mean over the queries, and
+        ``precision_at_10_per_class`` the mean over the classes. ``measured_on`` is ``"held_out"`` if the queries are
+        items that the store never learns; the precision of new items is then about the same. ``measured_on`` is
+        ``"learned"`` if fewer than 30 labelled items are held out; the precision of new items is then lower.
         """
         return {**json.loads(self._native.stats()), "description": self.description}
 
     @property
     def description(self) -> dict[str, Any]:
-        """What it is made of."""
+        """Description of the store: the settings that were fixed when it was created."""
         return dict(json.loads(self._native.description))
 
     @property
     def version(self) -> int:
-        """The version of the function that made the codes in use."""
+        """Version of the function that made the codes in use."""
         return self._native.version
 
     def wait(self, position: int) -> None:
-        """Waits until everything that was acknowledged up to the ``position`` of an answer is learned and searchable: all
-        items were re-encoded since, unless that would gain little (``renewal`` of :meth:`open`). Ctrl-C ends the waiting."""
+        """Waits until everything acknowledged up to the ``position`` of an answer is learned and searchable.
+
+        All items are re-encoded before the call returns, unless re-encoding would gain little (``renewal`` of
+        :meth:`open`). Ctrl-C ends the waiting.
+        """
         self._native.wait(position)
 
     def wait_learned(self, position: int) -> None:
-        """Waits until everything that was acknowledged up to the ``position`` of an answer is learned, whatever the codes in
-        use know of it. Ctrl-C ends the waiting."""
+        """Waits until everything acknowledged up to the ``position`` of an answer is learned.
+
+        The call does not wait until items are re-encoded. Ctrl-C ends the waiting.
+        """
         self._native.wait_learned(position)
 
     def renew(self) -> int:
-        """Makes all codes anew by what is learned now, and waits until they are in use; the new version."""
+        """Re-encodes all items with the current function and waits until the codes are in use.
+
+        Returns the new version.
+        """
         return self._native.renew()
 
     def model(self) -> Model:
-        """A copy of the model as it is now, which may have learned more than the codes in use know of."""
+        """Returns a copy of the current model, which may have learned more than the function of the codes in use."""
         return Model._of(self._native.model())
 
     def hash_function(self) -> HashFunction:
-        """The function that made the codes in use."""
+        """Returns the function that made the codes in use."""
         return HashFunction._of(self._native.hash_function())
 
     def snapshot(self, to: Path, *, compact: bool = False) -> None:
-        """Copies the whole store, as it is at one moment, to a folder that is not there yet; it can be opened there.
-        ``compact`` leaves out what was replaced or removed, which takes room in the store itself (``stats()["dead_bytes"]``)."""
+        """Copies the whole store, in its current version, to a directory that does not exist yet.
+
+        The copy can be opened there. ``compact`` omits replaced and removed items, which take up space in the store
+        itself (``stats()["dead_bytes"]``).
+        """
         self._native.snapshot(path(to), compact)
 
     def verify(self) -> None:
-        """Reads everything that is stored and compares it with its checksums, and codes with items."""
+        """Reads all stored data, compares the data with its checksums, and the codes with the items."""
         self._native.verify()
 
     def __len__(self) -> int:

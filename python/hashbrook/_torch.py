@@ -14,7 +14,7 @@ except ImportError:
 
 
 class _Functions:
-    """The functions of arrays that the recipe takes."""
+    """Array functions that the recipe calls."""
 
     sqrt, abs, round, exp, exp2 = torch.sqrt, torch.abs, torch.round, torch.exp, torch.exp2
     clip, where, reciprocal = torch.clip, torch.where, torch.reciprocal
@@ -41,7 +41,7 @@ class _Functions:
 
 
 class Hash(torch.nn.Module):  # type: ignore[misc]
-    """Vectors to packed codes, uint8. Its arrays are buffers, and move with the module to other devices."""
+    """Module from vectors to packed codes, uint8. Its arrays are buffers, which move to other devices with it."""
 
     def __init__(self, function: HashFunction) -> None:
         super().__init__()
@@ -51,11 +51,11 @@ class Hash(torch.nn.Module):  # type: ignore[misc]
             self.register_buffer(name, torch.from_numpy(array.copy()))
 
     def forward(self, x: Any) -> Any:
-        """The codes of rows of vectors."""
+        """Returns the codes of rows of vectors."""
         made = {name: getattr(self, name) for name in self.names}
         return codes(_Functions, x.to(torch.float32), made, self.told)
 
 
 def module(function: HashFunction) -> torch.nn.Module:
-    """A function as a module."""
+    """Returns a function as a module."""
     return Hash(function).eval()

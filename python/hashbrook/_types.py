@@ -10,22 +10,23 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float32]
 Bytes = npt.NDArray[np.uint8]
 Numbers = npt.NDArray[np.uint64]
-#: Ids: numbers, or texts.
+#: Ids: numbers, or strings.
 Ids = Union[Numbers, list[str]]
-#: A list of texts or an array of int64, and where the labels of each row end if rows have several.
+#: List of strings or array of int64, and the end of the labels of each row if rows have several labels.
 Labels = tuple[Union[npt.NDArray[np.int64], list[str]], Optional[Numbers]]
-#: Told how many rows are done.
+#: Function that is called with the number of processed rows.
 Progress = Optional[Callable[[int], None]]
-#: What a label bit and a detail bit count, and whether the query is a float one.
+#: Weight of a label bit, weight of a detail bit, and whether the query is a float query.
 Weights = tuple[int, int, bool]
-#: Labels and labels to be without, ids, `rerank`, and a dial.
+#: Search options of an index: required labels, excluded labels, ids, `rerank`, and the weights of a dial.
 How = tuple[
     Optional[list[str]], Optional[list[str]], Optional[Ids], Optional[int], Optional[Weights]
 ]
-#: Of a store: labels and labels to be without, `rerank`, and a dial.
+#: Search options of a store: required labels, excluded labels, `rerank`, and the weights of a dial.
 StoreHow = tuple[list[str], list[str], Optional[int], Optional[Weights]]
-#: When items are re-encoded, at what share of a core, whether labels are learned, above which share of dead bytes the
-#: journal is compacted, and after how many idle seconds items are re-encoded.
+#: Settings of a store: when items are re-encoded, the share of a core that re-encoding may use, whether labels are
+#: learned, the share of dead bytes above which the journal is compacted, the idle seconds after which items are
+#: re-encoded, and the search structure.
 Running = tuple[str, float, bool, float, float, str]
-#: What was put in: items, how many were replaced, whether that is unlearned, and the position.
+#: Acknowledgement of a put: items, replaced items, whether the replaced items are unlearned, and the position.
 Put = tuple[int, int, bool, int]

@@ -1,4 +1,4 @@
-"""Data to try things on, and data in files."""
+"""A bundled data set, and data from files."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ import numpy.typing as npt
 from . import _hashbrook as native
 from ._convert import Path, path
 
-#: One file, or several that are read one after the other.
+#: One file, or several files that are read in order.
 Files = Union[Path, Sequence[Path]]
 
 
 def digits() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """1,797 handwritten digits of 8 x 8 pixels from 0 to 16, and which digit each one is.
+    """Returns 1,797 handwritten digits of 8 x 8 pixels with values from 0 to 16, and their labels 0 to 9.
 
     >>> X, y = digits()
     >>> X.shape, y.shape
     ((1797, 64), (1797,))
 
-    They are the test digits of "Optical Recognition of Handwritten Digits" by E. Alpaydin and C. Kaynak, UCI
+    The data are the test digits of "Optical Recognition of Handwritten Digits" by E. Alpaydin and C. Kaynak, UCI
     Machine Learning Repository, CC BY 4.0.
     """
     return native.digits()
 
 
 def load(files: Files, labels: Optional[Files] = None) -> Any:
-    """The vectors in files as float32, or vectors and labels if files of labels are given.
+    """Returns the vectors in files as float32; vectors and labels if label files are given.
 
-    Files are what the command reads: npy, npz, IDX, CSV, MATLAB (7.3, too), HDF5, Parquet, Arrow and more. Say
-    ``"FILE:NAME"`` for an array inside of a file, ``"FILE:COLUMNS"`` for columns of a table: names, places, ranges
-    (``px0..px63``) or all but some (``!id,!kind``). A column of labels is no feature. Labels are an array of
-    their texts, or a list of lists of texts where rows have several.
+    The formats are those of the command: npy, npz, IDX, CSV, MATLAB (including 7.3), HDF5, Parquet, Arrow and more.
+    ``"FILE:NAME"`` selects an array inside a file, ``"FILE:COLUMNS"`` columns of a table: names, positions, ranges
+    (``px0..px63``) or all columns except some (``!id,!kind``). A column of labels is not a feature. Labels are an
+    array of strings, or a list of lists of strings if rows have several labels.
 
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

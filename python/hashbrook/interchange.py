@@ -1,12 +1,12 @@
-"""Codes to and from other engines: FAISS, USearch, LanceDB, PostgreSQL with pgvector, and ``numpy.packbits``.
+"""Exchange of codes with FAISS, USearch, LanceDB, PostgreSQL with pgvector, and ``numpy.packbits``.
 
-Codes are packed least significant bit first here, in FAISS, USearch and LanceDB; PostgreSQL's ``bit(n)``, and
-``numpy.packbits`` unless told otherwise, have the most significant bit first (:func:`reverse_bits`). Distances do not
-tell the orders apart as long as queries and items have the same one. So a wrong order is found where it leaves bits
-set beyond the length of the codes, or where vectors are given that the function can encode (:func:`check_codes`), and
-cannot be found otherwise.
+hashbrook, FAISS, USearch and LanceDB pack codes least significant bit first. PostgreSQL's ``bit(n)`` and
+``numpy.packbits`` with default settings have the most significant bit first (:func:`reverse_bits`). Distances do not
+depend on the order as long as queries and items have the same order. A wrong order is therefore detected in two
+cases only (:func:`check_codes`): bits beyond the length of the codes are set, or vectors are given and the function
+encodes them to other codes.
 
-None of these engines is needed until its function is called (``pip install hashbrook[faiss]`` and so on).
+An engine needs to be installed only when its function is called (``pip install hashbrook[faiss]`` and so on).
 
 >>> import numpy
 >>> bits = numpy.array([[1, 0, 0, 0, 0, 0, 0, 0, 1, 1]])
@@ -32,7 +32,7 @@ from ._function import HashFunction
 from ._reader import Holder, as_given
 from ._types import Bytes, Numbers
 
-#: What a binary COPY of PostgreSQL begins with: signature, flags, length of what may follow; and its end.
+#: Header of a binary COPY of PostgreSQL (signature, flags, length of the extension), and its trailer.
 _COPY_HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _COPY_END = b"\xff\xff"
 _REVERSED = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)[:, ::-1], axis=1)[:, 0]
@@ -56,20 +56,21 @@ def codes_from_bits(bits: Any) -> Bytes:
 
 
 def bits_of(packed: Any, bits: int) -> Bytes:
-    """The bits of codes, a column for each: what :func:`codes_from_bits` packs."""
+    """Unpacks codes to one column per bit, the inverse of :func:`codes_from_bits`."""
     return np.unpackbits(check_codes(packed, bits), axis=1, bitorder="little", count=bits)
 
 
 def reverse_bits(packed: Any) -> Bytes:
-    """Codes in the other order of bits within bytes: from least to most significant bit first, and back."""
+    """Reverses the order of bits within each byte, between least and most significant bit first."""
     return _REVERSED[codes(packed)]
 
 
 def check_codes(packed_: Any, bits: int, function: Optional[HashFunction] = None, X: Any = None) -> Bytes:
-    """The codes as an array, if they can be codes of so many bits in the order of bits that is used here.
+    """Checks that codes can be codes of ``bits`` bits in hashbrook's bit order, and returns them as an array.
 
-    Raises ``ValueError`` where bits beyond the last are set, and, given a function and the vectors of the first
-    rows, where the function makes other codes of these: the text says whether reversed bits would fit.
+    Raises ``ValueError`` if bits beyond the last are set. If a function and the vectors of the first rows are
+    given, also raises ``ValueError`` if the function encodes these vectors to other codes; the message says
+    whether reversed bits would match.
     """
     packed = codes(packed_)
     if packed.shape[1] != (bits + 7) // 8:
@@ -98,7 +99,7 @@ def check_codes(packed_: Any, bits: int, function: Optional[HashFunction] = None
 
 
 def codes_of(index: Holder) -> tuple[npt.NDArray[Any], Bytes]:
-    """All ids of an index or a snapshot, ascending, and their codes."""
+    """Returns all ids of an index or a snapshot, in the order of :meth:`Index.ids`, and their codes."""
     now = index._now()
     found = as_given(now, now.ids())
     packed = np.empty((len(found), (now.bits + 7) // 8), dtype=np.uint8)
@@ -123,9 +124,9 @@ def _signed(ids: Numbers, engine: str) -> npt.NDArray[np.int64]:
 
 
 def to_faiss(index: Holder) -> Any:
-    """The codes as an index of FAISS: an ``IndexBinaryFlat``, in an ``IndexBinaryIDMap`` unless ids count up from 0.
+    """Returns the codes as a FAISS ``IndexBinaryFlat``, in an ``IndexBinaryIDMap`` unless ids count up from 0.
 
-    FAISS has codes of whole bytes: others get zeros at their end, which leave distances what they are.
+    FAISS codes consist of whole bytes: other codes are padded with zero bits, which do not change distances.
     """
     faiss = _partner("faiss", "faiss")
     ids, packed = _numbers(index, "FAISS")
@@ -139,7 +140,7 @@ def to_faiss(index: Holder) -> Any:
 
 
 def from_faiss(index: Any) -> tuple[Numbers, Bytes]:
-    """Ids and codes of a binary index of FAISS that keeps codes as they are: flat, HNSW, or one of these with ids."""
+    """Returns ids and codes of a FAISS binary index that stores codes unchanged: flat or HNSW, also with ids."""
     faiss = _partner("faiss", "faiss")
     inner = faiss.downcast_IndexBinary(index)
     ids = np.arange(inner.ntotal)
@@ -157,9 +158,9 @@ def from_faiss(index: Any) -> tuple[Numbers, Bytes]:
 
 
 def to_usearch(index: Holder) -> Any:
-    """The codes as an index of USearch: bits (``b1``) by Hamming distance.
+    """Returns the codes as a USearch index of bits (``b1``) with Hamming distance.
 
-    Its ``search`` is approximate unless it is told ``exact=True``.
+    The ``search`` of USearch is approximate unless called with ``exact=True``.
     """
     usearch = _partner("usearch.index", "usearch")
     ids, packed = _numbers(index, "USearch")
@@ -170,15 +171,15 @@ def to_usearch(index: Holder) -> Any:
 
 
 def function_id(function: Optional[HashFunction]) -> str:
-    """A name for a function that no other function has: by it, versions of a table are told apart."""
+    """Returns a unique name of a function, which tags the version of a table that has its codes."""
     return "codes" if function is None else "function-" + hashlib.sha256(function.to_bytes()).hexdigest()[:16]
 
 
 def to_lance(index: Holder, path_: Path, table: str = "codes") -> int:
-    """Writes ids and codes (``FixedSizeList<uint8>``) to a table of LanceDB, as a new version; its number.
+    """Writes ids and codes (``FixedSizeList<uint8>``) to a LanceDB table as a new version; returns its number.
 
-    The version gets the function's name (:func:`function_id`) as its tag, so that codes of several functions can be
-    kept in one table and are never mixed.
+    The version is tagged with the function's name (:func:`function_id`), so that one table can store codes of
+    several functions without mixing them.
     """
     lancedb, pa = _partner("lancedb", "lance"), _partner("pyarrow", "lance")
     ids, packed = codes_of(index)
@@ -199,7 +200,7 @@ def to_lance(index: Holder, path_: Path, table: str = "codes") -> int:
 def from_lance(
     path_: Path, table: str = "codes", function: Optional[HashFunction] = None
 ) -> tuple[int, npt.NDArray[Any], Bytes]:
-    """How many bits codes have, ids and codes, of the version that :func:`to_lance` wrote for a function."""
+    """Reads the version that :func:`to_lance` wrote for a function: number of bits, ids and codes."""
     opened = _partner("lancedb", "lance").connect(path(path_)).open_table(table)
     name, tags = function_id(function), opened.tags.list()
     if name not in tags:
@@ -213,14 +214,14 @@ def from_lance(
 
 
 def _copied(bits: int) -> np.dtype[Any]:
-    """A row of a binary COPY: how many columns, then each with its length; numbers most significant byte first."""
+    """Returns the type of a row of a binary COPY: number of columns, then each column after its length, big-endian."""
     width = (bits + 7) // 8
     return np.dtype([("columns", ">i2"), ("id_bytes", ">i4"), ("id", ">i8"), ("code_bytes", ">i4"),
                      ("bits", ">i4"), ("code", "u1", (width,))])
 
 
 def codes_to_pgvector(packed: Any, bits: int) -> list[str]:
-    """Codes as texts of ``bit(n)``: the first bit is the leftmost, so that ``get_bit(code, 0)`` is the first.
+    """Returns codes as strings of ``bit(n)``. The first bit is the leftmost, which ``get_bit(code, 0)`` returns.
 
     >>> import numpy
     >>> codes_to_pgvector(numpy.array([[0b01, 0b1]], dtype="uint8"), 9)
@@ -234,10 +235,10 @@ def _table(table: str) -> Any:
 
 
 def copy_to_postgres(connection: Any, table: str, index: Holder) -> int:
-    """Makes a table (``id bigint primary key, code bit(n)``), and copies ids and codes into it; how many.
+    """Creates a table (``id bigint primary key, code bit(n)``) and copies ids and codes into it.
 
-    ``connection`` is one of psycopg, which is not committed. Search with pgvector's Hamming distance:
-    ``ORDER BY code <~> %s::bit(64)``, with a query of :func:`codes_to_pgvector`.
+    Returns the number of rows. ``connection`` is a psycopg connection; the transaction is not committed. Search with
+    pgvector's Hamming distance: ``ORDER BY code <~> %s::bit(64)``, with a query of :func:`codes_to_pgvector`.
     """
     sql = _partner("psycopg.sql", "pgvector")
     ids, packed = _numbers(index, "this table of PostgreSQL")
@@ -254,7 +255,7 @@ def copy_to_postgres(connection: Any, table: str, index: Holder) -> int:
 
 
 def copy_from_postgres(connection: Any, table: str) -> tuple[int, Numbers, Bytes]:
-    """How many bits codes have, ids and codes, of a table as :func:`copy_to_postgres` makes it."""
+    """Reads a table as created by :func:`copy_to_postgres`: number of bits, ids and codes."""
     sql = _partner("psycopg.sql", "pgvector")
     chosen = sql.SQL("COPY (SELECT id::bigint, code FROM {} ORDER BY id) TO STDOUT (FORMAT BINARY)")
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn: :class:`OnlineHasher` makes codes, :class:`HammingNeighbors` searches them.
+"""Estimators for scikit-learn: :class:`OnlineHasher` makes codes, :class:`HammingNeighbors` searches codes.
 
 >>> from sklearn.pipeline import make_pipeline
 >>> from hashbrook import datasets
@@ -38,34 +38,34 @@ UNSUPERVISED = ("sketchhash", "frosh", "itq", "lsh")
 
 
 def _validated(estimator: Any, X: Any, **how: Any) -> npt.NDArray[np.float32]:
-    """Vectors as scikit-learn checks them, which drops the masks of masked arrays."""
+    """Validates vectors by scikit-learn. Masked arrays are refused before, because scikit-learn drops masks."""
     refuse_masked(X, "X")
     rows: npt.NDArray[np.float32] = validate_data(estimator, X, dtype=np.float32, order="C", **how)
     return rows
 
 
 class OnlineHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Learns binary codes from a stream, and turns vectors into them.
+    """Learns binary codes from a stream, and encodes vectors.
 
-    ``fit`` learns all rows as one stream, ``batch`` rows at a time (by default 2,000, or a tenth of the rows if
-    that is less, as the command does it). ``partial_fit`` learns the next batch of a stream.
+    ``fit`` learns all rows as one stream, ``batch`` rows at a time. The default is 2,000 rows, or a tenth of the rows
+    if that is less, as in the command. ``partial_fit`` learns the next batch of a stream.
 
     Parameters
     ----------
     method, bits, seed, center, scale, unit, warmup, preset
-        As of :class:`hashbrook.Model`. ``fit`` warms up with no more rows than it is given.
+        Those of :class:`hashbrook.Model`. The warm-up of ``fit`` never needs more rows than given.
     params
-        The method's own parameters, as a dictionary.
+        Parameters of the method, as a dictionary.
     batch
-        How many rows are learned at a time.
+        Number of rows that are learned at a time.
     packed
-        Whether ``transform`` gives packed bytes (uint8, rows x ceil(bits / 8)) in place of a column of zeros and
+        Whether ``transform`` returns packed bytes (uint8, rows x ceil(bits / 8)) instead of a column of zeros and
         ones for each bit.
 
     Attributes
     ----------
     model_
-        The model, which learns on with ``partial_fit``.
+        The model, which continues to learn with ``partial_fit``.
     function_
         The hash function learned so far.
     """
@@ -118,7 +118,7 @@ class OnlineHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return rows
 
     def fit(self, X: Any, y: Any = None) -> OnlineHasher:
-        """Learns all rows, and nothing that was learned before."""
+        """Learns all rows and forgets everything learned before."""
         X = self._checked(X, y, reset=True)
         model = self._start(len(X))
         batch = self.batch or min(max(-(-len(X) // 10), 1), 2000)
@@ -126,7 +126,7 @@ class OnlineHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self._learned(model)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> OnlineHasher:
-        """Learns the next batch of a stream; ``classes`` need not be known, and are not looked at."""
+        """Learns the next batch of a stream. ``classes`` is ignored: new classes may appear at any time."""
         first = not hasattr(self, "model_")
         X = self._checked(X, y, reset=first)
         model = self._start(None) if first else self.model_
@@ -136,20 +136,20 @@ class OnlineHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _learned(self, model: Model) -> OnlineHasher:
         self.model_ = model
         self._n_features_out = (self.bits + 7) // 8 if self.packed else self.bits
-        # What is solved for later is kept in a list, so that `transform` changes no attribute.
+        # The function is solved for later and stored in a list, so that `transform` changes no attribute.
         self._solved: list[HashFunction] = []
         return self
 
     @property
     def function_(self) -> HashFunction:
-        """The hash function learned so far: solved for when it is asked for, and kept until more is learned."""
+        """Hash function learned so far: computed on first access, and cached until more is learned."""
         check_is_fitted(self, "model_")
         if not self._solved:
             self._solved.append(self.model_.hash_function())
         return self._solved[0]
 
     def transform(self, X: Any) -> npt.NDArray[np.uint8]:
-        """The codes of vectors: a column for each bit, or packed bytes."""
+        """Returns the codes of vectors: a column for each bit, or packed bytes."""
         check_is_fitted(self, "model_")
         X = _validated(self, X, reset=False)
         codes = self.function_.encode(X)
@@ -158,7 +158,7 @@ class OnlineHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return np.unpackbits(codes, axis=1, bitorder="little", count=self.bits)
 
     def score(self, X: Any, y: Any) -> float:
-        """The mean average precision (mAP) of each row as a query among all of them, by their labels."""
+        """Returns the mean average precision (mAP) by labels, with each row as a query among all rows."""
         check_is_fitted(self, "model_")
         X = _validated(self, X, reset=False)
         return float(evaluate(self.function_, X, y, X, y, metrics=["mAP"])["mAP"])
@@ -166,7 +166,7 @@ class OnlineHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.method not in UNSUPERVISED
-        # Codes are whole numbers, whatever the vectors are.
+        # Codes are integers for vectors of any type.
         tags.transformer_tags.preserves_dtype = []
         return tags
 
@@ -177,16 +177,16 @@ class HammingNeighbors(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     hasher
-        What makes codes of vectors: a :class:`hashbrook.HashFunction`, an :class:`OnlineHasher`, which ``fit``
-        copies and fits, or ``None`` where the columns are bits already, set where they are above 0, as
-        those of ``OnlineHasher.transform`` are.
+        Encoder of the vectors: a :class:`hashbrook.HashFunction`, an :class:`OnlineHasher`, which ``fit`` copies and
+        fits, or ``None`` if the columns are already bits, as returned by ``OnlineHasher.transform``. A bit is set
+        where the column is above 0.
     n_neighbors, radius
-        What ``kneighbors`` and ``radius_neighbors`` look for unless told otherwise. A radius is included.
+        Defaults of ``kneighbors`` and ``radius_neighbors``. Rows at a distance equal to the radius are included.
 
     Attributes
     ----------
     index_
-        The :class:`hashbrook.Index`, in which the numbers of rows are ids.
+        The :class:`hashbrook.Index`, whose ids are row numbers.
     """
 
     def __init__(self, hasher: Any = None, *, n_neighbors: int = 5, radius: int = 2) -> None:
@@ -200,7 +200,7 @@ class HammingNeighbors(BaseEstimator):  # type: ignore[misc]
         return self._function.encode(X)
 
     def fit(self, X: Any, y: Any = None) -> HammingNeighbors:
-        """Puts all rows into an index, and nothing that was there before."""
+        """Builds a new index of all rows."""
         X = _validated(self, X, reset=True)
         self._function: Optional[HashFunction] = None
         if isinstance(self.hasher, HashFunction):
@@ -219,7 +219,10 @@ class HammingNeighbors(BaseEstimator):  # type: ignore[misc]
         return self._codes(_validated(self, X, reset=False))
 
     def kneighbors(self, X: Any = None, n_neighbors: Optional[int] = None, return_distance: bool = True) -> Any:
-        """Distances and rows of the nearest, in order of both; without ``X``, of each row among the others."""
+        """Returns distances and row numbers of the nearest rows, in order of both.
+
+        Without ``X`` the queries are the fitted rows, and each row's own hit is omitted.
+        """
         queries = self._queries(X)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         there = len(self.index_) - (X is None)
@@ -234,7 +237,10 @@ class HammingNeighbors(BaseEstimator):  # type: ignore[misc]
     def radius_neighbors(
         self, X: Any = None, radius: Optional[int] = None, return_distance: bool = True
     ) -> Any:
-        """Distances and rows of all that are up to the radius away: an array of arrays each."""
+        """Returns distances and row numbers of all rows within the radius, each as an array of arrays.
+
+        Without ``X`` the queries are the fitted rows, and each row's own hit is omitted.
+        """
         queries = self._queries(X)
         found = self.index_.within_codes(queries, self.radius if radius is None else radius)
         ids = np.empty(len(found), dtype=object)
@@ -249,7 +255,7 @@ class HammingNeighbors(BaseEstimator):  # type: ignore[misc]
 def _without_self(
     ids: npt.NDArray[np.int64], distances: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Without the row itself, or without the last where equal ones come before it."""
+    """Drops each row's own hit, or the last hit where equal codes displace the row itself."""
     rows = np.arange(len(ids))[:, None]
     drop = ids == rows
     drop[~drop.any(axis=1), -1] = True

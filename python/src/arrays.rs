@@ -1,4 +1,4 @@
-//! From numpy arrays to the library's views, and back.
+//! Conversions between numpy arrays and the library's views.
 
 use hashbrook::{Codes, Features};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -7,13 +7,13 @@ use pyo3::prelude::*;
 
 use crate::errors::exception;
 
-/// Rows of vectors, C-contiguous: nothing is copied.
+/// Rows of vectors, C-contiguous, borrowed without a copy.
 pub type Rows<'py> = PyReadonlyArray2<'py, f32>;
 
-/// The numbers of rows, and how many make a row.
+/// Returns the values of all rows, and the number of columns.
 ///
 /// # Errors
-/// When the array is not C-contiguous, which the Python part sees to.
+/// If the array is not C-contiguous; the Python part ensures that it is.
 pub fn values<'a>(rows: &'a Rows<'_>) -> PyResult<(&'a [f32], usize)> {
     let dim = rows.shape()[1];
     let values =
@@ -21,22 +21,22 @@ pub fn values<'a>(rows: &'a Rows<'_>) -> PyResult<(&'a [f32], usize)> {
     Ok((values, dim))
 }
 
-/// A view of numbers, which are looked at: they must be finite. `dim` is what vectors should have.
+/// Creates a view of the values and checks that they are finite and have `dim` columns.
 ///
 /// # Errors
 /// As for [`Features::new`].
 pub fn features((values, found): (&[f32], usize), dim: usize) -> PyResult<Features<'_>> {
-    // Before anything else, since rows of no numbers are of no dimension.
+    // This check comes first, because rows with zero columns have no dimension.
     if found != dim {
         return Err(exception(hashbrook::Error::Dimension { expected: dim, found }));
     }
     Features::new(values, dim).map_err(exception)
 }
 
-/// Packed codes, rows x bytes.
+/// Converts packed codes, rows x bytes.
 ///
 /// # Errors
-/// When they are not of so many bits.
+/// If the codes do not have `bits` bits.
 pub fn codes(bytes: &PyReadonlyArray2<'_, u8>, bits: usize) -> PyResult<Codes> {
     let width = bits.div_ceil(8);
     if bytes.shape()[1] != width {
@@ -50,7 +50,7 @@ pub fn codes(bytes: &PyReadonlyArray2<'_, u8>, bits: usize) -> PyResult<Codes> {
     Codes::from_bytes(bits, bytes).map_err(exception)
 }
 
-/// Rows of so many columns, of a list that is kept and not copied.
+/// Converts the values to an array with the given number of columns, without a copy.
 pub fn matrix<'py, T: numpy::Element>(
     py: Python<'py>,
     values: Vec<T>,
@@ -63,7 +63,7 @@ pub fn matrix<'py, T: numpy::Element>(
 /// Returns an empty list with capacity for `rows` x `columns` values.
 ///
 /// # Errors
-/// `MemoryError`, when the allocation fails.
+/// `MemoryError` if the allocation fails.
 pub fn with_room<T>((rows, columns): (usize, usize)) -> PyResult<Vec<T>> {
     let mut values = Vec::new();
     let room = rows.checked_mul(columns).filter(|&room| values.try_reserve_exact(room).is_ok());
@@ -72,18 +72,20 @@ pub fn with_room<T>((rows, columns): (usize, usize)) -> PyResult<Vec<T>> {
     })
 }
 
-/// Most bytes of padding, in results of more columns than there are items. No padding that a program wants is larger;
-/// systems that overcommit memory grant far more, and end the process when it is written.
+/// Maximum bytes of padding in results with more columns than there are items. No sensible program
+/// needs more. Systems that overcommit memory grant far more, and kill the process when it writes
+/// the memory.
 const MOST_PADDING: u64 = 1 << 30;
 
-/// Smallest result, in bytes, that is compared with the available memory, which takes reading a file.
+/// Smallest result, in bytes, that is compared with the available memory. The comparison reads a
+/// file, so smaller results skip it.
 const LARGE: u64 = 1 << 28;
 
-/// Checks that the results of a search fit into memory: `queries` x `k` hits of `hit_bytes` each, where each query has at
-/// most `items` hits and padding after them.
+/// Checks that the results of a search fit into memory: `queries` x `k` hits of `hit_bytes` each.
+/// Each query has at most `items` hits, followed by padding.
 ///
 /// # Errors
-/// `MemoryError`, when they do not.
+/// `MemoryError` if the results do not fit.
 pub fn expect_room(queries: usize, k: usize, items: usize, hit_bytes: usize) -> PyResult<()> {
     let bytes = |columns: usize| {
         [queries, columns, hit_bytes].iter().fold(1u64, |all, &one| all.saturating_mul(one as u64))
@@ -108,7 +110,8 @@ fn gigabytes(bytes: u64) -> String {
     format!("{:.1} GB", bytes as f64 / 1e9)
 }
 
-/// Memory that Linux can hand out without swapping, at most that of the control group; `None` on other systems.
+/// Returns the bytes of memory that Linux can allocate without swapping, limited by the control
+/// group. Returns `None` on other systems.
 fn available_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -1,4 +1,4 @@
-//! Errors of the library as exceptions of Python.
+//! Conversion of the library's errors to Python exceptions.
 
 use hashbrook::{Error, ErrorKind};
 use pyo3::exceptions::{
@@ -14,15 +14,16 @@ pyo3::create_exception!(
     "A file is not what it should be: of another kind, damaged, cut short, or of a newer version."
 );
 
-/// The exception for an error, with the library's text.
+/// Converts an error to an exception with the library's message.
 ///
-/// * What was given cannot be used: `ValueError`.
-/// * A file is not what it should be: `FormatError`, which is a `ValueError`.
-/// * The operating system refuses: `OSError`, by its number, so that a file that is not there is a
-///   `FileNotFoundError`. Where another process writes: `BlockingIOError`. Where a file was opened for
-///   reading: `io.UnsupportedOperation`, as Python's own files have it.
-/// * An item is not there: `KeyError`.
-/// * Memory cannot be had: `MemoryError`.
+/// * Invalid argument: `ValueError`.
+/// * Invalid file: `FormatError`, a subclass of `ValueError`.
+/// * Error of the operating system: the `OSError` of its number, for example `FileNotFoundError`.
+/// * Another process writes: `BlockingIOError`.
+/// * Change of a file that was opened for reading: `io.UnsupportedOperation`, as for Python's own
+///   files.
+/// * Missing item: `KeyError`.
+/// * Failed allocation: `MemoryError`.
 pub fn exception(error: Error) -> PyErr {
     match &error {
         Error::Malformed { .. }
@@ -31,7 +32,7 @@ pub fn exception(error: Error) -> PyErr {
         | Error::NewerVersion { .. }
         | Error::NewerChange { .. } => FormatError::new_err(error.to_string()),
         Error::Io { path, cause } => match cause.raw_os_error() {
-            // With a number, Python picks the kind of OSError itself.
+            // Python picks the subclass of OSError by the number.
             Some(number) => {
                 let text = cause.to_string();
                 let suffix = format!(" (os error {number})");
@@ -39,7 +40,7 @@ pub fn exception(error: Error) -> PyErr {
                 PyOSError::new_err((number, text, path.display().to_string()))
             }
             None if cause.kind() == std::io::ErrorKind::NotFound => {
-                // ENOENT, on every system that Python runs on.
+                // 2 is ENOENT on every system that Python runs on.
                 PyFileNotFoundError::new_err((2, cause.to_string(), path.display().to_string()))
             }
             None => by_kind(&error),
@@ -53,7 +54,8 @@ pub fn exception(error: Error) -> PyErr {
     }
 }
 
-/// For what has no place of its own, and for whatever the library may add one day.
+/// Converts an error by its kind: errors without a specific conversion, and errors that the library
+/// may add later.
 fn by_kind(error: &Error) -> PyErr {
     let text = error.to_string();
     match error.kind() {
@@ -69,7 +71,8 @@ fn by_kind(error: &Error) -> PyErr {
     }
 }
 
-/// What Python's own files raise when they are not writable: an `OSError` and a `ValueError`.
+/// Creates `io.UnsupportedOperation`, which is an `OSError` and a `ValueError`. Python's own files
+/// raise it when they are not writable.
 fn unsupported(text: String) -> PyErr {
     Python::attach(|py| {
         let made =
@@ -78,7 +81,7 @@ fn unsupported(text: String) -> PyErr {
     })
 }
 
-/// An earlier call panicked while it changed what is now asked for.
+/// Creates the exception for a poisoned lock: an earlier call panicked while it changed the data.
 pub fn broken<T>(_: T) -> PyErr {
     PyRuntimeError::new_err("an earlier call failed in the midst of a change; load what was saved")
 }

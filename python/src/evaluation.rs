@@ -1,4 +1,4 @@
-//! Evaluation, comparison, and the data that comes along.
+//! Evaluation, comparison of methods, and the bundled data set.
 
 use hashbrook::dataset::{Data, Digits};
 use hashbrook::eval::{self, Evaluation, Metric, parts};
@@ -13,10 +13,10 @@ use crate::errors::exception;
 use crate::fork;
 use crate::labels::{FromPython, Given};
 
-/// Vectors, and a label for each.
+/// Vectors with one label each.
 type Labelled<'py> = (Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<i64>>);
 
-/// The handwritten digits that come with the library: vectors, and labels.
+/// Returns the vectors and labels of the handwritten digits that are bundled with the library.
 #[pyfunction]
 pub fn digits(py: Python<'_>) -> PyResult<Labelled<'_>> {
     let Digits { features, labels } = hashbrook::dataset::digits();
@@ -31,7 +31,7 @@ fn metrics(names: Option<Vec<String>>) -> PyResult<Vec<Metric>> {
     }
 }
 
-/// By the names that the command prints.
+/// Converts an evaluation to a dictionary with the names that the command prints.
 fn table<'py>(py: Python<'py>, found: &Evaluation) -> PyResult<Bound<'py, PyDict>> {
     let table = PyDict::new(py);
     for (metric, value) in &found.values {
@@ -43,7 +43,7 @@ fn table<'py>(py: Python<'py>, found: &Evaluation) -> PyResult<Bound<'py, PyDict
     Ok(table)
 }
 
-/// How good a ranking by the distances of codes is.
+/// Evaluates the ranking by the distances of codes.
 #[pyfunction]
 #[pyo3(signature = (bits, queries, query_labels, database, database_labels, names=None))]
 pub fn evaluate<'py>(
@@ -67,13 +67,13 @@ pub fn evaluate<'py>(
     table(py, &found.map_err(exception)?)
 }
 
-/// Queries as the Python part gives them: how many bits their codes have, the codes, and labels.
+/// Queries as passed by the Python part: number of bits of the codes, the codes, and labels.
 type Asked<'py> = (usize, PyReadonlyArray2<'py, u8>, FromPython<'py>);
 
-/// What goes to and fro between parts: numbers.
+/// Numbers exchanged between parts.
 type Words<'py> = Bound<'py, PyArray1<u64>>;
 
-/// Codes and their labels, numbered along with those of the queries.
+/// Converts codes and labels; the label numbers of queries and database share `known`.
 fn labelled(
     bits: usize,
     bytes: &PyReadonlyArray2<'_, u8>,
@@ -83,8 +83,8 @@ fn labelled(
     Ok((codes(bytes, bits)?, Given::new(&labels, ends)?.number(known)?))
 }
 
-/// Counts the items of a part of a database by their distances from each query: numbers, which add up over
-/// parts.
+/// Counts the items of a part of a database by their distance from each query. The counts of
+/// several parts can be added.
 #[pyfunction]
 pub fn tally_part<'py>(
     py: Python<'py>,
@@ -101,8 +101,9 @@ pub fn tally_part<'py>(
     Ok(PyArray1::from_slice(py, tally.map_err(exception)?.words()))
 }
 
-/// Ranks the items of a part among all: numbers for [`score_parts`], and `before` with this part added.
-/// `total` is the sum of the tallies of all parts, `before` that of the parts before this one.
+/// Ranks the items of a part among the items of all parts. Returns numbers for [`score_parts`], and
+/// `before` with the tally of this part added. `total` is the sum of the tallies of all parts,
+/// `before` the sum over the preceding parts.
 #[pyfunction]
 #[pyo3(signature = (queries, database, database_labels, total, before, names=None))]
 pub fn rank_part<'py>(
@@ -130,7 +131,7 @@ pub fn rank_part<'py>(
     Ok((PyArray1::from_vec(py, ranks), PyArray1::from_slice(py, before.words())))
 }
 
-/// How good the ranking of all parts is: what [`evaluate`] finds of the whole.
+/// Evaluates the ranking of all parts, with the same result as [`evaluate`] of the whole database.
 #[pyfunction]
 #[pyo3(signature = (queries, total, ranks, names=None))]
 pub fn score_parts<'py>(
@@ -145,7 +146,7 @@ pub fn score_parts<'py>(
     let metrics = metrics(names)?;
     let queries = parts::Queries::new(&codes, wanted.view()).map_err(exception)?;
     let total = queries.tally_of(total.as_array().to_vec()).map_err(exception)?;
-    // Ranks of no items, if there are no parts.
+    // Without parts, the ranks are those of zero items.
     let mut all = queries.no_ranks(&total, &metrics).map_err(exception)?;
     for part in &ranks {
         let part = queries.ranks_of(&part.as_array().to_vec()).map_err(exception)?;
@@ -155,8 +156,9 @@ pub fn score_parts<'py>(
     table(py, &found.map_err(exception)?)
 }
 
-/// Runs a method by the papers' protocol, as the command `compare` does: the data is split by the seed, and
-/// the first rows of the database are streamed. A table for each checkpoint.
+/// Runs a method by the papers' protocol, as the command `compare` does: the seed determines the
+/// split of the data, and the first rows of the database are streamed. Returns one table per
+/// checkpoint.
 #[pyfunction]
 #[pyo3(signature = (method, data, labels, bits, seed, queries_per_class, stream, batch, every, center, names))]
 #[expect(clippy::too_many_arguments, reason = "called by name from the Python part alone")]

@@ -1,4 +1,4 @@
-//! Data files, by the library's readers.
+//! Data files, read by the library's readers.
 
 use hashbrook::dataset::{Reader, read_labels_for, without_columns};
 use hashbrook::{Error, LabelNames};
@@ -8,16 +8,16 @@ use pyo3::prelude::*;
 use crate::arrays::matrix;
 use crate::errors::exception;
 
-/// How many rows are read at once.
+/// Number of rows that are read at once.
 const ROWS_AT_ONCE: usize = 8192;
 
-/// Labels by their texts, and whether rows may have several.
+/// Labels of each row as strings, and whether rows may have several labels.
 type Texts = (Vec<Vec<String>>, bool);
 
-/// What files hold: numbers, how many make a row, and labels.
+/// Contents of files: values, number of columns, and labels.
 type Held = (Vec<f32>, usize, Option<Texts>);
 
-/// Vectors in files, and their labels if files of these are given.
+/// Reads vectors from files, and labels if label files are given.
 #[pyfunction]
 pub fn load(
     py: Python<'_>,

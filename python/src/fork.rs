@@ -1,18 +1,18 @@
-//! Processes that are copies of others.
+//! Detection of forked processes.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-/// The process that first used threads; 0 if none has.
+/// Id of the process that first used threads; 0 if no process has.
 static FIRST: AtomicU32 = AtomicU32::new(0);
 
-/// To be called before anything that runs on several threads.
+/// Checks that threads can be used. Must be called before any work that runs on several threads.
 ///
 /// # Errors
-/// In a copy (`fork`) of a process that used them: a copy has none of its threads, and would wait for them for
-/// ever.
+/// If this process was forked from a process that used threads. The fork has none of these threads
+/// and would wait for them forever.
 pub fn check() -> PyResult<()> {
     let this = std::process::id();
     match FIRST.compare_exchange(0, this, Ordering::Relaxed, Ordering::Relaxed) {

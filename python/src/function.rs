@@ -13,7 +13,7 @@ use crate::fork;
 use crate::labels::texts;
 use crate::watch::{Watch, chunks};
 
-/// How many rows are encoded between two looks at signals.
+/// Number of rows that are encoded between two checks for signals.
 const ROWS_AT_ONCE: usize = 16 * 1024;
 
 /// A frozen hash function.
@@ -110,7 +110,7 @@ impl HashFunction {
         matrix(py, prepared, self.0.dim())
     }
 
-    /// All that it is made of, as arrays and numbers under their names.
+    /// Returns all parts of the function as a dictionary of arrays and numbers.
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let HashParts {
             dim, bits, center, scale, unit, lift, weights, linear_weights, offset, ..
@@ -138,7 +138,8 @@ impl HashFunction {
                 parts.set_item("gamma", gamma)?;
             }
             Lift::Compact(compact) => compact_parts(&parts, compact, *dim)?,
-            // A lift of a newer library: whoever takes the parts apart refuses it by name.
+            // A lift that a newer library added: the reader of the parts refuses the lift by its
+            // name.
             other => parts.set_item("lift", format!("{other:?}"))?,
         }
         Ok(parts)

@@ -1,4 +1,4 @@
-//! Ids: numbers, or texts that numbers stand for.
+//! Item ids: numbers, or strings that the index maps to numbers.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
@@ -11,17 +11,18 @@ use pyo3::prelude::*;
 
 use crate::errors::{broken, exception};
 
-/// What stands for an id that is not there. No text has this number: they count up from 0.
+/// Number of a string id that does not exist. No string has this number, because numbers count up
+/// from 0.
 const NOBODY: u64 = u64::MAX;
 
-/// Ids as the Python part gives them.
+/// Ids as passed by the Python part.
 #[derive(FromPyObject)]
 pub enum Ids<'py> {
     Numbers(PyReadonlyArray1<'py, u64>),
     Texts(Vec<String>),
 }
 
-/// Ids that do not belong to Python.
+/// Ids that can be used without Python's lock.
 #[derive(Clone)]
 pub enum GivenIds {
     Numbers(Vec<u64>),
@@ -53,7 +54,7 @@ impl From<Id> for GivenIds {
     }
 }
 
-/// As a store takes them.
+/// Converts the ids to the type that a store takes.
 impl From<GivenIds> for Vec<ItemId> {
     fn from(ids: GivenIds) -> Vec<ItemId> {
         match ids {
@@ -72,22 +73,22 @@ impl From<Id> for ItemId {
     }
 }
 
-/// The texts that the ids of an index stand for, if they do: shared by the index and its snapshots. Numbers are
-/// only ever added, so that those of an older snapshot stay what they were.
+/// String ids of an index with their numbers, shared by the index and its snapshots. Empty if ids
+/// are numbers. Entries are only ever added, so the numbers of older snapshots stay valid.
 #[derive(Clone)]
 pub struct Texts {
     names: Arc<RwLock<IdNames>>,
-    /// The index that they are kept beside, if it is a file that is changed.
+    /// Index file that the string ids are stored next to, if the index is edited in a file.
     beside: Option<PathBuf>,
 }
 
 impl Texts {
-    /// Those of an index; `beside` is where they are written.
+    /// Creates the string ids of an index. New strings are written next to the index file `beside`.
     pub fn new(names: IdNames, beside: Option<PathBuf>) -> Texts {
         Texts { names: Arc::new(RwLock::new(names)), beside }
     }
 
-    /// Those of an index in a file; none if its ids are numbers.
+    /// Reads the string ids of an index file; returns none if its ids are numbers.
     pub fn read(index: &hashbrook::Snapshot, path: &Path) -> hashbrook::Result<IdNames> {
         match index.has_text_ids() {
             true => IdNames::load_beside(path),
@@ -95,14 +96,14 @@ impl Texts {
         }
     }
 
-    /// Takes what a file has become.
+    /// Replaces the string ids by those of a newer version of the file.
     pub fn replace(&self, names: IdNames) -> PyResult<()> {
         *self.names.write().map_err(broken)? = names;
         Ok(())
     }
 
-    /// The numbers of ids that are put into an index. Texts that are new are in their file before the items are:
-    /// what is left of a change that then fails are texts that no item has.
+    /// Returns the numbers of ids that are put into an index. New strings are written to their file
+    /// before the items, so a change that then fails only leaves strings that no item has.
     pub fn put(&self, texts: bool, ids: GivenIds) -> PyResult<Vec<u64>> {
         let ids = match (texts, ids) {
             (true, GivenIds::Texts(ids)) => ids,
@@ -117,7 +118,7 @@ impl Texts {
         Ok(numbers)
     }
 
-    /// The numbers of ids that may be in an index.
+    /// Returns the numbers of ids that may be in an index, and `NOBODY` for unknown strings.
     pub fn find(&self, texts: bool, ids: GivenIds) -> PyResult<Vec<u64>> {
         match (texts, ids) {
             (true, GivenIds::Texts(ids)) => {
@@ -128,10 +129,10 @@ impl Texts {
         }
     }
 
-    /// The numbers of ids of items that are in an index.
+    /// Returns the numbers of ids of items that must be in an index.
     ///
     /// # Errors
-    /// `KeyError`, when an item is not there.
+    /// `KeyError` if an item does not exist.
     pub fn find_items(&self, index: &hashbrook::Snapshot, ids: GivenIds) -> PyResult<Vec<u64>> {
         let numbers = self.find(index.has_text_ids(), ids.clone())?;
         let present = index.present(&numbers).map_err(exception)?;
@@ -142,13 +143,13 @@ impl Texts {
         }
     }
 
-    /// The texts that numbers stand for.
+    /// Returns the string ids of the numbers.
     pub fn of(&self, ids: &[u64]) -> PyResult<Vec<Option<String>>> {
         let names = self.names.read().map_err(broken)?;
         Ok(ids.iter().map(|&id| names.name(id).map(str::to_owned)).collect())
     }
 
-    /// An exception that tells of an id as it was given.
+    /// Converts an error to an exception that names the string id instead of its number.
     pub fn told(&self, error: hashbrook::Error) -> PyErr {
         let (id, problem) = match &error {
             hashbrook::Error::IdTwice(id) => (*id, "is given more than once; nothing was changed"),
@@ -163,7 +164,8 @@ impl Texts {
         }
     }
 
-    /// Writes them beside an index that is about to be written. One that stands there must not lose its own.
+    /// Writes the string ids next to an index file that is about to be written. Fails if this would
+    /// overwrite string ids that an existing index needs.
     pub fn save_beside(&self, index: &Path) -> PyResult<()> {
         let path = IdNames::path_beside(index);
         let names = self.names.read().map_err(broken)?;
@@ -182,7 +184,8 @@ impl Texts {
     }
 }
 
-/// Ids are numbers where numbers are expected; an empty list is of either kind.
+/// Returns number ids of an index whose ids are numbers. An empty list is of either kind; any other
+/// mismatch is an error.
 fn same_kind(texts: bool, ids: GivenIds) -> PyResult<Vec<u64>> {
     let problem = match (texts, ids) {
         (false, GivenIds::Numbers(ids)) => return Ok(ids),

@@ -1,4 +1,4 @@
-//! Indexes.
+//! Python class of the index.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, RwLock};
@@ -16,14 +16,14 @@ use crate::ids::{GivenIds, Ids, Texts};
 use crate::labels::{FromPython, Given, given};
 use crate::snapshot::Snapshot;
 
-/// An index: one thread at a time changes it, any number search the latest snapshot, and these never wait
-/// for the one.
+/// An index. One thread at a time changes the index. Any number of threads search its latest
+/// snapshot and never wait for a change.
 #[pyclass(frozen, module = "hashbrook._hashbrook")]
 pub struct Index {
     writer: Mutex<hashbrook::Index>,
     latest: RwLock<hashbrook::Snapshot>,
     texts: Texts,
-    /// The file that it was opened of, if it follows that.
+    /// File that the index was opened from, if it follows the file.
     path: Option<PathBuf>,
 }
 
@@ -50,7 +50,7 @@ impl Index {
         opened.map(|(index, names)| (index, names, path)).map_err(exception)
     }
 
-    /// Changes it, and shows those who search what it has become.
+    /// Changes the index, then publishes the new snapshot to searches.
     fn change<T: Send>(
         &self,
         py: Python<'_>,
@@ -66,7 +66,7 @@ impl Index {
     }
 }
 
-/// The labels with their numbers. New labels are named in the index before their items are changed.
+/// Assigns numbers to the labels. New label names are added to the index before the items change.
 fn number(index: &mut hashbrook::Index, given: Given) -> PyResult<LabelList> {
     let mut names = index.complete_label_names().map_err(exception)?;
     let labels = given.number(&mut names)?;
@@ -74,7 +74,7 @@ fn number(index: &mut hashbrook::Index, given: Given) -> PyResult<LabelList> {
     Ok(labels)
 }
 
-/// What is put into an index: vectors, or packed codes.
+/// Items put into an index: vectors, or packed codes.
 enum Put<'a> {
     Vectors((&'a [f32], usize)),
     Codes(hashbrook::Codes),
@@ -90,7 +90,8 @@ impl Index {
         replace: bool,
     ) -> PyResult<()> {
         self.change(py, |index| {
-            // Before the names of labels are: what cannot be put should change nothing.
+            // Items are checked before new label names are added: a refused put must change
+            // nothing.
             let items = match items {
                 Put::Codes(codes) => Ok(codes),
                 Put::Vectors(rows) => {
@@ -98,7 +99,7 @@ impl Index {
                     Err(features(rows, function.map_err(exception)?.dim())?)
                 }
             };
-            // The first ids decide whether they are texts.
+            // The first ids decide whether the index has string ids.
             let begins = index.is_empty()
                 && !index.has_text_ids()
                 && matches!(&ids, GivenIds::Texts(ids) if !ids.is_empty());
@@ -128,7 +129,7 @@ impl Index {
 
 #[pymethods]
 impl Index {
-    /// An index in memory.
+    /// Creates an index in memory.
     #[new]
     #[pyo3(signature = (function, vectors=None, metric="cosine"))]
     fn new(
@@ -174,10 +175,10 @@ impl Index {
         Ok(Index::of(index, Texts::new(names, Some(path.clone())), Some(path)))
     }
 
-    /// What it holds now. Nobody waits for a change for that.
+    /// Returns a snapshot of the current state, without waiting for a change.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
-        // A change holds the lock for a moment alone, and most often none does: then there is nothing to wait for
-        // without Python's lock, which takes time to give back.
+        // A change holds this lock only briefly, so the lock is usually free. Then Python's lock
+        // need not be released, which would cost time.
         let snapshot = match self.latest.try_read() {
             Ok(latest) => latest.clone(),
             Err(_) => py.detach(|| Ok::<_, PyErr>(self.latest.read().map_err(broken)?.clone()))?,
@@ -189,7 +190,8 @@ impl Index {
         self.change(py, |index| {
             let new = index.refresh().map_err(exception)?;
             if let Some(path) = self.path.as_ref().filter(|_| new && index.has_text_ids()) {
-                // They were written before the items that have them.
+                // The writer saves string ids before the items that have them, so the file is
+                // complete.
                 self.texts.replace(IdNames::load_beside(path).map_err(exception)?)?;
             }
             Ok(new)
@@ -225,7 +227,8 @@ impl Index {
         let ids = ids.given();
         let labels = Given::new(&labels.0, labels.1)?;
         self.change(py, |index| {
-            // Labels get names after that: a call that is refused changes nothing.
+            // Everything is checked before new label names are added: a refused call changes
+            // nothing.
             let ids = self.texts.find_items(index, ids)?;
             if labels.len() != ids.len() {
                 let (rows, labels) = (ids.len(), labels.len());

@@ -1,4 +1,4 @@
-//! Labels of Python as labels of the library.
+//! Conversion of Python labels to the library's labels.
 
 use std::collections::HashMap;
 
@@ -10,21 +10,21 @@ use pyo3::types::PyString;
 
 use crate::errors::exception;
 
-/// Labels as they were given, each distinct one once. They go by their texts, as in the command: 7 and
-/// "7" are one label.
+/// Labels as passed by Python, each distinct label stored once. Labels are compared as strings, as
+/// in the command: 7 and "7" are the same label.
 pub struct Given {
     texts: Vec<String>,
-    /// For each label given, which of the texts it is.
+    /// Position in `texts` of each label passed.
     places: Vec<u32>,
-    /// Where the labels of each row end; `None` if each has one.
+    /// End of the labels of each row; `None` if each row has exactly one label.
     ends: Option<Vec<usize>>,
 }
 
 impl Given {
-    /// From a list of strings or an array of int64, and where the labels of each row end.
+    /// Reads a list of strings or an array of int64, and the ends of the labels of each row.
     ///
     /// # Errors
-    /// When they are neither.
+    /// If the labels are neither.
     pub fn new(
         labels: &Bound<'_, PyAny>,
         ends: Option<PyReadonlyArray1<'_, u64>>,
@@ -63,15 +63,15 @@ impl Given {
         Ok(given)
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.ends.as_ref().map_or(self.places.len(), Vec::len)
     }
 
-    /// With their numbers; texts that have none are given one.
+    /// Converts the labels to their numbers in `names`; new strings are added to `names`.
     ///
     /// # Errors
-    /// When the ends do not ascend.
+    /// If the ends are not ascending.
     pub fn number(self, names: &mut LabelNames) -> PyResult<LabelList> {
         let numbers: Vec<u32> = self.texts.iter().map(|text| names.id(text)).collect();
         let values = self.places.iter().map(|&place| numbers[place as usize]).collect();
@@ -81,10 +81,10 @@ impl Given {
         }
     }
 
-    /// The labels of each row, by name.
+    /// Returns the labels of each row by name.
     ///
     /// # Errors
-    /// When the ends do not ascend.
+    /// If the ends are not ascending.
     pub fn rows(self) -> PyResult<Vec<Vec<String>>> {
         let mut names = LabelNames::new();
         let labels = self.number(&mut names)?;
@@ -92,24 +92,24 @@ impl Given {
         Ok(labels.view().iter().map(|row| row.iter().map(text).collect()).collect())
     }
 
-    /// Whether all of them have numbers.
+    /// Returns true if `names` contains all labels.
     pub fn are_in(&self, names: &LabelNames) -> bool {
         self.texts.iter().all(|text| names.find(text).is_some())
     }
 
-    /// Their numbers in an index.
+    /// Returns the numbers of the labels in an index.
     ///
     /// # Errors
-    /// `ValueError`, when the index has no such label.
+    /// `ValueError` if the index does not have a label.
     pub fn known(&self, index: &hashbrook::Snapshot) -> PyResult<Vec<u32>> {
         self.texts.iter().map(|text| index.find_label(text).map_err(exception)).collect()
     }
 }
 
-/// Labels as the Python part gives them: a list or an array, and where the labels of each row end.
+/// Labels as passed by the Python part: a list or an array, and the end of the labels of each row.
 pub type FromPython<'py> = (Bound<'py, PyAny>, Option<PyReadonlyArray1<'py, u64>>);
 
-/// Labels, if there are any.
+/// Converts optional labels.
 ///
 /// # Errors
 /// As for [`Given::new`].
@@ -117,7 +117,7 @@ pub fn given(labels: Option<FromPython<'_>>) -> PyResult<Option<Given>> {
     labels.map(|(labels, ends)| Given::new(&labels, ends)).transpose()
 }
 
-/// All names, in the order of their numbers.
+/// Returns all label names in the order of their numbers.
 pub fn texts(names: &LabelNames) -> Vec<String> {
     names.iter().map(str::to_owned).collect()
 }

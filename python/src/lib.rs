@@ -1,21 +1,19 @@
 //! `hashbrook._hashbrook`: the compiled module that the Python package `hashbrook` calls.
 //!
-//! The module contains conversions, errors and classes, and no logic: the library computes everything. The
-//! pure-Python part (`python/hashbrook/`) ensures that arrays are C-contiguous numpy arrays of the right
-//! type. Long calls let other Python threads run, and check for signals from time to time.
+//! The module contains conversions, errors and classes, and no logic: the library computes
+//! everything. Users see `python/hashbrook/`, which has classes with the library's terms and
+//! defaults. Its modules `_convert.py` and `_labels.py` convert Python's types to the arguments of
+//! this crate, for example C-contiguous numpy arrays of one type.
 //!
-//! `python/hashbrook/` is what users see: classes with the words and defaults of the library, and
-//! conversions from Python's types (`_convert.py`, `_labels.py`) to what this crate takes:
-//! C-contiguous arrays of one type. This crate wraps the library and has no logic. A class is
-//! frozen for Python and holds its own lock: `Model` an `RwLock`, `Index` a mutex for the writer
-//! and the latest `Snapshot` for searches, so that these never wait for it. No lock is waited for,
-//! and nothing long is done, while Python's own lock is held.
+//! A class is frozen for Python and holds its own lock. `Model` has an `RwLock`. `Index` has a
+//! mutex for the writer, and the latest `Snapshot` for searches, so that searches never wait for
+//! the writer. While Python's own lock is held, the module waits for no lock and does nothing long.
 //!
-//! Long calls go in chunks (`watch.rs`): `encode` and `search` over rows, which do not depend on
-//! each other, and `learn` by `Model::learn_while`, which cuts the batches of brook alone, whose
-//! sums do not depend on cuts. Every 50 ms they take Python's lock, check signals and update the
-//! progress bar. Labels are passed as strings, as in the command, so models and indexes can be
-//! exchanged.
+//! Long calls run in chunks (`watch.rs`). `encode` and `search` split the rows, which do not depend
+//! on each other. `learn` calls `Model::learn_while`, which splits only batches of brook, whose
+//! sums do not depend on the split. Every 50 ms a long call takes Python's lock, checks for signals
+//! and updates the progress bar. Labels are passed as strings, as in the command, so models and
+//! indexes can be exchanged.
 
 // Calls that cannot fail use `expect`, whose message says why.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]

@@ -1,4 +1,4 @@
-//! The same calls with nothing of Python in them, timed: what `bench.py` compares with.
+//! Timings of the library's calls without Python overhead, the baseline of `bench.py`.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::function::HashFunction;
 use crate::model::method;
 use crate::snapshot::Snapshot;
 
-/// Seconds that the library takes to learn rows in one batch.
+/// Returns the seconds that the library takes to learn the rows in one batch.
 #[pyfunction]
 pub fn time_learn(
     py: Python<'_>,
@@ -32,7 +32,7 @@ pub fn time_learn(
     })
 }
 
-/// Seconds that the library takes to encode rows.
+/// Returns the seconds that the library takes to encode the rows.
 #[pyfunction]
 pub fn time_encode(
     py: Python<'_>,
@@ -49,7 +49,7 @@ pub fn time_encode(
     })
 }
 
-/// Seconds that the library takes to search with rows.
+/// Returns the seconds that the library takes to search with the rows.
 #[pyfunction]
 pub fn time_search(
     py: Python<'_>,

@@ -19,31 +19,32 @@ use crate::function::HashFunction;
 use crate::labels::{FromPython, Given, given, texts};
 use crate::watch::Watch;
 
-/// A method at work. One thread at a time changes it; others wait, without holding Python up.
+/// A model in training. One thread at a time changes the model; other threads wait without holding
+/// Python's lock.
 #[pyclass(frozen, module = "hashbrook._hashbrook")]
 pub struct Model {
     model: RwLock<hashbrook::Model>,
-    /// The thread that learns: whatever it calls meanwhile (a handler of a signal may) must not wait for
-    /// itself.
+    /// Thread that is learning. A call made on this thread meanwhile, for example by a signal
+    /// handler, must fail instead of waiting for the thread itself.
     learning: Mutex<Option<ThreadId>>,
 }
 
-/// The names of all methods.
+/// Returns the names of all methods.
 #[pyfunction]
 pub fn methods() -> Vec<&'static str> {
     Method::all().iter().map(Method::name).collect()
 }
 
-/// The names of the data sets that there are presets for.
+/// Returns the names of the data sets that have presets.
 #[pyfunction]
 pub fn presets() -> Vec<String> {
     Method::presets()
 }
 
-/// A method by its name, with the parameters of a preset, and those in a JSON object on top of them.
+/// Creates the method `name` with the parameters of a preset, overridden by those in a JSON object.
 ///
 /// # Errors
-/// When there is no such method, preset or parameter, or a parameter is of the wrong kind.
+/// If the method, preset or parameter does not exist, or a parameter has the wrong type.
 pub fn method(name: &str, preset: Option<&str>, parameters: &str) -> PyResult<Method> {
     let mut method = Method::named(name).map_err(exception)?;
     if let Some(preset) = preset {
@@ -57,10 +58,10 @@ pub fn method(name: &str, preset: Option<&str>, parameters: &str) -> PyResult<Me
     Ok(method)
 }
 
-/// What columns are divided by.
+/// Returns the column scaling of this name.
 ///
 /// # Errors
-/// When there is no such scale.
+/// If the name is unknown.
 pub fn scale_named(name: Option<&str>) -> PyResult<Scale> {
     match name {
         None | Some("none") => Ok(Scale::None),
@@ -77,7 +78,7 @@ impl Model {
         Model { model: RwLock::new(model), learning: Mutex::new(None) }
     }
 
-    /// Fails in a call that a call of this thread is in the midst of.
+    /// Fails if the calling thread is already inside a call that changes the model.
     fn expect_free(&self) -> PyResult<()> {
         let learning = self.learning.lock().unwrap_or_else(PoisonError::into_inner);
         if *learning == Some(std::thread::current().id()) {
@@ -118,8 +119,8 @@ impl Model {
     }
 }
 
-/// The labels with their numbers. Names that are new are in the model from now on, and those that were
-/// there before come back, for whoever fails to learn.
+/// Assigns numbers to the labels and adds new label names to the model. Also returns the previous
+/// names if any were added, so that the caller can restore them if learning fails.
 fn number(
     model: &mut hashbrook::Model,
     given: Given,
@@ -202,7 +203,7 @@ impl Model {
         self.read(py, |model| Model::of(model.clone()))
     }
 
-    /// Learns rows as one batch, or as many of so many rows each.
+    /// Learns the rows as one batch, or in batches of `batch` rows.
     #[pyo3(signature = (rows, labels, batch=None, progress=None))]
     fn learn(
         &self,
@@ -275,7 +276,8 @@ impl Model {
     }
 
     fn merge(&self, py: Python<'_>, other: &Bound<'_, Model>) -> PyResult<()> {
-        // A copy, so that two threads that merge two models into each other do not wait for each other.
+        // The other model is copied first: two threads that merge two models into each other would
+        // deadlock if each held both locks.
         let other = other.get().read(py, hashbrook::Model::clone)?;
         self.change(py, |model| model.merge(&other).map_err(exception))
     }
@@ -298,13 +300,14 @@ impl Model {
         let (function, warnings) = found.map_err(exception)?;
         for warning in warnings {
             let text = CString::new(warning).map_err(PyErr::from)?;
-            // The frame above the method of the Python part: the user's line.
+            // Stack level 2 is the caller of the Python method, so the warning names the user's
+            // line.
             PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 2)?;
         }
         Ok(HashFunction(function))
     }
 
-    /// The method and its parameters, as JSON.
+    /// Returns the method and its parameters as JSON.
     #[getter]
     fn method(&self, py: Python<'_>) -> PyResult<String> {
         let text = self.read(py, |model| serde_json::to_string(model.method()))?;
@@ -352,8 +355,8 @@ impl Model {
     }
 }
 
-/// Learns rows batch by batch. Beside the outcome: whether any batch was learned, which stays so if a later
-/// one fails.
+/// Learns the rows batch by batch. The second value is true if any batch was learned; learned
+/// batches stay learned if a later batch fails.
 fn learn(
     model: &mut hashbrook::Model,
     rows: hashbrook::Features<'_>,
@@ -369,7 +372,7 @@ fn learn(
         None => Batch::unlabelled(rows),
     };
     let mut any = false;
-    // No rows are a batch, too.
+    // Zero rows form one empty batch, so that the model checks them, too.
     let (total, batch) = (rows.len(), batch.unwrap_or(rows.len()).max(1));
     for start in (0..total.max(1)).step_by(batch) {
         let range = start..total.min(start.saturating_add(batch));

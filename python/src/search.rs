@@ -1,4 +1,4 @@
-//! Searches, chunk by chunk of queries, and what they find as arrays.
+//! Searches in an index, in chunks of queries, with their results as arrays.
 
 use hashbrook::{Codes, Dial, Features, Filter, Hit, RankedHit, View};
 use numpy::{PyArray1, PyReadonlyArray2};
@@ -14,34 +14,34 @@ use crate::labels::Given;
 use crate::snapshot::Snapshot;
 use crate::watch::{Watch, chunks};
 
-/// How many queries are searched between two looks at signals. Fewer would cost those that are searched
-/// together what they share.
+/// Number of queries that are searched between two checks for signals. Queries that are searched
+/// together share work, so a smaller number would be slower.
 pub const QUERIES_AT_ONCE: usize = 4096;
 
-/// What fills the end of a row of fewer hits than were asked for.
+/// Id that pads a row with fewer hits than requested.
 pub const NO_ID: u64 = u64::MAX;
 const NO_DISTANCE: u32 = u32::MAX;
 
-/// Why codes cannot be ranked again.
+/// Error message if code queries are combined with `rerank`.
 pub const RERANK_OF_CODES: &str =
     "rerank ranks by vectors, so it takes vectors to search with, not codes";
 
-/// How far a search goes.
+/// Extent of a search: a number of nearest items, or a radius.
 #[derive(Clone, Copy)]
 pub enum Goal {
     Nearest(usize),
     Within(u32),
 }
 
-/// What is searched with, as the Python part gives it: vectors, or packed codes.
+/// Queries as passed by the Python part: vectors, or packed codes.
 #[derive(FromPyObject)]
 pub enum Queries<'py> {
     Vectors(Rows<'py>),
     Codes(PyReadonlyArray2<'py, u8>),
 }
 
-/// How to search, as the Python part gives it: labels and labels to be without, ids, `rerank`, and a dial of
-/// two weights and whether the query is a float one.
+/// Search options as passed by the Python part: required labels, excluded labels, ids, `rerank`,
+/// and the weights of a dial.
 pub type How<'py> = (
     Option<Bound<'py, PyAny>>,
     Option<Bound<'py, PyAny>>,
@@ -50,18 +50,18 @@ pub type How<'py> = (
     Option<Weights>,
 );
 
-/// What a label bit and a detail bit count, and whether the query is a float one.
+/// Weight of a label bit, weight of a detail bit, and whether the query is a float query.
 pub type Weights = (u32, u32, bool);
 
-/// A dial of weights.
+/// Creates the dial of the given weights.
 ///
 /// # Errors
-/// When they are out of range.
+/// If a weight is out of range.
 pub fn dialled((labels, details, float): Weights) -> PyResult<Dial> {
     Ok(Dial::new(labels, details).map_err(exception)?.float_query(float))
 }
 
-/// Queries as the library takes them.
+/// Queries in the form that the library takes.
 enum Asked<'a> {
     Vectors(Features<'a>),
     Codes(Codes),
@@ -76,7 +76,8 @@ impl Asked<'_> {
     }
 }
 
-/// Searches a snapshot: ids, distances, and scores or `None`; of a radius, offsets before them.
+/// Searches a snapshot. Returns ids, distances, and scores or `None`; for a radius, the offsets of
+/// the rows come first.
 pub fn search<'py>(
     py: Python<'py>,
     searched: &Snapshot,
@@ -142,7 +143,7 @@ fn found(
                 return Err(PyValueError::new_err(RERANK_OF_CODES));
             }
             (Asked::Codes(codes), None) => {
-                // Most often all of them, which need not be copied.
+                // The chunk usually holds all codes, which then need not be copied.
                 let all = chunk.len() == codes.len();
                 let some = (!all).then(|| codes.select(&chunk.collect::<Vec<_>>()));
                 let codes = some.as_ref().unwrap_or(codes);
@@ -172,12 +173,12 @@ fn found(
     Ok(arrays)
 }
 
-/// What every kind of hit has.
+/// Fields that every kind of hit has.
 pub trait Found {
     fn id(&self) -> u64;
     fn distance(&self) -> u32;
 
-    /// Only of those that were ranked by it.
+    /// Returns the score of a re-ranked hit, and NaN for other hits.
     fn score(&self) -> f32 {
         f32::NAN
     }
@@ -207,7 +208,7 @@ impl Found for RankedHit {
     }
 }
 
-/// What the memory that results need depends on, besides the query.
+/// Properties of the searched collection that determine the memory of the results.
 #[derive(Clone, Copy)]
 pub struct Room {
     /// Number of items that are searched.
@@ -217,8 +218,8 @@ pub struct Room {
 }
 
 impl Room {
-    /// Bytes of a hit: id, distance and score, and for ids that are strings a string in Rust and two references
-    /// to one in Python.
+    /// Returns the bytes of a hit: id, distance and score. A string id adds a string in Rust and
+    /// two references to a string in Python.
     fn hit_bytes(self, ranked: bool) -> usize {
         let numbers = size_of::<u64>() + size_of::<u32>();
         let score = if ranked { size_of::<f32>() } else { 0 };
@@ -227,9 +228,9 @@ impl Room {
     }
 }
 
-/// What was found, column by column.
+/// Results of a search, column by column.
 pub struct Arrays {
-    /// How many hits a row has; `None` if they differ, and offsets say.
+    /// Number of hits of each row; `None` if the rows differ and `offsets` holds their ends.
     columns: Option<usize>,
     offsets: Vec<i64>,
     ids: Vec<u64>,
@@ -238,10 +239,10 @@ pub struct Arrays {
 }
 
 impl Arrays {
-    /// Creates arrays with capacity for the hits of all queries, where their number is known.
+    /// Creates arrays, with capacity for the hits of all queries if the number of hits is known.
     ///
     /// # Errors
-    /// `MemoryError`, when the hits and the padding after them do not fit into memory.
+    /// `MemoryError` if the hits and their padding do not fit into memory.
     pub fn new(queries: usize, goal: Goal, ranked: bool, room: Room) -> PyResult<Arrays> {
         let (columns, capacity) = match goal {
             Goal::Nearest(k) => {
@@ -259,7 +260,7 @@ impl Arrays {
         })
     }
 
-    /// Appends what further queries found.
+    /// Appends the hits of further queries.
     pub fn append<'a, H: Found + 'a>(&mut self, rows: impl Iterator<Item = &'a [H]>) {
         for row in rows {
             let end = self.ids.len() + self.columns.unwrap_or(row.len());

@@ -1,4 +1,4 @@
-//! What an index holds at one moment.
+//! Python class of a snapshot of an index.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::ids::{Id, Ids, Texts};
 use crate::labels::texts;
 use crate::search::{Goal, How, Queries, search};
 
-/// What an index holds at one moment, to be read: also in several threads at once.
+/// Read-only snapshot of an index, which several threads may read at once.
 #[pyclass(frozen, module = "hashbrook._hashbrook")]
 pub struct Snapshot {
     pub snapshot: hashbrook::Snapshot,
@@ -50,7 +50,7 @@ impl Snapshot {
         texts(self.snapshot.label_names())
     }
 
-    /// What it holds, in numbers.
+    /// Returns statistics of the snapshot: item counts and sizes in bytes.
     fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let found = self.snapshot.statistics();
         let numbers = PyDict::new(py);
@@ -94,13 +94,13 @@ impl Snapshot {
         Ok(PyArray1::from_vec(py, ids))
     }
 
-    /// Whether ids are texts.
+    /// True if ids are strings.
     #[getter]
     fn text_ids(&self) -> bool {
         self.snapshot.has_text_ids()
     }
 
-    /// The texts that numbers stand for.
+    /// Returns the string ids of the numbers.
     fn texts_of(&self, ids: PyReadonlyArray1<'_, u64>) -> PyResult<Vec<Option<String>>> {
         self.texts.of(&ids.as_array().to_vec())
     }
@@ -110,7 +110,8 @@ impl Snapshot {
         py.detach(|| self.snapshot.contains(id)).map_err(exception)
     }
 
-    /// The code of an item, in packed bytes, and its labels; `None` if it is not there.
+    /// Returns the code of an item, in packed bytes, and its labels; `None` if the item does not
+    /// exist.
     #[expect(clippy::type_complexity, reason = "a tuple that Python takes apart at once")]
     fn get<'py>(
         &self,
@@ -126,7 +127,8 @@ impl Snapshot {
         Ok(Some((PyArray1::from_vec(py, code.to_bytes()), self.called(&item.labels))))
     }
 
-    /// The vector of an item as it is kept; `None` if it is not there, or none are kept.
+    /// Returns the stored vector of an item; `None` if the item does not exist or vectors are not
+    /// stored.
     fn vector<'py>(&self, py: Python<'py>, id: Id) -> PyResult<Option<Bound<'py, PyArray1<f32>>>> {
         let id = self.number(id)?;
         let vector = py.detach(|| self.snapshot.vector(id)).map_err(exception)?;
@@ -169,7 +171,7 @@ impl Snapshot {
         Ok(self.texts.find(self.snapshot.has_text_ids(), id.into())?[0])
     }
 
-    /// What labels are called: by their numbers if they have no names.
+    /// Returns the names of labels, or their numbers if they have no names.
     fn called(&self, labels: &[u32]) -> Vec<String> {
         let names = self.snapshot.label_names();
         let name =

@@ -1,41 +1,41 @@
-//! Long calls: in chunks, between which signals are looked at and progress is told.
+//! Long calls, which run in chunks; between chunks, signals are checked and progress is reported.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-/// How often a long call looks at signals, at most: each time it must wait for its turn with Python's lock.
+/// Minimum time between two checks for signals in a long call. Each check waits for Python's lock.
 pub const PAUSE: Duration = Duration::from_millis(50);
 
-/// How many long calls are under way.
+/// Number of running long calls.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
-/// How many long calls (`learn`, `encode`, `search`, `within`) are under way in this process, in threads that
-/// do not hold Python's lock.
+/// Returns the number of long calls (`learn`, `encode`, `search`, `within`) that are running in
+/// this process, in threads that do not hold Python's lock.
 #[pyfunction]
 pub fn under_way() -> usize {
     UNDER_WAY.load(Ordering::SeqCst)
 }
 
-/// Who wants to know how a long call goes on: the user, who may press Ctrl-C, and a progress bar.
+/// Observer of a long call: checks for signals such as Ctrl-C, and updates a progress bar.
 pub struct Watch {
-    /// Called with the number of rows that are done.
+    /// Function that is called with the number of processed rows.
     progress: Option<Py<PyAny>>,
     last: Instant,
 }
 
 impl Watch {
-    /// With a progress bar's function, if there is one.
+    /// Creates an observer, optionally with the function of a progress bar.
     pub fn new(progress: Option<Py<PyAny>>) -> Self {
         UNDER_WAY.fetch_add(1, Ordering::SeqCst);
         Watch { progress, last: Instant::now() }
     }
 
-    /// Tells how many rows are done, unless it was done a moment ago.
+    /// Checks for signals and reports the number of processed rows, at most once per [`PAUSE`].
     ///
     /// # Errors
-    /// What a signal raises (`KeyboardInterrupt`, most often), or the progress bar.
+    /// The exception that a signal (usually `KeyboardInterrupt`) or the progress bar raises.
     pub fn done(&mut self, rows: usize) -> PyResult<()> {
         if self.last.elapsed() < PAUSE {
             return Ok(());
@@ -58,8 +58,8 @@ impl Drop for Watch {
     }
 }
 
-/// The ranges that rows are cut into, where what comes out does not depend on it: they grow until one takes as
-/// long as the time between two looks at signals, so that threads seldom wait for each other.
+/// Ranges of rows, for calls whose result does not depend on the split. Ranges grow until one takes
+/// as long as the time between two checks for signals, so that threads seldom wait for each other.
 pub struct Chunks {
     rows: usize,
     start: usize,
@@ -67,8 +67,8 @@ pub struct Chunks {
     last: Option<Instant>,
 }
 
-/// Chunks of rows, the first of them so large, if there are as many. No rows are one chunk, too: what is wrong
-/// with the rest should show.
+/// Splits `rows` rows into chunks, the first of up to `first` rows. Zero rows form one empty chunk,
+/// so that the other arguments are still checked.
 pub fn chunks(rows: usize, first: usize) -> Chunks {
     Chunks { rows, start: 0, at_once: first, last: None }
 }

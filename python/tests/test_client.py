@@ -1,4 +1,4 @@
-"""A client of a service that runs: it answers as a store in this process does."""
+"""Client of a running service: results equal those of a store in this process."""
 
 import errno
 import signal
@@ -14,7 +14,7 @@ from hashbrook import NO_ID, Client, Index, Model, Store, _bodies, _client
 
 
 class Service:
-    """`hashbrook serve` in a folder."""
+    """`hashbrook serve` with a store in a directory."""
 
     def __init__(self, binary, folder, *options):
         self.arguments = [binary, "serve", "--dir", folder / "served", "--bits", "32", "--warmup", "200",
@@ -131,7 +131,7 @@ def test_items_go_in_bodies_of_each_kind(kind, client, digits, monkeypatch):
         pytest.importorskip("pyarrow")
     else:
         monkeypatch.setattr(_bodies, "_arrow_pays", lambda _: False)
-    # In many requests, of which one is short.
+    # The items are sent in many requests, the last of which is short.
     monkeypatch.setattr(_bodies, "ROWS", 90)
     labels = None if kind == "npy" else [[str(a), "a, b"] if a % 2 else [] for a in y[:1000]]
     payloads = None if kind == "npy" else [None if a % 3 else {"é": [int(a), 0.1]} for a in range(1000)]
@@ -175,7 +175,7 @@ def test_before_the_first_items(client, store, digits):
     X, _ = digits
     assert len(client) == 0 and client.version == 0 and client.stats()["description"] is None
     assert client.get(1) is None
-    # As in an empty store and an empty index.
+    # Results equal those of an empty store and of an empty index.
     same(client.search(X[:2], 3), store.search(X[:2], 3))
     found, empty = client.search(X[:2], 3), Index(store.hash_function()).search(X[:2], 3)
     assert (found.ids == empty.ids).all() and (found.ids == NO_ID).all() and found.found.tolist() == [0, 0]
@@ -196,7 +196,7 @@ def test_many_queries_are_answered_by_one_version(client, digits, monkeypatch):
     whole = client.search(X, 5)
     monkeypatch.setattr(_client, "RESULTS", 500)
     same(client.search(X, 5), whole)
-    # Codes are made anew between two requests: all is asked again.
+    # Items are re-encoded between two requests, so the client repeats the whole search.
     ask, asked = client._ask, []
 
     def renewing(method, path, *rest, **more):
@@ -277,7 +277,7 @@ def test_a_service_that_stops_and_comes_back(service, digits):
     with pytest.raises(OSError, match="cannot connect to http://no.such.host.invalid:1: "):
         Client("http://no.such.host.invalid:1").stats()
     service.start(address)
-    # The connection that was kept is none any more.
+    # The idle connection is closed by now.
     assert client.get(1).id == 1
     service.stop()
     service.start(address)
@@ -292,7 +292,7 @@ def test_connections_are_kept(service, client, digits, monkeypatch):
     client.put(range(100), X[:100])
     for _ in range(20):
         client.search(X[:1], 3)
-    # An error does not end a connection.
+    # An error response does not close the connection.
     with pytest.raises(ValueError):
         client.search(X[:1, :3])
     client.stats()
@@ -315,7 +315,7 @@ def test_connections_are_kept(service, client, digits, monkeypatch):
 
 
 def answering(*answers):
-    """A server that answers so, and the requests that it got."""
+    """Starts a server that sends the given answers. Returns its address, and the requests that it received."""
     listener = socket.create_server(("127.0.0.1", 0))
     got = []
 

@@ -1,4 +1,4 @@
-"""Library, Python and command give the same codes and results for one seed."""
+"""Library, Python and command return the same codes and results for the same seed."""
 
 import json
 

@@ -74,7 +74,7 @@ def test_numbers_beyond_float32_are_told():
 
 
 def numbered(given):
-    """Labels as lists of texts, one for each row."""
+    """Returns labels as a list of strings for each row."""
     flat, ends = labels(given)
     texts = [str(label) for label in flat]
     if ends is None:

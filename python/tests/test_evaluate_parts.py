@@ -1,4 +1,4 @@
-"""Evaluation of a database in parts: what the whole gives, to the last bit."""
+"""Evaluation of a database in parts: results equal those of the whole database, to the last bit."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from hashbrook._labels import labels
 
 
 def in_parts(bits, queries, query_labels, parts, names=None):
-    """Each part twice, by numbers that might come from anywhere; the second time in two pieces."""
+    """Evaluates in two passes over the parts. In the second pass each part is ranked in two pieces."""
     asked = (bits, queries, labels(query_labels))
     tallies = [native.tally_part(asked, codes, labels(y)) for codes, y in parts]
     total = np.sum(tallies, axis=0, dtype=np.uint64)
@@ -46,7 +46,7 @@ def test_rows_may_have_several_labels_or_none(codes):
     codes, y = codes
     texts = [[], ["odd"] if y[0] % 2 else ["even"], *[[str(d), "odd" if d % 2 else "even"] for d in y[2:]]]
     database, there, queries, asked = codes[100:900], texts[100:900], codes[:100], texts[:100]
-    # Labels that no query has, numbered otherwise in each part.
+    # These labels occur in no query and have different numbers in each part.
     there[::3] = [[f"none-{at}", *row] for at, row in enumerate(there[::3])]
     whole = hashbrook.evaluate(64, queries, asked, database, there)
     parts = [(database[a:b], there[a:b]) for a, b in [(0, 10), (10, 500), (500, 800)]]

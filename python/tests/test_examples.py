@@ -1,4 +1,4 @@
-"""Examples run, and what they claim is so."""
+"""Examples run, and their claims hold."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Functions that leave home: the same bits, but where a projection is within rounding of 0."""
+"""Exported functions: bits are the same, except where a projection is within rounding of 0."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 from hashbrook import Model
 from hashbrook._recipe import codes, constants
 
-#: What functions are made by, their dimension, and the lift that they come to.
+#: Parameters of the models, dimension, and the lift of the resulting function.
 FUNCTIONS = {
     "compact": ({"anchors": 300, "precision": "compact"}, 64, "compact"),
     "compact_reduced": ({"anchors": 300, "precision": "compact", "detail": 0.5}, 300, "compact"),
@@ -31,7 +31,7 @@ def made(request, digits):
     how, dim, lift = FUNCTIONS[request.param]
     rng = np.random.default_rng(1)
     if dim > 1000:
-        # Nothing that a few directions would hold.
+        # A few directions cannot represent these vectors.
         X = rng.normal(size=(1797, dim)) + 2.0 * rng.normal(size=(10, dim))[y]
     elif dim > 64:
         X = X @ rng.normal(size=(64, dim)) + rng.normal(size=(1797, dim))
@@ -47,7 +47,7 @@ def made(request, digits):
 
 
 def count_differences(function, rows, found):
-    """How many bits differ; none but those of projections near 0."""
+    """Returns the number of bits that differ. Fails if a projection of such a bit is not near 0."""
     expected = function.encode(rows)
     assert found.dtype == np.uint8 and found.shape == expected.shape
     differ = np.unpackbits(found ^ expected, axis=1, bitorder="little", count=function.bits) == 1

@@ -1,4 +1,4 @@
-"""Files are read by the library's readers, with all formats on."""
+"""The library's readers read files, with all formats enabled."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Frames whose columns are vectors, labels and ids."""
+"""Frames with columns of vectors, labels and ids."""
 
 import numpy as np
 import pandas as pd
@@ -80,7 +80,7 @@ def test_names_need_a_frame():
         learned(X, "target")
     with pytest.raises(TypeError, match="ids must be a list or an array, not a text"):
         Index(learned(X, Y).hash_function()).add("name", X)
-    # Numbers that are objects, and columns without names, are taken as they were.
+    # Frames of objects that are numbers, and frames without column names, are accepted.
     objects = pd.DataFrame(X, dtype=object)
     assert (features(objects) == X).all() and (features(pd.DataFrame(X)) == X).all()
 

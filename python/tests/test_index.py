@@ -11,7 +11,7 @@ from hashbrook import Index, Model
 
 
 def naive(codes, query, ids):
-    """(distance, id) of all items, in order: the twin of the search."""
+    """Returns (distance, id) of all items in order, the reference for searches."""
     distances = np.unpackbits(codes ^ query, axis=1).sum(axis=1)
     return sorted(zip(distances.tolist(), ids.tolist()))
 
@@ -120,7 +120,7 @@ def test_a_filter_by_a_label_that_no_item_has(function, digits):
                        lambda: index.snapshot().filtered(**wrong).search(X[:1])):
             with pytest.raises(ValueError, match=f'no item has the label "nope"; {known}'):
                 search()
-    # A view follows its index.
+    # A view follows the changes of its index.
     index.set_labels([0], ["nope"])
     assert view.search(X[:1], 2).ids.shape == (1, 2)
     unlabelled = Index.of_codes(8)
@@ -175,7 +175,7 @@ def test_reranking_by_a_metric_of_the_vectors_as_given(function, digits, metric)
         products = X[:20] @ X[:500].T
         lengths = np.linalg.norm(X[:20], axis=1)[:, None] * np.linalg.norm(X[:500], axis=1)
         expected = -np.sort(-(products / lengths if metric == "cosine" else products), axis=1)[:, :5]
-    # In half precision a distance of 0 is off by the root of its square's error.
+    # A distance of 0 is the root of its square, so in half precision its error is the root of the square's error.
     off = {"cosine": 1e-3, "inner_product": 3, "l2": 1.5}[metric]
     assert np.allclose(found.scores, expected, atol=off)
     with pytest.raises(ValueError, match="cosine, inner_product or l2"):
@@ -213,7 +213,7 @@ def test_reranking_and_dials(digits):
     bits = np.unpackbits(function.encode(X), axis=1, bitorder="little")
     differ = bits[:20, None, :] != bits[(heavy.ids // 3).astype(int)]
     assert (heavy.distances == (differ * np.where(label, 4, 1)).sum(axis=2)).all()
-    # A query that is sure of no bit more than of another counts them in steps of 1/64.
+    # A float query has distances in steps of 1/64.
     counted = index.search(X[:20], 1797, float_query=True).distances
     assert counted.max() > 64 * 8 and (counted % 64 != 0).any()
     soft = index.search(X[:20], 5, float_query=True, rerank=50)

@@ -1,4 +1,4 @@
-"""Codes to and from other engines: each finds the same as the index, and gives the same codes back."""
+"""Exchange of codes with other engines: each finds the same as the index, and returns the same codes."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def index(function, digits):
 
 @pytest.fixture(scope="module")
 def short():
-    """Codes that do not fill their last byte."""
+    """Returns an index whose codes do not fill their last byte."""
     rng = np.random.default_rng(5)
     made = Index.of_codes(20)
     made.add_codes(range(600), interchange.codes_from_bits(rng.integers(0, 2, (600, 20))))
@@ -30,7 +30,7 @@ def queries(index):
 
 
 def same(index, ids, distances):
-    """Distances are equal, and so are the ids at each distance, but for the last, of which only some are found."""
+    """Checks that distances and ids are equal. Of the ids at the largest distance only some are found."""
     expected = index.search_codes(queries(index), K)
     ids, distances = np.asarray(ids), np.asarray(distances)
     assert (distances.astype(int) == expected.distances).all()
@@ -160,7 +160,7 @@ def test_lance(index, short, function, tmp_path):
 
 @pytest.fixture(scope="module")
 def postgres():
-    """A server of its own on a socket, stopped and removed at the end."""
+    """Starts a separate server on a socket, which is stopped and removed at the end."""
     psycopg = pytest.importorskip("psycopg")
     import tempfile
     import warnings

@@ -1,4 +1,4 @@
-"""Ctrl-C in long calls: each in a process of its own, which another thread signals in the midst of the call."""
+"""Ctrl-C in long calls: each runs in a separate process, which another thread signals during the call."""
 
 import subprocess
 import sys

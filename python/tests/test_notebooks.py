@@ -1,4 +1,4 @@
-"""Notebooks run, cell by cell, and are kept without what they print."""
+"""Notebooks run cell by cell, and are stored without outputs."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The package as users get it: a wheel, installed where there is no Rust and nothing but numpy."""
+"""The package as users get it: a wheel, installed without Rust and with numpy only."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ def test_a_wheel_in_another_environment_without_rust(tmp_path):
     maturin = Path(sysconfig.get_path("scripts")) / "maturin"
     if not maturin.exists():
         pytest.skip("left out: maturin is not installed")
-    # As python/test has compiled it: with other features all that it depends on would be compiled anew.
+    # The features are those of python/test; with other features all dependencies would be recompiled.
     built = ["--profile", "dev", "--features", "as-in-tests", "--compatibility", "linux"]
     subprocess.run(
         [maturin, "build", "--quiet", *built, "--out", tmp_path],
@@ -63,7 +63,7 @@ def test_a_wheel_in_another_environment_without_rust(tmp_path):
     packages = next(env.glob("lib/python*/site-packages"))
     pip = [sys.executable, "-m", "pip", "--python", env / "bin" / "python", "install", "--no-deps", "--no-index"]
     subprocess.run([*pip, wheel], check=True, capture_output=True)
-    # The very numpy of this environment, without anything beside it.
+    # The new environment gets numpy of this environment and no other package.
     numpy = Path(np.__file__).parent
     for part in (numpy, numpy.parent / "numpy.libs"):
         if part.exists():

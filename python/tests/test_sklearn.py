@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import hashbrook
 from hashbrook.sklearn import UNSUPERVISED, HammingNeighbors, OnlineHasher
 
-#: Checks that an estimator cannot pass, each with its reason; none so far.
+#: Checks that an estimator cannot pass, each with its reason; empty so far.
 EXCEPTIONS = {}
 
 

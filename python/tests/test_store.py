@@ -1,4 +1,4 @@
-"""A store in this process: what it finds is what an index of the same codes finds."""
+"""A store in this process: its hits equal those of an index of the same codes."""
 
 import multiprocessing
 import os
@@ -62,7 +62,7 @@ def test_searches_find_what_an_index_finds(filled, index, digits):
     assert near.labels[0] == index.labels_of(near[0].ids)
     ranked, by_index = filled.search(queries, 5, rerank=100), index.search(queries, 5, rerank=100)
     assert isinstance(ranked, StoreRankedHits)
-    # The index has vectors in half precision.
+    # The index stores vectors in half precision.
     assert np.abs(ranked.scores - by_index.scores).max() < 2e-3
     assert filled.within(queries[:5], 3, rerank=100).scores is not None
 
@@ -102,7 +102,7 @@ def test_it_is_there_again_when_it_is_opened_again(tmp_path, digits):
         assert again.version >= version
         again.verify()
         assert "1000 items, 64 dimensions, 32 bits by brook" in repr(again)
-    # As a model that learned the same.
+    # The store's model equals a model that learned the same rows.
     model = Model("brook", dim=64, bits=32, warmup=200)
     model.learn(X[:1000], y[:1000])
     assert model.hash_function() == function
@@ -126,7 +126,7 @@ def test_labels_that_come_later_and_items_that_go(tmp_path, digits):
         gone = once.remove([*range(1000, 1200), 77777])
         assert gone.removed == 200 and gone.unlearned and len(once) == 1000
         once.wait_learned(gone.position)
-        # The names of the labels that went are still known; the bits are those of before.
+        # The names of the removed labels stay known; the bits equal those before.
         after, before = once.model().hash_function(), later.model().hash_function()
         assert (after.encode(X) == before.encode(X)).all()
         assert after.label_names == [*before.label_names, "new", "kind"]
@@ -201,7 +201,7 @@ def test_copies(tmp_path, filled, digits, compact):
     position = filled.remove([77777]).position
     filled.snapshot(tmp_path / "copy", compact=compact)
     with Store.open(tmp_path / "copy", renewal="never") as copy:
-        # It learns on from the model that was last written down.
+        # The copy learns on from the last saved model.
         copy.wait_learned(position)
         same(copy.search(X[1500:], 5), filled.search(X[1500:], 5))
         assert copy.model().hash_function() == filled.model().hash_function()

@@ -1,4 +1,4 @@
-"""The stubs are those of the module, and the package is typed throughout."""
+"""The stubs match the module, and the whole package is typed."""
 
 import os
 import subprocess

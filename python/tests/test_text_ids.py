@@ -1,4 +1,4 @@
-"""Ids that are texts: what comes in comes out, and files keep them."""
+"""String ids: results have the inserted strings, and files store them."""
 
 import json
 import pickle
@@ -81,7 +81,7 @@ def test_kinds_are_not_mixed(index, numbered, function):
             Index(function).add(mixed, X[:2])
     with pytest.raises(TypeError, match=r"give \['a'\]"):
         index.remove("a")
-    # What could not be added does not decide.
+    # A failed call does not decide the type of ids.
     empty = Index(function)
     with pytest.raises(ValueError):
         empty.add(["a", "a"], X[:2])
@@ -129,7 +129,7 @@ def test_files_keep_them(index, tmp_path):
     expected = index.search(X[:5], 4).ids.tolist()
     for opened in (Index.open(path), Index.load(path), pickle.loads(pickle.dumps(index))):
         assert opened.search(X[:5], 4).ids.tolist() == expected
-    # One who follows sees what a writer adds, with its text; an older snapshot stays.
+    # A reader that follows the file sees new items with their string ids; an older snapshot does not change.
     reader, writer = Index.open(path), Index.edit(path)
     before = reader.snapshot()
     writer.add(["later.png"], X[:1])

@@ -1,4 +1,4 @@
-"""Threads: calls run side by side, and give right answers while others change what they ask."""
+"""Threads: calls run in parallel, and return correct results while other threads change the index."""
 
 import multiprocessing
 import subprocess
@@ -13,13 +13,13 @@ STEP = 100
 
 
 def run(*calls):
-    """Runs calls in threads, and raises what they raise."""
+    """Runs calls in threads, and raises their exceptions."""
     raised = []
 
     def caught(call):
         try:
             call()
-        except BaseException as error:  # noqa: BLE001 - told to the test's own thread
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread of the test
             raised.append(error)
 
     threads = [threading.Thread(target=caught, args=(call,)) for call in calls]
@@ -38,7 +38,7 @@ def test_two_search_while_a_third_adds():
     function = Model("lsh", dim=16, bits=64).hash_function()
     codes = function.encode(X)
     distances = np.unpackbits(codes[:20, None, :] ^ codes[None, :, :], axis=2).sum(axis=2)
-    # What should be found when so many items are there.
+    # Expected hits for each number of items in the index.
     expected = {
         there: np.stack([np.lexsort((np.arange(there), row[:there]))[:5] for row in distances])
         for there in range(STEP, 6001, STEP)
@@ -74,7 +74,7 @@ def test_two_search_while_a_third_adds():
 
 
 def test_searches_run_side_by_side_without_pythons_lock():
-    """A thread that runs Python, and so holds its lock, sees two searches in their midst."""
+    """A thread that runs Python, and so holds Python's lock, sees two searches running."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(50_000, 16)).astype(np.float32)
     index = Index(Model("lsh", dim=16, bits=64).hash_function())
@@ -121,7 +121,7 @@ def test_threads_that_learn_take_turns(digits):
 
     run(lambda: learn(200), lambda: learn(400))
     assert model.seen == 1797
-    # Sums do not depend on the order of rows.
+    # The sums of the model do not depend on the order of rows.
     assert (model.hash_function().encode(X) == alone.hash_function().encode(X)).all()
 
 

@@ -1,4 +1,4 @@
-"""Columns of Arrow batches as arrays, with errors that name the row."""
+"""Conversion of columns of Arrow batches to arrays, with errors that name the row."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from .._types import Bytes, Floats, Labels
 
 
 class Place(NamedTuple):
-    """Where the rows of a batch stand: the partition, and the number of the first of them there."""
+    """Position of the rows of a batch: the partition, and the number of the first row in the partition."""
 
     partition: int
     first: int
 
     def row(self, row: int) -> str:
-        """A row as messages call it."""
+        """Returns the description of a row for messages."""
         return f"row {self.first + row} of partition {self.partition}"
 
 
 def placed(batches: Iterator[Any]) -> Iterator[tuple[Any, Place]]:
-    """The batches of a partition, each with its place. Kernels then use as many threads as the task has cores."""
+    """Yields the batches of a partition, each with its position.
+
+    Also limits the threads of the kernels to the cores of the task.
+    """
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -36,7 +39,7 @@ def placed(batches: Iterator[Any]) -> Iterator[tuple[Any, Place]]:
 
 
 def column(batch: Any, name: str) -> Any:
-    """A column by its name."""
+    """Returns a column by its name."""
     at = batch.schema.get_field_index(name)
     if at < 0:
         raise ValueError(f"there is no column {name!r}; there are {', '.join(map(repr, batch.schema.names))}")
@@ -44,9 +47,9 @@ def column(batch: Any, name: str) -> Any:
 
 
 def vectors(batch: Any, name: str, dim: Optional[int], place: Place) -> Floats:
-    """A column of vectors as rows of float32, all of one length: of ``dim``, if that is given.
+    """Converts a column of vectors to rows of float32, all of one length: of ``dim``, if ``dim`` is given.
 
-    They are lists of numbers, or bytes of float32, least significant first, which Spark moves far faster.
+    Vectors are lists of numbers, or bytes of little-endian float32, which Spark moves far faster.
     """
     import pyarrow as pa
 
@@ -91,7 +94,7 @@ def _packed(given: Any, name: str, dim: Optional[int], place: Place) -> Floats:
 
 
 def check_finite(X: Floats, name: str, place: Place) -> None:
-    """Tells of the first row that has a number which is none; called when a kernel refused the rows."""
+    """Fails for the first row with a non-finite number; called after a kernel refused the rows."""
     wrong = ~np.isfinite(X)
     if wrong.any():
         row, at = (int(place_) for place_ in np.argwhere(wrong)[0])
@@ -99,7 +102,10 @@ def check_finite(X: Floats, name: str, place: Place) -> None:
 
 
 def labels(batch: Any, name: str, place: Place) -> Labels:
-    """A column of labels: whole numbers or texts, or lists of either; a row without any has a null or an empty list."""
+    """Converts a column of labels: integers or strings, or lists of either.
+
+    A row without labels has a null or an empty list.
+    """
     import pyarrow as pa
 
     given = column(batch, name)
@@ -125,7 +131,7 @@ def labels(batch: Any, name: str, place: Place) -> Labels:
 
 
 def codes(batch: Any, name: str, bits: int, place: Place) -> Bytes:
-    """A column of packed codes of a length, as rows of bytes."""
+    """Converts a column of packed codes of ``bits`` bits to rows of bytes."""
     import pyarrow as pa
 
     width = (bits + 7) // 8
@@ -137,7 +143,7 @@ def codes(batch: Any, name: str, bits: int, place: Place) -> Bytes:
 
 
 def _bytes(given: Any, name: str, width: int, what: str, place: Place) -> Bytes:
-    """A column of bytes, so many in each row, without a copy."""
+    """Returns a column of ``width`` bytes per row as an array, without a copy."""
     import pyarrow as pa
 
     if given.null_count:
@@ -161,7 +167,7 @@ def _bytes(given: Any, name: str, width: int, what: str, place: Place) -> Bytes:
 
 
 def to_binary(packed: Bytes) -> Any:
-    """Packed codes as a binary column, without a copy."""
+    """Returns packed codes as a binary column, without a copy."""
     import pyarrow as pa
 
     rows, width = packed.shape
@@ -170,7 +176,7 @@ def to_binary(packed: Bytes) -> Any:
 
 
 class Ids:
-    """Ids of a column, whole numbers or texts, as numbers that are in the same order."""
+    """Ids of a column: integers or strings."""
 
     def __init__(self, given: Any, name: str, place: Place) -> None:
         import pyarrow as pa
@@ -189,10 +195,10 @@ SIGN = np.uint64(1 << 63)
 
 
 def to_numbers(ids: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """Ids of Spark, which may be negative, as numbers in the same order."""
+    """Maps ids of Spark, which may be negative, to unsigned numbers in the same order."""
     return np.ascontiguousarray(ids).view(np.uint64) ^ SIGN
 
 
 def from_numbers(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Ids that :func:`to_numbers` made numbers of."""
+    """Returns the ids that :func:`to_numbers` mapped to the numbers."""
     return (numbers ^ SIGN).view(np.int64)

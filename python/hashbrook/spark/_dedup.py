@@ -1,4 +1,4 @@
-"""Near-duplicates: codes that can be near each other meet in one partition, and chains are followed."""
+"""Near-duplicates: codes that may be near each other meet in one partition; chains of near codes form groups."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 def dedup(
     codes_df: DataFrame, radius: int, *, bits: Optional[int] = None, id_column: str = "id"
 ) -> DataFrame:
-    """Groups of near-duplicates: ``id`` and ``group``, the smallest id of the group, of all items that have one.
+    """Finds groups of near-duplicates: returns ``id`` and ``group`` of all items that have near-duplicates.
 
-    Two items are in one group if a chain of items leads from one to the other in steps of the radius, as in
-    :meth:`hashbrook.Index.duplicates`.
+    ``group`` is the smallest id of the group. Two items are in one group if a chain of items connects them in which
+    each is within the radius of the next, as in :meth:`hashbrook.Index.duplicates`.
 
-    Equal codes are put together first. The others are cut into ``radius + 1`` parts: two codes that differ in at most
-    ``radius`` bits are equal in one of them, so each code goes, once for each part, to where all codes go that have that
-    part, and the library finds which are near. So the radius should be small beside the length of the codes.
+    Items with equal codes are grouped first. Different codes are split into ``radius + 1`` parts: two codes that differ
+    in at most ``radius`` bits are equal in one part. For each of its parts, a code is sent to the partition of all
+    codes with the same part, where the library finds the near ones. The radius should therefore be small compared with
+    the length of the codes.
     """
     from pyspark.sql import functions as F
 
@@ -59,7 +60,7 @@ def _bits(df: DataFrame, bits: Optional[int]) -> int:
 
 
 def _near(different: DataFrame, radius: int, bits: int, texts: bool) -> DataFrame:
-    """Pairs that are near, so many that chains of them are those of all pairs that are."""
+    """Returns enough pairs of near items that their chains are those of all pairs of near items."""
     kind = "string" if texts else "long"
     edges = np.linspace(0, bits, radius + 2).round().astype(int)
 
@@ -100,10 +101,10 @@ def _near(different: DataFrame, radius: int, bits: int, texts: bool) -> DataFram
 
 
 def _blocks(batches: Iterator[Any], bits: int, folder: str) -> Iterator[tuple[npt.NDArray[Any], Bytes]]:
-    """Ids and codes of a partition such that every two of them come together at least once.
+    """Yields ids and codes of a partition in blocks such that every two items share at least one block.
 
-    Most often that is the partition. Where it has more rows than a task should hold, which is so where many codes
-    have a part in common, its chunks wait on disk, and every two of them come together.
+    Usually the only block is the whole partition. A partition has more rows than a task should hold if many codes
+    have a part in common. Its chunks are then written to disk, and every two chunks form a block.
     """
     held: Optional[tuple[npt.NDArray[Any], Bytes]] = None
     kept = 0
@@ -136,16 +137,16 @@ def _get(folder: str, number: int) -> tuple[npt.NDArray[Any], Bytes]:
 
 
 def _unique(ids: npt.NDArray[Any], packed: Bytes) -> tuple[npt.NDArray[Any], Bytes]:
-    """A code comes once for each of its parts, and several of these may come to one place."""
+    """Removes repeated items: several parts of one code may be sent to the same partition."""
     ids, first = np.unique(ids, return_index=True)
     return ids, packed[first]
 
 
 def _components(pairs: DataFrame) -> DataFrame:
-    """For every item of a chain but its smallest, the smallest: ``a`` and ``b``.
+    """Returns for every item ``a`` of a chain, except the smallest, the smallest item ``b`` of the chain.
 
-    Items are connected with the smallest of their neighbours in turns, as in "Connected Components in MapReduce and
-    Beyond" (Kiveris et al., 2014), until nothing changes.
+    In each round, items are connected with the smallest of their neighbours, until nothing changes, as in
+    "Connected Components in MapReduce and Beyond" (Kiveris et al., 2014).
     """
     from pyspark.sql import functions as F
 
@@ -155,7 +156,7 @@ def _components(pairs: DataFrame) -> DataFrame:
         told = now.agg(F.count("*"), F.bit_xor(F.xxhash64("a", "b"))).first()
         assert told is not None
         if before == tuple(told):
-            # What the last turn has made, and this one has not changed, is kept; so nothing is computed again.
+            # The result of the last round stays persisted, so nothing is recomputed.
             for frame in kept[:-1]:
                 frame.unpersist()
             return now
@@ -171,8 +172,10 @@ def _components(pairs: DataFrame) -> DataFrame:
 
 
 def _planned_anew(df: DataFrame) -> DataFrame:
-    """The same rows, without the plan that leads to them, which would grow with every turn. Where they come from is
-    still known to Spark, so that what is lost with an executor is made again."""
+    """Returns the same rows without their query plan, which would grow with every round.
+
+    Spark still knows the lineage of the rows, so rows that are lost with an executor are recomputed.
+    """
     from pyspark.sql import DataFrame as Frame
 
     spark: Any = df.sparkSession

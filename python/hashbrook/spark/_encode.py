@@ -1,4 +1,4 @@
-"""Encoding: vectors become codes where they are."""
+"""Encoding: each task encodes the vectors of its partition."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 def encode(df: DataFrame, function: HashFunction, column: str = "vector") -> DataFrame:
-    """The frame with codes in place of its vectors; all other columns stay.
+    """Returns the frame with codes instead of its vectors; all other columns stay.
 
-    ``code`` has packed bytes as :meth:`hashbrook.HashFunction.encode` gives them, and ``function`` tells the function
-    that made them (:func:`hashbrook.interchange.function_id`). Either is replaced if it is there.
+    The column ``code`` has packed bytes as returned by :meth:`hashbrook.HashFunction.encode`. The column ``function``
+    has the id of the function (:func:`hashbrook.interchange.function_id`). Existing columns of these names are
+    replaced.
     """
     from pyspark.sql import functions as F
     from pyspark.sql.types import BinaryType, StructField, StructType

@@ -1,4 +1,4 @@
-"""Evaluation: each partition is ranked where it is, by counts of what stands before it."""
+"""Evaluation: each task ranks the items of its partition by counts of the items before them."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def evaluate(
     column: str = "vector",
     label_column: str = "label",
 ) -> dict[str, float]:
-    """How good rankings of the items by their codes are: what :func:`hashbrook.evaluate` gives, to the last bit.
+    """Evaluates the ranking of items by their codes. The result equals :func:`hashbrook.evaluate`, to the last bit.
 
-    Items are ranked by distance, and by position among equals: in the order of partitions and of rows in them.
-    ``queries`` are as of :func:`search`; a frame of them has their labels in ``label_column``, too. ``metrics`` names what
-    is measured: "mAP", "mAP@1000", "precision@10", "precision_radius_2", "ndcg@100".
+    Items are ranked by distance. Items at equal distance are ranked by the order of partitions and of rows within
+    them. ``queries`` are those of :func:`search`; a frame of queries has their labels in ``label_column``. ``metrics``
+    names the metrics: "mAP", "mAP@1000", "precision@10", "precision_radius_2", "ndcg@100".
 
-    The frame is read twice: first it is counted how many items each partition has at each distance, and then, with
-    that, each item's rank is known where it is. The driver holds 16 bytes for each partition, query and distance.
+    The frame is read twice. The first pass counts the items of each partition at each distance; with these counts, the
+    second pass knows each item's rank. The driver holds 16 bytes for each partition, query and distance.
     """
     asked = _asked(queries, function, bits, id_column, column)
     if query_labels is None:

@@ -1,4 +1,4 @@
-"""Learning: each partition's sums are taken where it is, and merged."""
+"""Learning: each task computes the sums of its partition, and the sums are merged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._session import expect_columns, session, shared
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: How many models one task merges, and the driver at the end.
+#: Number of models that one task merges, and that the driver merges at the end.
 FAN = 8
 
 
@@ -26,17 +26,21 @@ def learn(
     model: Optional[Model] = None,
     **parameters: Any,
 ) -> Model:
-    """Learns from a frame what a :class:`hashbrook.Model` learns from its rows in one call, to the last bit.
+    """Learns from a frame. The model equals a :class:`hashbrook.Model` that learned all rows at once, to the last bit.
 
-    Rows count in the order of partitions and of rows in them, where that matters: the first ones are the warm-up, which
-    the driver learns from, and labels are numbered as they come up. All others are added up where they are, and the
-    sums are merged as a tree. ``label_column`` has whole numbers or texts, lists of either, or nulls for rows without
-    labels. The frame is read up to three times, and must give the same rows in the same order each time: cache one that
-    does not. ``parameters`` are those of :class:`hashbrook.Model`; with ``model`` a model learns on, which is left as it is.
+    The order of rows is that of partitions and of rows within them. It matters in two cases: the driver learns the
+    first rows as the warm-up, and labels are numbered in order of first appearance. Tasks sum up all other rows in
+    their partitions, and the sums are merged as a tree.
 
-    Only brook keeps sums that can be added up in any order. What depends on the order of a stream is refused: another
-    method, a ``half_life``, ``start="steady"``. Where classes come one after the other, brook on one machine chooses more
-    anchors as they come (``follow``); here it keeps those of the warm-up, so shuffle frames that are sorted by class.
+    ``label_column`` has integers or strings, lists of either, or nulls for rows without labels. The frame is read up
+    to three times, and must return the same rows in the same order each time; otherwise cache the frame.
+    ``parameters`` are those of :class:`hashbrook.Model`. With ``model``, a copy of this model learns on; ``model``
+    itself does not change.
+
+    Only brook has sums that can be added in any order. Settings that depend on the order of a stream are refused:
+    another method, a ``half_life``, ``start="steady"``. If classes arrive one after the other, brook on one machine
+    chooses more anchors as they arrive (``follow``). On Spark it keeps the anchors of the warm-up, so shuffle frames
+    that are sorted by class.
     """
     expect_columns(df, column, label_column)
     df = df.select(column, label_column)
@@ -78,12 +82,12 @@ def _dimension(df: DataFrame, column: str) -> int:
         raise ValueError("the frame has no rows, and nothing tells the dimension of its vectors")
     if first[0] is None:
         raise ValueError(f"the first row has no vector: {column!r} is null")
-    # Bytes of float32, or numbers.
+    # The vector is bytes of float32, or an array of numbers.
     return len(first[0]) // 4 if isinstance(first[0], (bytes, bytearray)) else len(first[0])
 
 
 def _warm_up(df: DataFrame, model: Model, column: str, label_column: str) -> dict[int, int]:
-    """Lets the model learn the first rows; how many of each partition these were."""
+    """Lets the model learn the first rows. Returns the number of learned rows of each partition."""
     wanted = max(model.warmup - model.seen, 0)
 
     def count(batches: Iterator[Any]) -> Iterator[Any]:
@@ -139,7 +143,7 @@ def _learn_together(model: Model, parts: list[tuple[int, int, bytes]], column: s
     tables = []
     for partition, first, packed in parts:
         (batch,) = pa.ipc.open_stream(packed)
-        # Told of by their rows before they are put together.
+        # Each batch is checked before the batches are joined, so that errors name the right row.
         vectors(batch, column, model.dim, Place(partition, first))
         tables.append(pa.Table.from_batches([batch]))
     batch = pa.concat_tables(tables).combine_chunks().to_batches()[0]
@@ -160,7 +164,7 @@ def _learn_batch(model: Model, batch: Any, column: str, label_column: str, place
 def _sums(
     df: DataFrame, model: Model, column: str, label_column: str, taken: dict[int, int]
 ) -> Optional[Model]:
-    """What siblings of a model learn from all rows but those that were taken; `None` if there are no others."""
+    """Returns what siblings of a model learn from all rows except the taken ones; `None` if no rows remain."""
     sent = shared(session(df), model.sibling().to_bytes())
 
     def learn_rows(batches: Iterator[Any]) -> Iterator[Any]:
@@ -180,7 +184,7 @@ def _sums(
     learned = df.mapInArrow(learn_rows, schema)
     parts, numbers = df.rdd.getNumPartitions(), FAN
     while parts > FAN:
-        # Neighbours are merged with each other, in order, so that labels are numbered as they came up.
+        # Neighbours are merged in order, so that labels are numbered in order of first appearance.
         learned = _in_groups(learned, numbers, -(-parts // FAN)).mapInArrow(_merge_runs(numbers), schema)
         parts, numbers = -(-parts // FAN), numbers * FAN
     return _merged(sorted((row[0], bytes(row[1])) for row in learned.collect()))

@@ -1,4 +1,4 @@
-"""Searches: each partition finds its best by the library's kernels, and these are merged."""
+"""Searches: the library's kernels find the nearest items of each partition, and the results are merged."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ._session import expect_columns, session, shared
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: How many rows a task searches at once, and so how many it holds, however large its partition is.
+#: Number of rows that a task searches at once, which bounds its memory however large the partition is.
 ROWS_AT_ONCE = 1 << 20
-#: How many queries are searched at once where there is no telling how much they find.
+#: Number of queries that are searched at once if the number of hits is not known in advance.
 QUERIES_AT_ONCE = 64
 
 Queries = Union["DataFrame", Any]
@@ -38,12 +38,12 @@ def search(
     id_column: str = "id",
     column: str = "vector",
 ) -> DataFrame:
-    """The ``k`` nearest items to each query: what an index of all codes finds, in order of distance and id.
+    """Returns the ``k`` nearest items to each query, in order of distance and id, as from one index of all codes.
 
-    ``codes_df`` has ids, whole numbers or texts, and codes, as :func:`encode` gives them. ``queries`` are vectors, which
-    need the ``function``, or codes; either as an array, and then ``query`` in the result is the number of the row, or
-    as a frame with ids and vectors (``column``) or codes (``code``), and then it is the id. They are sent to every
-    executor: thousands, not millions. ``rank`` counts from 0.
+    ``codes_df`` has ids, which are integers or strings, and codes, as returned by :func:`encode`. ``queries`` are
+    vectors, which need the ``function``, or codes. They are an array, or a frame with ids and vectors (``column``) or
+    codes (``code``). The column ``query`` of the result is the row number in an array, or the id in a frame. The
+    queries are sent to every executor, so there should be thousands, not millions. ``rank`` counts from 0.
     """
     if k < 1:
         raise ValueError(f"k must be 1 or more, not {k}")
@@ -79,7 +79,10 @@ def within(
     id_column: str = "id",
     column: str = "vector",
 ) -> DataFrame:
-    """All items up to a distance from each query, which is included; arguments as of :func:`search`."""
+    """Returns all items at a distance of at most ``radius`` from each query.
+
+    The other arguments are those of :func:`search`.
+    """
     if radius < 0:
         raise ValueError(f"the radius must be 0 or more, not {radius}")
     asked = _asked(queries, function, bits, id_column, column)
@@ -99,14 +102,14 @@ def within(
 
 
 class _Asked(NamedTuple):
-    """Queries as codes, and what they are called."""
+    """Queries as codes, and their ids."""
 
     packed: Bytes
     bits: int
     ids: Optional[npt.NDArray[Any]]
 
     def named(self, spark: Any, found: DataFrame) -> DataFrame:
-        """The results with the ids of queries in place of their numbers."""
+        """Returns the results with the ids of queries instead of their numbers."""
         if self.ids is None:
             return found
         kind = "string" if self.ids.dtype == object else "long"
@@ -155,13 +158,16 @@ def _collected(
 
 
 def _items(df: DataFrame, function: Optional[HashFunction], id_column: str) -> DataFrame:
-    """Ids and codes."""
+    """Returns the columns of ids and codes."""
     expect_columns(df, id_column, "code")
     return _right_codes(df, function, id_column)
 
 
 def _right_codes(df: DataFrame, function: Optional[HashFunction], beside: str) -> DataFrame:
-    """A column, and codes; where rows tell the function that made these, it must be the one that is given."""
+    """Returns the column ``beside`` and the codes.
+
+    If the frame has a column ``function``, it must match the given function in every row.
+    """
     from pyspark.sql import functions as F
 
     if function is None or "function" not in df.columns:
@@ -187,7 +193,7 @@ def _schema(df: DataFrame, id_column: str) -> str:
 
 
 def _chunks(batches: Iterator[Any], id_column: str, bits: int) -> Iterator[tuple[npt.NDArray[Any], Bytes]]:
-    """Ids and codes of a partition, some rows at once. Ids of a chunk are ascending, if they are texts."""
+    """Yields ids and codes of a partition in chunks. String ids ascend within a chunk."""
     ids: list[npt.NDArray[Any]] = []
     packed: list[Bytes] = []
     rows = 0
@@ -211,7 +217,7 @@ def _chunks(batches: Iterator[Any], id_column: str, bits: int) -> Iterator[tuple
 
 
 def _index(ids: npt.NDArray[Any], packed: Bytes, bits: int) -> Index:
-    """An index of a chunk. Ids that are texts are numbered in their order."""
+    """Returns an index of a chunk. String ids are numbered in their order."""
     index = Index.of_codes(bits)
     if ids.dtype == object:
         if len(ids) > 1 and (ids[1:] == ids[:-1]).any():
@@ -229,14 +235,14 @@ def _index(ids: npt.NDArray[Any], packed: Bytes, bits: int) -> Index:
 
 
 def _given(ids: npt.NDArray[Any], found: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
-    """Ids of an index of a chunk as they are in the frame; what fills short rows is anything."""
+    """Converts ids of a chunk's index to those of the frame; the padding of short rows becomes arbitrary ids."""
     if ids.dtype == object:
         return np.asarray(ids[np.minimum(found, np.uint64(len(ids) - 1)).astype(np.int64)])
     return from_numbers(found)
 
 
 class _Best:
-    """The nearest of all chunks so far."""
+    """Nearest items of all chunks so far."""
 
     def __init__(self, k: int) -> None:
         self.k = k
@@ -264,7 +270,7 @@ class _Best:
 
 
 def _rows(queries: Any, ids: npt.NDArray[Any], distances: Any, texts: bool) -> Iterator[Any]:
-    """Results as batches of Arrow."""
+    """Yields results as Arrow batches."""
     import pyarrow as pa
 
     kind = pa.string() if texts else pa.int64()

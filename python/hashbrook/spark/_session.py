@@ -1,4 +1,4 @@
-"""What all calls on Spark have in common."""
+"""Helpers shared by all calls on Spark."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def shared(spark: SparkSession, value: Any) -> Callable[[], Any]:
-    """A value that tasks can ask for: sent to each executor once."""
+    """Returns a function by which tasks get a value, which is sent to each executor once."""
     try:
         sent = spark.sparkContext.broadcast(value)
-    except Exception:  # Spark Connect has no context, and says so by several kinds of errors.
+    except Exception:  # Spark Connect has no context, and raises several types of errors for it.
         return lambda: value
     return lambda: sent.value
 
@@ -24,7 +24,10 @@ _functions: dict[str, HashFunction] = {}
 
 
 def shared_function(spark: SparkSession, function: HashFunction) -> Callable[[], HashFunction]:
-    """A function that tasks can ask for: sent to each executor once, and read once by each of its processes."""
+    """Returns a function by which tasks get a hash function.
+
+    The hash function is sent to each executor once, and read once by each process of the executor.
+    """
     data = function.to_bytes()
     name, sent = hashlib.sha256(data).hexdigest(), shared(spark, data)
 
@@ -38,12 +41,12 @@ def shared_function(spark: SparkSession, function: HashFunction) -> Callable[[],
 
 
 def session(df: DataFrame) -> SparkSession:
-    """The session of a frame."""
+    """Returns the session of a frame."""
     return df.sparkSession
 
 
 def expect_columns(df: DataFrame, *names: str) -> None:
-    """Tells of a column that is not there before any task is begun."""
+    """Fails for a missing column, before any task starts."""
     for name in names:
         if name not in df.columns:
             raise ValueError(f"there is no column {name!r}; there are {', '.join(map(repr, df.columns))}")

@@ -1,4 +1,4 @@
-"""Streams: a model that learns batch after batch, each exactly once, and codes of what came."""
+"""Streams: a model that learns each batch exactly once, and the codes of the learned rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-#: How many models are kept of those before the last.
+#: Number of older models that are kept in addition to the latest one.
 KEEP = 2
 
 
@@ -31,18 +31,19 @@ def learn_stream(
     trigger: Optional[dict[str, Any]] = None,
     **parameters: Any,
 ) -> StreamingQuery:
-    """Starts a query that learns from a stream, and appends the codes of its rows to a table; the query.
+    """Starts a query that learns from a stream and appends the codes of its rows to a table. Returns the query.
 
-    After every micro-batch the model is in ``model_path`` (:func:`load_model`), and the codes of the batch by the function
-    as it then is are in ``out`` (:func:`read_codes`), with the function's id in their column ``function``;
-    :func:`renew` makes them codes of one function. ``checkpoint`` is where Spark keeps how far the stream was read, and
-    ``trigger`` says when batches are taken: ``{"processingTime": "10 seconds"}``, ``{"availableNow": True}``.
+    After every micro-batch the model is in ``model_path`` (:func:`load_model`). The codes of the batch by the function
+    of this model are in ``out`` (:func:`read_codes`), with the function's id in the column ``function``; :func:`renew`
+    re-encodes all rows with one function. ``checkpoint`` is the directory in which Spark stores how far the stream was
+    read. ``trigger`` determines when batches are processed: ``{"processingTime": "10 seconds"}``,
+    ``{"availableNow": True}``.
 
-    Whatever is killed, and whenever: after a new start with the same paths, every row has been learned once, and is
-    once among the codes. A batch that comes again changes nothing: its model is there, and so are its codes. Spark may
-    cut the stream otherwise after a new start (two files in one batch); the function does not depend on that, once warm.
-    A model that is in ``model_path`` already, from another stream, is learned on. One query at a time may use a
-    ``model_path``.
+    Any process may be killed at any time. After a restart with the same paths, every row is learned exactly once and
+    occurs exactly once in the codes. A repeated batch changes nothing, because its model and its codes exist already.
+    Spark may split the stream differently after a restart (two files in one batch); once the model is warm, the
+    function does not depend on the split. If ``model_path`` already has a model, from another stream, this model
+    learns on. One query at a time may use a ``model_path``.
     """
     spark = stream_df.sparkSession
     settings = {"method": method, "column": column, "label_column": label_column, **parameters}
@@ -73,7 +74,7 @@ def learn_stream(
 
 
 def load_model(spark: SparkSession, model_path: str) -> Model:
-    """The model that :func:`learn_stream` has written last."""
+    """Returns the latest model written by :func:`learn_stream`."""
     model = _Models(spark, model_path).latest()
     if model is None:
         raise FileNotFoundError(f"there is no model in {model_path}")
@@ -81,7 +82,7 @@ def load_model(spark: SparkSession, model_path: str) -> Model:
 
 
 def _expect_settings(spark: SparkSession, model_path: str, settings: dict[str, Any]) -> None:
-    """Tells of what cannot be learned before the query starts."""
+    """Refuses settings that cannot be learned before the query starts."""
     latest = _Models(spark, model_path).latest()
     bits = settings.get("bits")
     if latest is not None and bits is not None and bits != latest.bits:
@@ -100,13 +101,13 @@ def _append(batch: DataFrame, model: Model, out: str, query: str, number: int, c
 
 
 class _Models:
-    """Models in a folder, each with its place in the order, the query, and the batch that it has learned last."""
+    """Models in a directory, each with its number in order, the query, and the last batch that it has learned."""
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
         self._files = Files(spark, folder)
 
     def _names(self) -> list[tuple[int, str, int, str]]:
-        """Order, query and batch, and the file."""
+        """Returns number, query, batch and file name of each model, in order."""
         names = [name for name in self._files.names("") if name.endswith(".model")]
         parts = [(name, name[: -len(".model")].split("_")) for name in names]
         return sorted((int(order), query, int(batch), name) for name, (order, query, batch) in parts)
@@ -116,7 +117,7 @@ class _Models:
         return Model.from_bytes(self._files.read(names[-1][3])) if names else None
 
     def after(self, query: str, number: int) -> Optional[Model]:
-        """The model after a batch of a query, if it has been learned."""
+        """Returns the model after a batch of a query; `None` if the batch has not been learned."""
         names = self._names()
         if not names or names[-1][1] != query or names[-1][2] < number:
             return None

@@ -1,4 +1,4 @@
-"""Codes in files, version beside version: what a reader sees is always one of them, and whole."""
+"""Versions of codes in files: a reader always sees exactly one complete version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Files:
-    """A folder on any file system that Spark knows."""
+    """A directory on any file system that Spark supports."""
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
         jvm: Any = spark._jvm
@@ -25,18 +25,18 @@ class Files:
         self._stream = jvm.org.apache.commons.io.IOUtils
 
     def at(self, name: str) -> str:
-        """The whole path of a name."""
+        """Returns the full path of a name."""
         return f"{self.folder}/{name}"
 
     def names(self, folder: str) -> list[str]:
-        """What is in a folder; nothing if it is not there."""
+        """Returns the names in a directory; an empty list if the directory does not exist."""
         path = self._path(self.at(folder))
         if not self._system.exists(path):
             return []
         return sorted(found.getPath().getName() for found in self._system.listStatus(path))
 
     def read(self, name: str) -> bytes:
-        """All bytes of a file."""
+        """Returns all bytes of a file."""
         opened = self._system.open(self._path(self.at(name)))
         try:
             return bytes(self._stream.toByteArray(opened))
@@ -44,7 +44,7 @@ class Files:
             opened.close()
 
     def write(self, name: str, data: bytes) -> None:
-        """Writes a file, which appears whole or not at all."""
+        """Writes a new file atomically."""
         aside, there = self._path(self.at(f".{uuid.uuid4().hex}")), self._path(self.at(name))
         self._system.mkdirs(there.getParent())
         out = self._system.create(aside, True)
@@ -57,21 +57,21 @@ class Files:
             raise FileExistsError(f"{self.at(name)} is there already")
 
     def claim(self, name: str) -> bool:
-        """Makes an empty file; whether it was not there."""
+        """Creates an empty file. Returns false if the file exists."""
         path = self._path(self.at(name))
         self._system.mkdirs(path.getParent())
         return bool(self._system.createNewFile(path))
 
     def remove(self, name: str) -> None:
-        """Removes a file or a folder with all that is in it."""
+        """Removes a file, or a directory with its contents."""
         self._system.delete(self._path(self.at(name)), True)
 
 
 class Table:
-    """Codes in a folder: ``data/`` has Parquet, and ``log/`` a file for each change, in order.
+    """Codes in a directory: ``data/`` has Parquet files, and ``log/`` has one file for each change, in order.
 
-    A change replaces all that was there, or appends to it. It counts once its file in the log is there, which appears
-    at once; whatever of ``data/`` no such file names is of no matter.
+    A change replaces all codes or appends codes. A change takes effect when its log file exists, which is written
+    atomically. Data that no log file names is ignored.
     """
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
@@ -79,12 +79,12 @@ class Table:
         self.files = Files(spark, folder)
 
     def log(self) -> list[dict[str, Any]]:
-        """All changes, in order."""
+        """Returns all changes, in order."""
         names = [name for name in self.files.names("log") if name.endswith(".json")]
         return [json.loads(self.files.read(f"log/{name}")) for name in names]
 
     def change(self, df: DataFrame, replaces: bool, about: dict[str, Any]) -> int:
-        """Writes the rows of a frame, and then that they are there; the number of the change."""
+        """Writes the rows of a frame, then the log file of the change. Returns the number of the change."""
         number = 1 + max((int(name.partition(".")[0]) for name in self.files.names("log")), default=0)
         while not self.files.claim(f"log/{number:012}.claim"):
             number += 1
@@ -95,25 +95,25 @@ class Table:
         return number
 
     def now(self, number: Optional[int] = None) -> list[dict[str, Any]]:
-        """The changes that make up what there is, or was after a change."""
+        """Returns the changes that make up the current contents, or the contents after change ``number``."""
         log = [entry for entry in self.log() if number is None or entry["number"] <= number]
         begins = max((at for at, entry in enumerate(log) if entry["replaces"]), default=0)
         return log[begins:]
 
 
 def renew(df: DataFrame, function: HashFunction, path: str, *, column: str = "vector") -> int:
-    """Encodes vectors into a new version of the codes in ``path``; its number.
+    """Encodes vectors to a new version of the codes in ``path``. Returns the number of the version.
 
-    The version is written beside the one that is there, and takes its place by one step when it is complete: who reads
-    with :func:`read_codes` sees the old one until then, and the new one from then on. A call that fails, or is
-    killed, leaves what was there. Old versions stay until :func:`vacuum` removes them.
+    The new version is written next to the current version, and replaces it atomically when it is complete. Readers
+    with :func:`read_codes` see the old version until then. A call that fails, or is killed, changes nothing. Old
+    versions stay until :func:`vacuum` removes them.
     """
     table = Table(df.sparkSession, path)
     return table.change(encode(df, function, column), True, {"function": function_id(function)})
 
 
 def read_codes(spark: SparkSession, path: str, version: Optional[int] = None) -> DataFrame:
-    """The codes in ``path`` as they are now, or were after a version; what others write meanwhile is not in it."""
+    """Reads the current codes in ``path``, or those of a version. Later changes by others are not included."""
     table = Table(spark, path)
     there = table.now(version)
     if not there:
@@ -122,14 +122,15 @@ def read_codes(spark: SparkSession, path: str, version: Optional[int] = None) ->
 
 
 def versions(spark: SparkSession, path: str) -> list[dict[str, Any]]:
-    """All versions of the codes in ``path``, in order: number, function, and whether it replaced what was there."""
+    """Returns all versions of the codes in ``path``, in order: number, function, and whether it replaced all codes."""
     return [{key: value for key, value in entry.items() if key != "data"} for entry in Table(spark, path).log()]
 
 
 def vacuum(spark: SparkSession, path: str, keep: int = 1) -> int:
-    """Removes files that no version needs any more but the current one and ``keep`` before it; how many versions.
+    """Removes all versions except the current one and the ``keep`` versions before it, with their files.
 
-    Who still reads one that is removed gets an error. Nobody may write meanwhile.
+    Returns the number of removed versions. Readers of a removed version get an error. Nothing may write to ``path``
+    during the call.
     """
     table = Table(spark, path)
     log = table.log()
@@ -137,7 +138,7 @@ def vacuum(spark: SparkSession, path: str, keep: int = 1) -> int:
     oldest = replaced[-1 - keep] if len(replaced) > keep else 0
     needed = {entry["data"] for entry in log if entry["number"] >= oldest}
     removed = [entry for entry in log if entry["data"] not in needed]
-    # First the log, so that nobody is led to what is no more there.
+    # The log files are removed first, so that no log file names missing data.
     for entry in removed:
         table.files.remove(f"log/{entry['number']:012}.json")
     for name in table.files.names("data"):

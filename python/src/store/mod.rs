@@ -1,4 +1,4 @@
-//! Stores.
+//! Python class of the store.
 
 mod search;
 
@@ -26,25 +26,32 @@ use crate::model::{Model, method, scale_named};
 use crate::search::Goal;
 use crate::watch::PAUSE;
 
-/// A store: any number of threads change and search it.
+/// A store, which any number of threads may change and search.
 #[pyclass(frozen, module = "hashbrook._hashbrook")]
 pub struct Store {
-    /// `None` once it is closed. Held for reading by calls that change it or wait for it; those that search take a
-    /// reader of it, and let go.
+    /// `None` once the store is closed. Calls that change the store or wait for it hold the read
+    /// lock; searches take a reader and release the lock at once.
     store: Arc<RwLock<Option<hashbrook::Store>>>,
     description: Description,
-    /// The process that its threads are in.
+    /// Id of the process that runs the store's threads.
     process: u32,
 }
 
-/// How it is run, as the Python part gives it: when items are re-encoded, at what share of a core, whether it learns, the
-/// share of dead bytes above which the journal is compacted, and the idle seconds after which items are re-encoded.
+/// Settings as passed by the Python part:
+///
+/// * when items are re-encoded,
+/// * the share of a core that re-encoding may use,
+/// * whether the store learns,
+/// * the share of dead bytes above which the journal is compacted,
+/// * the idle seconds after which items are re-encoded,
+/// * the search structure.
 type Running<'a> = (&'a str, f64, bool, f64, f64, &'a str);
 
-/// What was put in: items, how many were replaced, whether that is unlearned, and the position.
+/// Acknowledgement of a put: number of items, number of replaced items, whether the replaced items
+/// were unlearned, and the journal position.
 type Acknowledged = (usize, usize, bool, u64);
 
-/// An item: its vector, labels, payload and code, and the version of that.
+/// An item: its vector, labels, payload, code, and the version of the code.
 type Item<'py> =
     (Bound<'py, PyArray1<f32>>, Vec<String>, Bound<'py, PyBytes>, Bound<'py, PyArray1<u8>>, u64);
 
@@ -68,7 +75,7 @@ fn settings(running: Running<'_>) -> PyResult<Settings> {
     Ok(settings)
 }
 
-/// One of two, by its name.
+/// Returns the value of the given name out of two named values.
 fn one_of<T>(what: &str, name: &str, names: [(&str, T); 2]) -> PyResult<T> {
     let problem = format!("{what} is {:?} or {:?}, not {name:?}", names[0].0, names[1].0);
     let found = names.into_iter().find(|(one, _)| *one == name);
@@ -86,7 +93,7 @@ impl Store {
         Store { store, description, process: std::process::id() }
     }
 
-    /// Does what does not take long, or must not be left before it is done.
+    /// Runs a call that is short, or that must not be interrupted.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -96,7 +103,8 @@ impl Store {
         py.detach(|| call(self.store.read().map_err(broken)?.as_ref().ok_or_else(closed)?))
     }
 
-    /// Does what may take any time, on a thread of its own: Ctrl-C ends the waiting, and not what is done.
+    /// Runs a call of any duration on a dedicated thread. Ctrl-C ends the waiting, but not the
+    /// call.
     fn wait<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -112,7 +120,7 @@ impl Store {
                 }
                 Err(error) => Err(broken(error)),
             };
-            // Ctrl-C has ended the waiting: nobody else can report that the call failed.
+            // After Ctrl-C nobody receives the result, so a failure is reported as unraisable.
             if let Err(SendError(Err(error))) = done.send(called) {
                 Python::try_attach(|py| error.write_unraisable(py, None));
             }
@@ -131,9 +139,9 @@ impl Store {
         })
     }
 
-    /// The store of now, which stays readable when the store is closed.
+    /// Returns a reader of the current state, which stays readable after the store is closed.
     fn reader(&self, py: Python<'_>) -> PyResult<Reader> {
-        // Most often there is nothing to wait for, and Python's lock takes time to give back.
+        // The lock is usually free, and then releasing Python's lock would only cost time.
         if let Ok(held) = self.store.try_read() {
             fork::check()?;
             return Ok(held.as_ref().ok_or_else(closed)?.reader());
@@ -142,7 +150,8 @@ impl Store {
     }
 }
 
-/// In a copy (`fork`) of the process there are no threads to end.
+/// In a forked copy of the process the store's threads do not exist, so the store is leaked instead
+/// of stopped.
 impl Drop for Store {
     fn drop(&mut self) {
         if self.process != std::process::id() {
@@ -197,7 +206,8 @@ impl Store {
         store.map(Store::of).map_err(exception)
     }
 
-    /// Repairs a store, in place without a path; returns what was done, as JSON.
+    /// Repairs a store into the directory `to`, or in place if `to` is `None`. Returns a report as
+    /// JSON.
     #[staticmethod]
     fn repair(py: Python<'_>, path: PathBuf, to: Option<PathBuf>) -> PyResult<String> {
         fork::check()?;
@@ -221,7 +231,7 @@ impl Store {
         })
     }
 
-    /// What it is made of, as JSON.
+    /// Returns the description of the store as JSON.
     #[getter]
     fn description(&self) -> PyResult<String> {
         to_json(serde_json::to_string(&self.description))
@@ -313,7 +323,7 @@ impl Store {
         search::found(py, &reader, &self.description, queries, Goal::Within(radius), how)
     }
 
-    /// Numbers, as JSON.
+    /// Returns the statistics as JSON.
     fn stats(&self, py: Python<'_>) -> PyResult<String> {
         to_json(serde_json::to_string(&self.with(py, |store| Ok(store.stats()))?))
     }

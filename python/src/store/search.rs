@@ -1,4 +1,4 @@
-//! What is found in a store, as arrays.
+//! Searches in a store, with their results as arrays.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use crate::search::{
 };
 use crate::watch::{Watch, chunks};
 
-/// What is searched with, as the Python part gives it: vectors, packed codes, or items.
+/// Queries as passed by the Python part: vectors, packed codes, or items.
 #[derive(FromPyObject)]
 pub enum Queries<'py> {
     Vectors(Rows<'py>),
@@ -26,18 +26,19 @@ pub enum Queries<'py> {
     Items(Ids<'py>),
 }
 
-/// How to search, as the Python part gives it: labels and labels to be without, `rerank`, and a dial.
+/// Search options as passed by the Python part: required labels, excluded labels, `rerank`, and the
+/// weights of a dial.
 pub type How = (Vec<String>, Vec<String>, Option<usize>, Option<Weights>);
 
-/// Queries that do not belong to Python.
+/// Queries that can be used without Python's lock.
 enum Asked<'a> {
-    /// Numbers, and how many make a vector.
+    /// Values of all vectors, and the dimension.
     Vectors((&'a [f32], usize)),
     Codes(Codes),
     Items(Vec<ItemId>),
 }
 
-/// Ids that are texts are told beside these.
+/// String ids are returned in a separate list; here they are `NO_ID`.
 impl Found for store::Found {
     fn id(&self) -> u64 {
         match self.id {
@@ -55,16 +56,17 @@ impl Found for store::Found {
     }
 }
 
-/// What was found.
+/// Results of a search.
 struct Gathered {
     arrays: Arrays,
-    /// The ids, and `None` at the end of a short row, if they are texts.
+    /// Ids of all rows, if ids are strings; `None` pads the end of a short row.
     texts: Option<Vec<Option<String>>>,
-    /// The labels of each hit of each query.
+    /// Labels of each hit of each query.
     labels: Vec<Vec<Vec<String>>>,
 }
 
-/// Searches: the version, ids, distances and scores as of an index, ids that are texts, and labels.
+/// Searches a store. Returns the version, the arrays that an index search returns, the string ids,
+/// and the labels.
 pub fn found<'py>(
     py: Python<'py>,
     reader: &Reader,
@@ -107,7 +109,8 @@ pub fn found<'py>(
     (reader.version(), arrays.into_python(py)?, texts, labels).into_pyobject(py)
 }
 
-/// Searches with a chunk of queries after the other; `with` gives each to whoever asks.
+/// Searches with one chunk of queries after another; `with` passes the queries of a chunk to a
+/// search.
 fn gathered(
     reader: &Reader,
     description: &Description,

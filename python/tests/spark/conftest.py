@@ -1,4 +1,4 @@
-"""A cluster of two executors that are processes of their own, data of a million rows, and what one machine makes of it."""
+"""A cluster of two executors in separate processes, data of a million rows, and the results of one machine."""
 
 import contextlib
 import os
@@ -15,19 +15,19 @@ import numpy as np
 import pytest
 from million import CLASSES, DIM, ROWS, SETTINGS, in_order
 
-# Run by a test, and not to be looked at for examples in its text.
+# A test runs this file; pytest must not search it for doctests.
 collect_ignore = ["stream_job.py"]
 if find_spec("pyspark") is None:
     collect_ignore_glob = ["*.py"]
 
 
-# Jobs are short here: what Java would gain by compiling itself better takes longer than they do.
+# Jobs are so short that Java's optimizing compilation takes longer than it saves.
 os.environ["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @pytest.fixture(scope="module")
 def spark(request, tmp_path_factory):
-    """A session on a cluster, or on what the module says (``MASTER``)."""
+    """Returns a session on a cluster, or on the ``MASTER`` of the module."""
     from pyspark.sql import SparkSession
 
     master = getattr(request.module, "MASTER", "local-cluster[2,1,1024]")
@@ -44,7 +44,7 @@ def spark(request, tmp_path_factory):
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.shuffle.partitions": "8",
-        # Executors are killed on purpose, which is not to be held against them.
+        # Tests kill executors on purpose, so the number of retries is unlimited.
         "spark.deploy.maxExecutorRetries": "-1",
     }.items():
         built = built.config(name, value)
@@ -56,7 +56,7 @@ def spark(request, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory):
-    """Rows as they are and in files of different sizes, one of them empty."""
+    """Returns rows as arrays, and in files of different sizes, one of which is empty."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -77,14 +77,14 @@ def data(tmp_path_factory):
 
 @pytest.fixture
 def df(spark, data):
-    """A partition for each group of rows or so, in the order of the files."""
+    """Returns a frame of the files in order, with about one partition for each group of rows."""
     spark.conf.set("spark.sql.files.maxPartitionBytes", str(48 << 20))
     return in_order(spark, data.folder)
 
 
 @pytest.fixture(scope="session")
 def single(data):
-    """What one machine makes of the data."""
+    """Returns the model, function, codes and index that one machine makes of the data."""
     from hashbrook import Index, Model
 
     model = Model("brook", dim=DIM, **SETTINGS)
@@ -98,7 +98,7 @@ def single(data):
 
 @pytest.fixture
 def killing(spark):
-    """Kills an executor while tasks run, if it is told to."""
+    """Returns a context that kills an executor while tasks run, if requested."""
 
     @contextlib.contextmanager
     def kill_one(kill=True):
@@ -132,7 +132,7 @@ def killing(spark):
 
 
 def executors(spark):
-    """The processes of executors."""
+    """Returns the process ids of the executors."""
     found = subprocess.run(["pgrep", "-f", "CoarseGrainedExecutorBackend.*" + spark.sparkContext.applicationId],
                            capture_output=True, text=True).stdout
     return [int(pid) for pid in found.split()]

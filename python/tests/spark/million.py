@@ -1,4 +1,4 @@
-"""How large the data of the tests on a cluster is, and what is learned from it."""
+"""Size of the data of the tests on a cluster, and settings of the model."""
 
 import os
 
@@ -7,7 +7,7 @@ SETTINGS = {"bits": 64, "seed": 1, "anchors": 100, "warmup": 2000}
 
 
 def in_order(spark, folder):
-    """Files are read in the order of their sizes, so each is read by itself, and they are put together."""
+    """Reads the files in order of their names. Spark orders files by size, so each is read separately."""
     parts = [spark.read.parquet(f"{folder}/{name}") for name in sorted(os.listdir(folder)) if name.endswith("t")]
     whole = parts[0]
     for part in parts[1:]:

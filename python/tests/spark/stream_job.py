@@ -1,4 +1,4 @@
-"""A job that learns from files as they come, until there are no more: killed and started again by a test."""
+"""A job that learns from files as they arrive, until no files are left. A test kills and restarts the job."""
 
 import sys
 

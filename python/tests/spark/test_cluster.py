@@ -1,4 +1,4 @@
-"""A million rows on two executors: all as on one machine, also if one of them is killed meanwhile."""
+"""A million rows on two executors: results equal those of one machine, also if an executor is killed."""
 
 import os
 import threading
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.parametrize("kill", [False, True], ids=["whole", "one k
 
 @pytest.fixture(scope="module")
 def codes_path(spark, data, single, tmp_path_factory):
-    """Codes in files, which the searches read."""
+    """Returns the path of the codes that the searches read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -38,7 +38,7 @@ def codes_df(spark, codes_path):
 def test_learn(df, single, killing, kill):
     with killing(kill):
         model = hs.learn(df, **SETTINGS)
-    # A model that has made a function keeps what it solved for that in its file, as the other has.
+    # The file of a model includes the solution for its function. The other model has computed its function, too.
     assert model.hash_function() == single.function
     assert model.to_bytes() == single.model.to_bytes()
 
@@ -89,7 +89,7 @@ def test_dedup(codes_df, single, killing, kill):
 
 
 def test_evaluate(spark, codes_path, data, single, killing, kill):
-    """Rows in order, since among equals they are ranked by it."""
+    """The rows are in order, because the order ranks items at equal distance."""
     from hashbrook import evaluate
 
     y = spark.createDataFrame([(label, f"class {label}") for label in range(CLASSES)], "y long, label string")
@@ -100,7 +100,7 @@ def test_evaluate(spark, codes_path, data, single, killing, kill):
 
 
 def test_renew_while_others_read(spark, df, single, killing, kill, tmp_path):
-    """A reader sees one version, whole, at any time."""
+    """A reader sees exactly one complete version at any time."""
     from hashbrook import Model
     from hashbrook.interchange import function_id
 

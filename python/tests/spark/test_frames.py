@@ -1,4 +1,4 @@
-"""Frames of every kind: what is in them, how they are cut, and what is told where they are wrong."""
+"""Frames of every kind: their contents, their partitions, and the errors for invalid rows."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import hashbrook.spark as hs
 from hashbrook import Index, Model, datasets
 from hashbrook.interchange import function_id
 
-# Tasks that fail are not tried again there, and what is wrong is told at once.
+# A local master does not retry failed tasks, so errors are reported at once.
 MASTER = "local[2]"
 X, y = datasets.digits()
 IDS = [f"digit-{row:04}" for row in range(len(X))]
@@ -26,7 +26,7 @@ def function(model):
 
 
 def cut(spark, *ends, labels=y, kind="array<float>", label="int"):
-    """The digits in partitions that end at certain rows; where two ends are the same, one is empty."""
+    """Returns the digits in partitions that end at the given rows; two equal ends make an empty partition."""
     parts = []
     for first, end in zip((0, *ends), (*ends, len(X))):
         rows = [(IDS[row], row, X[row].tolist(), _plain(labels[row]), "kept") for row in range(first, end)]
@@ -50,7 +50,7 @@ def test_learn_however_it_is_cut(spark, model, ends):
 
 
 def test_learn_on(spark, model):
-    """A model that has learned goes on; it is left as it was."""
+    """A trained model learns on; the given model does not change."""
     more = model.copy()
     more.learn(X, y)
     before = model.to_bytes()
@@ -105,7 +105,7 @@ def test_vectors_may_be_bytes(spark, function, model):
 
 @pytest.mark.parametrize("id_column", ["id", "name"])
 def test_searches_by_any_ids(spark, function, id_column):
-    """Ids are numbers or texts; several chunks, several partitions, ties."""
+    """Ids are numbers or strings, with several chunks, several partitions and ties."""
     index = Index(function)
     index.add(IDS if id_column == "name" else range(len(X)), X)
     codes = hs.encode(cut(spark, 5, 5, 1000), function).repartition(3)
@@ -201,7 +201,7 @@ def test_tables(spark, function, tmp_path):
     second = hs.renew(df, function, path)
     assert first < second and hs.read_codes(spark, path).count() == len(X)
     assert hs.read_codes(spark, path, first).count() == 10
-    # What breaks off leaves what was there.
+    # A failed call leaves the table unchanged.
     broken = df.selectExpr("id", "case when id = 1000 then null else vector end as vector")
     fails(lambda: hs.renew(broken, function, path), "is null")
     assert hs.read_codes(spark, path).count() == len(X) and len(hs.versions(spark, path)) == 2

@@ -30,7 +30,7 @@ def test_memory_does_not_grow_with_a_partition(spark, data, single):
 
 
 class Peak:
-    """The most memory that any Python process of the executors has taken meanwhile."""
+    """Maximum memory of any Python process of the executors during the context."""
 
     def __enter__(self):
         self.megabytes, self._done = 0, threading.Event()

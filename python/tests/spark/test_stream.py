@@ -1,4 +1,4 @@
-"""A stream that is killed at random moments ends as one that is not."""
+"""A stream that is killed at random times ends with the same result as an undisturbed stream."""
 
 import json
 import os
@@ -19,8 +19,8 @@ from hashbrook.spark._table import Table
 
 X, y = datasets.digits()
 FILES, KILLS, WARMUP = 18, 10, 350
-#: The rows of each file. Spark takes the files of one batch by size, the largest first: those of the warm-up, in which the
-#: order of rows matters, are the largest.
+#: Rows of each file. Spark reads the files of one batch by size, the largest first. The files of the warm-up, in which
+#: the order of rows matters, are therefore the largest.
 PARTS = np.split(np.arange(len(X)), np.cumsum([140, 120, 110] + [95] * (FILES - 4)))
 MASTER = "local[2]"
 
@@ -37,7 +37,7 @@ def files(tmp_path_factory):
         labels = pa.array([f"class {label}" for label in y[rows]])
         path = folder / f"{number:03}.parquet"
         pq.write_table(pa.table([pa.array(rows), vectors, labels], names=["id", "vector", "label"]), path)
-        # The stream takes files in the order of their times.
+        # The stream reads files in order of their modification times.
         os.utime(path, (1_600_000_000 + number, 1_600_000_000 + number))
         sizes.append(path.stat().st_size)
     assert len(sizes) == FILES and sizes[:3] == sorted(sizes, reverse=True)[:3]
@@ -53,16 +53,16 @@ def start(folder, files):
 
 
 def list_one_more(checkpoint, files):
-    """Leaves a checkpoint as Spark does when it is killed after it has listed a file and before it begins its batch; if it may.
+    """Changes a checkpoint, if possible, as if Spark was killed between listing a file and starting its batch.
 
-    It then puts the next file into the same batch. The moment is short, and seldom met by chance.
+    Spark then adds the next file to the same batch. Random kills seldom meet this short interval.
     """
     listed, begun = (
         max((int(path.name.partition(".")[0]) for path in (checkpoint / part).glob("[0-9]*")), default=-1)
         for part in ("sources/0", "offsets")
     )
     number = listed + 1
-    # Each tenth list is one of all before it, too, and is left alone.
+    # Every tenth list also contains the lists before it, and is not changed.
     if listed != begun or listed < 0 or number % 10 == 9 or number > FILES - 2:
         return False
     path = files / f"{number:03}.parquet"
@@ -72,7 +72,7 @@ def list_one_more(checkpoint, files):
 
 
 def outcome(spark, folder):
-    """The model, and for every batch that was taken the rows in it, their codes, and the id of the function."""
+    """Returns the model, and for every processed batch its rows, their codes, and the id of the function."""
     table = Table(spark, f"{folder}/codes")
     batches = []
     for entry in table.log():
@@ -83,12 +83,15 @@ def outcome(spark, folder):
 
 
 def expect_as_if_learned_here(model, batches):
-    """What came is all there is, once; and model and codes are those of the same batches, learned in one process."""
+    """Checks that every row occurs once, and that model and codes equal those of one process.
+
+    The process learns the same batches.
+    """
     assert [row for rows, *_ in batches for row in rows] == list(range(len(X)))
     here = Model("brook", dim=64, bits=32, warmup=WARMUP, anchors=40)
     for rows, codes, function in batches:
         here.learn(X[rows], [f"class {label}" for label in y[rows]])
-        # Of a copy: a model keeps a function that it was asked for.
+        # The function is computed by a copy, because a model stores a computed function in its bytes.
         current = Model.from_bytes(here.to_bytes()).hash_function()
         assert function == function_id(current)
         assert codes == [bytes(code) for code in current.encode(X[rows])]
@@ -114,7 +117,7 @@ def test_killed_ten_times(spark, files, tmp_path):
     (expected, one_by_one), (model, batches) = outcome(spark, tmp_path / "whole"), outcome(spark, tmp_path / "killed")
     assert len(one_by_one) == FILES
     expect_as_if_learned_here(expected, one_by_one)
-    # The stream was cut otherwise, and the function does not tell.
+    # The batches were split differently, but the function is the same.
     assert joined and len(batches) < FILES
     expect_as_if_learned_here(model, batches)
     assert function_id(model.hash_function()) == function_id(expected.hash_function())
