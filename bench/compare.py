@@ -37,7 +37,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="few codes, one round: to see that all of it works")
     parser.add_argument("--rounds", type=int, help="how often each is measured in turn [default: 3; quick: 1]")
     parser.add_argument("--anew", action="store_true", help="learn and encode again what is in bench/work")
-    parser.add_argument("--out", type=pathlib.Path, help="a folder [default: results, and with --quick work, beside this file]")
+    parser.add_argument("--out", type=pathlib.Path, help="a directory [default: results, and with --quick work, beside this file]")
     options = parser.parse_args()
     options.rounds = options.rounds or (1 if options.quick else 3)
     out = options.out or (WORK / "quick" if options.quick else HERE / "results")

@@ -55,9 +55,9 @@ def describe(name, codes, queries):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
-    codes, queries = words(folder / "brook-64.items.npy"), words(folder / "brook-64.queries.npy")
-    labels = np.load(folder / "labels.npy").ravel()
+    directory = pathlib.Path(sys.argv[1])
+    codes, queries = words(directory / "brook-64.items.npy"), words(directory / "brook-64.queries.npy")
+    labels = np.load(directory / "labels.npy").ravel()
     classes = len(np.unique(labels))
     turned = np.quantile(turned_bits(codes, labels), SIXTEENTHS).astype(int)
     print(f"{len(codes):,} codes of {classes} classes; bits turned: {turned.tolist()}")

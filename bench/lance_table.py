@@ -1,6 +1,6 @@
 """LanceDB's search by Hamming distance: exact, and with its IVF index of binary vectors.
 
-    python lance_table.py CODES.npy FOLDER [index]    # writes the table, and its index if requested, on all cores
+    python lance_table.py CODES.npy DIRECTORY [index]    # writes the table, and its index if requested, on all cores
 """
 
 import os
@@ -23,12 +23,12 @@ from measuring import by_distance, clocked
 PARTITIONS = 128
 
 
-def write(codes, folder, index):
-    shutil.rmtree(folder, ignore_errors=True)
+def write(codes, directory, index):
+    shutil.rmtree(directory, ignore_errors=True)
     codes = np.load(codes)
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(codes.reshape(-1)), codes.shape[1])
     columns = {"id": pa.array(np.arange(len(codes), dtype=np.int64)), "vector": vectors}
-    table = lancedb.connect(folder).create_table("codes", pa.table(columns))
+    table = lancedb.connect(directory).create_table("codes", pa.table(columns))
     if index:
         from lancedb.index import IvfFlat
 
@@ -38,16 +38,16 @@ def write(codes, folder, index):
 class Lance:
     """LanceDB, on a table of codes in a directory. With an index, it searches its default number of partitions."""
 
-    def __init__(self, codes, folder, index=False):
+    def __init__(self, codes, directory, index=False):
         self.name = "LanceDB IVF" if index else "LanceDB exact"
         self.exact, self.limit = not index, 500 if index else 20
         start = time.perf_counter()
         # In a separate process with the default number of threads: with one thread, the index build never ends.
         environment = {name: value for name, value in os.environ.items() if name not in ONE_THREAD}
-        subprocess.run([sys.executable, __file__, codes, folder, *(["index"] if index else [])], check=True,
+        subprocess.run([sys.executable, __file__, codes, directory, *(["index"] if index else [])], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, timeout=600)
         self.build_seconds = time.perf_counter() - start
-        self.table = lancedb.connect(folder).open_table("codes")
+        self.table = lancedb.connect(directory).open_table("codes")
 
     def ask(self, queries, task):
         asked = self.table.search(queries, vector_column_name="vector").distance_type("hamming")

@@ -37,8 +37,8 @@ def data_folder():
         if (place / "mnist").is_dir() and (place / "tinyimagenet-cnn").is_dir():
             return place
     looked = " and ".join(str(place) for place in places)
-    raise NoData(f"expected the folders mnist and tinyimagenet-cnn in {looked}, found no such; "
-                 "HASHBROOK_DATA=FOLDER says where they are")
+    raise NoData(f"expected the directories mnist and tinyimagenet-cnn in {looked}, found no such; "
+                 "HASHBROOK_DATA=DIRECTORY says where they are")
 
 
 def read_idx(path):
@@ -57,7 +57,7 @@ def shifted(pictures, down, right):
     return moved
 
 
-def make_mnist(data, folder, reach):
+def make_mnist(data, directory, reach):
     """Writes 1,000 pictures as queries, and the others as items, shifted by up to `reach` pixels both ways, in random order."""
     parts = [(data / "mnist" / f"{part}-{what}-ubyte.gz") for what in ("images-idx3", "labels-idx1")
              for part in ("train", "t10k")]
@@ -70,18 +70,18 @@ def make_mnist(data, folder, reach):
     shifts = [(down, right) for down in range(-reach, reach + 1) for right in range(-reach, reach + 1)]
     count, pixels = len(pictures), pictures[0].size
     places = rng.permutation(len(shifts) * count)
-    items = np.lib.format.open_memmap(folder / "items.npy", "w+", np.uint8, (len(places), pixels))
+    items = np.lib.format.open_memmap(directory / "items.npy", "w+", np.uint8, (len(places), pixels))
     item_labels = np.empty(len(places), np.uint8)
     for at, (down, right) in enumerate(shifts):
         here = places[at * count : (at + 1) * count]
         items[here] = shifted(pictures, down, right).reshape(count, pixels)
         item_labels[here] = labels
     items.flush()
-    np.save(folder / "labels.npy", item_labels)
-    np.save(folder / "queries.npy", queries.reshape(len(queries), pixels))
+    np.save(directory / "labels.npy", item_labels)
+    np.save(directory / "queries.npy", queries.reshape(len(queries), pixels))
 
 
-def make_tiny(data, folder, per_class):
+def make_tiny(data, directory, per_class):
     """Writes `per_class` rows of each class as queries, of which 1,000 are used, and the other rows as items."""
     rows = np.load(data / "tinyimagenet-cnn/features.npy")
     labels = np.load(data / "tinyimagenet-cnn/labels.npy")
@@ -90,23 +90,23 @@ def make_tiny(data, folder, per_class):
     is_query = np.zeros(len(rows), bool)
     for label in np.unique(labels):
         is_query[np.flatnonzero(labels == label)[:per_class]] = True
-    np.save(folder / "items.npy", rows[~is_query])
-    np.save(folder / "labels.npy", labels[~is_query])
-    np.save(folder / "queries.npy", rows[is_query][:QUERIES])
+    np.save(directory / "items.npy", rows[~is_query])
+    np.save(directory / "labels.npy", labels[~is_query])
+    np.save(directory / "queries.npy", rows[is_query][:QUERIES])
 
 
 def vectors(name, quick):
     """Returns the directory with a data set's items, labels and queries. Creates the directory if it does not exist."""
-    folder = WORK / (f"{name}-quick" if quick else name)
-    if not (folder / "made").exists():
-        print(f"{folder.name}: making items and queries", flush=True)
-        folder.mkdir(parents=True, exist_ok=True)
+    directory = WORK / (f"{name}-quick" if quick else name)
+    if not (directory / "made").exists():
+        print(f"{directory.name}: making items and queries", flush=True)
+        directory.mkdir(parents=True, exist_ok=True)
         if name == "mnist":
-            make_mnist(data_folder(), folder, 0 if quick else 2)
+            make_mnist(data_folder(), directory, 0 if quick else 2)
         else:
-            make_tiny(data_folder(), folder, 20)
-        (folder / "made").touch()
-    return folder
+            make_tiny(data_folder(), directory, 20)
+        (directory / "made").touch()
+    return directory
 
 
 def run(*arguments):
@@ -120,21 +120,21 @@ def codes_of(name, method, bits, quick, anew=False):
     """Returns the files of a data set's codes (items and queries) and of the model. Creates the files if they do not exist.
 
     Existing codes are those of the program version that first made them; `anew` makes them again with the current program."""
-    folder = vectors(name, quick)
+    directory = vectors(name, quick)
     stem = f"{method.replace(' ', '-').replace('=', '')}-{bits}"
-    made = {what: folder / f"{stem}.{what}" for what in ("items.npy", "queries.npy", "model")}
+    made = {what: directory / f"{stem}.{what}" for what in ("items.npy", "queries.npy", "model")}
     asked = [*METHODS[method], "--bits", str(bits), "--rows", str(LEARNED_ROWS)]
-    note = folder / f"{stem}.json"
+    note = directory / f"{stem}.json"
     fresh = note.exists() and json.loads(note.read_text())["asked"] == asked
     if anew or not fresh or not all(path.exists() for path in made.values()):
-        print(f"{folder.name}: learning and encoding by {method}, {bits} bits", flush=True)
+        print(f"{directory.name}: learning and encoding by {method}, {bits} bits", flush=True)
         for path in (note, *made.values()):
             path.unlink(missing_ok=True)
-        run("learn", "--data", folder / "items.npy", "--labels", folder / "labels.npy", *asked,
+        run("learn", "--data", directory / "items.npy", "--labels", directory / "labels.npy", *asked,
             "--out", made["model"])
         for what in ("items", "queries"):
-            run("encode", "--data", folder / f"{what}.npy", "--model", made["model"], "--out", made[f"{what}.npy"])
+            run("encode", "--data", directory / f"{what}.npy", "--model", made["model"], "--out", made[f"{what}.npy"])
         checksum = zlib.crc32(made["items.npy"].read_bytes())
         note.write_text(json.dumps({"asked": asked, "crc32": f"{checksum:08x}"}) + "\n")
-    return {"folder": folder, "items": made["items.npy"], "queries": made["queries.npy"],
+    return {"directory": directory, "items": made["items.npy"], "queries": made["queries.npy"],
             "model": made["model"], "crc32": json.loads(note.read_text())["crc32"]}

@@ -61,10 +61,10 @@ def page(found):
     return "\n".join(out) + "</html>\n"
 
 
-def write(results, folder):
+def write(results, directory):
     found = sections.all_of(results)
-    (folder / "RESULTS.md").write_text(text(found))
-    (folder / "report.html").write_text(page(found))
+    (directory / "RESULTS.md").write_text(text(found))
+    (directory / "report.html").write_text(page(found))
 
 
 def fill(path, blocks):

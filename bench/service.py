@@ -28,9 +28,9 @@ def make_vectors(count, quick):
     """Returns a function that makes a range of items with their labels, and the queries. Vectors are MNIST pictures, shifted by up
     to two pixels and reduced to 128 dimensions by PCA, as users do with pictures. If the pictures do not suffice, they repeat
     with noise."""
-    folder = real_codes.vectors("mnist", quick)
-    pictures = np.load(folder / "items.npy", mmap_mode="r")
-    labels, queries = np.load(folder / "labels.npy"), np.load(folder / "queries.npy")
+    directory = real_codes.vectors("mnist", quick)
+    pictures = np.load(directory / "items.npy", mmap_mode="r")
+    labels, queries = np.load(directory / "labels.npy"), np.load(directory / "queries.npy")
     sample = pictures[:20_000].astype(np.float32)
     mean = sample.mean(axis=0)
     axes = np.linalg.eigh(np.cov(sample - mean, rowvar=False))[1][:, ::-1][:, :DIM].astype(np.float32)
@@ -74,10 +74,10 @@ def put_all(server, part, first, end, at_once):
     return durable
 
 
-def ingest(folder, part, count, at_once):
+def ingest(directory, part, count, at_once):
     """Inserts all items. Returns the times until the last item is durable, until it is learned, and until all codes are made."""
-    shutil.rmtree(folder, ignore_errors=True)
-    with Server(folder, "--bits", str(BITS)) as server:
+    shutil.rmtree(directory, ignore_errors=True)
+    with Server(directory, "--bits", str(BITS)) as server:
         durable = put_all(server, part, 0, count, at_once)
         learned = durable + server.wait(is_learned)
         begun = time.perf_counter()
@@ -88,8 +88,8 @@ def ingest(folder, part, count, at_once):
     return {"durable_s": durable, "learned_s": learned, "renewal_s": renewed, "stats": stats}
 
 
-def ingest_lance(folder, part, codes, count, at_once):
-    peer, seconds = Lance(folder), 0.0
+def ingest_lance(directory, part, codes, count, at_once):
+    peer, seconds = Lance(directory), 0.0
     for first in range(0, count, at_once):
         vectors, labels = part(first, min(at_once, count - first))
         rows = peer.rows(vectors, codes[first : first + len(vectors)], labels, first)
@@ -174,9 +174,9 @@ def busy_once(server, bodies, part, count, seconds):
             "renewals": after["renewal"]["done"] - before["renewal"]["done"]}
 
 
-def at_rest(folder, bodies, *options):
+def at_rest(directory, bodies, *options):
     """Measures a fresh process on an existing collection."""
-    with Server(folder, *options) as server:
+    with Server(directory, *options) as server:
         opened = {"seconds": server.opened_seconds, "memory": server.memory(), "disk": server.disk()}
         server.load(bodies, 2, connections=2)
         time.sleep(1)
@@ -194,7 +194,7 @@ def main():
     count = 20_000 if asked.quick else asked.items
     seconds = 3 if asked.quick else asked.seconds
     part, queries = make_vectors(count, asked.quick)
-    folder, results = WORK / "service", {"items": count, "dim": DIM, "bits": BITS}
+    directory, results = WORK / "service", {"items": count, "dim": DIM, "bits": BITS}
 
     def tell(name, value):
         results[name] = value
@@ -205,18 +205,18 @@ def main():
     by_vector = lines(WORK / "by-vector.txt", ({"vector": [round(float(value), 5) for value in query], "k": K} for query in queries))
     if asked.open:
         # The function learned from the first items makes the codes of all items, because learning takes longer than everything else.
-        tell("learned from", ingest(folder, part, 100_000, 10_000))
-        with Server(folder, "--no-learn") as server:
+        tell("learned from", ingest(directory, part, 100_000, 10_000))
+        with Server(directory, "--no-learn") as server:
             tell("others put in, s", put_all(server, part, 100_000, count, 10_000))
-        tell("open", at_rest(folder, by_vector, "--no-learn"))
+        tell("open", at_rest(directory, by_vector, "--no-learn"))
         return
-    tell("ingest, 10,000 at a time", ingest(folder, part, count, 10_000))
-    with Server(folder) as server:
+    tell("ingest, 10,000 at a time", ingest(directory, part, count, 10_000))
+    with Server(directory) as server:
         codes, query_codes = function_codes(server, part, queries, count)
     by_code = lines(WORK / "by-code.txt", ({"code": code.tobytes().hex(), "k": K} for code in query_codes))
     lance, took = ingest_lance(WORK / "service-lance", part, codes, count, 10_000)
     tell("LanceDB ingest, 10,000 at a time", took)
-    tell("open", at_rest(folder, by_code))
+    tell("open", at_rest(directory, by_code))
     found = {}
     lance.tidy()
     rate, found["LanceDB"] = throughput(lance, query_codes, K, seconds)
@@ -228,7 +228,7 @@ def main():
         tell("pgvector search", {"a_second": rate})
     finally:
         postgres.close()
-    with Server(folder, "--renewal", "never") as server:
+    with Server(directory, "--renewal", "never") as server:
         check(server, codes, query_codes, found)
         tell("search by code", server.load(by_code, seconds))
         tell("search by vector", server.load(by_vector, seconds))

@@ -36,11 +36,11 @@ PAUSES = "function delay() return math.random(0, pause) end"
 class Server:
     """A service of a collection, which runs until the `with` block ends."""
 
-    def __init__(self, folder, *options):
-        self.folder, self.options = pathlib.Path(folder), options
+    def __init__(self, directory, *options):
+        self.directory, self.options = pathlib.Path(directory), options
 
     def __enter__(self):
-        command = [PROGRAM, "serve", "--dir", self.folder, "--listen", "127.0.0.1:0", *self.options]
+        command = [PROGRAM, "serve", "--dir", self.directory, "--listen", "127.0.0.1:0", *self.options]
         start = time.perf_counter()
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for line in self.process.stdout:
@@ -90,7 +90,7 @@ class Server:
     def disk(self):
         """Returns the bytes of the journal, and of the files derived from the journal."""
         sizes = {"journal": 0, "derived": 0}
-        for path in self.folder.rglob("*"):
+        for path in self.directory.rglob("*"):
             if path.is_file():
                 sizes["journal" if path.parent.name == "journal" else "derived"] += os.path.getsize(path)
         return sizes

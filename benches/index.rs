@@ -353,8 +353,8 @@ fn filters() {
 }
 
 fn files() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("ten.index");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("ten.index");
     let codes = clustered(64, 10_000_000, 100, 1);
     let query = clustered(64, 1, 100, 2);
     index_of(&codes).save(&path).expect("room on the disk");
@@ -379,7 +379,7 @@ fn files() {
         "2,500,000 codes: one removed in {removed:.2?}; memory beyond ids and codes {:.2} %",
         100.0 * statistics.extra_bytes as f64 / statistics.item_bytes as f64
     );
-    let path = folder.path().join("two.index");
+    let path = directory.path().join("two.index");
     index.save(&path).expect("room on the disk");
     let mut index = Index::edit(&path).expect("an index");
     let removed = median(51, || {

@@ -27,21 +27,21 @@ const AT_ONCE: usize = 1 << 16;
 
 /// Environment variable with the action of a child process.
 const ACTION: &str = "HASHBROOK_BENCH_ACTION";
-const FOLDER: &str = "HASHBROOK_BENCH_FOLDER";
+const DIRECTORY: &str = "HASHBROOK_BENCH_FOLDER";
 
 fn main() {
-    if let (Ok(action), Ok(folder)) = (std::env::var(ACTION), std::env::var(FOLDER)) {
-        return act(&action, &Path::new(&folder).join("ten.index"));
+    if let (Ok(action), Ok(directory)) = (std::env::var(ACTION), std::env::var(DIRECTORY)) {
+        return act(&action, &Path::new(&directory).join("ten.index"));
     }
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     type Bench = (&'static str, fn(&Path));
     let benches: [Bench; 2] = [("memory", memory), ("readers", readers)];
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     for (name, bench) in benches {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
             println!("\n== {name}");
-            bench(folder.path());
+            bench(directory.path());
         }
     }
 }
@@ -105,7 +105,7 @@ fn peak() -> f64 {
 }
 
 /// Measures the memory of large operations, each in its own process.
-fn memory(folder: &Path) {
+fn memory(directory: &Path) {
     for action in [
         "build of scattered ids",
         "build",
@@ -115,15 +115,15 @@ fn memory(folder: &Path) {
         "compaction after one in ten was removed",
     ] {
         let this = std::env::current_exe().expect("this program");
-        let status = Command::new(this).env(ACTION, action).env(FOLDER, folder).status();
+        let status = Command::new(this).env(ACTION, action).env(DIRECTORY, directory).status();
         assert!(status.is_ok_and(|status| status.success()), "{action} failed");
     }
 }
 
 /// Measures the latency of single queries, one after the other on one thread: without a writer, and
 /// next to one.
-fn readers(folder: &Path) {
-    let path = folder.join("ten.index");
+fn readers(directory: &Path) {
+    let path = directory.join("ten.index");
     build(&path, false);
     let mut index = Index::edit(&path).expect("an index");
     index.build_search_structures().expect("sound");

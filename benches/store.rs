@@ -34,10 +34,10 @@ fn main() {
         let items = (at_once * 500).min(ITEMS);
         println!("\n== {items} items, {at_once} at a time");
         println!("{:28}{:>12}{:>12}{:>10}", "", "store", "redb", "ratio");
-        let folder = tempfile::tempdir().expect("a folder");
-        let ours = store(&folder.path().join("store"), &vectors[..items * DIM], at_once, &order);
+        let directory = tempfile::tempdir().expect("a directory");
+        let ours = store(&directory.path().join("store"), &vectors[..items * DIM], at_once, &order);
         let theirs =
-            redb(&folder.path().join("items.redb"), &vectors[..items * DIM], at_once, &order);
+            redb(&directory.path().join("items.redb"), &vectors[..items * DIM], at_once, &order);
         let names = [
             "put, microseconds an item",
             "get, microseconds an item",

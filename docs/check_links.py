@@ -114,9 +114,9 @@ def wrong(path, link, top):
         if path.suffix == ".html":
             file = file / "index.html"
             if not file.exists():
-                return "leads to a folder without a page"
+                return "leads to a directory without a page"
         elif parts.fragment:
-            return "has an anchor in a folder"
+            return "has an anchor in a directory"
         else:
             return None
     anchor = parts.fragment
@@ -133,15 +133,15 @@ def wrong(path, link, top):
 
 def main():
     files = []
-    for folder in map(pathlib.Path, sys.argv[1:]):
-        if not folder.is_dir():
-            sys.exit(f"there is no folder {folder}")
+    for directory in map(pathlib.Path, sys.argv[1:]):
+        if not directory.is_dir():
+            sys.exit(f"there is no directory {directory}")
         # Skips rustdoc's help and settings pages, and the page for missing addresses, whose links are valid at one address only.
-        own = {folder / name for name in ("404.html", "help.html", "settings.html")}
-        files += [(path.resolve(), folder.resolve()) for path in sorted(folder.rglob("*.html")) if path not in own]
+        own = {directory / name for name in ("404.html", "help.html", "settings.html")}
+        files += [(path.resolve(), directory.resolve()) for path in sorted(directory.rglob("*.html")) if path not in own]
     texts = sorted(ROOT.glob("*.md"))
-    for folder in ("docs", "python", "bench"):
-        texts += sorted((ROOT / folder).rglob("*.md"))
+    for directory in ("docs", "python", "bench"):
+        texts += sorted((ROOT / directory).rglob("*.md"))
     for path in texts:
         inside = path.relative_to(ROOT).parts
         if not any(part.startswith(".") or part in ("target", "node_modules", "work") for part in inside):

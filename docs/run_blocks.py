@@ -1,10 +1,10 @@
 """Runs the blocks of code in the guide, and compares what they print with what the guide says they print. See docs/test.
 
 * The `sh` blocks of a page run in order in one bash, with `set -e`; its `python` blocks in order in one Python. Both work in one
-  folder, which is empty at first, and blocks of both kinds run in the order in which they stand.
+  directory, which is empty at first, and blocks of both kinds run in the order in which they stand.
 * A `text` block directly after one of these is what it prints, to standard output and error together. A line `...` stands for
   any lines, `...` within a line for any characters.
-* `$HASHBROOK_SOURCE` is the folder of the repository.
+* `$HASHBROOK_SOURCE` is the directory of the repository.
 * A page that imports what the environment does not have (another search engine, say) is left out from there on, and named.
 * Blocks in tabs count like others. `rust` blocks are tested by `cargo test --doc`, which has the pages included. rustdoc takes
   what is indented for Rust, so on a page with `rust` blocks no tab or note may be written by indentation."""
@@ -118,13 +118,13 @@ def prints(expected, actual):
 class Runner:
     """A bash or Python process that runs one block after the other."""
 
-    def __init__(self, command, folder, environment):
+    def __init__(self, command, directory, environment):
         (commands, self.commands), (self.answers, answers) = os.pipe(), os.pipe()
         # In the child process the descriptors are 3 and 4, whatever their numbers are here.
         script = 'exec "$@" 3<&%d 4>&%d' % (commands, answers)
         self.process = subprocess.Popen(
             ["bash", "-c", script, "bash", *command],
-            cwd=folder, env=environment, pass_fds=(commands, answers), stdin=subprocess.DEVNULL, start_new_session=True,
+            cwd=directory, env=environment, pass_fds=(commands, answers), stdin=subprocess.DEVNULL, start_new_session=True,
         )
         os.close(commands)
         os.close(answers)
@@ -183,13 +183,13 @@ def run_page(path, environment, python, show):
     if not blocks:
         return name, ran, compared, None
     aside = pathlib.Path(tempfile.mkdtemp(prefix="guide-blocks-"))
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="guide-"))
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="guide-"))
     runners = {}
     try:
         for number, block in enumerate(blocks):
             if block.language not in runners:
                 command = ["bash", "--noprofile", "--norc", "-c", BASH] if block.language == "sh" else [python, "-c", PYTHON]
-                runners[block.language] = Runner(command, folder, environment)
+                runners[block.language] = Runner(command, directory, environment)
             file = aside / f"{number}.{block.language}"
             file.write_text(block.text, encoding="utf-8")
             problem = runners[block.language].run(file)
@@ -214,7 +214,7 @@ def run_page(path, environment, python, show):
         for runner in runners.values():
             runner.end()
         shutil.rmtree(aside, ignore_errors=True)
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
     return name, ran, compared, None
 
 
@@ -244,7 +244,7 @@ def other_arithmetic(python):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pages", nargs="*", help="pages, such as tutorial.md, docs/from/faiss.md or methods; all unless given")
-    parser.add_argument("--hashbrook", required=True, help="the folder of the command")
+    parser.add_argument("--hashbrook", required=True, help="the directory of the command")
     parser.add_argument("--python", required=True, help="the Python to run blocks with")
     parser.add_argument("--other-arithmetic", action="store_true",
                         help="run pages that use numpy and the like, with last digits as on an older processor")
@@ -272,8 +272,8 @@ def main():
     environment["HASHBROOK_SOURCE"] = str(pathlib.Path(__file__).resolve().parent.parent)
     if given.other_arithmetic:
         environment |= other_arithmetic(given.python)
-    folders = [str(pathlib.Path(given.hashbrook).resolve()), str(pathlib.Path(given.python).absolute().parent)]
-    environment["PATH"] = os.pathsep.join([*folders, environment.get("PATH", "")])
+    directories = [str(pathlib.Path(given.hashbrook).resolve()), str(pathlib.Path(given.python).absolute().parent)]
+    environment["PATH"] = os.pathsep.join([*directories, environment.get("PATH", "")])
     blocks = outputs = failed = 0
     begin = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:

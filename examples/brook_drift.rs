@@ -2,10 +2,10 @@
 //! always like the current part of the stream.
 //!
 //! ```text
-//! cargo run --release --example brook_drift -- FOLDER [SVG]
+//! cargo run --release --example brook_drift -- DIRECTORY [SVG]
 //! ```
 //!
-//! FOLDER contains the four files of MNIST. The first half of the stream has the digits 0 to 4,
+//! DIRECTORY contains the four files of MNIST. The first half of the stream has the digits 0 to 4,
 //! labelled with the digit. The second half has the digits 5 to 9 (*other classes*), or 0 to 4 with
 //! permuted labels (*other labels*: what was called 1 is now called 2, and so on). After every
 //! thousand rows, mAP is measured on the current half. SVG is the path for a plot.
@@ -31,8 +31,8 @@ const STREAMS: [(&str, Rule); 2] = [
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let folder = arguments.next().ok_or("usage: brook_drift FOLDER [SVG]")?;
-    let files = |name: &str| ["train", "t10k"].map(|part| format!("{folder}/{part}-{name}.gz"));
+    let directory = arguments.next().ok_or("usage: brook_drift DIRECTORY [SVG]")?;
+    let files = |name: &str| ["train", "t10k"].map(|part| format!("{directory}/{part}-{name}.gz"));
     let data = Data::load(&files("images-idx3-ubyte"), &files("labels-idx1-ubyte"))?;
     let (database, queries) = data.split(100, 1)?;
     drop(data);

@@ -2,10 +2,10 @@
 //! radius 2 and the seconds of learning, at 32, 64 and 128 bits, as means over seeds.
 //!
 //! ```text
-//! cargo run --release --example brook_table -- FOLDER [SEEDS] [WORDS ...]
+//! cargo run --release --example brook_table -- DIRECTORY [SEEDS] [WORDS ...]
 //! ```
 //!
-//! FOLDER contains `mnist`, `cifar10-cnn` and `tinyimagenet-cnn`. Only rows whose text, such as
+//! DIRECTORY contains `mnist`, `cifar10-cnn` and `tinyimagenet-cnn`. Only rows whose text, such as
 //! `mnist linear mihash`, contains all WORDS are computed. `linear` means vectors that are centred
 //! and of unit length, for all methods. `lifted` means:
 //!
@@ -63,7 +63,7 @@ type Scores = [f64; 4];
 
 fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
-    let folder = arguments.next().ok_or("usage: brook_table FOLDER [SEEDS] [WORDS ...]")?;
+    let directory = arguments.next().ok_or("usage: brook_table DIRECTORY [SEEDS] [WORDS ...]")?;
     let seeds: u64 = arguments.next().as_deref().unwrap_or("3").parse()?;
     let words: Vec<String> = arguments.collect();
     let wanted = |text: &str| words.iter().all(|word| text.contains(word.as_str()));
@@ -84,7 +84,7 @@ fn main() -> Result<(), Failure> {
                 continue;
             }
             let mut sums = vec![[Scores::default(); BITS.len()]; methods.len()];
-            let path = |file: &&str| Path::new(&folder).join(set.name).join(file);
+            let path = |file: &&str| Path::new(&directory).join(set.name).join(file);
             let files = |files: &[&str]| {
                 files.iter().map(path).map(|p| p.display().to_string()).collect::<Vec<_>>()
             };

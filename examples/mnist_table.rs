@@ -3,10 +3,10 @@
 //! streamed. Pixels are centred on the mean of all digits and scaled to unit length.
 //!
 //! ```text
-//! cargo run --release --example mnist_table -- FOLDER [SEEDS] [ROWS ...]
+//! cargo run --release --example mnist_table -- DIRECTORY [SEEDS] [ROWS ...]
 //! ```
 //!
-//! FOLDER contains the four files of MNIST, `train-images-idx3-ubyte.gz` and so on. If ROWS are
+//! DIRECTORY contains the four files of MNIST, `train-images-idx3-ubyte.gz` and so on. If ROWS are
 //! given, only rows whose name contains one of them are computed. The expected values were measured
 //! with independent implementations of the methods in another language, on 1 to 3 seeds.
 
@@ -46,10 +46,10 @@ const ROWS: [Row; 13] = [
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let folder = arguments.next().ok_or("usage: mnist_table FOLDER [SEEDS] [ROWS ...]")?;
+    let directory = arguments.next().ok_or("usage: mnist_table DIRECTORY [SEEDS] [ROWS ...]")?;
     let seeds: u64 = arguments.next().as_deref().unwrap_or("3").parse()?;
     let wanted: Vec<String> = arguments.collect();
-    let files = |name: &str| ["train", "t10k"].map(|part| format!("{folder}/{part}-{name}.gz"));
+    let files = |name: &str| ["train", "t10k"].map(|part| format!("{directory}/{part}-{name}.gz"));
     let data = Data::load(&files("images-idx3-ubyte"), &files("labels-idx1-ubyte"))?;
     let mean = data.mean();
     let splits = (1..=seeds).map(|seed| data.split(100, seed)).collect::<Result<Vec<_>, _>>()?;

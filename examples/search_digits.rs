@@ -18,8 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ids: Vec<u64> = (0..1500).map(|row| 7000 + row).collect();
     let mut index = Index::new(model.hash_function());
     index.add(&ids, known.features(), known.labels())?;
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("digits.index");
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("digits.index");
     index.save(&path)?;
 
     // Any number of processes can open the file for searching.

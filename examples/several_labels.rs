@@ -3,10 +3,10 @@
 //! nDCG@100, the gain is the number of shared labels.
 //!
 //! ```text
-//! cargo run --release --example several_labels -- FOLDER [SEEDS] [WORDS ...]
+//! cargo run --release --example several_labels -- DIRECTORY [SEEDS] [WORDS ...]
 //! ```
 //!
-//! FOLDER contains `mnist`, `cifar10-cnn` and `tinyimagenet-cnn`. Only rows whose text, such as
+//! DIRECTORY contains `mnist`, `cifar10-cnn` and `tinyimagenet-cnn`. Only rows whose text, such as
 //! `cifar10-cnn pairs mihash`, contains all WORDS are computed.
 //!
 //! * *pairs*: images averaged two at a time, with the labels of both. A tenth of the pairs are of
@@ -69,7 +69,8 @@ const METHODS: [Row; 15] = [
 
 fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
-    let folder = arguments.next().ok_or("usage: several_labels FOLDER [SEEDS] [WORDS ...]")?;
+    let directory =
+        arguments.next().ok_or("usage: several_labels DIRECTORY [SEEDS] [WORDS ...]")?;
     let seeds: u64 = arguments.next().as_deref().unwrap_or("3").parse()?;
     let words: Vec<String> = arguments.collect();
     println!("{:48}{:>8}{:>10}{:>8}{:>10}", "means", "mAP", "nDCG@100", "P r<=2", "learn, s");
@@ -84,7 +85,7 @@ fn main() -> Result<(), Failure> {
         if methods.is_empty() {
             continue;
         }
-        let path = |file: &&str| Path::new(&folder).join(set.name).join(file);
+        let path = |file: &&str| Path::new(&directory).join(set.name).join(file);
         let files = |files: &[&str]| {
             files.iter().map(path).map(|p| p.display().to_string()).collect::<Vec<_>>()
         };

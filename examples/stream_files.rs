@@ -14,8 +14,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let labels = read_labels(&format!("{file}:64"), &mut LabelNames::new())?;
     let mut reader = Reader::open(&format!("{file}:0-63"))?;
 
-    let folder = tempfile::tempdir()?;
-    let saved = folder.path().join("digits.model");
+    let directory = tempfile::tempdir()?;
+    let saved = directory.path().join("digits.model");
     let mut model = Method::named("brook")?.start(reader.dim(), 48, 1)?;
     let mut row = 0;
     while let Some(features) = reader.next(300)? {

@@ -289,7 +289,7 @@ pub enum Error {
     },
 
     /// The directory for a new store is not empty.
-    #[error("{}: has something in it already; a store is made in a folder that is empty or not there", .0.display())]
+    #[error("{}: has something in it already; a store is made in a directory that is empty or not there", .0.display())]
     NotEmpty(PathBuf),
 
     /// A store stopped after a failure.

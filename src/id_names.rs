@@ -174,8 +174,8 @@ mod tests {
 
     #[test]
     fn texts_come_back_with_their_numbers() {
-        let folder = tempfile::tempdir().unwrap();
-        let index = folder.path().join("pets.index");
+        let directory = tempfile::tempdir().unwrap();
+        let index = directory.path().join("pets.index");
         let missing = IdNames::load_beside(&index).unwrap_err().to_string();
         assert!(missing.contains("move it along"), "{missing}");
         let mut names = IdNames::new();
@@ -183,7 +183,7 @@ mod tests {
             assert_eq!((names.number(name), names.number(name)), (number as u64, number as u64));
         }
         let path = IdNames::path_beside(&index);
-        assert_eq!(path, folder.path().join("pets.index.ids"));
+        assert_eq!(path, directory.path().join("pets.index.ids"));
         names.save(&path).unwrap();
         let loaded = IdNames::load_beside(&index).unwrap();
         assert_eq!((&loaded, loaded.len(), loaded.name(5)), (&names, 5, None));
@@ -194,8 +194,8 @@ mod tests {
 
     #[test]
     fn any_damage_is_found() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("ids");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ids");
         let mut names = IdNames::new();
         for name in ["one", "two", "three"] {
             names.number(name);

@@ -65,8 +65,8 @@
 //! let mut model = Method::named("brook")?.start(Digits::DIM, 64, 1)?;
 //! model.learn(all.slice(0..1500))?;
 //!
-//! # let folder = tempfile::tempdir()?;
-//! # let path = folder.path().join("digits.index");
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("digits.index");
 //! let mut index = Index::new(model.hash_function());
 //! let ids: Vec<u64> = (0..1500).collect();
 //! index.add(&ids, all.slice(0..1500).features(), all.slice(0..1500).labels())?;
@@ -134,10 +134,10 @@
 //! use hashbrook::dataset::{LabelNames, Reader, read_labels};
 //! use hashbrook::{Batch, Method, Model};
 //!
-//! # let folder = tempfile::tempdir()?;
-//! # let csv = folder.path().join("pets.csv").to_str().unwrap().to_owned();
+//! # let directory = tempfile::tempdir()?;
+//! # let csv = directory.path().join("pets.csv").to_str().unwrap().to_owned();
 //! # std::fs::write(&csv, "weight,height,kind\n4,25,cat\n30,60,dog\n5,23,cat\n35,55,dog\n")?;
-//! # let path = folder.path().join("pets.model");
+//! # let path = directory.path().join("pets.model");
 //! let mut reader = Reader::open(&format!("{csv}:weight,height"))?;
 //! let mut model = Method::named("brook")?.start(reader.dim(), 16, 1)?;
 //! let labels = read_labels(&format!("{csv}:kind"), model.label_names_mut())?;
@@ -186,8 +186,8 @@
 //! let all = Batch::new(Features::new(&features, Digits::DIM)?, Labels::single(&labels))?;
 //! let mut model = Method::named("bsodh")?.start(Digits::DIM, 32, 1)?;
 //! model.learn(all)?;
-//! # let folder = tempfile::tempdir()?;
-//! # let path = folder.path().join("digits.function");
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("digits.function");
 //! model.hash_function().save(&path)?;
 //!
 //! // Elsewhere:

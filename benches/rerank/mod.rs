@@ -59,7 +59,7 @@ fn costs() {
         "{:>9} {:>5} {:>6} {:>10} {:>9} {:>9} {:>9} {:>9}",
         "items", "dim", "format", "where", "by code", "ranked", "added", "fastest"
     );
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     for (count, dim) in [(100_000, 128), (1_000_000, 128), (100_000, 784)] {
         let (rows, asked) = (vectors(dim, count, 1), vectors(dim, QUERIES * ROUNDS, 2));
         let features = Features::new(&rows, dim).expect("finite");
@@ -68,7 +68,7 @@ fn costs() {
         for format in [VectorFormat::F16, VectorFormat::I8] {
             let mut index = Index::with_vectors(projection(dim, 64), format);
             index.add(&ids, features, None).expect("new ids");
-            let path = folder.path().join("a.index");
+            let path = directory.path().join("a.index");
             index.save(&path).expect("room on the disk");
             for (place, index) in
                 [("memory", index), ("a file", Index::open(&path).expect("sound"))]
@@ -112,12 +112,12 @@ fn costs() {
 
 /// Returns a data set: vectors, their dimension, and labels; `None` if it is not available.
 fn data(set: &str, features: &[&str], labels: &[&str]) -> Option<(Vec<f32>, usize, Vec<u32>)> {
-    let folder = std::env::var_os("HASHBROOK_DATA").map_or_else(
+    let directory = std::env::var_os("HASHBROOK_DATA").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
         PathBuf::from,
     );
     let paths = |names: &[&str]| -> Option<Vec<String>> {
-        let path = |name: &&str| folder.join(set).join(name);
+        let path = |name: &&str| directory.join(set).join(name);
         let there = names.iter().all(|name| path(name).exists());
         there.then(|| names.iter().map(|name| path(name).to_string_lossy().into_owned()).collect())
     };
@@ -150,7 +150,7 @@ fn quality() {
         [("cifar10-cnn", npy), ("tinyimagenet-cnn", npy), ("mnist", idx)]
     {
         match data(set, features, labels) {
-            None => println!("{set:>17} is not there; HASHBROOK_DATA names the folder it is in"),
+            None => println!("{set:>17} is not there; HASHBROOK_DATA names the directory it is in"),
             Some((values, dim, labels)) => quality_on(set, &values, dim, &labels),
         }
     }

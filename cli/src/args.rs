@@ -154,8 +154,8 @@ pub struct Completions {
 #[command(after_help = "Example:\n  hashbrook man ~/.local/share/man/man1 && man hashbrook-learn")]
 pub struct Man {
     /// Where to write them; it is made if it is not there
-    #[arg(value_name = "FOLDER")]
-    pub folder: PathBuf,
+    #[arg(value_name = "DIRECTORY")]
+    pub directory: PathBuf,
 }
 
 /// Vectors and their labels.

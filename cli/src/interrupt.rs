@@ -12,7 +12,7 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static NOTHING_TO_SAVE: AtomicBool = AtomicBool::new(false);
 
 /// Temporary directories, which are removed when the program is ended at once.
-static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static DIRECTORIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Error of a command that was interrupted.
 #[derive(Debug)]
@@ -40,12 +40,14 @@ pub fn listen() -> anyhow::Result<()> {
 /// Ends the program at once. Removes unfinished files, and prevents new ones.
 fn end() -> ! {
     let _halted = hashbrook::file::remove_unfinished();
-    for folder in &*FOLDERS.lock().unwrap_or_else(PoisonError::into_inner) {
-        if let Err(error) = std::fs::remove_dir_all(folder)
+    for directory in &*DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Err(error) = std::fs::remove_dir_all(directory)
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            let folder = folder.display();
-            console::note(format_args!("{folder}: cannot be removed: {error}; remove it by hand"));
+            let directory = directory.display();
+            console::note(format_args!(
+                "{directory}: cannot be removed: {error}; remove it by hand"
+            ));
         }
     }
     std::process::exit(130)
@@ -53,8 +55,8 @@ fn end() -> ! {
 
 /// Registers a temporary directory for removal when an interruption ends the program at once, which
 /// runs no destructors.
-pub fn remove_at_end(folder: &Path) {
-    FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_path_buf());
+pub fn remove_at_end(directory: &Path) {
+    DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner).push(directory.to_path_buf());
 }
 
 /// Allows an interruption to end the program at once from here on.

@@ -23,7 +23,7 @@ pub fn is_standard(path: &Path) -> bool {
 pub struct Output {
     path: PathBuf,
     /// Temporary directory of the result, if it goes to the standard output.
-    folder: Option<TempDir>,
+    directory: Option<TempDir>,
 }
 
 impl Output {
@@ -31,11 +31,11 @@ impl Output {
     pub fn new(out: &Path) -> Result<Output> {
         if !is_standard(out) {
             file::check_writable(out)?;
-            return Ok(Output { path: out.to_path_buf(), folder: None });
+            return Ok(Output { path: out.to_path_buf(), directory: None });
         }
-        let folder = tempfile::tempdir().context("a folder for the output cannot be made")?;
-        interrupt::remove_at_end(folder.path());
-        Ok(Output { path: folder.path().join("output"), folder: Some(folder) })
+        let directory = tempfile::tempdir().context("a directory for the output cannot be made")?;
+        interrupt::remove_at_end(directory.path());
+        Ok(Output { path: directory.path().join("output"), directory: Some(directory) })
     }
 
     /// Returns the path to write to.
@@ -45,12 +45,12 @@ impl Output {
 
     /// Returns whether the output is the standard output.
     pub fn is_standard(&self) -> bool {
-        self.folder.is_some()
+        self.directory.is_some()
     }
 
     /// Returns the name of the output in messages.
     pub fn name(&self) -> String {
-        match self.folder {
+        match self.directory {
             None => self.path.display().to_string(),
             Some(_) => "the standard output".to_owned(),
         }
@@ -58,7 +58,7 @@ impl Output {
 
     /// Copies the result to the standard output, if that is its destination.
     pub fn finish(&self) -> Result<()> {
-        if self.folder.is_some() {
+        if self.directory.is_some() {
             let mut written = File::open(&self.path)?;
             let mut out = std::io::stdout().lock();
             std::io::copy(&mut written, &mut out)?;
@@ -70,7 +70,7 @@ impl Output {
 
     /// Prints a message: on the standard error if the result goes to the standard output.
     pub fn say(&self, text: impl std::fmt::Display) -> Result<()> {
-        match self.folder {
+        match self.directory {
             None => console::line(text),
             Some(_) => {
                 console::note(text);
@@ -188,9 +188,11 @@ fn real_place(path: &Path) -> Option<PathBuf> {
     if let Ok(place) = path.canonicalize() {
         return Some(place);
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok();
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new(".")).canonicalize().ok();
     Some(
-        folder.zip(path.file_name()).map_or(path.to_path_buf(), |(folder, name)| folder.join(name)),
+        directory
+            .zip(path.file_name())
+            .map_or(path.to_path_buf(), |(directory, name)| directory.join(name)),
     )
 }

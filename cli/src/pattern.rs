@@ -74,8 +74,8 @@ mod tests {
 
     #[test]
     fn patterns_become_files_in_order() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
         for name in ["b.parquet", "a.parquet", "c.npy", "[x].npy"] {
             std::fs::write(path(name), "").unwrap();
         }

@@ -41,16 +41,17 @@ pub fn keep(lists: &mut [&mut Vec<String>], again: bool) -> Result<Option<Kept>>
     if pipes.is_empty() {
         return Ok(None);
     }
-    let folder = tempfile::tempdir().context("a folder for what comes through a pipe")?;
-    interrupt::remove_at_end(folder.path());
+    let directory = tempfile::tempdir().context("a directory for what comes through a pipe")?;
+    interrupt::remove_at_end(directory.path());
     for (at, pipe) in pipes.iter().enumerate() {
         let name = match (output::is_standard(pipe), at) {
             (true, _) => STANDARD_INPUT.to_owned(),
             (false, at) => format!("pipe-{at}"),
         };
-        let place = folder.path().join(name);
+        let place = directory.path().join(name);
         copy(pipe, &place)?;
-        let place = place.to_str().context("the folder for temporary files has no UTF-8 name")?;
+        let place =
+            place.to_str().context("the directory for temporary files has no UTF-8 name")?;
         for spec in lists.iter_mut().flat_map(|list| list.iter_mut()) {
             if file_of(spec)? == *pipe {
                 let part = spec[pipe.as_os_str().len()..].to_owned();
@@ -58,7 +59,7 @@ pub fn keep(lists: &mut [&mut Vec<String>], again: bool) -> Result<Option<Kept>>
             }
         }
     }
-    Ok(Some(Kept { _folder: folder }))
+    Ok(Some(Kept { _folder: directory }))
 }
 
 /// Returns the name of a file in messages; the replacement of the standard input is shown as such.

@@ -2,7 +2,7 @@
 
     python docs/brook/experiments.py DATA EXPERIMENT [mnist|tiny|cifar] [BITS]
 
-DATA is the folder with `mnist`, `tinyimagenet-cnn` and `cifar10-cnn`. EXPERIMENT is one of
+DATA is the directory with `mnist`, `tinyimagenet-cnn` and `cifar10-cnn`. EXPERIMENT is one of
 
     ridge       accuracy and generalised cross-validation over the ridge, by number of rows, linear
     lift        the RBF lift over gamma and ridge; random Fourier features of the same width
@@ -27,20 +27,20 @@ from scipy.special import erf
 
 QUERIES = {"mnist": 100, "cifar": 100, "tiny": 20}
 ROWS = {"mnist": 20_000, "cifar": 20_000, "tiny": 100_000}
-FOLDERS = {"cifar": "cifar10-cnn", "tiny": "tinyimagenet-cnn"}
+DIRECTORIES = {"cifar": "cifar10-cnn", "tiny": "tinyimagenet-cnn"}
 
 
-def load(folder, name):
+def load(directory, name):
     """Returns vectors, centred on their mean and scaled to unit length, and labels."""
     if name == "mnist":
         def idx(part, kind, header):
-            path = f"{folder}/mnist/{part}-{kind}-ubyte.gz"
+            path = f"{directory}/mnist/{part}-{kind}-ubyte.gz"
             return np.frombuffer(gzip.open(path).read(), np.uint8)[header:]
         parts = ["train", "t10k"]
         x = np.concatenate([idx(p, "images-idx3", 16).reshape(-1, 784) for p in parts])
         y = np.concatenate([idx(p, "labels-idx1", 8) for p in parts])
     else:
-        x, y = (np.load(f"{folder}/{FOLDERS[name]}/{f}.npy") for f in ["features", "labels"])
+        x, y = (np.load(f"{directory}/{DIRECTORIES[name]}/{f}.npy") for f in ["features", "labels"])
     x = x.astype(np.float32)
     x -= x.mean(0)
     x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
@@ -184,8 +184,8 @@ def rule(sums):
     return min(0.6, 60 * (1 - sums.explained) * (sums.shares**2).sum())
 
 
-def main(folder, experiment, name="mnist", bits="64"):
-    x, y = load(folder, name)
+def main(directory, experiment, name="mnist", bits="64"):
+    x, y = load(directory, name)
     classes, bits = y.max() + 1, int(bits)
     split = Split(x, y, QUERIES[name], ROWS[name])
     price = prices(bits, classes)

@@ -2,7 +2,7 @@
 
     python docs/brook/several_labels.py DATA [SET ...]
 
-DATA is the folder with `mnist` and `tinyimagenet-cnn`. SET is one or more of
+DATA is the directory with `mnist` and `tinyimagenet-cnn`. SET is one or more of
 
     pairs        MNIST, pictures averaged two at a time, with the labels of both
     mixed3 10 25 MNIST, of which so many per cent are pairs and the others single pictures
@@ -26,11 +26,11 @@ SETS = ("pairs mixed3 mixed10 mixed25 fours nested super tiny20 tiny30 tiny45 ti
         "tiny100-10 tiny100-25 tiny100-50").split()
 
 
-def load(folder, name):
+def load(directory, name):
     if name == "tiny":
-        return [np.load(f"{folder}/tinyimagenet-cnn/{f}.npy") for f in ["features", "labels"]]
+        return [np.load(f"{directory}/tinyimagenet-cnn/{f}.npy") for f in ["features", "labels"]]
     def idx(part, kind, header):
-        path = f"{folder}/mnist/{part}-{kind}-ubyte.gz"
+        path = f"{directory}/mnist/{part}-{kind}-ubyte.gz"
         return np.frombuffer(gzip.open(path).read(), np.uint8)[header:]
     parts = ["train", "t10k"]
     return [np.concatenate([idx(p, "images-idx3", 16).reshape(-1, 784) for p in parts]),
@@ -40,9 +40,9 @@ def load(folder, name):
 class Set:
     """A data set, and f, the regression of each label's presence on the lifted vectors."""
 
-    def __init__(self, folder, name, anchors=1500, rows=10_000, queries=300, database=15_000):
+    def __init__(self, directory, name, anchors=1500, rows=10_000, queries=300, database=15_000):
         rng = np.random.default_rng(1)
-        x, y = load(folder, "tiny" if name[0] in "ts" else "mnist")
+        x, y = load(directory, "tiny" if name[0] in "ts" else "mnist")
         x, y = x.astype(np.float32), y.astype(int)
         if name.startswith("tiny"):
             classes = rng.permutation(202)[:int(name[4:].split("-")[0])]
@@ -150,9 +150,9 @@ def presence(s, low, high, scaled=True):
     return weights, np.repeat(without, own) + np.repeat(rise, own) * part if scaled else part
 
 
-def main(folder, *names):
+def main(directory, *names):
     for name in names or SETS:
-        s, rng = Set(folder, name), np.random.default_rng(0)
+        s, rng = Set(directory, name), np.random.default_rng(0)
         labels = len(s.p)
         def show(what, found):
             print(f"{name}, {labels} labels, {s.p.sum():.2f} a row, {what}: {found}", flush=True)

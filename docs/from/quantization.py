@@ -1,6 +1,6 @@
 """Compares sign bits with learned codes, for docs/from/binary-quantization.md:
 
-    python docs/from/quantization.py FOLDER        # FOLDER has features.npy and labels.npy
+    python docs/from/quantization.py DIRECTORY        # DIRECTORY has features.npy and labels.npy
 
 Searches all other rows with 20 queries of each class. `label` is the share of the ten hits that have the label of the query.
 `nearest` is the share of the ten nearest rows by cosine that are among the hits."""
@@ -14,8 +14,8 @@ import numpy as np
 import hashbrook
 
 warnings.simplefilter("ignore")
-folder = pathlib.Path(sys.argv[1])
-X, y = np.load(folder / "features.npy").astype(np.float32), np.load(folder / "labels.npy")
+directory = pathlib.Path(sys.argv[1])
+X, y = np.load(directory / "features.npy").astype(np.float32), np.load(directory / "labels.npy")
 order = np.random.default_rng(1).permutation(len(X))
 of_class = np.argsort(y[order], kind="stable")
 first = np.searchsorted(y[order][of_class], np.unique(y))

@@ -7,7 +7,7 @@ use crate::sets::SETS;
 
 /// Requested experiments and their parameters.
 pub struct Asked {
-    pub folder: String,
+    pub directory: String,
     pub sets: Vec<String>,
     pub sections: Vec<String>,
     pub references: Vec<String>,
@@ -21,7 +21,7 @@ impl Asked {
         let list = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
         let mut words = std::env::args().skip(1);
         let mut asked = Asked {
-            folder: words.next().ok_or("usage: beyond_table FOLDER [NAME=VALUE ...]")?,
+            directory: words.next().ok_or("usage: beyond_table DIRECTORY [NAME=VALUE ...]")?,
             sets: SETS.iter().map(|set| set.name.to_owned()).collect(),
             sections: list("paper,kept-out,neighbours,unseen,dial,incremental"),
             references: list("lsh,itq,cosine"),

@@ -3,10 +3,10 @@
 //! dial, and classes that arrive two at a time.
 //!
 //! ```text
-//! cargo run --release --example beyond_table -- FOLDER [NAME=VALUE ...]
+//! cargo run --release --example beyond_table -- DIRECTORY [NAME=VALUE ...]
 //! ```
 //!
-//! FOLDER contains `mnist`, `cifar10-cnn` and `tinyimagenet-cnn`. `sets`, `sections` (paper,
+//! DIRECTORY contains `mnist`, `cifar10-cnn` and `tinyimagenet-cnn`. `sets`, `sections` (paper,
 //! kept-out, neighbours, unseen, dial, incremental) and `references` (lsh, itq, cosine; or none)
 //! choose what is computed, separated by commas. `seeds` is the number of seeds, and `bits` the
 //! code length. All other names are parameters of brook:
@@ -51,7 +51,7 @@ fn main() -> Result<(), Failure> {
     let parameters: Vec<String> =
         asked.parameters.iter().map(|(name, value)| format!(" {name}={value}")).collect();
     for set in SETS.iter().filter(|set| asked.sets.iter().any(|name| name == set.name)) {
-        let path = |file: &&str| Path::new(&asked.folder).join(set.name).join(file);
+        let path = |file: &&str| Path::new(&asked.directory).join(set.name).join(file);
         let files = |files: &[&str]| -> Vec<String> {
             files.iter().map(path).map(|path| path.display().to_string()).collect()
         };

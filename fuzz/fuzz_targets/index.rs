@@ -22,8 +22,8 @@ fn codes(count: u8) -> Codes {
 
 /// An index file with everything in it: items, labels, names, and later changes.
 static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("sound.index");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("sound.index");
     let mut index = Index::of_codes(BITS).expect("a length there is");
     let ids: Vec<u64> = (0..40).map(|at| 3 * at).collect();
     let labels: Vec<u32> = (0..40).map(|at| at % 3).collect();
@@ -43,8 +43,8 @@ const DIM: usize = 5;
 
 /// An index file that stores vectors, with later changes.
 static WITH_VECTORS: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("vectors.index");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("vectors.index");
     let weights = (0..DIM * BITS).map(|at| (at * 7 % 11) as f32 - 5.0).collect();
     let parts = HashParts { unit: true, ..HashParts::linear(DIM, BITS, weights) };
     let function = HashFunction::new(parts).expect("a function");
@@ -62,8 +62,8 @@ static WITH_VECTORS: LazyLock<Vec<u8>> = LazyLock::new(|| {
 });
 
 fuzz_target!(|changes: &[u8]| {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("fuzz.index");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("fuzz.index");
     let (which, changes) =
         changes.split_first().map_or((0, changes), |(first, rest)| (*first, rest));
     let sound = if which & 1 == 0 { &*SOUND } else { &*WITH_VECTORS };

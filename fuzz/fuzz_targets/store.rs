@@ -33,8 +33,8 @@ fn put(store: &Store, first: u64) -> hashbrook::Result<()> {
 
 /// The files of a store after items were put, replaced, labelled and removed.
 static SOUND: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().expect("a folder");
-    let dir = folder.path().join("store");
+    let directory = tempfile::tempdir().expect("a directory");
+    let dir = directory.path().join("store");
     let mut description = Description::new(Method::named("brook").expect("a method"), DIM, 16);
     description.ids = hashbrook::store::IdKind::Texts;
     description.warmup = Some(4);
@@ -51,7 +51,7 @@ static SOUND: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
 });
 
 fn gather(root: &Path, below: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
-    for entry in std::fs::read_dir(root.join(below)).expect("a folder") {
+    for entry in std::fs::read_dir(root.join(below)).expect("a directory") {
         let entry = entry.expect("an entry");
         let path = below.join(entry.file_name());
         match entry.file_type().expect("a kind").is_dir() {
@@ -67,7 +67,7 @@ fn is_of_journal(path: &Path) -> bool {
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&which, changes)) = bytes.split_first() else { return };
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     // Mostly files of the journal are changed, because the other files have fuzz targets of their
     // own.
     let journal: Vec<usize> =
@@ -81,15 +81,15 @@ fuzz_target!(|bytes: &[u8]| {
         if which % 4 == 3 && (path.extension().is_some_and(|kind| kind == "index")) {
             continue;
         }
-        let path = folder.path().join(path);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("room");
+        let path = directory.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("room");
         let bytes = if at == hit { changed(bytes, changes) } else { bytes.clone() };
         std::fs::write(path, bytes).expect("room");
     }
-    let repaired = tempfile::tempdir().expect("a folder");
-    let store = Store::open(folder.path(), settings()).or_else(|_| {
+    let repaired = tempfile::tempdir().expect("a directory");
+    let store = Store::open(directory.path(), settings()).or_else(|_| {
         let to = repaired.path().join("store");
-        Store::repair(folder.path(), &to)?;
+        Store::repair(directory.path(), &to)?;
         Store::open(to, settings())
     });
     let Ok(store) = store else { return };

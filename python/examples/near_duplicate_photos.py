@@ -5,9 +5,9 @@ A photograph becomes 224 numbers (brightness, edge directions and colours by reg
 method that takes no labels. A contact sheet shows the groups. Needs Pillow:
 
     pip install Pillow
-    python python/examples/near_duplicate_photos.py FOLDER --out groups.png
+    python python/examples/near_duplicate_photos.py DIRECTORY --out groups.png
 
-Without FOLDER the example creates the directory `photos-3`, with parts of the two photographs that scikit-learn
+Without DIRECTORY the example creates the directory `photos-3`, with parts of the two photographs that scikit-learn
 includes (pip install scikit-learn) and four copies of each part, and prints how many of them it found.
 """
 
@@ -39,15 +39,15 @@ def features(picture):
     return np.concatenate([part.ravel() for part in parts]).round(3)
 
 
-def make_photographs(folder, across):
+def make_photographs(directory, across):
     """Writes square parts of two photographs, each with a smaller, recompressed, cropped and brighter copy."""
     from sklearn.datasets import load_sample_images
 
-    folder.mkdir(exist_ok=True)
+    directory.mkdir(exist_ok=True)
     side = 640 // across
     for name, pixels in zip(("china", "flower"), load_sample_images().images):
         for number in range(across * (427 // side)):
-            left, top, file = number % across * side, number // across * side, folder / f"{name}-{number}"
+            left, top, file = number % across * side, number // across * side, directory / f"{name}-{number}"
             part = Image.fromarray(pixels).crop((left, top, left + side, top + side))
             part.save(f"{file}.jpg", quality=90)
             part.resize((side // 2, side // 2)).save(f"{file}.small.jpg", quality=90)
@@ -57,26 +57,26 @@ def make_photographs(folder, across):
 
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="pictures (default: made: photos-3)")
+parser.add_argument("directory", nargs="?", type=Path, metavar="DIRECTORY", help="pictures (default: made: photos-3)")
 parser.add_argument("--method", default="itq", help="one that takes no labels: itq (the default), lsh, sketchhash")
 parser.add_argument("--bits", type=int, default=48)
 parser.add_argument("--radius", type=int, default=6, help="in how many bits near-duplicates may differ (6)")
 parser.add_argument("--out", type=Path, default="groups.png", help="the contact sheet, a PNG file (groups.png)")
 parser.add_argument("--across", type=int, default=3, choices=range(2, 11), metavar="N",
-                    help="without FOLDER: how many parts side by side (3)")
+                    help="without DIRECTORY: how many parts side by side (3)")
 asked = parser.parse_args()
-folder = asked.folder or Path(f"photos-{asked.across}")
-if asked.folder is None:
-    make_photographs(folder, asked.across)
+directory = asked.directory or Path(f"photos-{asked.across}")
+if asked.directory is None:
+    make_photographs(directory, asked.across)
 names, vectors = [], []
-for file in sorted(file for file in folder.rglob("*") if file.suffix.lower() in Image.registered_extensions()):
+for file in sorted(file for file in directory.rglob("*") if file.suffix.lower() in Image.registered_extensions()):
     try:
         vectors.append(features(Image.open(file).convert("RGB")))
-        names.append(str(file.relative_to(folder)))
+        names.append(str(file.relative_to(directory)))
     except OSError as problem:
         print(f"left out {file}: {problem}", file=sys.stderr)
 if len(names) < 2:
-    parser.error(f"found {len(names)} pictures in {folder}: it takes a folder with two or more")
+    parser.error(f"found {len(names)} pictures in {directory}: it takes a directory with two or more")
 
 model = Model(asked.method, dim=224, bits=asked.bits)
 model.learn(vectors)
@@ -87,7 +87,7 @@ groups = index.duplicates(asked.radius)
 for group in groups:
     print(*group)
 print(f"{len(names)} pictures, {len(groups)} groups within {asked.radius} of {asked.bits} bits by {asked.method}")
-if asked.folder is None:
+if asked.directory is None:
     of = [{name.split(".")[0] for name in group} for group in groups]
     whole = sum(len(group) == 5 and len(photographs) == 1 for group, photographs in zip(groups, of))
     mixed = sum(len(photographs) > 1 for photographs in of)
@@ -97,6 +97,6 @@ if groups:
     sheet = Image.new("RGBA", (max(map(len, groups)) * side, len(groups) * side))      # transparent
     for row, group in enumerate(groups):
         for column, name in enumerate(group):
-            picture = Image.open(folder / name).convert("RGB")
+            picture = Image.open(directory / name).convert("RGB")
             sheet.paste(ImageOps.pad(picture, (68, 68), color="white"), (column * side + 2, row * side + 2))
     sheet.quantize(128).save(asked.out)

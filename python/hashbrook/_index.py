@@ -208,19 +208,19 @@ class Index(Holder):
     def __reduce__(self) -> tuple[Any, ...]:
         if self._path is not None:
             raise TypeError(f"an index in a file is not pickled: open {self._path!r} where it is needed")
-        with tempfile.TemporaryDirectory() as folder:
-            file = os.path.join(folder, "index")
+        with tempfile.TemporaryDirectory() as directory:
+            file = os.path.join(directory, "index")
             self.save(file)
             parts = {}
-            for name in os.listdir(folder):
-                with open(os.path.join(folder, name), "rb") as saved:
+            for name in os.listdir(directory):
+                with open(os.path.join(directory, name), "rb") as saved:
                     parts[name] = saved.read()
             return _unpickled, (parts,)
 
 
 def _unpickled(parts: dict[str, bytes]) -> Index:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as directory:
         for name, data in parts.items():
-            with open(os.path.join(folder, name), "wb") as saved:
+            with open(os.path.join(directory, name), "wb") as saved:
                 saved.write(data)
-        return Index.load(os.path.join(folder, "index"))
+        return Index.load(os.path.join(directory, "index"))

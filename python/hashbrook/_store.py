@@ -35,8 +35,8 @@ class Store(Collection):
 
     >>> import hashbrook, tempfile
     >>> X, y = hashbrook.datasets.digits()
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> store = hashbrook.Store.create(folder.name + "/digits", dim=64, bits=32, warmup=200)
+    >>> directory = tempfile.TemporaryDirectory()
+    >>> store = hashbrook.Store.create(directory.name + "/digits", dim=64, bits=32, warmup=200)
     >>> done = store.put(range(1500), X[:1500], y[:1500], payloads=[{"row": row} for row in range(1500)])
     >>> store.wait(done.position)
     >>> found = store.search(X[1500:], 10)
@@ -49,7 +49,7 @@ class Store(Collection):
     >>> store.remove([7]).unlearned
     True
     >>> store.close()
-    >>> folder.cleanup()
+    >>> directory.cleanup()
 
     One process at a time has a store open. In this process, any number of threads may change and search one
     ``Store``. Searches never wait for a change. A store is a context manager, which closes the store.

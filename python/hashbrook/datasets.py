@@ -36,8 +36,8 @@ def load(files: Files, labels: Optional[Files] = None) -> Any:
     array of strings, or a list of lists of strings if rows have several labels.
 
     >>> import os, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = os.path.join(folder, "pets.csv")
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     file = os.path.join(directory, "pets.csv")
     ...     with open(file, "w") as out:
     ...         _ = out.write("size,weight,kind\\n1,2,cat\\n3,4,dog\\n")
     ...     X, y = load(file, labels=file + ":kind")

@@ -16,9 +16,9 @@ from hashbrook import NO_ID, Client, Index, Model, Store, _bodies, _client
 class Service:
     """`hashbrook serve` with a store in a directory."""
 
-    def __init__(self, binary, folder, *options):
-        self.arguments = [binary, "serve", "--dir", folder / "served", "--bits", "32", "--warmup", "200",
-                          "--renewal", "never", "--held-out", "0", "--snapshots", folder / "copies", *options]
+    def __init__(self, binary, directory, *options):
+        self.arguments = [binary, "serve", "--dir", directory / "served", "--bits", "32", "--warmup", "200",
+                          "--renewal", "never", "--held-out", "0", "--snapshots", directory / "copies", *options]
         self.start("127.0.0.1:0")
 
     def start(self, listen):

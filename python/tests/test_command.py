@@ -45,8 +45,8 @@ def test_the_same_codes_and_results(command, method, digits, tmp_path):
         assert measured[name] == pytest.approx(value, abs=1e-12), name
 
 
-def _first(folder, y):
-    path = folder / "first.npy"
+def _first(directory, y):
+    path = directory / "first.npy"
     np.save(path, y[:100])
     return path
 

@@ -14,8 +14,8 @@ def test_files_that_are_not_there(tmp_path):
         with pytest.raises(FileNotFoundError) as raised:
             load(tmp_path / "none")
         assert raised.value.errno == 2 and raised.value.filename == str(tmp_path / "none")
-    with pytest.raises(FileNotFoundError, match="there is no folder"):
-        Model("lsh", dim=2).save(tmp_path / "no folder" / "m")
+    with pytest.raises(FileNotFoundError, match="there is no directory"):
+        Model("lsh", dim=2).save(tmp_path / "no directory" / "m")
 
 
 def test_files_of_another_kind_and_damaged_ones(tmp_path, function):

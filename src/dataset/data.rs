@@ -113,9 +113,9 @@ mod tests {
 
     #[test]
     fn a_small_class_is_called_by_its_name_in_every_selection() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let path = |name: &str, text: &str| {
-            let path = folder.path().join(name);
+            let path = directory.path().join(name);
             std::fs::write(&path, text).unwrap();
             path.to_str().unwrap().to_owned()
         };

@@ -136,8 +136,8 @@ mod tests {
     use super::*;
 
     fn format(name: &str, content: &[u8]) -> std::result::Result<Format, String> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(name);
         std::fs::write(&path, content).unwrap();
         Format::of(&Input::open(&path).unwrap()).map_err(|error| error.to_string())
     }

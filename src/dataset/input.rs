@@ -50,7 +50,7 @@ impl Input {
         let file = File::open(path).map_err(Error::io(path))?;
         let found = file.metadata().map_err(Error::io(path))?;
         if found.is_dir() {
-            return Err(Error::malformed(path, "is a folder; a file was expected"));
+            return Err(Error::malformed(path, "is a directory; a file was expected"));
         }
         let (rest, len) = if found.is_file() {
             (Rest::File(file), Some(found.len()))
@@ -183,8 +183,8 @@ impl Input {
             (Some(len), Rest::File(file)) => return Ok((file, self.position, len)),
             (_, rest) => self.rest = rest,
         }
-        let folder = std::env::temp_dir();
-        let mut file = tempfile::tempfile().map_err(Error::io(&folder))?;
+        let directory = std::env::temp_dir();
+        let mut file = tempfile::tempfile().map_err(Error::io(&directory))?;
         let mut buffer = vec![0; CHUNK];
         let mut copied = 0;
         while copied < most {
@@ -193,7 +193,7 @@ impl Input {
             if came == 0 {
                 break;
             }
-            file.write_all(&buffer[..came]).map_err(Error::io(&folder))?;
+            file.write_all(&buffer[..came]).map_err(Error::io(&directory))?;
             copied += came as u64;
         }
         Ok((file, 0, copied))

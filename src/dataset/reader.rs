@@ -278,9 +278,9 @@ mod tests {
 
     #[test]
     fn rows_that_were_counted_are_read_once_or_again() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
-            let path = folder.path().join(name);
+            let path = directory.path().join(name);
             std::fs::write(&path, text).unwrap();
             path.to_str().unwrap().to_owned()
         };

@@ -13,7 +13,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 pub(crate) use self::standing::{destination, is_at, open_to_lock};
-use self::standing::{folder, keep_rights};
+use self::standing::{directory, keep_rights};
 use self::temporary::Temporary;
 pub use self::temporary::{Halted, remove_unfinished};
 pub(crate) use self::temporary::{is_part, is_temporary_of, remove_leftovers};
@@ -46,9 +46,9 @@ impl AtomicFile {
             return Err(Error::malformed(path, "is not a regular file, so it is not replaced"));
         }
         let destination = destination(path)?;
-        let folder = folder(&destination);
-        if !disk::is_dir(folder) {
-            let problem = format!("there is no folder {}", folder.display());
+        let directory = directory(&destination);
+        if !disk::is_dir(directory) {
+            let problem = format!("there is no directory {}", directory.display());
             let cause = std::io::Error::new(std::io::ErrorKind::NotFound, problem);
             return Err(Error::Io { path: path.to_path_buf(), cause });
         }
@@ -90,7 +90,7 @@ impl AtomicFile {
         last_look()?;
         temporary.rename(&destination).map_err(Error::io(&path))?;
         // The rename is durable once the directory is synced.
-        disk::sync_dir(folder(&destination)).map_err(Error::io(&path))?;
+        disk::sync_dir(directory(&destination)).map_err(Error::io(&path))?;
         Ok(file)
     }
 }
@@ -144,15 +144,15 @@ mod tests {
 
     #[test]
     fn what_was_put_there_while_the_bytes_went_to_the_disk_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.model");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.model");
         write(&path, b"old").unwrap();
         let standing = disk::open(&path, Mode::Read).unwrap();
         let mut target = AtomicFile::create(&path).unwrap();
         target.file().write_all(b"new").unwrap();
         let refused = target.commit_if(|| {
             // The last check must see every change that happens before it.
-            let other = folder.path().join("other");
+            let other = directory.path().join("other");
             fs::write(&other, b"other").unwrap();
             fs::rename(other, &path).unwrap();
             match is_at(&standing, &path) {
@@ -162,15 +162,15 @@ mod tests {
         });
         assert!(refused.is_err());
         assert_eq!(fs::read(&path).unwrap(), b"other");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no temporary file is left");
     }
 
     #[cfg(unix)]
     #[test]
     fn rights_and_links_stay() {
         use std::os::unix::fs::{PermissionsExt, symlink};
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
         let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o7777;
         fs::create_dir(at("deep")).unwrap();
         write(at("deep/real"), b"1").unwrap();
@@ -194,7 +194,7 @@ mod tests {
         symlink("round", at("round")).unwrap();
         symlink("nowhere/x", at("astray")).unwrap();
         assert!(write(at("round"), b"5").unwrap_err().to_string().contains("links"));
-        assert!(write(at("astray"), b"5").unwrap_err().to_string().contains("no folder"));
+        assert!(write(at("astray"), b"5").unwrap_err().to_string().contains("no directory"));
         assert_eq!(fs::read_dir(at("deep")).unwrap().count(), 2, "no temporary file is left");
     }
 }

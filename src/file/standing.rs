@@ -15,7 +15,7 @@ pub(crate) fn destination(path: &Path) -> Result<PathBuf> {
     let mut destination = path.to_path_buf();
     for _ in 0..LINKS {
         match fs::read_link(&destination) {
-            Ok(next) => destination = folder(&destination).join(next),
+            Ok(next) => destination = directory(&destination).join(next),
             Err(_) if destination.file_name().is_some() => return Ok(destination),
             Err(_) => return Err(Error::malformed(path, "is not the name of a file")),
         }
@@ -23,9 +23,9 @@ pub(crate) fn destination(path: &Path) -> Result<PathBuf> {
     Err(Error::malformed(path, format!("leads through more than {LINKS} links")))
 }
 
-pub(super) fn folder(path: &Path) -> &Path {
+pub(super) fn directory(path: &Path) -> &Path {
     match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        Some(directory) if !directory.as_os_str().is_empty() => directory,
         _ => Path::new("."),
     }
 }

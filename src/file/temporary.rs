@@ -16,7 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::standing::{folder, is_at, open_to_lock};
+use super::standing::{directory, is_at, open_to_lock};
 use crate::disk::{self, File, Mode};
 
 const DRAWN: usize = 8;
@@ -62,7 +62,7 @@ impl Temporary {
         #[cfg(not(unix))]
         let permissions = replaced.map_or(disk::PERMISSIONS, |_| disk::PERMISSIONS);
         for _ in 0..TRIES {
-            let path = folder(destination).join(drawn_name(destination));
+            let path = directory(destination).join(drawn_name(destination));
             // The lock ensures that the file is on the list as soon as it exists.
             let mut unfinished = unfinished();
             let file = match disk::open(&path, Mode::New(permissions)) {
@@ -132,11 +132,11 @@ pub fn remove_unfinished() -> Halted {
 /// must not be a link.
 pub(crate) fn remove_leftovers(destination: &Path) {
     let prefix = prefix(destination);
-    for entry in disk::list(folder(destination)).into_iter().flatten() {
+    for entry in disk::list(directory(destination)).into_iter().flatten() {
         if entry.is_dir || !is_temporary(&entry.name, &prefix) {
             continue;
         }
-        let path = folder(destination).join(&entry.name);
+        let path = directory(destination).join(&entry.name);
         // Active writers keep their files locked.
         if let Ok(file) = open_to_lock(&path)
             && file.try_lock().is_ok()
@@ -197,8 +197,8 @@ mod tests {
 
     use super::*;
 
-    fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).unwrap();
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
         let mut names: Vec<String> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
@@ -207,8 +207,8 @@ mod tests {
 
     #[test]
     fn only_leftovers_of_the_same_file_go() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
         let long = "x".repeat(255);
         for name in ["hashbrook", "a", "a.b", "a.12345678", &long] {
             // The file is locked, because its writer is alive.
@@ -230,7 +230,7 @@ mod tests {
             let mut expected = others.to_vec();
             expected.push(alive.to_owned());
             expected.sort();
-            assert_eq!(names(folder.path()), expected, "of {name}");
+            assert_eq!(names(directory.path()), expected, "of {name}");
         }
     }
 
@@ -238,26 +238,26 @@ mod tests {
     fn nothing_is_left_of_what_is_given_up() {
         // `remove_unfinished` affects all files of a process, so this test runs in a child process.
         const ALONE: &str = "HASHBROOK_TEST_IN";
-        let Some(folder) = std::env::var_os(ALONE).map(PathBuf::from) else {
-            let folder = tempfile::tempdir().unwrap();
+        let Some(directory) = std::env::var_os(ALONE).map(PathBuf::from) else {
+            let directory = tempfile::tempdir().unwrap();
             let name = "file::temporary::tests::nothing_is_left_of_what_is_given_up";
             let output = std::process::Command::new(std::env::current_exe().unwrap())
                 .args([name, "--exact", "--nocapture"])
-                .env(ALONE, folder.path())
+                .env(ALONE, directory.path())
                 .output()
                 .unwrap();
             assert_eq!(output.status.code(), Some(130), "{output:?}");
-            assert_eq!(names(folder.path()), ["whole"]);
+            assert_eq!(names(directory.path()), ["whole"]);
             return;
         };
-        super::super::write(folder.join("whole"), b"all").unwrap();
+        super::super::write(directory.join("whole"), b"all").unwrap();
         let held: Vec<_> =
-            ["a", "b"].map(|name| Temporary::create(&folder.join(name), None).unwrap()).into();
-        assert_eq!(names(&folder).len(), 3);
+            ["a", "b"].map(|name| Temporary::create(&directory.join(name), None).unwrap()).into();
+        assert_eq!(names(&directory).len(), 3);
         let halted = remove_unfinished();
-        assert_eq!(names(&folder), ["whole"]);
+        assert_eq!(names(&directory), ["whole"]);
         // A thread that creates a file now blocks until the process ends.
-        let waiting = folder.clone();
+        let waiting = directory.clone();
         std::thread::spawn(move || Temporary::create(&waiting.join("c"), None).unwrap());
         std::thread::sleep(std::time::Duration::from_millis(50));
         let (_held, _halted) = (held, halted);

@@ -30,8 +30,8 @@ const RUNS: usize = 32;
 /// ```
 /// use hashbrook::{Codes, Index, IndexBuilder};
 ///
-/// # let folder = tempfile::tempdir()?;
-/// # let path = folder.path().join("codes.index");
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("codes.index");
 /// let mut builder = IndexBuilder::of_codes(&path, 8)?.memory(1 << 20);
 /// builder.add_codes(&[7, 3], &Codes::from_bytes(8, &[0b0001, 0b0111])?, None)?;
 /// builder.add_codes(&[5], &Codes::from_bytes(8, &[0b1111])?, None)?;

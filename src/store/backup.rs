@@ -104,12 +104,12 @@ fn fill(shared: &Shared, current: &Current, end: u64, to: &Path) -> Result<()> {
     shared.description.save(&journal)?;
     shared.description.save(to)?;
     let mut names = vec![current.index.clone(), current.model.clone()];
-    let texts = IdNames::path_beside(current.index_path(&shared.folder));
+    let texts = IdNames::path_beside(current.index_path(&shared.directory));
     if disk::exists(&texts).map_err(Error::io(&texts))? {
         names.push(format!("{}.ids", current.index));
     }
     for name in names {
-        let from = shared.folder.join(&name);
+        let from = shared.directory.join(&name);
         let mut file = disk::open(&from, Mode::Read).map_err(Error::io(&from))?;
         copy_to_new(&mut file, u64::MAX, &to.join(&name))?;
     }
@@ -123,7 +123,7 @@ pub(super) fn verify(shared: &Shared) -> Result<()> {
     let (moment, start) = {
         let current = lock(&shared.current);
         // Loaded under the lock, so that no newer model replaces this file meanwhile.
-        Model::load(current.model_path(&shared.folder))?;
+        Model::load(current.model_path(&shared.directory))?;
         (shared.moment(), current.journal_start)
     };
     moment.index.verify()?;
@@ -157,11 +157,11 @@ fn check_count(shared: &Shared, moment: &Moment, there: usize) -> Result<()> {
     }
     let items = moment.index.len();
     let problem = format!("is damaged: its journal has {there} items, and its index {items}");
-    Err(Error::Damaged { path: shared.folder.clone(), problem })
+    Err(Error::Damaged { path: shared.directory.clone(), problem })
 }
 
 fn differs(shared: &Shared, id: u64) -> Error {
     let problem =
         format!("is damaged: item {id} has another code or other labels than its journal says");
-    Error::Damaged { path: shared.folder.clone(), problem }
+    Error::Damaged { path: shared.directory.clone(), problem }
 }

@@ -196,9 +196,9 @@ fn compact(shared: &Shared, jobs: &Jobs, boundary: Boundary) -> Result<u64> {
             (current.journal_start, file_of(current.journal_start))
         };
         let origin = Origin::Compacted(source);
-        let folder = shared.files.folder().to_path_buf();
+        let directory = shared.files.directory().to_path_buf();
         shared.check_place()?;
-        let mut copy = Copy::begin(&folder, shared.files.shape, boundary.free, origin)?;
+        let mut copy = Copy::begin(&directory, shared.files.shape, boundary.free, origin)?;
         let records = |from: u64| Cursor::new(shared.files.clone(), from);
         // A model before its warm-up starts over from the journal, and must find the rows that it
         // unlearns later.
@@ -237,12 +237,12 @@ fn reload(shared: &Shared, jobs: &Jobs) -> Result<u64> {
     let begun = ask(jobs, shared, Job::Begin)?;
     let build = || {
         let current = lock(&shared.current).clone();
-        let mut index = Index::over(&current.index_path(&shared.folder))?;
+        let mut index = Index::over(&current.index_path(&shared.directory))?;
         let mut texts = shared.texts.read().unwrap_or_else(|held| held.into_inner()).clone();
         let mut rows = current.rows;
         let records = Cursor::new(shared.files.clone(), current.index_position);
         each(records, begun.position, |record| {
-            rows += replay(&mut index, record, &mut texts, &shared.folder)?;
+            rows += replay(&mut index, record, &mut texts, &shared.directory)?;
             Ok(())
         })?;
         let reclaimed = begun.rows.saturating_sub(rows);
@@ -262,7 +262,7 @@ fn remove_replaced(shared: &Shared) -> Result<()> {
 /// Journal that is being written, with a map from the positions of another journal's rows to their
 /// new positions.
 pub(super) struct Copy {
-    folder: PathBuf,
+    directory: PathBuf,
     shape: RowShape,
     origin: Origin,
     number: u32,
@@ -300,14 +300,14 @@ impl Written {
 impl Copy {
     /// Creates a copy that begins with the file of this number.
     pub(super) fn begin(
-        folder: &Path,
+        directory: &Path,
         shape: RowShape,
         number: u32,
         origin: Origin,
     ) -> Result<Copy> {
-        let file = super::journal::create_file(folder, number, origin)?;
+        let file = super::journal::create_file(directory, number, origin)?;
         Ok(Copy {
-            folder: folder.to_path_buf(),
+            directory: directory.to_path_buf(),
             shape,
             origin,
             number,
@@ -407,7 +407,7 @@ impl Copy {
     fn flush(&mut self) -> Result<()> {
         let bytes = std::mem::take(&mut self.bytes);
         let written = self.file.write_all_at(&bytes, self.offset);
-        written.map_err(crate::Error::io(&self.folder))?;
+        written.map_err(crate::Error::io(&self.directory))?;
         self.offset += bytes.len() as u64;
         Ok(())
     }
@@ -415,7 +415,7 @@ impl Copy {
     /// Finishes a file and makes its bytes durable.
     fn finish_file(&mut self) -> Result<()> {
         self.flush()?;
-        self.file.sync_data().map_err(crate::Error::io(&self.folder))?;
+        self.file.sync_data().map_err(crate::Error::io(&self.directory))?;
         self.written.files.push((self.number, self.file.clone()));
         Ok(())
     }
@@ -423,7 +423,7 @@ impl Copy {
     fn next_file(&mut self) -> Result<()> {
         self.finish_file()?;
         self.number += 1;
-        self.file = super::journal::create_file(&self.folder, self.number, self.origin)?;
+        self.file = super::journal::create_file(&self.directory, self.number, self.origin)?;
         self.offset = super::journal::START;
         Ok(())
     }

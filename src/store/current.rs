@@ -91,24 +91,25 @@ fn read_sealed<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
 }
 
 impl Description {
-    pub(super) fn save(&self, folder: &Path) -> Result<()> {
-        write_sealed(&folder.join(DESCRIPTION), self)
+    pub(super) fn save(&self, directory: &Path) -> Result<()> {
+        write_sealed(&directory.join(DESCRIPTION), self)
     }
 
     /// Reads the description from the directory of a store, or from the directory of its journal,
     /// which has a copy for repairs.
-    pub(super) fn load(folder: &Path) -> Result<Description> {
-        let path = folder.join(DESCRIPTION);
+    pub(super) fn load(directory: &Path) -> Result<Description> {
+        let path = directory.join(DESCRIPTION);
         if let Ok(false) = disk::exists(&path) {
-            let cause = io::Error::new(io::ErrorKind::NotFound, "there is no store in this folder");
-            return Err(Error::Io { path: folder.to_path_buf(), cause });
+            let cause =
+                io::Error::new(io::ErrorKind::NotFound, "there is no store in this directory");
+            return Err(Error::Io { path: directory.to_path_buf(), cause });
         }
         read_sealed(&path)
     }
 
     /// Returns whether a directory has a description.
-    pub(super) fn is_in(folder: &Path) -> bool {
-        matches!(disk::exists(&folder.join(DESCRIPTION)), Ok(true))
+    pub(super) fn is_in(directory: &Path) -> bool {
+        matches!(disk::exists(&directory.join(DESCRIPTION)), Ok(true))
     }
 }
 
@@ -122,20 +123,20 @@ pub(super) fn follows_from_journal(name: &str) -> bool {
 }
 
 impl Current {
-    pub(super) fn save(&self, folder: &Path) -> Result<()> {
-        write_sealed(&folder.join(CURRENT), self)
+    pub(super) fn save(&self, directory: &Path) -> Result<()> {
+        write_sealed(&directory.join(CURRENT), self)
     }
 
-    pub(super) fn load(folder: &Path) -> Result<Current> {
-        read_sealed(&folder.join(CURRENT))
+    pub(super) fn load(directory: &Path) -> Result<Current> {
+        read_sealed(&directory.join(CURRENT))
     }
 
-    pub(super) fn index_path(&self, folder: &Path) -> PathBuf {
-        folder.join(&self.index)
+    pub(super) fn index_path(&self, directory: &Path) -> PathBuf {
+        directory.join(&self.index)
     }
 
-    pub(super) fn model_path(&self, folder: &Path) -> PathBuf {
-        folder.join(&self.model)
+    pub(super) fn model_path(&self, directory: &Path) -> PathBuf {
+        directory.join(&self.model)
     }
 
     /// Returns the record of a store without items, whose files have no names yet.
@@ -171,26 +172,26 @@ impl Current {
     }
 
     /// Removes the files that `by` replaced. Readers that still have them open can read them.
-    pub(super) fn remove_replaced(&self, by: &Current, folder: &Path) -> Result<()> {
+    pub(super) fn remove_replaced(&self, by: &Current, directory: &Path) -> Result<()> {
         let mut replaced = Vec::new();
         if self.index != by.index {
-            replaced.push(self.index_path(folder));
-            replaced.push(IdNames::path_beside(self.index_path(folder)));
+            replaced.push(self.index_path(directory));
+            replaced.push(IdNames::path_beside(self.index_path(directory)));
         }
         if self.model != by.model {
-            replaced.push(self.model_path(folder));
+            replaced.push(self.model_path(directory));
         }
         remove(replaced)
     }
 
     /// Removes files that a killed process left behind.
-    pub(super) fn remove_others(&self, folder: &Path) -> Result<()> {
+    pub(super) fn remove_others(&self, directory: &Path) -> Result<()> {
         let used = [CURRENT, &self.index, &self.model, &format!("{}.ids", self.index)];
         let mut others = Vec::new();
-        for entry in disk::list(folder).map_err(Error::io(folder))? {
+        for entry in disk::list(directory).map_err(Error::io(directory))? {
             let Some(name) = entry.name.to_str() else { continue };
             if follows_from_journal(name) && !used.contains(&name) {
-                others.push(folder.join(name));
+                others.push(directory.join(name));
             }
         }
         remove(others)

@@ -254,8 +254,8 @@ fn copy(from: &Path, to: &Path) {
 #[cfg(unix)]
 #[test]
 fn a_store_whose_directory_was_replaced_changes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     let first = create(&at("store"));
     put(&first, 0..10).unwrap();
     first.close().unwrap();
@@ -285,8 +285,8 @@ fn a_store_whose_directory_was_replaced_changes_nothing() {
 
 #[test]
 fn of_snapshots_under_one_name_one_is_made() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     let stores = ["a", "b"].map(|name| create(&at(name)));
     put(&stores[0], 0..10).unwrap();
     put(&stores[1], 10..20).unwrap();
@@ -304,14 +304,14 @@ fn of_snapshots_under_one_name_one_is_made() {
         let expected = number as u64 * 10..number as u64 * 10 + 10;
         assert_eq!(check_labels(&open(&to)), expected.collect::<Vec<_>>());
     }
-    let left = std::fs::read_dir(folder.path()).unwrap().count();
+    let left = std::fs::read_dir(directory.path()).unwrap().count();
     assert_eq!(left, 2 + 25, "nothing is left of those that were refused");
 }
 
 #[test]
 fn upserts_do_not_grow_the_journal_for_ever() {
-    let folder = tempfile::tempdir().unwrap();
-    let dir = folder.path().join("store");
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path().join("store");
     let mut small = settings(Renewal::Never);
     (small.compaction, small.compaction_bytes) = (0.5, 20_000);
     let store = Store::create(&dir, &description(), small.clone()).unwrap();
@@ -334,9 +334,9 @@ fn upserts_do_not_grow_the_journal_for_ever() {
     let reader = store.reader();
     put(&store, 100..110).unwrap();
     assert_eq!((reader.len(), store.reader().len()), (40, 50));
-    store.snapshot(folder.path().join("copy")).unwrap();
+    store.snapshot(directory.path().join("copy")).unwrap();
     store.close().unwrap();
-    for dir in [dir, folder.path().join("copy")] {
+    for dir in [dir, directory.path().join("copy")] {
         let store = Store::open(dir, small.clone()).unwrap();
         store.verify().unwrap();
         assert_eq!(check_labels(&store).len(), 50);
@@ -390,8 +390,8 @@ fn a_model_before_its_warm_up_survives_compaction() {
 /// Damages each file of a store except its journal, and repairs the store.
 #[test]
 fn what_follows_from_the_journal_is_rebuilt() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     let store = create(&at("store"));
     let last = put(&store, 0..100).unwrap().position;
     store.wait_learned(last).unwrap();
@@ -445,8 +445,8 @@ fn what_follows_from_the_journal_is_rebuilt() {
 
 #[test]
 fn a_damaged_journal_is_repaired_up_to_the_damage() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     let store = create(&at("store"));
     for first in (0..60).step_by(10) {
         put(&store, first..first + 10).unwrap();
@@ -509,8 +509,8 @@ fn damage(bytes: &mut Vec<u8>, chance: &mut Chance) {
 
 #[test]
 fn random_damage_is_repaired_or_reported() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     let store = create(&at("store"));
     for first in (0..60).step_by(10) {
         put(&store, first..first + 10).unwrap();
@@ -549,8 +549,8 @@ fn random_damage_is_repaired_or_reported() {
 
 #[test]
 fn stores_with_string_ids_are_repaired() {
-    let folder = tempfile::tempdir().unwrap();
-    let dir = folder.path().join("store");
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path().join("store");
     let mut made = description();
     made.ids = IdKind::Texts;
     let store = Store::create(&dir, &made, settings(Renewal::Never)).unwrap();
@@ -576,8 +576,8 @@ fn stores_with_string_ids_are_repaired() {
 
 #[test]
 fn rows_that_would_collapse_all_codes_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = create(&folder.path().join("store"));
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(&directory.path().join("store"));
     let ids: Vec<ItemId> = (0..3).map(ItemId::Number).collect();
     let vectors = [1.0, 2.0, -3.4e38, 3.4e38, 1.0, 1.0];
     let refused = store.put(Put::new(&ids, Features::new(&vectors, DIM).unwrap()).unwrap());
@@ -589,8 +589,8 @@ fn rows_that_would_collapse_all_codes_are_refused() {
 
 #[test]
 fn collapsed_codes_are_reported() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = create(&folder.path().join("store"));
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(&directory.path().join("store"));
     let ids: Vec<ItemId> = (0..100).map(ItemId::Number).collect();
     let vectors: Vec<f32> =
         (0..100).flat_map(|id| if id < 90 { [1.0, 0.0] } else { [id as f32, 9.0] }).collect();

@@ -19,8 +19,8 @@ pub(super) struct Inline {
 }
 
 impl Inline {
-    pub(super) fn open(folder: &Path, settings: Settings) -> Result<Inline> {
-        let (shared, writer) = super::open::read(folder, settings, Background::none())?;
+    pub(super) fn open(directory: &Path, settings: Settings) -> Result<Inline> {
+        let (shared, writer) = super::open::read(directory, settings, Background::none())?;
         let (writer, for_writer) = (Mutex::new(writer), shared.clone());
         let jobs = Jobs::Inline(Arc::new(move |job| {
             lock(&writer).do_job(job, &for_writer, &mut || None);
@@ -50,6 +50,6 @@ impl Inline {
 
     pub(super) fn close(self) -> Result<()> {
         ask(&self.jobs, &self.shared, Job::Close)?;
-        note_closed(&self.shared.lock, &self.shared.folder)
+        note_closed(&self.shared.lock, &self.shared.directory)
     }
 }

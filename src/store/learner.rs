@@ -144,7 +144,7 @@ impl Learner {
             if record.from != self.next {
                 let (expected, found) = (self.next, record.from);
                 let problem = format!("expected the change at {expected:#x}, found {found:#x}");
-                return Err(Error::Stopped { path: files.folder().to_path_buf(), problem });
+                return Err(Error::Stopped { path: files.directory().to_path_buf(), problem });
             }
             self.next = record.end;
             let skipped = if record.at == self.position { self.rows_there } else { 0 };
@@ -203,7 +203,7 @@ impl Learner {
                 let problem = format!(
                     "is damaged: expected number {number} for label {name:?}, found {found}"
                 );
-                return Err(Error::damaged(files.folder(), problem));
+                return Err(Error::damaged(files.directory(), problem));
             }
         }
         Ok(())

@@ -123,11 +123,11 @@ use crate::{Error, Model, Result};
 /// use hashbrook::store::{Description, ItemId, Put, Queries, Search, Settings};
 /// use hashbrook::{Features, Method, Store};
 ///
-/// # let folder = tempfile::tempdir()?;
-/// # let folder = folder.path().join("digits");
+/// # let directory = tempfile::tempdir()?;
+/// # let directory = directory.path().join("digits");
 /// let mut description = Description::new(Method::named("brook")?, Digits::DIM, 32);
 /// description.warmup = Some(200);
-/// let store = Store::create(&folder, &description, Settings::default())?;
+/// let store = Store::create(&directory, &description, Settings::default())?;
 ///
 /// let Digits { features, labels } = digits();
 /// let ids: Vec<ItemId> = (0..1000).map(ItemId::Number).collect();
@@ -159,7 +159,7 @@ impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let items = self.shared.moment().index.len();
         f.debug_struct("Store")
-            .field("folder", &self.shared.folder)
+            .field("directory", &self.shared.directory)
             .field("items", &items)
             .finish_non_exhaustive()
     }
@@ -231,11 +231,11 @@ impl Store {
         let Some(writer) = self.writer.take() else { return closed };
         let written = ask(&self.jobs, &self.shared, Job::Close);
         writer.join().ok();
-        let (lock, folder) = (&self.shared.lock, &self.shared.folder);
-        let closed = closed.and(written).and_then(|()| open::note_closed(lock, folder));
+        let (lock, directory) = (&self.shared.lock, &self.shared.directory);
+        let closed = closed.and(written).and_then(|()| open::note_closed(lock, directory));
         // Readers may outlive the store. The lock is released here, so that they do not keep other
         // processes from opening it.
-        closed.and(lock.unlock().map_err(Error::io(folder)))
+        closed.and(lock.unlock().map_err(Error::io(directory)))
     }
 }
 
@@ -388,7 +388,7 @@ impl Store {
 
     fn wait_until(&self, position: u64, wait: Wait, end: Option<Instant>) -> Result<bool> {
         let stopped =
-            |problem: String| Err(Error::Stopped { path: self.shared.folder.clone(), problem });
+            |problem: String| Err(Error::Stopped { path: self.shared.directory.clone(), problem });
         if !self.shared.settings.learn {
             return stopped("it was opened not to learn".to_owned());
         }
@@ -438,7 +438,7 @@ impl Store {
         let progress = progress.unwrap_or_else(|held| held.into_inner());
         match &progress.renewal_problem {
             Some(problem) => Err(Error::Stopped {
-                path: self.shared.folder.clone(),
+                path: self.shared.directory.clone(),
                 problem: format!("codes were not made anew: {problem}"),
             }),
             None => Ok(self.shared.moment().version),

@@ -78,8 +78,8 @@ impl DerefMut for InHand<'_> {
 }
 
 /// Reads the last saved learner; `steps` is the number of its learning steps.
-pub(super) fn load(current: &Current, folder: &Path, steps: u64) -> Result<Learner> {
-    let model = Model::load(current.model_path(folder))?;
+pub(super) fn load(current: &Current, directory: &Path, steps: u64) -> Result<Learner> {
+    let model = Model::load(current.model_path(directory))?;
     let (position, rows) = (current.model_position, current.model_rows);
     Ok(Learner::new(model, position, rows, current.not_unlearned, steps))
 }

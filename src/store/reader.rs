@@ -110,7 +110,7 @@ impl Reader {
         };
         let row = self.shared.files.row(place)?;
         if row.id != number {
-            let path = self.shared.folder.clone();
+            let path = self.shared.directory.clone();
             let problem = format!("is damaged: where item {id} should stand there is another");
             return Err(Error::Damaged { path, problem });
         }

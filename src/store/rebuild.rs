@@ -130,7 +130,7 @@ pub(super) fn write(
         }
         match stop && renewed {
             true => Err(Error::Stopped {
-                path: shared.folder.clone(),
+                path: shared.directory.clone(),
                 problem: "it was closed before all codes were made".to_owned(),
             }),
             false => Ok(()),

@@ -19,17 +19,17 @@ use crate::{Error, IdNames, Index, LabelNames, Model, Result, disk};
 
 /// Repairs the store in a directory, either into another directory or in place. In place, the
 /// damaged store is moved aside.
-pub(super) fn repair(folder: &Path, to: Option<&Path>) -> Result<Repaired> {
+pub(super) fn repair(directory: &Path, to: Option<&Path>) -> Result<Repaired> {
     // The lock keeps others from changing the store. If the lock file does not exist, no process
     // has the store open.
-    let lock_path = folder.join(LOCK);
+    let lock_path = directory.join(LOCK);
     let has_lock = disk::exists(&lock_path).map_err(Error::io(&lock_path))?;
-    let _lock = if has_lock { Some(locked(folder)?) } else { None };
+    let _lock = if has_lock { Some(locked(directory)?) } else { None };
     let mut repaired = Repaired::default();
-    let description = description(folder, &mut repaired)?;
+    let description = description(directory, &mut repaired)?;
     let make = |made: &Path, repaired: &mut Repaired| -> Result<()> {
-        let kept = Kept::of(folder, &description, repaired);
-        fill(folder, made, &description, kept, repaired)?;
+        let kept = Kept::of(directory, &description, repaired);
+        fill(directory, made, &description, kept, repaired)?;
         rebuild(made, repaired)
     };
     match to {
@@ -38,36 +38,36 @@ pub(super) fn repair(folder: &Path, to: Option<&Path>) -> Result<Repaired> {
             repaired.directory = to.to_path_buf();
         }
         None => {
-            let folder = &disk::canonicalize(folder).map_err(Error::io(folder))?;
-            let (aside, ready) = (beside(folder, "damaged")?, beside(folder, "repaired")?);
+            let directory = &disk::canonicalize(directory).map_err(Error::io(directory))?;
+            let (aside, ready) = (beside(directory, "damaged")?, beside(directory, "repaired")?);
             into_new(&ready, |made| make(made, &mut repaired))?;
-            disk::rename(folder, &aside).map_err(Error::io(folder))?;
-            disk::rename(&ready, folder).map_err(Error::io(folder))?;
-            let parent = folder.parent().unwrap_or(folder);
+            disk::rename(directory, &aside).map_err(Error::io(directory))?;
+            disk::rename(&ready, directory).map_err(Error::io(directory))?;
+            let parent = directory.parent().unwrap_or(directory);
             disk::sync_dir(parent).map_err(Error::io(parent))?;
-            (repaired.directory, repaired.damaged) = (folder.clone(), Some(aside));
+            (repaired.directory, repaired.damaged) = (directory.clone(), Some(aside));
         }
     }
     Ok(repaired)
 }
 
 /// Returns a free name next to a directory.
-fn beside(folder: &Path, what: &str) -> Result<PathBuf> {
-    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+fn beside(directory: &Path, what: &str) -> Result<PathBuf> {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
     for number in 1.. {
         let number = if number == 1 { String::new() } else { format!("-{number}") };
-        let path = folder.with_file_name(format!("{name}.{what}{number}"));
+        let path = directory.with_file_name(format!("{name}.{what}{number}"));
         if !disk::exists(&path).map_err(Error::io(&path))? {
             return Ok(path);
         }
     }
-    Err(Error::NotEmpty(folder.to_path_buf()))
+    Err(Error::NotEmpty(directory.to_path_buf()))
 }
 
 /// Returns the description of a store, or its copy in the journal.
-fn description(folder: &Path, repaired: &mut Repaired) -> Result<Description> {
-    Description::load(folder).or_else(|error| {
-        let copy = Description::load(&folder.join(JOURNAL)).map_err(|_| error)?;
+fn description(directory: &Path, repaired: &mut Repaired) -> Result<Description> {
+    Description::load(directory).or_else(|error| {
+        let copy = Description::load(&directory.join(JOURNAL)).map_err(|_| error)?;
         repaired.rebuilt.push("store.json: taken from its copy in the journal".to_owned());
         Ok(copy)
     })
@@ -82,21 +82,21 @@ struct Kept {
 impl Kept {
     /// Returns the model of a store, if the model and its recorded progress are sound. Reports
     /// other damaged files.
-    fn of(folder: &Path, description: &Description, repaired: &mut Repaired) -> Option<Kept> {
+    fn of(directory: &Path, description: &Description, repaired: &mut Repaired) -> Option<Kept> {
         let mut sound =
             |what: &str, error: Error| repaired.rebuilt.push(format!("{what}: {error}"));
-        let current = match Current::load(folder) {
+        let current = match Current::load(directory) {
             Ok(current) => current,
             Err(error) => {
                 sound("current.json", error);
                 return None;
             }
         };
-        let index = Index::over(&current.index_path(folder)).and_then(|index| index.verify());
+        let index = Index::over(&current.index_path(directory)).and_then(|index| index.verify());
         if let Err(error) = index {
             sound("the index", error);
         }
-        match Model::load(current.model_path(folder)) {
+        match Model::load(current.model_path(directory)) {
             Ok(model) if model.bits() == description.bits => Some(Kept { current, model }),
             Ok(_) => None,
             Err(error) => {
@@ -109,13 +109,13 @@ impl Kept {
 
 /// Writes a store whose journal has all sound changes and whose index has no items.
 fn fill(
-    folder: &Path,
+    directory: &Path,
     made: &Path,
     description: &Description,
     kept: Option<Kept>,
     repaired: &mut Repaired,
 ) -> Result<()> {
-    let (from, journal) = (folder.join(JOURNAL), made.join(JOURNAL));
+    let (from, journal) = (directory.join(JOURNAL), made.join(JOURNAL));
     Journal::create(&journal, shape(description))?;
     let mut rewrite = Rewrite {
         copy: Copy::begin(&journal, shape(description), 0, Origin::Appended)?,

@@ -58,7 +58,7 @@ pub(super) struct Progress {
 }
 
 pub(super) struct Shared {
-    pub(super) folder: PathBuf,
+    pub(super) directory: PathBuf,
     pub(super) description: Description,
     pub(super) settings: Settings,
     pub(super) files: Arc<Files>,
@@ -131,14 +131,14 @@ impl Shared {
     pub(super) fn learner(&self) -> Result<InHand<'_>> {
         self.learner.get(|| {
             let steps = lock(&self.progress).steps;
-            load(&lock(&self.current), &self.folder, steps)
+            load(&lock(&self.current), &self.directory, steps)
         })
     }
 
     /// Fails if the directory is no longer the one that was opened: it was moved or deleted, or
     /// another directory took its name.
     pub(super) fn check_place(&self) -> Result<()> {
-        let path = self.folder.join(LOCK);
+        let path = self.directory.join(LOCK);
         let found = match disk::identity_at(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             found => Some(found.map_err(Error::io(&path))?),
@@ -147,7 +147,7 @@ impl Shared {
             return Ok(());
         }
         Err(Error::NotAsOpened {
-            path: self.folder.clone(),
+            path: self.directory.clone(),
             problem: "another program moved, deleted or replaced the directory".to_owned(),
         })
     }
@@ -168,12 +168,12 @@ impl Shared {
         let mut next = current.clone();
         change(&mut next);
         self.check_place()?;
-        next.save(&self.folder)?;
+        next.save(&self.directory)?;
         then();
         let before = std::mem::replace(&mut *current, next);
         // Files that cannot be removed only take up space; they are removed when the store is next
         // opened.
-        let removed = before.remove_replaced(&current, &self.folder).map(|()| true);
+        let removed = before.remove_replaced(&current, &self.directory).map(|()| true);
         self.tasks.report(Task::Cleanup, &removed);
         Ok(())
     }
@@ -182,6 +182,6 @@ impl Shared {
     pub(super) fn new_file(&self, kind: &str) -> Result<(PathBuf, String)> {
         self.check_place()?;
         let name = lock(&self.current).next_name(kind, self.mark);
-        Ok((self.folder.join(&name), name))
+        Ok((self.directory.join(&name), name))
     }
 }

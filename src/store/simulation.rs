@@ -116,7 +116,7 @@ impl History {
 const MOST_OPEN: usize = 4;
 
 /// Returns the directory of the store on its disk.
-fn folder(disk: &Disk) -> PathBuf {
+fn directory(disk: &Disk) -> PathBuf {
     disk.path("store")
 }
 
@@ -183,7 +183,7 @@ impl Run {
                 1 => self.plan_failure(120),
                 _ => {}
             }
-            let created = super::open::create(&folder(&self.disk), &description);
+            let created = super::open::create(&directory(&self.disk), &description);
             let is_off = self.disk.is_off();
             if is_off {
                 self.crash();
@@ -192,14 +192,14 @@ impl Run {
             if created.is_ok() && !is_off {
                 // A created store survives a crash, including its name.
                 self.crash();
-                match Store::exists(folder(&self.disk)) {
+                match Store::exists(directory(&self.disk)) {
                     true => return,
                     false => self.fail("a store that was created is gone"),
                 }
             }
             // A store that was created only in part is created again; a complete one opens.
-            if Store::exists(folder(&self.disk)) {
-                match Inline::open(&folder(&self.disk), Run::settings()) {
+            if Store::exists(directory(&self.disk)) {
+                match Inline::open(&directory(&self.disk), Run::settings()) {
                     Ok(_) => return,
                     Err(error) => {
                         self.fail(&format!("a store that was created does not open: {error}"))
@@ -207,7 +207,7 @@ impl Run {
                 }
             }
         }
-        let files = crate::disk::list(&folder(&self.disk));
+        let files = crate::disk::list(&directory(&self.disk));
         self.fail(&format!("a store cannot be created among {files:?}"))
     }
 
@@ -238,12 +238,12 @@ impl Run {
         if self.chance.one_in(6) {
             // Opening fails and leaves nothing behind that prevents the next attempt.
             self.plan_failure(60);
-            if let Ok(store) = Inline::open(&folder(&self.disk), Run::settings()) {
+            if let Ok(store) = Inline::open(&directory(&self.disk), Run::settings()) {
                 drop(store);
             }
             self.disk.heal();
         }
-        let store = match Inline::open(&folder(&self.disk), Run::settings()) {
+        let store = match Inline::open(&directory(&self.disk), Run::settings()) {
             Ok(store) => store,
             Err(error) => self.fail(&format!("it does not open: {error}")),
         };
@@ -310,7 +310,7 @@ impl Run {
         self.crash();
         for (number, (fork, ended)) in self.disk.take_forks().into_iter().enumerate() {
             self.crashes += 1;
-            match Inline::open(&folder(&fork), Run::settings()) {
+            match Inline::open(&directory(&fork), Run::settings()) {
                 Ok(store) => {
                     let history = self.history.up_to(ended as usize);
                     self.check(&store, &history, self.seed.wrapping_add(number as u64));

@@ -12,22 +12,22 @@ use std::path::PathBuf;
 use hashbrook::LabelNames;
 use hashbrook::dataset::{Reader, read_labels_all};
 
-fn folders() -> Vec<PathBuf> {
+fn directories() -> Vec<PathBuf> {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     match std::env::var_os("HASHBROOK_DATA") {
-        Some(folder) => vec![PathBuf::from(folder)],
+        Some(directory) => vec![PathBuf::from(directory)],
         None => vec![here.join("../shared/data"), here.join("data")],
     }
 }
 
 /// Returns the files of a data set, if all of them exist.
 pub fn files<const N: usize>(set: &str, files: [&str; N]) -> Option<[String; N]> {
-    let in_folder = |folder: PathBuf| {
-        let paths = files.map(|file| folder.join(set).join(file));
+    let in_folder = |directory: PathBuf| {
+        let paths = files.map(|file| directory.join(set).join(file));
         let found = paths.iter().all(|path| path.exists());
         found.then(|| paths.map(|path| path.to_string_lossy().into_owned()))
     };
-    folders().into_iter().find_map(in_folder)
+    directories().into_iter().find_map(in_folder)
 }
 
 /// Returns the files of a data set. If files are missing, reports that the calling test is skipped.
@@ -74,8 +74,8 @@ fn left_out(set: &str) {
         None | Some("main") => format!("{}:{}", caller.file(), caller.line()),
         Some(name) => name.to_owned(),
     };
-    let folders: Vec<String> = folders().iter().map(|f| f.display().to_string()).collect();
-    let folders = folders.join(" or ");
+    let directories: Vec<String> = directories().iter().map(|f| f.display().to_string()).collect();
+    let directories = directories.join(" or ");
     // If standard error cannot be written, the report is lost.
-    let _ = writeln!(std::io::stderr(), "left out: {test}, as {set} is not in {folders}");
+    let _ = writeln!(std::io::stderr(), "left out: {test}, as {set} is not in {directories}");
 }

@@ -51,8 +51,8 @@ fn everything_can_be_sent_to_and_shared_by_threads() {
 
 #[test]
 fn paths_may_be_of_any_kind() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("m");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("m");
     let text: &str = path.to_str().unwrap();
     let model = Method::named("lsh").unwrap().start(2, 8, 1).unwrap();
     model.save(text).unwrap();

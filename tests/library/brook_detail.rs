@@ -70,15 +70,15 @@ fn detail_bits_keep_neighbours_and_label_bits_come_first() {
 fn which_bits_are_which_is_kept_with_functions_and_indexes() {
     let rows = all_digits();
     let function = function_of(&[("anchors", "100")], rows.as_batch());
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("digits.function");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("digits.function");
     function.save(&path).unwrap();
     let loaded = HashFunction::load(&path).unwrap();
     assert_eq!(loaded.parts(), function.parts());
     let mut index = Index::new(function.clone());
     let ids: Vec<u64> = (0..100).collect();
     index.add(&ids, rows.as_batch().features().slice(0..100), None).unwrap();
-    let path = folder.path().join("digits.index");
+    let path = directory.path().join("digits.index");
     index.save(&path).unwrap();
     let index = Index::open(&path).unwrap();
     assert_eq!(index.function().map(HashFunction::label_bits), Some(48));

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
+fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             sources(&path, found);
@@ -41,10 +41,10 @@ fn dropped_values_are_found() {
 fn no_error_is_dropped() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    for folder in ["src", "cli/src", "python/src"].map(|folder| root.join(folder)) {
+    for directory in ["src", "cli/src", "python/src"].map(|directory| root.join(directory)) {
         // A published package contains no other members of the workspace.
-        if folder.is_dir() {
-            sources(&folder, &mut files);
+        if directory.is_dir() {
+            sources(&directory, &mut files);
         }
     }
     assert!(files.len() > 100, "{}", files.len());

@@ -46,8 +46,8 @@ fn message<T>(result: hashbrook::Result<T>) -> String {
 
 #[test]
 fn saved_and_loaded_it_is_the_same_function() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("f.function");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("f.function");
     for function in functions() {
         function.save(&path).unwrap();
         let again = HashFunction::load(&path).unwrap();
@@ -104,9 +104,9 @@ fn a_damaged_file_is_an_error_whatever_the_damage() {
 
 #[test]
 fn files_of_other_kinds_are_told_apart_by_their_heads() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let (function, model, index) =
-        (folder.path().join("f"), folder.path().join("m"), folder.path().join("i"));
+        (directory.path().join("f"), directory.path().join("m"), directory.path().join("i"));
     functions()[1].save(&function).unwrap();
     Method::named("lsh").unwrap().start(5, 8, 1).unwrap().save(&model).unwrap();
     Index::new(functions()[1].clone()).save(&index).unwrap();
@@ -133,8 +133,8 @@ fn files_of_other_kinds_are_told_apart_by_their_heads() {
 #[test]
 fn a_huge_file_that_is_something_else_is_not_read() {
     let huge = 1 << 38;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("huge");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("huge");
     let json = format!(
         r#"{{"__metadata__":{{"made":"elsewhere"}},"x":{{"dtype":"U8","shape":[{huge}],"data_offsets":[0,{huge}]}}}}"#
     );
@@ -174,8 +174,8 @@ fn an_index_made_from_a_model_knows_its_label_names() {
     let function = model.hash_function();
     assert_eq!(function.label_names(), &names());
 
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("i.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("i.index");
     let mut index = Index::new(function);
     let ids: Vec<u64> = (0..40).collect();
     index.add(&ids, batch.features(), batch.labels()).unwrap();
@@ -188,8 +188,8 @@ fn an_index_made_from_a_model_knows_its_label_names() {
 /// An index stores every stage of its function.
 #[test]
 fn an_index_keeps_every_stage_of_its_function() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("i.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("i.index");
     for function in functions() {
         Index::new(function.clone()).save(&path).unwrap();
         let index = Index::open(&path).unwrap();

@@ -17,12 +17,12 @@ const DECIDED_BY_ROUNDING: [(&str, &str); 2] = [("wide", "alternating"), ("narro
 
 const DIM: usize = Digits::DIM;
 
-fn folder() -> PathBuf {
+fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
 fn golden() -> Value {
-    let text = std::fs::read_to_string(folder().join("golden.json")).unwrap();
+    let text = std::fs::read_to_string(directory().join("golden.json")).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
@@ -43,7 +43,7 @@ fn features() -> Vec<f64> {
 }
 
 fn matrix(name: &str) -> Vec<f32> {
-    let mut reader = Reader::open(folder().join(name).to_str().unwrap()).unwrap();
+    let mut reader = Reader::open(directory().join(name).to_str().unwrap()).unwrap();
     reader.next(usize::MAX).unwrap().unwrap().values().to_vec()
 }
 
@@ -52,7 +52,7 @@ fn labels(name: &str) -> Vec<u32> {
         return digits().labels;
     }
     let mut names = LabelNames::new();
-    let list = read_labels(folder().join(name).to_str().unwrap(), &mut names).unwrap();
+    let list = read_labels(directory().join(name).to_str().unwrap(), &mut names).unwrap();
     list.view().as_single().unwrap().to_vec()
 }
 

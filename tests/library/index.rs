@@ -291,8 +291,8 @@ proptest! {
         k in 1..40usize,
         radius in 0..6u32,
     ) {
-        let folder = tempfile::tempdir().unwrap();
-        follow(bits, &changes, seed, k, radius, Some(&folder.path().join("i.index")));
+        let directory = tempfile::tempdir().unwrap();
+        follow(bits, &changes, seed, k, radius, Some(&directory.path().join("i.index")));
     }
 }
 
@@ -485,9 +485,9 @@ fn many_items_on_many_threads() {
     let ids: Vec<u64> = (0..150_000).collect();
     let mut index = Index::of_codes(64).unwrap();
     index.add_codes(&ids, &codes, None).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    index.save(folder.path().join("many.index")).unwrap();
-    let index = Index::open(folder.path().join("many.index")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    index.save(directory.path().join("many.index")).unwrap();
+    let index = Index::open(directory.path().join("many.index")).unwrap();
     let queries = codes.select(&(0..40).map(|at| at * 3700).collect::<Vec<_>>());
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let one = pool(1).install(|| index.search_codes(&queries, 300).unwrap());
@@ -500,7 +500,7 @@ fn many_items_on_many_threads() {
         assert_eq!(found.1.row(0), one.row(7));
     }
     let expected = {
-        let mut scanned = Index::open(folder.path().join("many.index")).unwrap();
+        let mut scanned = Index::open(directory.path().join("many.index")).unwrap();
         scanned.set_search_structure(SearchStructure::None);
         scanned.within_codes(&queries, 3).unwrap()
     };
@@ -517,7 +517,7 @@ fn many_items_on_many_threads() {
         }
     });
     // Threads both build and use the structure.
-    let index = Index::open(folder.path().join("many.index")).unwrap();
+    let index = Index::open(directory.path().join("many.index")).unwrap();
     pool(3).install(|| index.build_search_structures().unwrap());
     assert!(index.statistics().structure_bytes > 4 * 150_000);
     for threads in [1, 3] {

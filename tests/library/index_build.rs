@@ -26,8 +26,8 @@ proptest! {
         memory in prop_oneof![Just(0), 1..100_000usize],
         labelled: bool,
     ) {
-        let folder = tempfile::tempdir().unwrap();
-        let (one, other) = (folder.path().join("one.index"), folder.path().join("other.index"));
+        let directory = tempfile::tempdir().unwrap();
+        let (one, other) = (directory.path().join("one.index"), directory.path().join("other.index"));
         let mut index = Index::of_codes(bits).unwrap();
         let mut builder = IndexBuilder::of_codes(&other, bits).unwrap().memory(memory);
         let mut taken = std::collections::BTreeSet::new();
@@ -46,14 +46,14 @@ proptest! {
         builder.finish().unwrap();
         prop_assert!(std::fs::read(&one).unwrap() == std::fs::read(&other).unwrap());
         Index::open(&other).unwrap().verify().unwrap();
-        prop_assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left");
+        prop_assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2, "nothing is left");
     }
 }
 
 #[test]
 fn a_file_that_cannot_be_built_leaves_what_stood_there() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.index");
     std::fs::write(&path, b"something else").unwrap();
     let ids: Vec<u64> = (0..1000).collect();
     for memory in [0, 1 << 30] {
@@ -67,22 +67,22 @@ fn a_file_that_cannot_be_built_leaves_what_stood_there() {
         assert!(matches!(builder.finish(), Err(Error::IdTwice(500))));
     }
     assert_eq!(std::fs::read(&path).unwrap(), b"something else");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left");
-    assert!(IndexBuilder::of_codes(folder.path().join("no/folder.index"), 64).is_err());
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left");
+    assert!(IndexBuilder::of_codes(directory.path().join("no/directory.index"), 64).is_err());
     assert!(IndexBuilder::of_codes(&path, 0).is_err());
 }
 
 #[test]
 fn any_number_of_runs_becomes_one_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.index");
     let mut builder = IndexBuilder::of_codes(&path, 64).unwrap().memory(0);
     let batches = 150u64;
     for batch in 0..batches {
         // Each batch is spread over the whole range of ids.
         let ids: Vec<u64> = (0..20).map(|at| at * batches + batch).collect();
         builder.add_codes(&ids, &codes(64, &ids), None).unwrap();
-        let files = std::fs::read_dir(folder.path()).unwrap().count();
+        let files = std::fs::read_dir(directory.path()).unwrap().count();
         assert!(files <= 34, "{files} files after {batch} batches");
     }
     builder.finish().unwrap();

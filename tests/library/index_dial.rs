@@ -161,8 +161,8 @@ proptest! {
         let label_bits = (label_share * bits as f64).round() as usize;
         let function = function(bits, label_bits, &mut rng);
         let dial = Dial::new(label, detail).unwrap().float_query(float);
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("dial.index");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("dial.index");
         let mut index = Index::new(function.clone());
         if in_file {
             index.save(&path).unwrap();

@@ -79,8 +79,8 @@ fn a_writer_that_may_be_killed_leaves_every_change() {
             killed::say_done(number);
         }
     }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("whole.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("whole.index");
     for vectors in [false, true] {
         let mut expected = empty(vectors);
         expected.save(&path).unwrap();
@@ -106,8 +106,8 @@ fn whoever_is_killed_leaves_every_acknowledged_vector() {
 
 /// Repeatedly starts and kills writers of a file that initially holds `expected`, an empty index.
 fn kill(mut expected: Index) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("killed.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("killed.index");
     expected.save(&path).unwrap();
     let mut next = 0;
     let mut in_flight = 0;
@@ -205,8 +205,9 @@ fn damage_of_a_file_with_vectors_is_an_error_and_never_a_wrong_answer() {
 
 /// Fills an empty index, saves it, and checks the answers of damaged copies of the file.
 fn damage(index: Index) {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, broken) = (folder.path().join("whole.index"), folder.path().join("broken.index"));
+    let directory = tempfile::tempdir().unwrap();
+    let (path, broken) =
+        (directory.path().join("whole.index"), directory.path().join("broken.index"));
     fill(index, &path);
     let bytes = std::fs::read(&path).unwrap();
     let expected = answers(&path).unwrap();
@@ -251,8 +252,8 @@ fn damage(index: Index) {
 
 #[test]
 fn a_file_has_one_writer_and_any_number_of_readers() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("shared.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("shared.index");
     full(&path);
     let mut writer = Index::edit(&path).unwrap();
     assert!(matches!(Index::edit(&path), Err(Error::InUse(_))));
@@ -275,8 +276,8 @@ fn a_file_has_one_writer_and_any_number_of_readers() {
 
 #[test]
 fn readers_open_while_a_writer_writes() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("busy.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("busy.index");
     full(&path);
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -302,11 +303,11 @@ fn readers_open_while_a_writer_writes() {
 
 #[test]
 fn a_link_to_an_index_stays_one_and_what_was_left_goes() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, link) = (folder.path().join("real.index"), folder.path().join("link.index"));
+    let directory = tempfile::tempdir().unwrap();
+    let (path, link) = (directory.path().join("real.index"), directory.path().join("link.index"));
     full(&path);
     let left = ".real.index.abcdEF12.hashbrook.part";
-    std::fs::write(folder.path().join(left), "half").unwrap();
+    std::fs::write(directory.path().join(left), "half").unwrap();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -319,7 +320,7 @@ fn a_link_to_an_index_stays_one_and_what_was_left_goes() {
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(!Index::open(&path).unwrap().contains(9).unwrap());
-        let mut names: Vec<_> = std::fs::read_dir(folder.path())
+        let mut names: Vec<_> = std::fs::read_dir(directory.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name())
             .collect();
@@ -330,8 +331,8 @@ fn a_link_to_an_index_stays_one_and_what_was_left_goes() {
 
 #[test]
 fn changes_to_a_file_that_is_gone_are_not_acknowledged() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, other) = (folder.path().join("a.index"), folder.path().join("other"));
+    let directory = tempfile::tempdir().unwrap();
+    let (path, other) = (directory.path().join("a.index"), directory.path().join("other"));
     let code = Codes::from_bytes(70, &[1, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();
     // The file is deleted, replaced by another index, or replaced by something else.
     for round in 0..3 {
@@ -369,8 +370,8 @@ fn changes_to_a_file_that_is_gone_are_not_acknowledged() {
 #[cfg(unix)]
 #[test]
 fn a_mapped_file_that_others_change_is_an_error_and_a_loaded_one_does_not_care() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, other) = (folder.path().join("a.index"), folder.path().join("other.index"));
+    let directory = tempfile::tempdir().unwrap();
+    let (path, other) = (directory.path().join("a.index"), directory.path().join("other.index"));
     let mut index = Index::of_codes(70).unwrap();
     (0..20).for_each(|number| change(&mut index, number));
     index.save(&other).unwrap();
@@ -400,7 +401,7 @@ fn a_mapped_file_that_others_change_is_an_error_and_a_loaded_one_does_not_care()
         let mut refused = vec![
             writer.add_codes(&[1_000_001], &code, None),
             writer.compact(),
-            reader.save(folder.path().join("copy.index")),
+            reader.save(directory.path().join("copy.index")),
         ];
         for index in [&reader, &writer] {
             refused.extend([
@@ -429,8 +430,8 @@ fn a_mapped_file_that_others_change_is_an_error_and_a_loaded_one_does_not_care()
         // The loaded index no longer depends on the file.
         loaded.add_codes(&[1_000_001], &code, None).unwrap();
         loaded.compact().unwrap();
-        loaded.save(folder.path().join("copy.index")).unwrap();
-        let copy = Index::open(folder.path().join("copy.index")).unwrap();
+        loaded.save(directory.path().join("copy.index")).unwrap();
+        let copy = Index::open(directory.path().join("copy.index")).unwrap();
         assert_eq!(copy.len(), before.len() + 1);
         drop(writer);
     }
@@ -440,8 +441,8 @@ fn a_mapped_file_that_others_change_is_an_error_and_a_loaded_one_does_not_care()
 #[test]
 fn verification_looks_again_at_what_was_sound() {
     use std::os::unix::fs::FileExt;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.index");
     full(&path);
     let index = Index::open(&path).unwrap();
     index.verify().unwrap();
@@ -460,8 +461,8 @@ fn renewal_takes_all_items_and_no_others() {
     let all_rows = hashbrook::Batch::new(features, Labels::single(&digits.labels)).unwrap();
     let mut model = Method::named("bsodh").unwrap().start(dim, 48, 1).unwrap();
     model.learn(all_rows.slice(0..500)).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("digits.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("digits.index");
     let ids: Vec<u64> = (0..1000).rev().collect();
     let mut index = Index::new(model.hash_function());
     index.add(&ids, features.slice(0..1000), Some(Labels::single(&digits.labels[..1000]))).unwrap();
@@ -496,12 +497,12 @@ fn first_version() -> PathBuf {
 
 #[test]
 fn files_of_the_first_version_are_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("now.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("now.index");
     full(&path);
     assert_eq!(answers(&first_version()).unwrap(), answers(&path).unwrap());
     // The file can also be changed.
-    let copy = folder.path().join("copy.index");
+    let copy = directory.path().join("copy.index");
     std::fs::copy(first_version(), &copy).unwrap();
     let mut index = Index::edit(&copy).unwrap();
     index.remove(&[4]).unwrap();

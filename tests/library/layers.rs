@@ -27,16 +27,16 @@ enum Target {
 
 impl Crate {
     /// Reads all files of a directory whose crate root is `lib.rs`.
-    fn read(folder: &Path) -> Crate {
+    fn read(directory: &Path) -> Crate {
         let mut all = BTreeMap::new();
-        let mut folders = vec![folder.to_owned()];
-        while let Some(next) = folders.pop() {
+        let mut directories = vec![directory.to_owned()];
+        while let Some(next) = directories.pop() {
             for entry in fs::read_dir(&next).unwrap() {
                 let path = entry.unwrap().path();
                 if path.is_dir() {
-                    folders.push(path);
+                    directories.push(path);
                 } else if path.extension().is_some_and(|extension| extension == "rs") {
-                    let file = path.strip_prefix(folder).unwrap().to_str().unwrap();
+                    let file = path.strip_prefix(directory).unwrap().to_str().unwrap();
                     let file = file.replace('\\', "/");
                     add(&mut all, &file, &fs::read_to_string(&path).unwrap());
                 }
@@ -117,8 +117,8 @@ impl Crate {
     /// then counts as one of the ancestor's `mod.rs`, even if the `mod.rs` only re-exports the
     /// item.
     fn through(&self, module: &Module, path: &[String]) -> Option<String> {
-        let (_, folder) = path.split_last().filter(|_| is_relative(path))?;
-        let Some(Target::Module { path }) = self.target(module, folder) else { return None };
+        let (_, directory) = path.split_last().filter(|_| is_relative(path))?;
+        let Some(Target::Module { path }) = self.target(module, directory) else { return None };
         let above = !path.is_empty() && module.path.starts_with(&path) && path != module.path;
         above.then(|| self.0[&path].file.clone())
     }
@@ -227,7 +227,7 @@ fn picture(head: &str) -> Vec<Vec<String>> {
 
 /// Returns the imports between modules of a directory of `src/` that violate a layer diagram. The
 /// directory's own `mod.rs` is called `mod`.
-fn against(graph: &Graph, folder: &str, layers: &[Vec<String>]) -> Vec<String> {
+fn against(graph: &Graph, directory: &str, layers: &[Vec<String>]) -> Vec<String> {
     let mut problems = Vec::new();
     let mut places = BTreeMap::new();
     for (place, name) in layers
@@ -240,7 +240,7 @@ fn against(graph: &Graph, folder: &str, layers: &[Vec<String>]) -> Vec<String> {
         }
     }
     let module = |file: &str| -> Option<String> {
-        let name = file.strip_prefix(folder)?.split('/').next()?;
+        let name = file.strip_prefix(directory)?.split('/').next()?;
         Some(name.trim_end_matches(".rs").to_owned())
     };
     let there: BTreeSet<String> = graph.keys().filter_map(|file| module(file)).collect();

@@ -417,8 +417,8 @@ fn a_damaged_model_file_is_an_error_whatever_the_damage() {
 
 #[test]
 fn files_that_are_not_models_are_told_from_damaged_ones() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("m");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("m");
     let load = |bytes: &[u8]| {
         std::fs::write(&path, bytes).unwrap();
         message(Model::load(&path))
@@ -428,7 +428,7 @@ fn files_that_are_not_models_are_told_from_damaged_ones() {
     let header = br#"{"x":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}"#;
     let foreign = [&(header.len() as u64).to_le_bytes()[..], header].concat();
     assert!(load(&foreign).contains("not one that hashbrook wrote"));
-    assert!(message(Model::load(folder.path().join("none"))).contains("none"));
+    assert!(message(Model::load(directory.path().join("none"))).contains("none"));
 
     let newer = small_model().to_bytes();
     let text = String::from_utf8_lossy(&newer);
@@ -457,22 +457,24 @@ fn names_and_notes_are_saved_with_the_model() {
 /// A successful save replaces the whole old file; a failed save leaves the old file unchanged.
 #[test]
 fn saving_replaces_a_file_whole_or_not_at_all() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("model");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("model");
     std::fs::write(&path, b"old").unwrap();
     small_model().save(&path).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), small_model().to_bytes());
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
-    assert!(message(small_model().save(folder.path())).contains("not a regular file"));
-    assert!(message(small_model().save(folder.path().join("no/model"))).contains("no folder"));
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing else is left");
+    assert!(message(small_model().save(directory.path())).contains("not a regular file"));
+    assert!(
+        message(small_model().save(directory.path().join("no/model"))).contains("no directory")
+    );
 }
 
 /// A file has room for a hundred million bytes of names; more is an error, not a panic.
 #[test]
 fn too_many_names_for_a_file_are_an_error() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut model = Method::named("lsh").unwrap().start(2, 8, 1).unwrap();
-    let path = folder.path().join("names.model");
+    let path = directory.path().join("names.model");
     model.label_names_mut().id(&"n".repeat(99_000_000));
     model.save(&path).unwrap();
     let before = std::fs::metadata(&path).unwrap().len();
@@ -484,7 +486,7 @@ fn too_many_names_for_a_file_are_an_error() {
     let mut index = Index::new(model.hash_function());
     let codes = Codes::from_bytes(8, &[3]).unwrap();
     index.add_codes(&[1], &codes, None).unwrap();
-    assert!(index.save(folder.path().join("a.index")).is_err());
+    assert!(index.save(directory.path().join("a.index")).is_err());
 }
 
 /// A warm-up without rows does nothing.

@@ -110,13 +110,13 @@ fn codes(function: &HashFunction) -> String {
     codes.iter().map(|code| format!("{:04x}", code[0])).collect::<Vec<_>>().join(" ")
 }
 
-fn folder(version: u32) -> PathBuf {
+fn directory(version: u32) -> PathBuf {
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/library");
     library.join(format!("version-{version}"))
 }
 
 fn file(case: &Case) -> PathBuf {
-    folder(case.version).join(case.name).with_extension("model")
+    directory(case.version).join(case.name).with_extension("model")
 }
 
 /// Returns an index of the learned rows.
@@ -136,7 +136,7 @@ fn index(function: HashFunction) -> Index {
 #[ignore = "writes files that are kept"]
 fn make_files_of_this_version() {
     let mut lines = String::new();
-    std::fs::create_dir_all(folder(WRITTEN)).unwrap();
+    std::fs::create_dir_all(directory(WRITTEN)).unwrap();
     for case in CASES.iter().filter(|case| case.version == WRITTEN) {
         let mut method = Method::named(case.method).unwrap();
         case.parameters.iter().for_each(|(name, value)| method.set(name, value).unwrap());
@@ -159,7 +159,7 @@ fn make_files_of_this_version() {
         learn(&mut model, LEARNED, ROWS);
         lines += &format!("{} learned-on {}\n", case.name, codes(&model.hash_function()));
     }
-    std::fs::write(folder(WRITTEN).join("codes.txt"), lines).unwrap();
+    std::fs::write(directory(WRITTEN).join("codes.txt"), lines).unwrap();
 }
 
 /// Number of items of the index with a search structure. The rows repeat until there are enough
@@ -167,14 +167,14 @@ fn make_files_of_this_version() {
 const MANY: usize = 1 << 15;
 
 fn structured() -> PathBuf {
-    folder(4).join("structure.index.gz")
+    directory(4).join("structure.index.gz")
 }
 
 /// Writes the index with a search structure and vectors.
 #[test]
 #[ignore = "writes a file that is kept"]
 fn make_the_index_with_a_structure() {
-    let function = HashFunction::load(folder(3).join("brook-detail.function")).unwrap();
+    let function = HashFunction::load(directory(3).join("brook-detail.function")).unwrap();
     let mut index = Index::with_vectors(function, VectorFormat::F16);
     let (rows, labels) = stream();
     let rows: Vec<f32> = rows.iter().copied().cycle().take(MANY * DIM).collect();
@@ -182,9 +182,9 @@ fn make_the_index_with_a_structure() {
     let ids: Vec<u64> = (0..MANY as u64).collect();
     let labels = Labels::single(&labels);
     index.add(&ids, Features::new(&rows, DIM).unwrap(), Some(labels)).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    index.save(folder.path().join("a.index")).unwrap();
-    let bytes = std::fs::read(folder.path().join("a.index")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    index.save(directory.path().join("a.index")).unwrap();
+    let bytes = std::fs::read(directory.path().join("a.index")).unwrap();
     let mut gz = GzEncoder::new(std::fs::File::create(structured()).unwrap(), Compression::best());
     gz.write_all(&bytes).unwrap();
     gz.finish().unwrap();
@@ -192,8 +192,8 @@ fn make_the_index_with_a_structure() {
 
 #[test]
 fn an_index_with_search_structure_and_vectors_is_used_as_it_was_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.index");
     let mut bytes = Vec::new();
     GzDecoder::new(std::fs::File::open(structured()).unwrap()).read_to_end(&mut bytes).unwrap();
     std::fs::write(&path, bytes).unwrap();
@@ -221,7 +221,7 @@ fn an_index_with_search_structure_and_vectors_is_used_as_it_was_written() {
 
 /// Returns the lines of `codes.txt`, by model and stage (at first, or after learning on).
 fn expected(version: u32) -> BTreeMap<(String, String), String> {
-    let text = std::fs::read_to_string(folder(version).join("codes.txt")).unwrap();
+    let text = std::fs::read_to_string(directory(version).join("codes.txt")).unwrap();
     let parse = |line: &str| {
         let mut words = line.splitn(3, ' ').map(str::to_owned);
         let mut next = || words.next().unwrap();
@@ -267,7 +267,7 @@ fn functions_of_every_version_give_their_codes() {
     for (version, name, label_bits) in
         [(2, "brook-scaled", 16), (3, "brook-detail", 14), (3, "brook-compact", 14)]
     {
-        let path = folder(version).join(name).with_extension("function");
+        let path = directory(version).join(name).with_extension("function");
         let function = HashFunction::load(path).unwrap();
         assert_eq!(codes(&function), expected_at_first(version, name));
         assert_eq!(function.label_names().find("dog"), Some(1));
@@ -301,7 +301,7 @@ fn brook_without_detail_is_what_it_was() {
 #[test]
 fn functions_in_indexes_of_every_version_give_their_codes() {
     for (version, name) in [(1, "brook-lifted"), (2, "brook-scaled"), (3, "brook-compact")] {
-        let index = Index::open(folder(version).join(name).with_extension("index")).unwrap();
+        let index = Index::open(directory(version).join(name).with_extension("index")).unwrap();
         index.verify().unwrap();
         let function = index.function().unwrap();
         assert_eq!(codes(function), expected_at_first(version, name));

@@ -140,8 +140,8 @@ fn a_million_searches_beside_a_writer_are_those_of_their_snapshots() {
 
 #[test]
 fn searches_beside_the_writer_of_a_file_are_those_of_their_snapshots() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.index");
     Index::new(function()).save(&path).unwrap();
     beside_a_writer(Index::edit(&path).unwrap(), 100_000);
     Index::open(&path).unwrap().verify().unwrap();
@@ -180,8 +180,8 @@ fn snapshots_of_every_age_share_a_search_structure() {
 
 #[test]
 fn a_reader_follows_the_writer_of_its_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.index");
     Index::new(function()).save(&path).unwrap();
     let mut writer = Index::edit(&path).unwrap();
     let mut reader = Index::open(&path).unwrap();
@@ -211,7 +211,7 @@ fn a_reader_follows_the_writer_of_its_file() {
     // If the file is gone or is no longer an index, the reader stays as it was.
     let before = reader.ids().unwrap();
     drop(writer);
-    std::fs::rename(&path, folder.path().join("elsewhere")).unwrap();
+    std::fs::rename(&path, directory.path().join("elsewhere")).unwrap();
     assert!(reader.refresh().is_err());
     std::fs::write(&path, b"not an index").unwrap();
     assert!(reader.refresh().is_err());
@@ -220,8 +220,8 @@ fn a_reader_follows_the_writer_of_its_file() {
 
 #[test]
 fn a_snapshot_does_not_keep_others_from_writing() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.index");
     Index::new(function()).save(&path).unwrap();
     let (mut rng, mut model) = (ChaCha8Rng::seed_from_u64(6), Model::new());
     let mut kept = Vec::new();

@@ -94,18 +94,18 @@ fn found(store: &Store, query: &[f32], k: usize) -> Vec<(u64, u32)> {
 
 #[test]
 fn items_are_found_learned_and_renewed_and_there_when_opened_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path().join("store");
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path().join("store");
     let digits = digits();
     for (method, precision) in [
         ("brook", VectorPrecision::F32),
         ("bsodh", VectorPrecision::F32),
         ("brook", VectorPrecision::F16),
     ] {
-        let _ = std::fs::remove_dir_all(&folder);
+        let _ = std::fs::remove_dir_all(&directory);
         let mut description = description(method, 32);
         description.precision = precision;
-        let store = Store::create(&folder, &description, when_told()).unwrap();
+        let store = Store::create(&directory, &description, when_told()).unwrap();
         let mut vectors = BTreeMap::new();
         for start in (0..600).step_by(37) {
             let rows = start..(start + 37).min(600);
@@ -130,7 +130,7 @@ fn items_are_found_learned_and_renewed_and_there_when_opened_again() {
         let before = found(&store, query, 601);
         store.close().unwrap();
 
-        let store = Store::open(&folder, when_told()).unwrap();
+        let store = Store::open(&directory, when_told()).unwrap();
         assert_eq!(found(&store, query, 601), before);
         assert_eq!(store.stats().version, 2);
         assert_eq!(
@@ -158,11 +158,11 @@ fn items_are_found_learned_and_renewed_and_there_when_opened_again() {
 
 #[test]
 fn what_is_removed_replaced_or_labelled_later_is_unlearned() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let digits = digits();
     let description = description("brook", 32);
     for (name, early) in [("late", false), ("early", true)] {
-        let store = Store::create(folder.path().join(name), &description, when_told()).unwrap();
+        let store = Store::create(directory.path().join(name), &description, when_told()).unwrap();
         // After 60 rows nothing is fixed yet; after 400 rows the warm-up is over.
         let rows = if early { 60 } else { 400 };
         put_rows(&store, &digits, 0..rows);
@@ -223,12 +223,12 @@ fn what_is_removed_replaced_or_labelled_later_is_unlearned() {
 
 #[test]
 fn ids_may_be_texts_and_items_have_payloads() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path().join("store");
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path().join("store");
     let digits = digits();
     let mut description = description("brook", 16);
     description.ids = IdKind::Texts;
-    let store = Store::create(&folder, &description, when_told()).unwrap();
+    let store = Store::create(&directory, &description, when_told()).unwrap();
     let ids: Vec<ItemId> = (0..150).map(|row| ItemId::Text(format!("digit-{row}.png"))).collect();
     let payloads: Vec<Vec<u8>> = (0..150).map(|row| vec![row as u8; row % 7]).collect();
     let labels = names(&digits.labels[..150]);
@@ -253,7 +253,7 @@ fn ids_may_be_texts_and_items_have_payloads() {
     };
     check(&store);
     store.close().unwrap();
-    let store = Store::open(&folder, when_told()).unwrap();
+    let store = Store::open(&directory, when_told()).unwrap();
     check(&store);
     let error = store.remove(&[7.into()]).unwrap_err();
     assert!(error.to_string().contains("texts"), "{error}");
@@ -261,21 +261,21 @@ fn ids_may_be_texts_and_items_have_payloads() {
 
 #[test]
 fn what_is_wrong_is_said_and_changes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path().join("store");
-    let missing = Store::open(&folder, when_told()).unwrap_err();
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path().join("store");
+    let missing = Store::open(&directory, when_told()).unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound, "{missing}");
     let description = description("brook", 16);
     for share in [f64::NAN, 0.0, -1.0, 1.5] {
         let mut settings = when_told();
         settings.renewal_share = share;
-        let error = Store::open(&folder, settings).unwrap_err();
+        let error = Store::open(&directory, settings).unwrap_err();
         assert!(error.to_string().contains("renewal_share"), "{error}");
     }
-    let store = Store::create(&folder, &description, when_told()).unwrap();
-    let twice = Store::open(&folder, when_told()).unwrap_err();
+    let store = Store::create(&directory, &description, when_told()).unwrap();
+    let twice = Store::open(&directory, when_told()).unwrap_err();
     assert_eq!(twice.kind(), ErrorKind::Busy, "{twice}");
-    let again = Store::create(&folder, &description, when_told()).unwrap_err();
+    let again = Store::create(&directory, &description, when_told()).unwrap_err();
     assert!(again.to_string().contains("something in it"), "{again}");
 
     let features = Features::new(&[0.5; 2 * DIM], DIM).unwrap();
@@ -312,8 +312,8 @@ fn what_is_wrong_is_said_and_changes_nothing() {
 /// never deletes any other file.
 #[test]
 fn what_is_left_of_a_store_in_the_making_is_made_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let whole = folder.path().join("whole");
+    let directory = tempfile::tempdir().unwrap();
+    let whole = directory.path().join("whole");
     Store::create(&whole, &description("brook", 16), when_told()).unwrap().close().unwrap();
     let derived = std::fs::read_dir(&whole).unwrap();
     let mut derived: Vec<String> =
@@ -324,7 +324,7 @@ fn what_is_left_of_a_store_in_the_making_is_made_again() {
     let journal = ["journal/00000000.journal", "journal/end", "journal/store.json"];
     let mut names: Vec<&str> = journal.to_vec();
     names.extend(derived.iter().map(String::as_str).chain(["current.json"]));
-    let to = folder.path().join("cut");
+    let to = directory.path().join("cut");
     for count in 0..=names.len() {
         let _ = std::fs::remove_dir_all(&to);
         std::fs::create_dir_all(to.join("journal")).unwrap();
@@ -341,11 +341,11 @@ fn what_is_left_of_a_store_in_the_making_is_made_again() {
     }
     // A store with items that lost its description, and an unrelated directory.
     std::fs::remove_file(to.join("store.json")).unwrap();
-    let other = folder.path().join("other");
+    let other = directory.path().join("other");
     std::fs::create_dir(&other).unwrap();
     std::fs::write(other.join("1.model"), "a model").unwrap();
-    for folder in [&to, &other] {
-        let error = Store::create(folder, &description("brook", 16), when_told()).unwrap_err();
+    for directory in [&to, &other] {
+        let error = Store::create(directory, &description("brook", 16), when_told()).unwrap_err();
         assert!(matches!(error, hashbrook::Error::NotEmpty(_)), "{error}");
     }
     assert_eq!(std::fs::read(other.join("1.model")).unwrap(), b"a model");
@@ -355,20 +355,20 @@ fn what_is_left_of_a_store_in_the_making_is_made_again() {
 /// Flips bytes of every file of a store: opening the store or `verify` reports the damage.
 #[test]
 fn flipped_bytes_are_told() {
-    let folder = tempfile::tempdir().unwrap();
-    let whole = folder.path().join("whole");
+    let directory = tempfile::tempdir().unwrap();
+    let whole = directory.path().join("whole");
     let digits = digits();
     let store = Store::create(&whole, &description("brook", 16), when_told()).unwrap();
     put_rows(&store, &digits, 0..120);
     store.renew().unwrap();
     put_rows(&store, &digits, 120..140);
     store.close().unwrap();
-    let copy = folder.path().join("copy");
+    let copy = directory.path().join("copy");
     let mut files = Vec::new();
-    for (folder, entry) in [(".", &whole), ("journal", &whole.join("journal"))] {
+    for (directory, entry) in [(".", &whole), ("journal", &whole.join("journal"))] {
         for entry in std::fs::read_dir(entry).unwrap().map(Result::unwrap) {
             if entry.file_type().unwrap().is_file() {
-                files.push(Path::new(folder).join(entry.file_name()));
+                files.push(Path::new(directory).join(entry.file_name()));
             }
         }
     }
@@ -405,12 +405,12 @@ fn flipped_bytes_are_told() {
 
 #[test]
 fn a_copy_is_a_store() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let digits = digits();
-    let store =
-        Store::create(folder.path().join("one"), &description("brook", 16), when_told()).unwrap();
+    let store = Store::create(directory.path().join("one"), &description("brook", 16), when_told())
+        .unwrap();
     put_rows(&store, &digits, 0..130);
-    let to = folder.path().join("copy");
+    let to = directory.path().join("copy");
     store.snapshot(&to).unwrap();
     let position = put_rows(&store, &digits, 130..150);
     store.wait_learned(position).unwrap();
@@ -422,7 +422,7 @@ fn a_copy_is_a_store() {
     assert_eq!(copy.model().unwrap().fingerprint(), store.model().unwrap().fingerprint());
     copy.verify().unwrap();
     let left: Vec<_> =
-        std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        std::fs::read_dir(directory.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "{left:?}");
 }
 
@@ -439,10 +439,10 @@ fn all_of(store: &Store) -> Vec<String> {
 
 #[test]
 fn a_compact_copy_has_all_that_is_there_and_learns_on_alike() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let digits = digits();
     for (method, learns) in [("brook", true), ("brook", false), ("bsodh", true), ("itq", true)] {
-        let at = |name: &str| folder.path().join(format!("{name}-{method}-{learns}"));
+        let at = |name: &str| directory.path().join(format!("{name}-{method}-{learns}"));
         let mut settings = when_told();
         settings.learn = learns;
         let store = Store::create(at("one"), &description(method, 16), settings.clone()).unwrap();
@@ -486,11 +486,11 @@ fn a_compact_copy_has_all_that_is_there_and_learns_on_alike() {
 
 #[test]
 fn a_compact_copy_keeps_ids_that_are_texts() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let digits = digits();
     let mut description = description("brook", 16);
     description.ids = IdKind::Texts;
-    let store = Store::create(folder.path().join("one"), &description, when_told()).unwrap();
+    let store = Store::create(directory.path().join("one"), &description, when_told()).unwrap();
     let ids: Vec<ItemId> = (0..120).map(|id| ItemId::Text(format!("digit {id}"))).collect();
     let put = |store: &Store, rows: std::ops::Range<usize>| {
         let features =
@@ -499,8 +499,8 @@ fn a_compact_copy_keeps_ids_that_are_texts() {
     };
     put(&store, 0..100);
     store.remove(&ids[..50]).unwrap();
-    store.compact_to(folder.path().join("copy")).unwrap();
-    let copy = Store::open(folder.path().join("copy"), when_told()).unwrap();
+    store.compact_to(directory.path().join("copy")).unwrap();
+    let copy = Store::open(directory.path().join("copy"), when_told()).unwrap();
     assert_eq!(copy.stats().items, 50);
     assert_eq!(copy.get(&ids[3]).unwrap(), None);
     put(&copy, 40..120);

@@ -43,10 +43,10 @@ fn precision_at_10(store: &Store, queries: &Rows) -> f64 {
 
 fn check(world: &World, rows: usize) {
     let started = Instant::now();
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let description = Description::new(Method::named("brook").unwrap(), DIM, 64);
     let store =
-        Store::create(folder.path().join("store"), &description, Settings::default()).unwrap();
+        Store::create(directory.path().join("store"), &description, Settings::default()).unwrap();
     let (stream, queries) = world.draw(rows, 500);
     let position = put(&store, &stream);
     store.wait(position).unwrap();

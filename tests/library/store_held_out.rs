@@ -78,8 +78,8 @@ fn fingerprint(store: &Store) -> u64 {
 #[test]
 fn held_out_items_are_never_learned_or_unlearned() {
     for (kind, held_out) in [(IdKind::Numbers, &NUMBERS[..]), (IdKind::Texts, &TEXTS[..])] {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
         let description = description(kind);
         let store = Store::create(at("store"), &description, when_told()).unwrap();
         // Neither the order of arrival nor the numbers assigned to string ids make a difference.
@@ -136,9 +136,9 @@ fn held_out_items_are_never_learned_or_unlearned() {
 /// Before the warm-up ends, removing an item makes the model start over from the journal.
 #[test]
 fn a_model_that_starts_over_learns_no_held_out_items() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let description = description(IdKind::Numbers);
-    let store = Store::create(folder.path().join("store"), &description, when_told()).unwrap();
+    let store = Store::create(directory.path().join("store"), &description, when_told()).unwrap();
     put(&store, (0..90).map(|row| (row, row)));
     store.wait_learned(u64::MAX).unwrap();
     assert_eq!((store.stats().learning.rows, store.stats().learning.warm), (87, false));
@@ -156,11 +156,11 @@ fn a_model_that_starts_over_learns_no_held_out_items() {
 
 #[test]
 fn a_share_of_zero_learns_everything() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut description = description(IdKind::Numbers);
     assert_eq!(description.held_out, 50);
     description.held_out = 1;
-    let dir = folder.path().join("store");
+    let dir = directory.path().join("store");
     let error = Store::create(&dir, &description, when_told()).unwrap_err();
     assert!(error.to_string().contains("held_out must be 0, or 2 or more, not 1"), "{error}");
     description.held_out = 0;
@@ -217,10 +217,10 @@ fn many_classes() -> (Rows, Rows) {
 
 /// Stores rows, learns them, and returns the measured quality and the precision at 10 of new rows.
 fn measured(stored: &Rows, new: &Rows, held_out: u32) -> (Quality, f64) {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut description = Description::new(Method::named("brook").unwrap(), stored.dim, 64);
     description.held_out = held_out;
-    let store = Store::create(folder.path().join("store"), &description, when_told()).unwrap();
+    let store = Store::create(directory.path().join("store"), &description, when_told()).unwrap();
     let ids: Vec<ItemId> = (0..stored.labels.len() as u64).map(ItemId::Number).collect();
     let labels: Vec<Vec<String>> = stored.labels.iter().map(|label| vec![label.clone()]).collect();
     let put = Put::new(&ids, Features::new(&stored.values, stored.dim).unwrap()).unwrap();

@@ -266,14 +266,14 @@ fn a_store_that_may_be_killed_keeps_every_change() {
             killed::say_done(number);
         }
     }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
     let mut expected = Expected::new();
     Store::create(&path, &description(), settings()).unwrap().close().unwrap();
     for number in 0..60 {
         let store = Store::open(&path, settings()).unwrap();
         let change = change(number, &expected.items);
-        make(&store, &digits, &change, &folder.path().join("copy"));
+        make(&store, &digits, &change, &directory.path().join("copy"));
         expected.make(&digits, &change);
         assert!(expected.is_in(&store, &digits), "change {number}");
         assert!(expected.is_learned_by(&store), "change {number}");
@@ -302,8 +302,8 @@ fn follow(expected: &mut Expected, change: &Change) {
 fn whoever_kills_a_store_loses_nothing_that_was_acknowledged() {
     let kills: u64 = std::env::var("HASHBROOK_KILLS").map_or(15, |kills| kills.parse().unwrap());
     let digits = digits();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
     Store::create(&path, &description(), settings()).unwrap().close().unwrap();
     let mut expected = Expected::new();
     let (mut next, mut in_flight) = (0, 0);

@@ -51,12 +51,12 @@ fn quality_when(store: &Store, is_expected: impl Fn(&Quality) -> bool) -> Qualit
 
 #[test]
 fn precision_is_measured_while_items_arrive_and_after_each_renewal() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut description = Description::new(Method::named("brook").unwrap(), DIM, 16);
     description.warmup = Some(100);
     let mut settings = Settings::default();
     settings.renewal = Renewal::Never;
-    let store = Store::create(folder.path().join("store"), &description, settings).unwrap();
+    let store = Store::create(directory.path().join("store"), &description, settings).unwrap();
     let (stream, _) = World::new(DIM, 5).draw(400, 1);
     let names = |labels: &Vec<u32>| labels.iter().map(u32::to_string).collect();
     let labels: Vec<Vec<String>> = stream.labels.iter().map(names).collect();
@@ -88,11 +88,11 @@ fn precision_is_measured_while_items_arrive_and_after_each_renewal() {
 /// one.
 #[test]
 fn precision_counts_labelled_hits_and_classes() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let description = Description::new(Method::named("lsh").unwrap(), DIM, 16);
     let mut settings = Settings::default();
     settings.renewal = Renewal::Never;
-    let store = Store::create(folder.path().join("store"), &description, settings).unwrap();
+    let store = Store::create(directory.path().join("store"), &description, settings).unwrap();
     // Items at the same position have the same vector. The first position has 8 items of one class
     // and 2 without a label. The second has 4 items of each of two classes. The third has a single
     // labelled item and 10 without a label.
@@ -155,14 +155,14 @@ fn precision_at_10_of(store: &Store, items: &[(usize, &str)]) -> (f64, f64) {
 
 #[test]
 fn stats_report_how_far_learning_and_codes_are_behind_and_when_they_follow() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut description = Description::new(Method::named("brook").unwrap(), DIM, 16);
     description.warmup = Some(100);
     let mut settings = Settings::default();
     (settings.renewal, settings.learn) = (Renewal::Every(700), false);
     description.held_out = 0;
     settings.catch_up_after = Duration::from_secs(90);
-    let dir = folder.path().join("store");
+    let dir = directory.path().join("store");
     let store = Store::create(&dir, &description, settings.clone()).unwrap();
     let (stream, _) = World::new(DIM, 5).draw(300, 1);
     let labels = vec![vec!["label".to_owned()]; 300];

@@ -31,14 +31,14 @@ fn vector(number: u64) -> (Vec<f32>, String) {
 fn every_answer_is_of_one_version() {
     let wanted: u64 =
         std::env::var("HASHBROOK_SEARCHES").map_or(20_000, |searches| searches.parse().unwrap());
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut method = Method::named("brook").unwrap();
     method.set("lift", "none").unwrap();
     let mut description = Description::new(method, DIM, 24);
     description.warmup = Some(100);
     let mut settings = Settings::default();
     (settings.renewal, settings.renewal_share) = (Renewal::Always, 1.0);
-    let store = Store::create(folder.path().join("store"), &description, settings).unwrap();
+    let store = Store::create(directory.path().join("store"), &description, settings).unwrap();
     let (checked, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let functions: Mutex<HashMap<u64, Codes>> = Mutex::default();
     std::thread::scope(|scope| {

@@ -72,8 +72,8 @@ fn compare(
 
 #[test]
 fn a_file_has_its_search_structure_from_the_start_and_keeps_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.index");
     let (first, more) = (codes(ITEMS, 1), codes(500, 2));
     let mut builder = IndexBuilder::of_codes(&path, BITS).unwrap();
     builder.add_codes(&ids(0..ITEMS), &first, Some(Labels::single(&labels(ITEMS)))).unwrap();
@@ -217,8 +217,8 @@ fn weights_are_searched_by_the_structure_as_by_a_scan() {
 
 #[test]
 fn damage_of_a_search_structure_is_an_error_and_never_a_wrong_answer() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.index");
     let mut index = Index::of_codes(BITS).unwrap();
     index.add_codes(&ids(0..ITEMS), &codes(ITEMS, 7), None).unwrap();
     let plain = {

@@ -293,8 +293,8 @@ proptest! {
         changes in prop::collection::vec(change(), 1..8),
         seed in any::<u32>(),
     ) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.index");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.index");
         let function = function(dim, bits, unit, 1);
         follow(&function, (FORMATS[format], VectorMetric::ALL[metric]), &changes, u64::from(seed), &path);
     }
@@ -324,8 +324,8 @@ fn vectors_are_asked_for_where_they_are_needed() {
     ] {
         assert!(matches!(refused, Err(Error::VectorsMissing)), "{refused:?}");
     }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.index");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.index");
     let mut builder =
         IndexBuilder::with_vectors(&path, function.clone(), VectorFormat::I8).unwrap();
     let refused = builder.add_codes(&[100], &codes.select(&[0]), None);
@@ -360,8 +360,8 @@ fn codes_are_renewed_from_the_vectors_that_are_kept() {
         // There are more items than are encoded at a time, and some items are removed.
         let (index, vectors) = index_of(&old, format, 9000);
         let features = Features::new(&vectors, 24).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.index");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.index");
         index.save(&path).unwrap();
         for mut index in [index, Index::edit(&path).unwrap()] {
             index.remove(&[5, 4097]).unwrap();

@@ -105,7 +105,7 @@ fn single_labels_keep_their_names() {
 #[test]
 fn sets_keep_their_names() {
     let files = Files::new();
-    let folder = files.path("");
+    let directory = files.path("");
     let mut list = LabelList::new();
     for set in [&[2, 0][..], &[], &[1], &[0, 1, 2]] {
         list.push_set(set);
@@ -120,8 +120,8 @@ fn sets_keep_their_names() {
         (["1", "0", "2"], "labels.npy"),
     ] {
         let names = named(&names);
-        let path = write_labels(&folder, "labels", &list, &names).unwrap();
-        assert_eq!(path, folder.join(file));
+        let path = write_labels(&directory, "labels", &list, &names).unwrap();
+        assert_eq!(path, directory.join(file));
         let mut again = names.clone();
         let read = read_labels(path.to_str().unwrap(), &mut again).unwrap();
         for row in 0..4 {
@@ -134,18 +134,21 @@ fn sets_keep_their_names() {
             };
             assert_eq!(of(&read), of(&list), "{file}");
         }
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "the other form is removed");
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 1, "the other form is removed");
     }
     let broken = named(&["a\nb", "c", "d"]);
     assert!(
-        write_labels(&folder, "labels", &list, &broken).unwrap_err().to_string().contains("break")
+        write_labels(&directory, "labels", &list, &broken)
+            .unwrap_err()
+            .to_string()
+            .contains("break")
     );
 
     // A single column would be read as one label per row, so there are two.
     let mut list = LabelList::new();
     list.push_set(&[0]);
     list.push_set(&[]);
-    let path = write_labels(&folder, "labels", &list, &named(&["0"])).unwrap();
+    let path = write_labels(&directory, "labels", &list, &named(&["0"])).unwrap();
     let found = labels(path.to_str().unwrap()).unwrap();
     assert_eq!(found, (true, vec![vec!["0".to_owned()], vec![]]));
 }

@@ -62,8 +62,8 @@ fn files_that_are_not_there_or_not_files() {
         );
         assert!(matches!(read_labels(&spec, &mut LabelNames::new()), Err(Error::Io { .. })));
     }
-    let folder = files.path("");
-    assert!(features_error(folder.to_str().unwrap()).contains("is a folder"));
+    let directory = files.path("");
+    assert!(features_error(directory.to_str().unwrap()).contains("is a directory"));
     assert!(features_error(&files.write("empty.npy", "")).ends_with("empty.npy: is empty"));
     assert!(labels_error(&files.write("empty.txt", "")).contains("is empty"));
     assert!(features_error(&files.write("empty.gz", gz(b""))).contains("empty once decompressed"));

@@ -34,9 +34,9 @@ pub fn completions(args: &Completions) -> anyhow::Result<()> {
 }
 
 pub fn man(args: &Man) -> anyhow::Result<()> {
-    let told = || format!("cannot write manual pages to {}", args.folder.display());
-    std::fs::create_dir_all(&args.folder).with_context(told)?;
-    clap_mangen::generate_to(Args::command(), &args.folder).with_context(told)
+    let told = || format!("cannot write manual pages to {}", args.directory.display());
+    std::fs::create_dir_all(&args.directory).with_context(told)?;
+    clap_mangen::generate_to(Args::command(), &args.directory).with_context(told)
 }
 
 /// Sets the parameters of a method from the values of --set, each NAME=VALUE.

@@ -40,7 +40,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// The folder to write to; it is made if it is not there
+    /// The directory to write to; it is made if it is not there
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 

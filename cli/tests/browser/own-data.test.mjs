@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 import { found, launch, number, openPage, text } from "./pages.mjs";
 import { eventually, start, stopAll } from "./service.mjs";
 
-const folder = mkdtempSync(join(tmpdir(), "hashbrook-own-data-"));
+const directory = mkdtempSync(join(tmpdir(), "hashbrook-own-data-"));
 const CLASSES = 40;
 const OF_CLASS = 20;
 const DIM = 12;
@@ -20,7 +20,7 @@ let guarded;
 
 before(async () => {
   browser = await launch();
-  const tokens = join(folder, "tokens");
+  const tokens = join(directory, "tokens");
   writeFileSync(tokens, "read may-read-1\nwrite may-write-2\n", { mode: 0o600 });
   guarded = await serve("guarded", "--tokens", tokens, "--warmup", "100", "--set", "anchors=100", "--renewal", "never");
   await putItems(guarded.address, classItems(), WRITE);
@@ -33,10 +33,10 @@ before(async () => {
 after(async () => {
   await browser?.close();
   await stopAll();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
-const serve = (name, ...options) => start("serve", "--dir", join(folder, name), "--listen", "127.0.0.1:0", "--held-out", "0", ...options);
+const serve = (name, ...options) => start("serve", "--dir", join(directory, name), "--listen", "127.0.0.1:0", "--held-out", "0", ...options);
 const stats = async (address) => (await fetch(`${address}/stats`, { headers: WRITE })).json();
 
 async function putItems(address, items, headers = {}) {
@@ -100,7 +100,7 @@ test("an empty collection shows lines that put the first items in", async () => 
 });
 
 test("without a clipboard the lines are selected, and tokens are in them", async () => {
-  const tokens = join(folder, "other-tokens");
+  const tokens = join(directory, "other-tokens");
   writeFileSync(tokens, "write may-write-2\n", { mode: 0o600 });
   const service = await serve("empty-guarded", "--tokens", tokens);
   const { page } = await open(service.address, { token: "may-write-2" });

@@ -22,10 +22,10 @@ function opticalDigits() {
 
 /** The test digits of MNIST, if they are there. */
 function mnistDigits() {
-  const folders = [process.env.HASHBROOK_DATA, new URL("../shared/data", project).pathname, new URL("data", project).pathname];
-  const folder = folders.find((folder) => folder && existsSync(`${folder}/mnist`));
-  if (!folder) return null;
-  const read = (name) => gunzipSync(readFileSync(`${folder}/mnist/${name}-ubyte.gz`));
+  const directories = [process.env.HASHBROOK_DATA, new URL("../shared/data", project).pathname, new URL("data", project).pathname];
+  const directory = directories.find((directory) => directory && existsSync(`${directory}/mnist`));
+  if (!directory) return null;
+  const read = (name) => gunzipSync(readFileSync(`${directory}/mnist/${name}-ubyte.gz`));
   const [pictures, labels] = [read("t10k-images-idx3"), read("t10k-labels-idx1")];
   return Array.from(labels.subarray(8, 3008), (label, at) => [pictures.subarray(16 + 784 * at, 800 + 784 * at), label]);
 }

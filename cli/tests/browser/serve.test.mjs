@@ -11,7 +11,7 @@ import { eventually, start, stopAll } from "./service.mjs";
 import { DIGITS } from "./strokes.mjs";
 
 const screenshots = process.env.SCREENSHOTS;
-const folder = mkdtempSync(join(tmpdir(), "hashbrook-page-"));
+const directory = mkdtempSync(join(tmpdir(), "hashbrook-page-"));
 const LOOPBACK = "127.0.0.1:0";
 let browser;
 /** A service with all the digits, for the tests that need nothing of their own. */
@@ -19,7 +19,7 @@ let digits;
 
 before(async () => {
   browser = await launch();
-  digits = await start("demo", "--serve", "--rate", "2000", "--dir", join(folder, "digits"), "--listen", LOOPBACK);
+  digits = await start("demo", "--serve", "--rate", "2000", "--dir", join(directory, "digits"), "--listen", LOOPBACK);
   await eventually("all digits are in", async () => {
     const { items, learning } = await (await fetch(`${digits.address}/stats`)).json();
     // Of 1,797 digits about one in fifty is held out.
@@ -30,7 +30,7 @@ before(async () => {
 after(async () => {
   await browser?.close();
   await stopAll();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 const open = (address, options) => openPage(browser, address, options);
@@ -211,7 +211,7 @@ test("a digit is drawn with the keyboard alone", async () => {
 });
 
 test("the page survives that the server is killed, and goes on when it is back", async () => {
-  const dir = join(folder, "restarted");
+  const dir = join(directory, "restarted");
   const first = await start("demo", "--serve", "--rate", "2000", "--dir", dir, "--listen", LOOPBACK);
   const { page } = await open(first.address);
   await eventually("all are in", async () => (await text(page, "#items")) === "1,797");
@@ -232,9 +232,9 @@ test("the page survives that the server is killed, and goes on when it is back",
 });
 
 test("a token is asked for, and kept while the tab is open", async () => {
-  const tokens = join(folder, "tokens");
+  const tokens = join(directory, "tokens");
   writeFileSync(tokens, "read page-token-1\nwrite other-token-2\n");
-  const service = await start("serve", "--dir", join(folder, "guarded"), "--tokens", tokens, "--listen", LOOPBACK);
+  const service = await start("serve", "--dir", join(directory, "guarded"), "--tokens", tokens, "--listen", LOOPBACK);
   const { page } = await open(service.address);
   const dialog = page.getByRole("dialog");
   await dialog.waitFor();

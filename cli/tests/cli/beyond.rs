@@ -3,20 +3,20 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, digits};
+use crate::support::{Directory, digits};
 
 const EVAL: &str = "eval --model m --data db.npy --labels db-labels.npy --queries queries.npy \
                     --query-labels query-labels.npy";
 
 #[test]
 fn bits_are_weighed_when_they_are_searched() {
-    let folder = Folder::new().with_digits();
-    folder
+    let directory = Directory::new().with_digits();
+    directory
         .run("learn --data db.npy --labels db-labels.npy --bits 32 --set detail=0.5 --out m")
         .ok();
     let eval = |options: &str| {
         let mut outcome =
-            folder.run(&format!("{EVAL} --neighbours=10 --json {options}")).ok().json();
+            directory.run(&format!("{EVAL} --neighbours=10 --json {options}")).ok().json();
         outcome.pop().unwrap()
     };
     let measure =
@@ -34,25 +34,25 @@ fn bits_are_weighed_when_they_are_searched() {
     let within = eval("--float-query --radius 128,100000");
     let far = measure(&within, "precision_radius_100000");
     assert!(measure(&within, "precision_radius_128") > far && far > 0.0, "{within}");
-    folder
+    directory
         .run(&format!("{EVAL} --label-weight 0 --detail-weight 0"))
         .fails_with(&["label_weight must be above 0 if detail_weight is 0"]);
     // Codes without detail bits leave nothing to weigh.
-    folder.run("learn --method lsh --data db.npy --bits 16 --out m").ok();
-    let told = folder.run(&format!("{EVAL} --label-weight 4")).ok().err;
+    directory.run("learn --method lsh --data db.npy --bits 16 --out m").ok();
+    let told = directory.run(&format!("{EVAL} --label-weight 4")).ok().err;
     assert!(told.contains("these codes have no detail bits"), "{told}");
 }
 
 #[test]
 fn an_index_is_searched_with_a_dial() {
-    let folder = Folder::new().with_digits();
+    let directory = Directory::new().with_digits();
     let model = "learn --data db.npy --labels db-labels.npy --bits 32 --set detail=0.5 --out m";
-    folder.run(model).ok();
-    folder.run("index build --model m --data db.npy --vectors f16 --out i").ok();
-    folder.run("encode --model m --data db.npy --out db-codes.npy").ok();
-    folder.run("encode --model m --data queries.npy --out codes.npy").ok();
-    folder.run("index build --codes db-codes.npy --out bare").ok();
-    let search = |options: &str| folder.run(&format!("search {options} --json")).ok().json();
+    directory.run(model).ok();
+    directory.run("index build --model m --data db.npy --vectors f16 --out i").ok();
+    directory.run("encode --model m --data db.npy --out db-codes.npy").ok();
+    directory.run("encode --model m --data queries.npy --out codes.npy").ok();
+    directory.run("index build --codes db-codes.npy --out bare").ok();
+    let search = |options: &str| directory.run(&format!("search {options} --json")).ok().json();
     let distances = |found: &[Value]| -> Vec<u64> {
         let rows = found.iter().filter_map(|row| row["distances"].as_array());
         rows.flatten().map(|distance| distance.as_u64().unwrap()).collect()
@@ -91,29 +91,29 @@ fn an_index_is_searched_with_a_dial() {
     assert_eq!(distances(&within).into_iter().max(), Some(farthest));
     let ranked = search(&format!("{of_vectors} --rerank 50 --float-query"));
     assert!(ranked[0]["scores"].is_array() && ranked[ranked.len() - 1]["dial"].is_object());
-    let shown = folder.run(&format!("search {of_vectors} --float-query")).ok().out;
+    let shown = directory.run(&format!("search {of_vectors} --float-query")).ok().out;
     assert!(shown.contains("; distances in 1/64 of a bit"), "{shown}");
 
     let of_codes = |index: &str, options: &str| {
-        folder.run(&format!("search --index {index} --codes codes.npy -k 1 {options}"))
+        directory.run(&format!("search --index {index} --codes codes.npy -k 1 {options}"))
     };
     of_codes("i", "--float-query").fails_with(&["it takes vectors, not codes"]);
     of_codes("bare", "--label-weight 2").fails_with(&["nothing tells label bits from detail bits"]);
     of_codes("bare", "--label-weight 2 --detail-weight 2").ok();
     of_codes("i", "--label-weight 10001").fails_with(&["at most 10000, not 10001"]);
-    folder.run("learn --method lsh --data db.npy --bits 16 --out lsh").ok();
-    folder.run("index build --model lsh --data db.npy --out lsh.index").ok();
+    directory.run("learn --method lsh --data db.npy --bits 16 --out lsh").ok();
+    directory.run("index build --model lsh --data db.npy --out lsh.index").ok();
     let of_vectors = "--index lsh.index --queries queries.npy -k 5";
-    let told = folder.run(&format!("search {of_vectors} --label-weight 4")).ok().err;
+    let told = directory.run(&format!("search {of_vectors} --label-weight 4")).ok().err;
     assert!(told.contains("these codes have no detail bits: all bits weigh the same"), "{told}");
-    folder
+    directory
         .run(&format!("search {of_vectors} --label-weight 0"))
         .fails_with(&["nothing to rank by"]);
 }
 
 #[test]
 fn methods_are_compared_by_every_protocol() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let digits = digits();
     let compare = format!(
         "compare --data {digits}:0-63 --labels {digits}:64 --queries-per-class 10 --rows 900 --seeds 2 \
@@ -127,7 +127,8 @@ fn methods_are_compared_by_every_protocol() {
         ("pairs", ["mAP", "mAP@1000", "ndcg@100"]),
         ("superclass", ["mAP", "mAP@1000", "ndcg@100"]),
     ] {
-        let run = |form: &str| folder.run(&format!("{compare} --protocol {protocol} {form}")).ok();
+        let run =
+            |form: &str| directory.run(&format!("{compare} --protocol {protocol} {form}")).ok();
         let found = run("--json").json();
         let names: Vec<&str> = found.iter().map(|row| row["method"].as_str().unwrap()).collect();
         assert_eq!(names, ["bsodh", "lsh", "itq", "cosine", "bsodh", "lsh", "itq"], "{protocol}");
@@ -147,24 +148,24 @@ fn methods_are_compared_by_every_protocol() {
         let table = run("").out;
         assert!(table.contains("cosine") && table.contains('±'), "{table}");
     }
-    assert_eq!(std::fs::read_dir(folder.file("kept")).unwrap().count(), 6 * (2 * 3 * 2 + 2));
-    folder
+    assert_eq!(std::fs::read_dir(directory.file("kept")).unwrap().count(), 6 * (2 * 3 * 2 + 2));
+    directory
         .run(&format!("{compare} --methods cosine"))
         .fails_with(&["there is no method \"cosine\""]);
 }
 
 #[test]
 fn classes_that_rows_do_not_have_are_an_error() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let (mut rows, mut labels) = (String::new(), String::new());
     for row in 0..60 {
         rows += &format!("{},{},{}\n", row % 7, row % 5, row % 3);
         labels += if row % 2 == 0 { "cat,dog\n" } else { "dog,cow\n" };
     }
-    folder.write("x.csv", rows);
-    folder.write("y.txt", labels);
+    directory.write("x.csv", rows);
+    directory.write("y.txt", labels);
     for protocol in ["unseen", "incremental", "pairs", "superclass"] {
-        folder
+        directory
             .run(&format!(
                 "compare --data x.csv --labels y.txt --methods lsh --bits 2 --queries-per-class 2 \
                  --seeds 1 --rows 40 --protocol {protocol}"
@@ -173,20 +174,20 @@ fn classes_that_rows_do_not_have_are_an_error() {
     }
     let kept_out = "compare --data x.csv --labels y.txt --methods lsh --bits 2 --queries-per-class 2 \
                     --seeds 1 --protocol kept-out";
-    folder.run(&format!("{kept_out} --rows 40")).ok();
-    folder.run(kept_out).fails_with(&["all 54 rows of the database are streamed", "--rows"]);
+    directory.run(&format!("{kept_out} --rows 40")).ok();
+    directory.run(kept_out).fails_with(&["all 54 rows of the database are streamed", "--rows"]);
 }
 
 #[test]
 fn several_labels_are_drawn_from_the_whole_data() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let digits = digits();
     let compare = format!(
         "compare --data {digits}:0-63 --labels {digits}:64 --seeds 1 --bits 16 --methods bsodh --json"
     );
     // 1,797 rows give 898 pairs. Ten pairs for each of ten classes are queries; all others can be
     // learned.
-    let by = |options: &str| folder.run(&format!("{compare} {options}")).ok().json();
+    let by = |options: &str| directory.run(&format!("{compare} {options}")).ok().json();
     let found = by("--protocol pairs --queries-per-class 10 --top 50 --ndcg-at 20");
     let row = |name: &str| found.iter().find(|row| row["method"] == name).unwrap();
     for column in ["mAP", "mAP@50", "ndcg@20", "precision_radius_2", "learn_seconds"] {
@@ -199,7 +200,7 @@ fn several_labels_are_drawn_from_the_whole_data() {
     assert_ne!(paper[0]["mAP"], row("bsodh")["mAP"]);
     for (protocol, made) in [("pairs", 898), ("superclass", 1797)] {
         let few = format!("{compare} --protocol {protocol} --queries-per-class 180");
-        folder.run(&few).fails_with(&[
+        directory.run(&few).fails_with(&[
             &format!("1800 queries for {protocol}, 180 for each of 10 classes"),
             &format!("queries must be above 0 and below {made}, which is what 1797 rows give"),
         ]);
@@ -208,9 +209,9 @@ fn several_labels_are_drawn_from_the_whole_data() {
 
 #[test]
 fn the_report_has_what_the_paper_does_not_measure() {
-    let folder = Folder::new();
-    folder.run("reproduce --quick --only beyond --seeds 1 --out r").ok();
-    let results = std::fs::read_to_string(folder.file("r/results.jsonl")).unwrap();
+    let directory = Directory::new();
+    directory.run("reproduce --quick --only beyond --seeds 1 --out r").ok();
+    let results = std::fs::read_to_string(directory.file("r/results.jsonl")).unwrap();
     assert_eq!(results.lines().count(), 6 * 7, "protocols and methods");
     let record = |key: &str| -> Value {
         let line = results.lines().find(|line| line.contains(&format!("\"{key}\""))).expect(key);
@@ -232,7 +233,7 @@ fn the_report_has_what_the_paper_does_not_measure() {
         // Cosine similarity has no radius and learns nothing.
         assert_eq!(cosine.as_object().unwrap().len(), 3, "{cosine}");
     }
-    let markdown = std::fs::read_to_string(folder.file("r/RESULTS.md")).unwrap();
+    let markdown = std::fs::read_to_string(directory.file("r/RESULTS.md")).unwrap();
     for part in [
         "Beyond the paper",
         "classes that the stream never had",

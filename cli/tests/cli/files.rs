@@ -6,24 +6,24 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::support::Folder;
+use crate::support::Directory;
 
 /// Creates a directory with digits, a model of them, an index and packed codes.
-fn with_index() -> Folder {
-    let folder = Folder::new().with_digits();
-    folder.run("learn --bits 32 --data db.npy --labels db-labels.npy --out m.model").ok();
-    folder.run("encode --model m.model --data db.npy --out codes.npy").ok();
-    folder.run("index build --codes codes.npy --out i.index").ok();
-    folder
+fn with_index() -> Directory {
+    let directory = Directory::new().with_digits();
+    directory.run("learn --bits 32 --data db.npy --labels db-labels.npy --out m.model").ok();
+    directory.run("encode --model m.model --data db.npy --out codes.npy").ok();
+    directory.run("index build --codes codes.npy --out i.index").ok();
+    directory
 }
 
-fn temporary(folder: &Folder) -> Vec<String> {
-    folder.names().into_iter().filter(|name| name.ends_with(".part")).collect()
+fn temporary(directory: &Directory) -> Vec<String> {
+    directory.names().into_iter().filter(|name| name.ends_with(".part")).collect()
 }
 
-fn start(folder: &Folder, arguments: &str) -> Child {
+fn start(directory: &Directory, arguments: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_hashbrook"))
-        .current_dir(folder.path())
+        .current_dir(directory.path())
         .args(arguments.split_whitespace())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -51,54 +51,56 @@ fn end(mut child: Child) -> (Option<i32>, String) {
 
 #[test]
 fn models_keep_their_rights_and_links_stay_links() {
-    let folder = Folder::new().with_digits();
+    let directory = Directory::new().with_digits();
     let learn = "learn --bits 16 --data db.npy --labels db-labels.npy --rows 700";
-    let mode = |name: &str| fs::metadata(folder.file(name)).unwrap().permissions().mode() & 0o777;
-    folder.run(&format!("{learn} --out m.model")).ok();
-    fs::set_permissions(folder.file("m.model"), fs::Permissions::from_mode(0o600)).unwrap();
-    folder.run("learn --resume m.model --data db.npy --labels db-labels.npy --out m.model").ok();
+    let mode =
+        |name: &str| fs::metadata(directory.file(name)).unwrap().permissions().mode() & 0o777;
+    directory.run(&format!("{learn} --out m.model")).ok();
+    fs::set_permissions(directory.file("m.model"), fs::Permissions::from_mode(0o600)).unwrap();
+    directory.run("learn --resume m.model --data db.npy --labels db-labels.npy --out m.model").ok();
     assert_eq!(mode("m.model"), 0o600);
 
-    fs::create_dir(folder.file("models")).unwrap();
-    symlink("models/real.model", folder.file("link.model")).unwrap();
+    fs::create_dir(directory.file("models")).unwrap();
+    symlink("models/real.model", directory.file("link.model")).unwrap();
     // The link's target does not exist in the first round, and exists in the second.
     for _ in 0..2 {
-        folder.run(&format!("{learn} --out link.model")).ok();
-        assert!(fs::symlink_metadata(folder.file("link.model")).unwrap().is_symlink());
-        folder.run("info models/real.model").ok();
-        fs::set_permissions(folder.file("link.model"), fs::Permissions::from_mode(0o640)).unwrap();
+        directory.run(&format!("{learn} --out link.model")).ok();
+        assert!(fs::symlink_metadata(directory.file("link.model")).unwrap().is_symlink());
+        directory.run("info models/real.model").ok();
+        fs::set_permissions(directory.file("link.model"), fs::Permissions::from_mode(0o640))
+            .unwrap();
     }
     assert_eq!(mode("models/real.model"), 0o640);
 }
 
 #[test]
 fn only_what_was_left_of_the_same_file_is_removed() {
-    let folder = with_index();
-    fs::rename(folder.file("i.index"), folder.file("hashbrook")).unwrap();
+    let directory = with_index();
+    fs::rename(directory.file("i.index"), directory.file("hashbrook")).unwrap();
     let others = [".hashbrook-a1b2c3.part", ".codes.npy.a1b2c3d4.hashbrook.part"];
     let left = ".hashbrook.a1b2c3d4.hashbrook.part";
-    others.iter().chain([&left]).for_each(|name| drop(folder.write(name, "half")));
-    folder.run("index remove hashbrook --id 1").ok();
-    folder.run("index compact hashbrook").ok();
+    others.iter().chain([&left]).for_each(|name| drop(directory.write(name, "half")));
+    directory.run("index remove hashbrook --id 1").ok();
+    directory.run("index compact hashbrook").ok();
     let mut expected = others.to_vec();
     expected.sort();
-    assert_eq!(temporary(&folder), expected);
+    assert_eq!(temporary(&directory), expected);
     // The next writer of `codes.npy` removes the temporary file that was left for `codes.npy`.
-    folder.run("encode --model m.model --data db.npy --out codes.npy").ok();
-    assert_eq!(temporary(&folder), [others[0]]);
+    directory.run("encode --model m.model --data db.npy --out codes.npy").ok();
+    assert_eq!(temporary(&directory), [others[0]]);
 }
 
 #[test]
 fn ctrl_c_leaves_no_temporary_files() {
-    let folder = with_index();
+    let directory = with_index();
     // The result is a large file that takes a while to write.
     let search = "search --index i.index --codes codes.npy -k 2000 --out r.npz";
     let mut interrupted = 0;
     for _ in 0..200 {
-        let mut child = start(&folder, search);
+        let mut child = start(&directory, search);
         let mut writes = false;
         while !writes && child.try_wait().unwrap().is_none() {
-            writes = !temporary(&folder).is_empty();
+            writes = !temporary(&directory).is_empty();
             std::thread::sleep(Duration::from_micros(200));
         }
         if writes {
@@ -106,7 +108,7 @@ fn ctrl_c_leaves_no_temporary_files() {
         }
         let (status, text) = end(child);
         assert!(matches!(status, Some(0 | 130)), "{status:?} {text}");
-        assert_eq!(temporary(&folder), [""; 0], "after status {status:?}");
+        assert_eq!(temporary(&directory), [""; 0], "after status {status:?}");
         interrupted += usize::from(writes && status == Some(130));
         if interrupted == 10 {
             return;
@@ -117,14 +119,14 @@ fn ctrl_c_leaves_no_temporary_files() {
 
 #[test]
 fn ctrl_c_leaves_nothing_of_what_goes_to_a_pipe() {
-    let folder = Folder::new();
-    folder.write("y.txt", "a\nb\n");
-    fs::create_dir(folder.file("tmp")).unwrap();
-    let left = || fs::read_dir(folder.file("tmp")).unwrap().count();
+    let directory = Directory::new();
+    directory.write("y.txt", "a\nb\n");
+    fs::create_dir(directory.file("tmp")).unwrap();
+    let left = || fs::read_dir(directory.file("tmp")).unwrap().count();
     // The command waits for its input forever.
     let mut child = Command::new(env!("CARGO_BIN_EXE_hashbrook"))
-        .current_dir(folder.path())
-        .env("TMPDIR", folder.file("tmp"))
+        .current_dir(directory.path())
+        .env("TMPDIR", directory.file("tmp"))
         .args("learn --data - --labels y.txt --out -".split(' '))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -145,9 +147,9 @@ fn ctrl_c_leaves_nothing_of_what_goes_to_a_pipe() {
 
 #[test]
 fn a_bus_error_is_said_in_one_line() {
-    let folder = with_index();
+    let directory = with_index();
     let search = "search --index i.index --codes codes.npy -k 5 --repeat 4000000000";
-    let child = start(&folder, search);
+    let child = start(&directory, search);
     std::thread::sleep(Duration::from_millis(300));
     send("BUS", &child);
     let (status, text) = end(child);
@@ -158,23 +160,23 @@ fn a_bus_error_is_said_in_one_line() {
 
 #[test]
 fn an_index_that_others_change_while_it_is_searched_ends_the_search() {
-    let folder = with_index();
-    let whole = fs::read(folder.file("i.index")).unwrap();
-    folder.write("few.txt", (0..1000).map(|id| format!("{id}\n")).collect::<String>());
-    folder.run("index remove i.index --ids few.txt").ok();
-    folder.run("index compact i.index").ok();
-    let other = fs::read(folder.file("i.index")).unwrap();
+    let directory = with_index();
+    let whole = fs::read(directory.file("i.index")).unwrap();
+    directory.write("few.txt", (0..1000).map(|id| format!("{id}\n")).collect::<String>());
+    directory.run("index remove i.index --ids few.txt").ok();
+    directory.run("index compact i.index").ok();
+    let other = fs::read(directory.file("i.index")).unwrap();
     for round in 0..6 {
-        folder.write("i.index", &whole);
+        directory.write("i.index", &whole);
         let child = start(
-            &folder,
+            &directory,
             "search --index i.index --codes codes.npy -k 5 --one-by-one --repeat 4000000000",
         );
         std::thread::sleep(Duration::from_millis(200));
         match round % 3 {
-            0 => folder.write("i.index", &other),
-            1 => folder.write("i.index", &whole[..5000]),
-            _ => folder.write("i.index", ""),
+            0 => directory.write("i.index", &other),
+            1 => directory.write("i.index", &whole[..5000]),
+            _ => directory.write("i.index", ""),
         };
         // The message is a single line, whether the file changes between two searches or during
         // one.
@@ -186,8 +188,8 @@ fn an_index_that_others_change_while_it_is_searched_ends_the_search() {
 
 #[test]
 fn an_index_is_read_into_memory_if_asked_for() {
-    let folder = with_index();
-    folder.run("index remove i.index --id 3,4").ok();
+    let directory = with_index();
+    directory.run("index remove i.index --id 3,4").ok();
     let search = "search --index i.index --codes codes.npy -k 5 --json";
     let hits = |outcome: crate::support::Outcome| {
         let mut lines = outcome.ok().json();
@@ -195,14 +197,14 @@ fn an_index_is_read_into_memory_if_asked_for() {
         lines
     };
     let (mapped, loaded) =
-        (hits(folder.run(search)), hits(folder.run(&format!("{search} --in-memory"))));
+        (hits(directory.run(search)), hits(directory.run(&format!("{search} --in-memory"))));
     assert!(mapped.len() > 1000);
     assert_eq!(mapped, loaded);
 }
 
 #[test]
 fn whatever_writes_an_index_can_be_told_to_go_on_without_locks() {
-    let folder = with_index();
+    let directory = with_index();
     for arguments in [
         "index build --model m.model --data db.npy --out n.index",
         "index renew n.index --model m.model --data db.npy",
@@ -210,8 +212,8 @@ fn whatever_writes_an_index_can_be_told_to_go_on_without_locks() {
         "index remove n.index --id 5",
         "index compact n.index",
     ] {
-        folder.run(&format!("{arguments} --no-lock")).ok();
+        directory.run(&format!("{arguments} --no-lock")).ok();
     }
-    let help = folder.run("index compact --help").ok();
+    let help = directory.run("index compact --help").ok();
     assert!(help.out.contains("cannot lock files"), "{}", help.out);
 }

@@ -1,15 +1,15 @@
 //! Mistakes with files and rows: messages state what was expected, what was found, and what to do.
 
-use crate::support::Folder;
+use crate::support::Directory;
 
 #[test]
 fn files_of_another_kind_are_called_by_their_names() {
-    let folder = Folder::new();
-    folder.write("x.csv", "1,2\n3,4\n5,6\n7,8\n");
-    folder.write("y.txt", "a\nb\na\nb\n");
-    folder.run("learn --bits 8 --data x.csv --labels y.txt --out m.model").ok();
-    folder.run("export --model m.model --out m.function").ok();
-    folder.run("index build --model m.model --data x.csv --out i.index").ok();
+    let directory = Directory::new();
+    directory.write("x.csv", "1,2\n3,4\n5,6\n7,8\n");
+    directory.write("y.txt", "a\nb\na\nb\n");
+    directory.run("learn --bits 8 --data x.csv --labels y.txt --out m.model").ok();
+    directory.run("export --model m.model --out m.function").ok();
+    directory.run("index build --model m.model --data x.csv --out i.index").ok();
     let eval = "--data x.csv --labels y.txt --queries x.csv --query-labels y.txt";
     let built_with = "give the one that the index was built with";
     for (command, parts) in [
@@ -35,44 +35,44 @@ fn files_of_another_kind_are_called_by_their_names() {
             ["i.index: is an index; expected vectors, labels or ids", "give the file"],
         ),
     ] {
-        folder.run(&command).fails_with(&parts);
+        directory.run(&command).fails_with(&parts);
     }
 }
 
 #[test]
 fn ids_that_are_strings_are_called_by_these() {
-    let folder = Folder::new();
-    folder.write("x.csv", "name,a,b\nsun,1,2\nmoon,3,4\nsun,5,6\n");
-    folder.run("learn --method lsh --bits 8 --data x.csv:a,b --out m").ok();
+    let directory = Directory::new();
+    directory.write("x.csv", "name,a,b\nsun,1,2\nmoon,3,4\nsun,5,6\n");
+    directory.run("learn --method lsh --bits 8 --data x.csv:a,b --out m").ok();
     let build = "index build --model m --data x.csv:a,b --id name --out i";
-    folder.run(build).fails_with(&["id \"sun\" is given more than once, in rows 0 and 2"]);
-    assert_eq!(folder.names(), ["m", "x.csv"]);
-    folder.write("x.csv", "name,a,b\nsun,1,2\nmoon,3,4\n");
-    folder.run(build).ok();
-    folder
+    directory.run(build).fails_with(&["id \"sun\" is given more than once, in rows 0 and 2"]);
+    assert_eq!(directory.names(), ["m", "x.csv"]);
+    directory.write("x.csv", "name,a,b\nsun,1,2\nmoon,3,4\n");
+    directory.run(build).ok();
+    directory
         .run("index add i --data x.csv:a,b --id name")
         .fails_with(&["the id \"sun\" is there already"]);
-    folder.write("x.csv", "name,a,b\nmars,1,2\nmars,3,4\n");
+    directory.write("x.csv", "name,a,b\nmars,1,2\nmars,3,4\n");
     for add in [
         "index add i --data x.csv:a,b --id name",
         "index add i --data x.csv:a,b --id name --upsert",
     ] {
-        folder.run(add).fails_with(&["id \"mars\" is given more than once, in rows 0 and 1"]);
+        directory.run(add).fails_with(&["id \"mars\" is given more than once, in rows 0 and 1"]);
     }
-    folder
+    directory
         .run("index renew i --model m --data x.csv:a,b --id name")
         .fails_with(&["id \"mars\" is given more than once"]);
 }
 
 #[test]
 fn rows_without_a_label_are_counted() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let rows = |label: fn(usize) -> &'static str| -> String {
         (0..40).map(|row| format!("{},{},{}\n", row % 7, row % 5, label(row))).collect()
     };
-    folder.write("all.csv", rows(|row| ["cat", "dog"][row % 2]));
-    folder.write("some.csv", rows(|row| ["cat", "dog", "", "", ""][row % 5]));
-    let learn = |options: &str| folder.run(&format!("learn --bits 8 --out m {options}")).ok();
+    directory.write("all.csv", rows(|row| ["cat", "dog"][row % 2]));
+    directory.write("some.csv", rows(|row| ["cat", "dog", "", "", ""][row % 5]));
+    let learn = |options: &str| directory.run(&format!("learn --bits 8 --out m {options}")).ok();
     let said = learn("--data some.csv --label 2").out;
     assert!(said.contains("learned 40 rows of 2 labels, 24 rows without a label, into"), "{said}");
     let unlabelled = |options: &str| {

@@ -2,20 +2,20 @@
 
 use serde_json::Value;
 
-use crate::support::{Folder, digits};
+use crate::support::{Directory, digits};
 
 #[test]
 fn the_paper_is_reproduced_in_small_and_nothing_twice() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     // Uses no external data, so that the result is the same wherever the tests run.
     let reproduce = "reproduce --quick --data none --out r";
-    folder.run(&format!("{reproduce} --only collapse,batches")).ok();
-    let results = || std::fs::read_to_string(folder.file("r/results.jsonl")).unwrap();
+    directory.run(&format!("{reproduce} --only collapse,batches")).ok();
+    let results = || std::fs::read_to_string(directory.file("r/results.jsonl")).unwrap();
     let part = results();
     // The file is cut within its last line, as by an interrupted run; that run is repeated.
     let cut = part.len() - 40;
-    folder.write("r/results.jsonl", &part[..cut]);
-    let said = folder.run(reproduce).ok().err;
+    directory.write("r/results.jsonl", &part[..cut]);
+    let said = directory.run(reproduce).ok().err;
     let before = part.lines().count() - 1;
     assert!(said.contains(&format!("of which {before} are there already")), "{said}");
     assert!(said.contains("MNIST is left out"), "{said}");
@@ -29,12 +29,12 @@ fn the_paper_is_reproduced_in_small_and_nothing_twice() {
     assert!(keys(&part).iter().all(|key| different.contains(key)));
 
     // A second call has nothing to do, and the page stays the same.
-    let page = std::fs::read(folder.file("r/report.html")).unwrap();
-    let said = folder.run(reproduce).ok().err;
+    let page = std::fs::read(directory.file("r/report.html")).unwrap();
+    let said = directory.run(reproduce).ok().err;
     assert!(said.contains(&format!("of which {} are there already", different.len())), "{said}");
-    folder.run(&format!("{reproduce} --report-only")).ok();
+    directory.run(&format!("{reproduce} --report-only")).ok();
     assert_eq!(results(), all);
-    assert_eq!(std::fs::read(folder.file("r/report.html")).unwrap(), page);
+    assert_eq!(std::fs::read(directory.file("r/report.html")).unwrap(), page);
     let page = String::from_utf8(page).unwrap();
     for section in [
         "found",
@@ -70,12 +70,12 @@ fn the_paper_is_reproduced_in_small_and_nothing_twice() {
         !page.contains("http://")
             || page.matches("http://").count() == page.matches("www.w3.org").count()
     );
-    let markdown = std::fs::read_to_string(folder.file("r/RESULTS.md")).unwrap();
+    let markdown = std::fs::read_to_string(directory.file("r/RESULTS.md")).unwrap();
     assert!(markdown.starts_with("# \u{201c}Towards Optimal"), "{}", &markdown[..200]);
     assert!(markdown.contains("> **This was a quick run. Toy digits judge nothing"));
     for figure in markdown.split("](figures/").skip(1) {
         let name = figure.split(')').next().unwrap();
-        assert!(folder.file(&format!("r/figures/{name}")).exists(), "{name}");
+        assert!(directory.file(&format!("r/figures/{name}")).exists(), "{name}");
     }
 
     // The numbers equal those that `compare` prints for the same runs.
@@ -84,7 +84,7 @@ fn the_paper_is_reproduced_in_small_and_nothing_twice() {
         "compare --data {digits}:0-63 --labels {digits}:64 --queries-per-class 20 --rows 1500 \
          --batch 150 --preset mnist --seeds 2 --bits 64 --methods brook,bsodh,osh --json"
     );
-    for row in folder.run(&compare).ok().json() {
+    for row in directory.run(&compare).ok().json() {
         for seed in 1..=2 {
             let method = row["method"].as_str().unwrap();
             let key = format!("digits | {method} | 64 bits | seed {seed} | batch 150");
@@ -96,46 +96,48 @@ fn the_paper_is_reproduced_in_small_and_nothing_twice() {
             assert_eq!(&point["precision_radius_2"], radius, "{key}");
         }
     }
-    folder
+    directory
         .run("reproduce --only nothing --out r")
         .fails_with(&["no experiment \"nothing\"", "tables"]);
-    folder.run("reproduce --report-only --out none").fails_with(&["none holds no results yet"]);
-    folder.run("reproduce --data none --out empty").fails_with(&["no data is at hand", "--quick"]);
+    directory.run("reproduce --report-only --out none").fails_with(&["none holds no results yet"]);
+    directory
+        .run("reproduce --data none --out empty")
+        .fails_with(&["no data is at hand", "--quick"]);
 }
 
 /// Command for one experiment on local files, which replace a data set of the paper.
 const ORDERS: &str = "reproduce --only orders --seeds 1 --out r";
 
 /// Creates a data directory: digits in an order that depends on the seed.
-fn data(folder: &Folder, name: &str, seed: u64) {
+fn data(directory: &Directory, name: &str, seed: u64) {
     let digits = digits();
     let split = format!(
         "split --data {digits}:0-63 --labels {digits}:64 --queries-per-class 1 --seed {seed} --out s{seed}"
     );
-    folder.run(&split).ok();
-    let set = folder.file(name).join("cifar10-cnn");
+    directory.run(&split).ok();
+    let set = directory.file(name).join("cifar10-cnn");
     std::fs::create_dir_all(&set).unwrap();
-    std::fs::rename(folder.file(&format!("s{seed}/db.npy")), set.join("features.npy")).unwrap();
-    std::fs::rename(folder.file(&format!("s{seed}/db-labels.npy")), set.join("labels.npy"))
+    std::fs::rename(directory.file(&format!("s{seed}/db.npy")), set.join("features.npy")).unwrap();
+    std::fs::rename(directory.file(&format!("s{seed}/db-labels.npy")), set.join("labels.npy"))
         .unwrap();
 }
 
 #[test]
 fn results_of_other_data_are_not_used_and_not_lost() {
-    let folder = Folder::new();
-    data(&folder, "one", 1);
-    data(&folder, "two", 2);
-    let results = || std::fs::read_to_string(folder.file("r/results.jsonl")).unwrap();
+    let directory = Directory::new();
+    data(&directory, "one", 1);
+    data(&directory, "two", 2);
+    let results = || std::fs::read_to_string(directory.file("r/results.jsonl")).unwrap();
     let numbers = || {
-        let text = std::fs::read_to_string(folder.file("r/RESULTS.md")).unwrap();
+        let text = std::fs::read_to_string(directory.file("r/RESULTS.md")).unwrap();
         text.lines().filter(|line| line.contains("(released)")).collect::<String>()
     };
-    let said = folder.run(&format!("{ORDERS} --data one")).ok().err;
+    let said = directory.run(&format!("{ORDERS} --data one")).ok().err;
     assert!(said.contains("9 runs, of which 0 are there already"), "{said}");
     assert!(!said.contains("other data"), "{said}");
     let (first, of_one) = (results(), numbers());
 
-    let said = folder.run(&format!("{ORDERS} --data two")).ok().err;
+    let said = directory.run(&format!("{ORDERS} --data two")).ok().err;
     assert!(said.contains("9 runs, of which 0 are there already"), "{said}");
     assert!(said.contains("9 results in r/results.jsonl are of other data"), "{said}");
     assert!(said.contains("not used, and kept"), "{said}");
@@ -146,21 +148,21 @@ fn results_of_other_data_are_not_used_and_not_lost() {
     assert_ne!(of_one, of_two);
 
     // The first data set is used again, and its results are found.
-    let said = folder.run(&format!("{ORDERS} --data one")).ok().err;
+    let said = directory.run(&format!("{ORDERS} --data one")).ok().err;
     assert!(said.contains("9 runs, of which 9 are there already"), "{said}");
     assert_eq!((results(), numbers()), (both.clone(), of_one));
     // Without data, the report uses the most recent data set, and a warning says so.
-    let said = folder.run(&format!("{ORDERS} --report-only")).ok().err;
+    let said = directory.run(&format!("{ORDERS} --report-only")).ok().err;
     assert!(said.contains("9 results in r/results.jsonl are of other data"), "{said}");
     assert_eq!((results(), numbers()), (both, of_two));
 }
 
 #[test]
 fn results_of_methods_with_other_parameters_are_computed_anew() {
-    let folder = Folder::new();
-    data(&folder, "one", 1);
-    let path = folder.file("r/results.jsonl");
-    folder.run(&format!("{ORDERS} --data one")).ok();
+    let directory = Directory::new();
+    data(&directory, "one", 1);
+    let path = directory.file("r/results.jsonl");
+    directory.run(&format!("{ORDERS} --data one")).ok();
     let text = std::fs::read_to_string(&path).unwrap();
     // One record has another default value, and one was written before parameters were stored.
     let mut records: Vec<serde_json::Value> =
@@ -170,28 +172,29 @@ fn results_of_methods_with_other_parameters_are_computed_anew() {
     records[1].as_object_mut().unwrap().remove("parameters");
     let old: String = records.iter().map(|record| format!("{record}\n")).collect();
     std::fs::write(&path, &old).unwrap();
-    let said = folder.run(&format!("{ORDERS} --data one")).ok().err;
+    let said = directory.run(&format!("{ORDERS} --data one")).ok().err;
     assert!(said.contains("9 runs, of which 7 are there already"), "{said}");
     let other = "2 results in r/results.jsonl of methods with other parameters than they have now";
     assert!(said.contains(other), "{said}");
     let new = std::fs::read_to_string(&path).unwrap();
     assert!(new.starts_with(&old), "nothing is lost");
     assert_eq!(new.lines().count(), 11);
-    let said = folder.run(&format!("{ORDERS} --data one")).ok().err;
+    let said = directory.run(&format!("{ORDERS} --data one")).ok().err;
     assert!(said.contains("9 runs, of which 9 are there already"), "{said}");
 }
 
 #[test]
 fn what_cannot_be_done_says_why() {
-    let folder = Folder::new();
-    data(&folder, "one", 1);
-    std::fs::rename(folder.file("one/cifar10-cnn"), folder.file("one/tinyimagenet-cnn")).unwrap();
+    let directory = Directory::new();
+    data(&directory, "one", 1);
+    std::fs::rename(directory.file("one/cifar10-cnn"), directory.file("one/tinyimagenet-cnn"))
+        .unwrap();
     let only = "reproduce --only tables --seeds 1 --data one --out r";
-    folder.run(only).ok();
-    let page = std::fs::read_to_string(folder.file("r/report.html")).unwrap();
+    directory.run(only).ok();
+    let page = std::fs::read_to_string(directory.file("r/report.html")).unwrap();
     let why = "sketch must be even, from the 128 bits";
     assert!(page.contains(&format!("<abbr title=\"{why}")), "where it stands in the table");
-    let text = std::fs::read_to_string(folder.file("r/RESULTS.md")).unwrap();
+    let text = std::fs::read_to_string(directory.file("r/RESULTS.md")).unwrap();
     let reason = text.lines().find(|line| line.starts_with("Cannot: ")).expect("a sentence");
     assert!(reason.contains(&format!("sketchhash with 128 bits: {why}")), "{reason}");
 }

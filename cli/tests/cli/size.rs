@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::Folder;
+use crate::support::Directory;
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
@@ -15,10 +15,10 @@ fn step<'a>(estimate: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn numbers_are_understood_in_all_their_forms() {
-    let folder = Folder::new();
-    let plain = folder.run("size --items 1000000000").ok().out;
+    let directory = Directory::new();
+    let plain = directory.run("size --items 1000000000").ok().out;
     for same in ["1e9", "1_000_000_000", "1000M", "1B", "1.0e9"] {
-        assert_eq!(folder.run(&format!("size --items {same}")).ok().out, plain, "{same}");
+        assert_eq!(directory.run(&format!("size --items {same}")).ok().out, plain, "{same}");
     }
     assert!(
         plain
@@ -51,30 +51,30 @@ fn numbers_are_understood_in_all_their_forms() {
         ("--items 1M --stream 1M", "cannot be used with"),
         ("--bits 64", "--items"),
     ] {
-        let outcome = folder.run(&format!("size {wrong}"));
+        let outcome = directory.run(&format!("size {wrong}"));
         assert_eq!(outcome.status, Some(2), "{outcome:#?}");
         assert!(outcome.err.contains(says), "{says}: {outcome:#?}");
     }
-    folder.run("size --items 1M --method nonsense").fails_with(&["nonsense", "brook"]);
-    folder.run("size --items 1M --method lsh --anchors 3").fails_with(&["anchors"]);
-    folder
+    directory.run("size --items 1M --method nonsense").fails_with(&["nonsense", "brook"]);
+    directory.run("size --items 1M --method lsh --anchors 3").fails_with(&["anchors"]);
+    directory
         .run("size --items 1T --parts 7")
         .fails_with(&["2147483647", "--parts 466 or more, found 7"]);
-    folder.run("size --items 3 --parts 7").fails_with(&["as many parts as items, 3, found 7"]);
-    folder.run("size --check 1B").fails_with(&["in memory", "found 1000000000"]);
-    folder.run("size --stream 1k --queries 1e8 -k 10").fails_with(&["100000000 queries x 10"]);
-    folder
+    directory.run("size --items 3 --parts 7").fails_with(&["as many parts as items, 3, found 7"]);
+    directory.run("size --check 1B").fails_with(&["in memory", "found 1000000000"]);
+    directory.run("size --stream 1k --queries 1e8 -k 10").fails_with(&["100000000 queries x 10"]);
+    directory
         .run("size --items 1k --anchors 16384 --dim 65536 --measure")
         .fails_with(&["16384 x 65536"]);
-    let help = folder.run("size --help").ok().out;
+    let help = directory.run("size --help").ok().out;
     assert!(help.contains("Examples:") && help.contains("--measure"), "{help}");
 }
 
 #[test]
 fn an_estimate_follows_what_is_asked() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let of = |arguments: &str| {
-        folder.run(&format!("size {arguments} --json")).ok().json().into_iter().next().unwrap()
+        directory.run(&format!("size {arguments} --json")).ok().json().into_iter().next().unwrap()
     };
     let seconds = |estimate: &Value, name: &str| number(&step(estimate, name)["core_seconds"]);
     let base = of("--items 1B --parts 16");
@@ -97,15 +97,15 @@ fn an_estimate_follows_what_is_asked() {
     assert_eq!(moved(&of("--items 10M"), "search"), 0.0, "one index moves nothing");
     let memory = &of("--items 1B --vectors f16")["estimate"]["memory"];
     assert_eq!(number(&memory["vectors"]), 256e9);
-    assert!(folder.run("size --items 100B").ok().out.contains("in 1,491 indexes"));
+    assert!(directory.run("size --items 100B").ok().out.contains("in 1,491 indexes"));
 }
 
 /// Rates measured in one process predict the cost of other sizes, within a factor of three because
 /// machines are noisy.
 #[test]
 fn predictions_hold_at_two_sizes() {
-    let folder = Folder::new();
-    let checked = folder.run("size --check 100k,1M --dim 32 --anchors 200 --json").ok().json();
+    let directory = Directory::new();
+    let checked = directory.run("size --check 100k,1M --dim 32 --anchors 200 --json").ok().json();
     assert_eq!(checked.len(), 2);
     for (size, items) in checked.iter().zip([100_000, 1_000_000]) {
         assert_eq!(size["items"], items);
@@ -124,22 +124,22 @@ fn predictions_hold_at_two_sizes() {
 
 #[test]
 fn measured_rates_are_used() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let measure = "size --items 1M --dim 16 --anchors 50 --radius 0 --measure";
-    let estimate = &folder.run(&format!("{measure} --json")).ok().json()[0];
+    let estimate = &directory.run(&format!("{measure} --json")).ok().json()[0];
     let rate = number(&estimate["measured_rates"]["encode"]);
     let encode = number(&step(estimate, "encode")["core_seconds"]);
     assert!((encode / (1e6 * rate) - 1.0).abs() < 1e-9, "{estimate}");
-    assert!(folder.run(measure).ok().out.contains("measured here and used, and those built in"));
+    assert!(directory.run(measure).ok().out.contains("measured here and used, and those built in"));
 }
 
 /// Every search is compared with a plain loop over all codes; the numbers of parts and threads do
 /// not matter.
 #[test]
 fn a_stream_of_codes_is_searched_exactly_in_parts() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let of = |arguments: &str| {
-        folder
+        directory
             .run(&format!("{arguments} size --stream 1M --queries 50 --json"))
             .ok()
             .json()
@@ -148,7 +148,8 @@ fn a_stream_of_codes_is_searched_exactly_in_parts() {
     let whole = of("--threads 1");
     assert_eq!((&whole["parts"], &whole["checked_queries"]), (&1.into(), &4.into()));
     assert_eq!(whole["first_hits"].as_array().unwrap().len(), 10);
-    let parts = folder.run("size --stream 1M --queries 50 --parts 7 --json").ok().json().remove(0);
+    let parts =
+        directory.run("size --stream 1M --queries 50 --parts 7 --json").ok().json().remove(0);
     assert_eq!(parts["parts"], 7);
     assert_eq!(parts["first_hits"], whole["first_hits"]);
     assert_eq!(parts["mean_distance_of_last"], whole["mean_distance_of_last"]);
@@ -159,6 +160,6 @@ fn a_stream_of_codes_is_searched_exactly_in_parts() {
         let peak = |of: &Value| number(&of["peak_bytes"]);
         assert!(peak(&parts) < peak(&whole), "a part at a time is in memory: {parts} {whole}");
     }
-    let text = folder.run("size --stream 100k --queries 3000 -k 5 --parts 3").ok().out;
+    let text = directory.run("size --stream 100k --queries 3000 -k 5 --parts 3").ok().out;
     assert!(text.contains("exact") && text.contains("the 5 nearest of 3,000 queries"), "{text}");
 }

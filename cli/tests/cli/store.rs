@@ -3,12 +3,12 @@
 use hashbrook::store::{Description, ItemId, Put, Settings};
 use hashbrook::{Features, Method, Store};
 
-use crate::support::Folder;
+use crate::support::Directory;
 
-fn make(folder: &Folder) {
+fn make(directory: &Directory) {
     let mut description = Description::new(Method::named("lsh").unwrap(), 2, 16);
     description.warmup = Some(4);
-    let store = Store::create(folder.file("data"), &description, Settings::default()).unwrap();
+    let store = Store::create(directory.file("data"), &description, Settings::default()).unwrap();
     for first in [0, 10, 20] {
         let ids: Vec<ItemId> = (first..first + 10).map(ItemId::Number).collect();
         let vectors: Vec<f32> = (0..20).map(|value| value as f32).collect();
@@ -19,39 +19,39 @@ fn make(folder: &Folder) {
 
 #[test]
 fn a_sound_collection_is_verified() {
-    let folder = Folder::new();
-    make(&folder);
-    assert_eq!(folder.run("store verify data").ok().out.trim(), "data: 30 items, all sound");
-    assert_eq!(folder.run("store verify data --json").ok().json()[0]["items"], 30);
-    folder.run("store verify nothing").fails_with(&["no store"]);
+    let directory = Directory::new();
+    make(&directory);
+    assert_eq!(directory.run("store verify data").ok().out.trim(), "data: 30 items, all sound");
+    assert_eq!(directory.run("store verify data --json").ok().json()[0]["items"], 30);
+    directory.run("store verify nothing").fails_with(&["no store"]);
 }
 
 #[test]
 fn a_damaged_collection_is_repaired() {
-    let folder = Folder::new();
-    make(&folder);
-    std::fs::remove_file(folder.file("data/current.json")).unwrap();
-    folder.run("store verify data").fails_with(&["hashbrook store repair data --to DIR"]);
-    let usage = folder.run("store repair data");
+    let directory = Directory::new();
+    make(&directory);
+    std::fs::remove_file(directory.file("data/current.json")).unwrap();
+    directory.run("store verify data").fails_with(&["hashbrook store repair data --to DIR"]);
+    let usage = directory.run("store repair data");
     assert_eq!(usage.status, Some(2), "{usage:?}");
     assert!(usage.err.contains("--to"), "{usage:?}");
-    let repaired = folder.run("store repair data --to repaired").ok();
+    let repaired = directory.run("store repair data --to repaired").ok();
     assert!(repaired.out.contains("repaired: 30 items\nrebuilt current.json"), "{}", repaired.out);
-    folder.run("store repair data --to repaired").fails_with(&["repaired"]);
-    assert!(!folder.file("data/current.json").exists(), "the original is as it was");
-    folder.run("store verify repaired").ok();
+    directory.run("store repair data --to repaired").fails_with(&["repaired"]);
+    assert!(!directory.file("data/current.json").exists(), "the original is as it was");
+    directory.run("store verify repaired").ok();
 
-    let journal = folder.file("repaired/journal/00000000.journal");
+    let journal = directory.file("repaired/journal/00000000.journal");
     let mut bytes = std::fs::read(&journal).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&journal, bytes).unwrap();
-    let outcome = folder.run("store repair repaired --in-place --json");
+    let outcome = directory.run("store repair repaired --in-place --json");
     assert_eq!(outcome.status, Some(1), "{outcome:?}");
     assert!(outcome.err.contains("1 part of the journal could not be read"), "{outcome:?}");
     let lost = &outcome.json()[0];
     assert_eq!(lost["items"], 29);
     assert_eq!(lost["losses"].as_array().unwrap().len(), 1);
-    assert!(folder.file("repaired.damaged").is_dir());
-    folder.run("store verify repaired").ok();
+    assert!(directory.file("repaired.damaged").is_dir());
+    directory.run("store verify repaired").ok();
 }

@@ -12,11 +12,11 @@ pub fn digits() -> String {
 }
 
 /// A temporary directory of one test.
-pub struct Folder(TempDir);
+pub struct Directory(TempDir);
 
-impl Folder {
-    pub fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
+impl Directory {
+    pub fn new() -> Directory {
+        Directory(tempfile::tempdir().unwrap())
     }
 
     pub fn path(&self) -> &Path {
@@ -65,17 +65,17 @@ impl Folder {
     }
 
     /// Adds the digits, a model of the digits, and an index of the database.
-    pub fn with_index(self) -> Folder {
-        let folder = self.with_digits();
-        folder.run("learn --bits 48 --data db.npy --labels db-labels.npy --out m.model").ok();
-        folder
+    pub fn with_index(self) -> Directory {
+        let directory = self.with_digits();
+        directory.run("learn --bits 48 --data db.npy --labels db-labels.npy --out m.model").ok();
+        directory
             .run("index build --model m.model --data db.npy --labels db-labels.npy --out i.index")
             .ok();
-        folder
+        directory
     }
 
     /// Adds the digits, split into database and queries.
-    pub fn with_digits(self) -> Folder {
+    pub fn with_digits(self) -> Directory {
         let digits = digits();
         self.run(&format!(
             "split --data {digits}:0-63 --labels {digits}:64 --queries-per-class 20 --out ."

@@ -2,17 +2,17 @@
 
 use hashbrook::{Batch, Features, Labels, Method};
 
-use crate::support::Folder;
+use crate::support::Directory;
 
 const LEARN: &str = "learn --data db.npy --labels db-labels.npy";
 
 #[test]
 fn files_that_are_not_what_they_should_be() {
-    let folder = Folder::new();
-    folder.write("y.txt", "a\nb\n");
-    folder.write("empty.npy", "");
-    folder.write("letter.txt", "dear all,\nhow are you?\n");
-    folder.write("binary", [0xff, 0x00, 0x13, 0x37].repeat(9));
+    let directory = Directory::new();
+    directory.write("y.txt", "a\nb\n");
+    directory.write("empty.npy", "");
+    directory.write("letter.txt", "dear all,\nhow are you?\n");
+    directory.write("binary", [0xff, 0x00, 0x13, 0x37].repeat(9));
     let npy = |shape: &str, values: &[f32]| {
         let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
         let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
@@ -20,12 +20,12 @@ fn files_that_are_not_what_they_should_be() {
         bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
         bytes
     };
-    folder.write("cut.npy", &npy("(2, 3)", &[1.0; 6])[..140]);
-    folder.write("nan.npy", npy("(2, 3)", &[1.0, 1.0, 1.0, 1.0, f32::NAN, 1.0]));
-    folder.write("inf.npy", npy("(2, 3)", &[1.0, 1.0, f32::INFINITY, 1.0, 1.0, 1.0]));
-    folder.write("good.npy", npy("(2, 3)", &[1.0, 2.0, 3.0, 3.0, 2.0, 1.0]));
-    folder.write("three.txt", "a\nb\nc\n");
-    let before = folder.names();
+    directory.write("cut.npy", &npy("(2, 3)", &[1.0; 6])[..140]);
+    directory.write("nan.npy", npy("(2, 3)", &[1.0, 1.0, 1.0, 1.0, f32::NAN, 1.0]));
+    directory.write("inf.npy", npy("(2, 3)", &[1.0, 1.0, f32::INFINITY, 1.0, 1.0, 1.0]));
+    directory.write("good.npy", npy("(2, 3)", &[1.0, 2.0, 3.0, 3.0, 2.0, 1.0]));
+    directory.write("three.txt", "a\nb\nc\n");
+    let before = directory.names();
     for (data, labels, parts) in [
         ("empty.npy", "y.txt", vec!["empty.npy", "is empty"]),
         ("cut.npy", "y.txt", vec!["cut.npy", "bytes"]),
@@ -36,20 +36,20 @@ fn files_that_are_not_what_they_should_be() {
         ("good.npy", "three.txt", vec!["three.txt has 3 labels", "good.npy has 2 rows"]),
         ("none.npy", "y.txt", vec!["none.npy", "No such file"]),
         ("good.npy", "none.txt", vec!["none.txt", "No such file"]),
-        (".", "y.txt", vec!["folder"]),
+        (".", "y.txt", vec!["directory"]),
     ] {
-        folder.run(&format!("learn --data {data} --labels {labels} --out m")).fails_with(&parts);
+        directory.run(&format!("learn --data {data} --labels {labels} --out m")).fails_with(&parts);
     }
-    folder
+    directory
         .run("learn --data good.npy --out m")
         .fails_with(&["brook learns from labels", "--labels"]);
-    assert_eq!(folder.names(), before, "nothing was written");
+    assert_eq!(directory.names(), before, "nothing was written");
 }
 
 #[test]
 fn settings_that_make_no_sense() {
-    let folder = Folder::new().with_digits();
-    let before = folder.names();
+    let directory = Directory::new().with_digits();
+    let before = directory.names();
     for (options, parts) in [
         ("--bits 0", vec!["1 to 1024, not 0"]),
         ("--bits 2000", vec!["1 to 1024, not 2000"]),
@@ -83,7 +83,7 @@ fn settings_that_make_no_sense() {
         ("--skip 1597", vec!["leaves nothing", "1,597 rows"]),
         ("--skip 9999", vec!["leaves nothing", "1,597 rows"]),
     ] {
-        folder.run(&format!("{LEARN} {options} --out m")).fails_with(&parts);
+        directory.run(&format!("{LEARN} {options} --out m")).fails_with(&parts);
     }
     for (options, parts) in [
         ("--method sketchhash --set sketch=20", vec!["sketch must be even", "64 bits", "not 20"]),
@@ -112,7 +112,7 @@ fn settings_that_make_no_sense() {
         ("--init db.npy --bits 64 --rows 64", vec!["1597 x 64"]),
         ("--preset imagenet", vec!["no preset \"imagenet\"", "cifar10", "mnist"]),
     ] {
-        folder.run(&format!("{LEARN} {options} --out m")).fails_with(&parts);
+        directory.run(&format!("{LEARN} {options} --out m")).fails_with(&parts);
     }
     let compare = "compare --data db.npy --labels db-labels.npy --queries-per-class 5";
     for (options, parts) in [
@@ -122,46 +122,48 @@ fn settings_that_make_no_sense() {
         ("--methods lsh,lsh", vec!["lsh is named twice"]),
         ("--methods sketchhash --bits 128", vec!["sketchhash with 128 bits", "64 dimensions"]),
     ] {
-        folder.run(&format!("{compare} {options}")).fails_with(&parts);
+        directory.run(&format!("{compare} {options}")).fails_with(&parts);
     }
     for method in ["brook", "okh", "adapthash", "osh", "mihash"] {
-        let unlabelled = folder.run(&format!("learn --data db.npy --method {method} --out m"));
+        let unlabelled = directory.run(&format!("learn --data db.npy --method {method} --out m"));
         unlabelled.fails_with(&[method, "learns from labels"]);
     }
-    folder.write("bad.toml", "ridge = [1");
-    let syntax = folder.run(&format!("{LEARN} --config bad.toml --out m"));
+    directory.write("bad.toml", "ridge = [1");
+    let syntax = directory.run(&format!("{LEARN} --config bad.toml --out m"));
     assert_eq!(syntax.status, Some(1));
     assert!(syntax.err.contains("bad.toml") && syntax.err.contains("line 1"), "{syntax:?}");
-    folder.write("bad.toml", "rigde = 1");
-    folder
+    directory.write("bad.toml", "rigde = 1");
+    directory
         .run(&format!("{LEARN} --config bad.toml --out m"))
         .fails_with(&["no parameter \"rigde\""]);
-    folder.write("bad.toml", "method = \"lsh\"");
-    folder.run(&format!("{LEARN} --method bsodh --config bad.toml --out m")).fails_with(&["lsh"]);
-    std::fs::remove_file(folder.file("bad.toml")).unwrap();
-    assert_eq!(folder.names(), before, "nothing was written");
+    directory.write("bad.toml", "method = \"lsh\"");
+    directory
+        .run(&format!("{LEARN} --method bsodh --config bad.toml --out m"))
+        .fails_with(&["lsh"]);
+    std::fs::remove_file(directory.file("bad.toml")).unwrap();
+    assert_eq!(directory.names(), before, "nothing was written");
     for wrong in
         ["learn", "learn --frobnicate", "nothing", "learn --threads 0 --data x --out m", ""]
     {
-        assert_eq!(folder.run(wrong).status, Some(2), "{wrong}");
+        assert_eq!(directory.run(wrong).status, Some(2), "{wrong}");
     }
 }
 
 #[test]
 fn models_and_vectors_that_do_not_fit() {
-    let folder = Folder::new().with_digits();
-    folder.run(&format!("{LEARN} --bits 16 --out m")).ok();
-    folder.write("narrow.csv", "1,2,3\n4,5,6\n");
-    folder.write("y.txt", "a\nb\n");
+    let directory = Directory::new().with_digits();
+    directory.run(&format!("{LEARN} --bits 16 --out m")).ok();
+    directory.write("narrow.csv", "1,2,3\n4,5,6\n");
+    directory.write("y.txt", "a\nb\n");
     let fit = ["3 dimensions", "the model takes 64"];
-    folder.run("encode --model m --data narrow.csv --out codes.npy").fails_with(&fit);
-    folder.run("learn --resume m --data narrow.csv --labels y.txt --out n").fails_with(&fit);
+    directory.run("encode --model m --data narrow.csv --out codes.npy").fails_with(&fit);
+    directory.run("learn --resume m --data narrow.csv --labels y.txt --out n").fails_with(&fit);
     let eval = "eval --model m --queries queries.npy --query-labels query-labels.npy";
-    folder.run(&format!("{eval} --data narrow.csv --labels y.txt")).fails_with(&fit);
-    folder
+    directory.run(&format!("{eval} --data narrow.csv --labels y.txt")).fails_with(&fit);
+    directory
         .run(&format!("{eval} --data db.npy --labels query-labels.npy"))
         .fails_with(&["query-labels.npy has 200 labels", "db.npy has 1,597 rows"]);
-    folder
+    directory
         .run(&format!("{eval} --data db.npy --labels db-labels.npy --top 0"))
         .fails_with(&["a metric must be of rank 1 or more, not mAP@0"]);
     for (option, said) in [
@@ -171,58 +173,58 @@ fn models_and_vectors_that_do_not_fit() {
         ("--method lsh", "--method is lsh, but the model given has brook"),
         ("--set ridge=7", "the parameters are not those of the model"),
     ] {
-        folder.run(&format!("{LEARN} --resume m {option} --out n")).fails_with(&[said]);
+        directory.run(&format!("{LEARN} --resume m {option} --out n")).fails_with(&[said]);
     }
 
-    let model = std::fs::read(folder.file("m")).unwrap();
-    folder.write("cut", &model[..model.len() - 9]);
-    folder.run("info cut").fails_with(&["cut", "is cut short"]);
+    let model = std::fs::read(directory.file("m")).unwrap();
+    directory.write("cut", &model[..model.len() - 9]);
+    directory.run("info cut").fails_with(&["cut", "is cut short"]);
     let mut damaged = model.clone();
     let last = damaged.len() - 1;
     damaged[last] ^= 1;
-    folder.write("damaged", &damaged);
-    folder.run("encode --model damaged --data db.npy --out codes.npy").fails_with(&["checksum"]);
-    folder.run("info db.npy").fails_with(&["db.npy", "not a model file"]);
-    folder.run("info none").fails_with(&["none", "No such file"]);
+    directory.write("damaged", &damaged);
+    directory.run("encode --model damaged --data db.npy --out codes.npy").fails_with(&["checksum"]);
+    directory.run("info db.npy").fails_with(&["db.npy", "not a model file"]);
+    directory.run("info none").fails_with(&["none", "No such file"]);
     let version = br#"\"version\":3"#;
     let at = model.windows(version.len()).position(|bytes| bytes == version).unwrap();
     let mut newer = model.clone();
     newer[at + version.len() - 1] = b'7';
-    folder.write("newer", &newer);
-    folder.run("info newer").fails_with(&[
+    directory.write("newer", &newer);
+    directory.run("info newer").fails_with(&[
         "format version 7",
         "up to version 3",
         "newer hashbrook",
     ]);
-    assert!(!folder.names().contains(&"codes.npy".to_owned()));
-    assert!(!folder.names().contains(&"n".to_owned()));
+    assert!(!directory.names().contains(&"codes.npy".to_owned()));
+    assert!(!directory.names().contains(&"n".to_owned()));
 }
 
 #[test]
 fn outputs_that_cannot_be_written_are_found_before_the_work_is_done() {
-    let folder = Folder::new().with_digits();
-    folder.run(&format!("{LEARN} --bits 16 --out m")).ok();
-    let before = folder.names();
-    for out in ["no/folder/m", "m/under-a-file", "."] {
-        folder.run(&format!("{LEARN} --out {out}")).fails_with(&[out]);
-        folder.run(&format!("{LEARN} --out n --weights-out {out}")).fails_with(&[out]);
-        folder.run(&format!("encode --model m --data db.npy --out {out}")).fails_with(&[out]);
+    let directory = Directory::new().with_digits();
+    directory.run(&format!("{LEARN} --bits 16 --out m")).ok();
+    let before = directory.names();
+    for out in ["no/directory/m", "m/under-a-file", "."] {
+        directory.run(&format!("{LEARN} --out {out}")).fails_with(&[out]);
+        directory.run(&format!("{LEARN} --out n --weights-out {out}")).fails_with(&[out]);
+        directory.run(&format!("encode --model m --data db.npy --out {out}")).fails_with(&[out]);
     }
-    folder
+    directory
         .run("split --data db.npy --labels db-labels.npy --queries-per-class 9 --out m")
         .fails_with(&["m cannot be made"]);
-    folder
+    directory
         .run("split --data db.npy --labels db-labels.npy --queries-per-class 999 --out s")
         .fails_with(&["too few for 999 queries"]);
-    folder.run("split --data db.npy --out s").fails_with(&["--labels"]);
-    assert_eq!(folder.names(), before, "nothing was written");
+    directory.run("split --data db.npy --out s").fails_with(&["--labels"]);
+    assert_eq!(directory.names(), before, "nothing was written");
 }
 
 #[test]
 fn outputs_do_not_replace_what_is_read() {
-    let folder = Folder::new().with_digits();
-    folder.run(&format!("{LEARN} --bits 16 --out m")).ok();
-    std::fs::create_dir(folder.file("sub")).unwrap();
+    let directory = Directory::new().with_digits();
+    directory.run(&format!("{LEARN} --bits 16 --out m")).ok();
+    std::fs::create_dir(directory.file("sub")).unwrap();
     for command in [
         "encode --model m --data db.npy --out db.npy",
         "encode --model m --data db.npy --out sub/../db.npy",
@@ -232,39 +234,41 @@ fn outputs_do_not_replace_what_is_read() {
         "learn --data db.npy --labels db-labels.npy --out db-labels.npy",
         "split --data db.npy --labels db-labels.npy --queries-per-class 3 --out .",
     ] {
-        let before = std::fs::read(folder.file("db.npy")).unwrap();
-        folder.run(command).fails_with(&["is read or written by this very command"]);
-        assert_eq!(std::fs::read(folder.file("db.npy")).unwrap(), before);
+        let before = std::fs::read(directory.file("db.npy")).unwrap();
+        directory.run(command).fails_with(&["is read or written by this very command"]);
+        assert_eq!(std::fs::read(directory.file("db.npy")).unwrap(), before);
     }
-    folder.run("learn --data queries.npy --labels query-labels.npy --resume m --out m").ok();
+    directory.run("learn --data queries.npy --labels query-labels.npy --resume m --out m").ok();
 }
 
 #[test]
 fn labels_that_do_not_belong_to_the_data() {
-    let folder = Folder::new().with_digits();
-    folder.run(&format!("{LEARN} --bits 16 --out m")).ok();
+    let directory = Directory::new().with_digits();
+    directory.run(&format!("{LEARN} --bits 16 --out m")).ok();
     let names: String = (0..200).map(|i| format!("name{}\n", i % 20)).collect();
-    folder.write("names.txt", names);
-    folder
+    directory.write("names.txt", names);
+    directory
         .run(
             "eval --model m --data db.npy --labels db-labels.npy \
                 --queries queries.npy --query-labels names.txt",
         )
         .fails_with(&["no query shares a label", "names.txt", "db-labels.npy"]);
-    folder.write("blank.txt", "\n".repeat(200));
-    folder
+    directory.write("blank.txt", "\n".repeat(200));
+    directory
         .run("learn --data queries.npy --labels blank.txt --out n")
         .fails_with(&["blank.txt has no label for any row"]);
     // There are as many labels as columns: the table is the wrong way round.
-    folder.write("64.txt", "a\nb\n".repeat(32));
-    folder.run("learn --data db.npy --labels 64.txt --out n").fails_with(&["the wrong way round"]);
+    directory.write("64.txt", "a\nb\n".repeat(32));
+    directory
+        .run("learn --data db.npy --labels 64.txt --out n")
+        .fails_with(&["the wrong way round"]);
     // A model from a program that used numbers as labels.
     let rows = [0.5; 3 * 64];
     let batch = Batch::new(Features::new(&rows, 64).unwrap(), Labels::single(&[2, 0, 1])).unwrap();
     let mut model = Method::named("bsodh").unwrap().start(64, 16, 1).unwrap();
     model.learn(batch).unwrap();
-    model.save(folder.file("numbers")).unwrap();
-    folder
+    model.save(directory.file("numbers")).unwrap();
+    directory
         .run("learn --data db.npy --labels db-labels.npy --resume numbers --out n")
         .fails_with(&["labels without names"]);
 }
@@ -272,44 +276,44 @@ fn labels_that_do_not_belong_to_the_data() {
 /// A command that fails half way leaves existing files unchanged.
 #[test]
 fn what_fails_half_way_leaves_no_trace() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let rows: String = (0..9000).map(|i| format!("{},{}\n", i % 7, i % 5)).collect();
-    folder.write("x.csv", &rows);
-    folder.write("y.txt", (0..9001).map(|i| format!("{}\n", i % 3)).collect::<String>());
-    folder.write("bad.csv", format!("{rows}1,nan\n"));
-    folder
+    directory.write("x.csv", &rows);
+    directory.write("y.txt", (0..9001).map(|i| format!("{}\n", i % 3)).collect::<String>());
+    directory.write("bad.csv", format!("{rows}1,nan\n"));
+    directory
         .run("learn --data x.csv --labels y.txt --out m")
         .fails_with(&["9,001 labels", "9,000 rows"]);
-    folder
+    directory
         .run("learn --data bad.csv --labels y.txt --bits 8 --out m")
         .fails_with(&["row 9000, column 1 is NaN"]);
-    folder.run("learn --data x.csv --rows 100 --labels y.txt --out m").fails_with(&[
+    directory.run("learn --data x.csv --rows 100 --labels y.txt --out m").fails_with(&[
         "9,001 labels",
         "9,000 rows",
         "header",
     ]);
-    folder.write("y.txt", (0..9000).map(|i| format!("{}\n", i % 3)).collect::<String>());
-    folder.run("learn --data x.csv --labels y.txt --bits 8 --out m").ok();
-    folder.write("y.txt", (0..9001).map(|i| format!("{}\n", i % 3)).collect::<String>());
-    folder.write("codes.npy", "old");
-    folder.run("encode --model m --data bad.csv --out codes.npy").fails_with(&["row 9000"]);
-    assert_eq!(std::fs::read(folder.file("codes.npy")).unwrap(), b"old");
-    folder
+    directory.write("y.txt", (0..9000).map(|i| format!("{}\n", i % 3)).collect::<String>());
+    directory.run("learn --data x.csv --labels y.txt --bits 8 --out m").ok();
+    directory.write("y.txt", (0..9001).map(|i| format!("{}\n", i % 3)).collect::<String>());
+    directory.write("codes.npy", "old");
+    directory.run("encode --model m --data bad.csv --out codes.npy").fails_with(&["row 9000"]);
+    assert_eq!(std::fs::read(directory.file("codes.npy")).unwrap(), b"old");
+    directory
         .run("split --data bad.csv --labels y.txt --queries-per-class 5 --out s")
         .fails_with(&["row 9000"]);
-    assert_eq!(folder.names(), ["bad.csv", "codes.npy", "m", "x.csv", "y.txt"]);
+    assert_eq!(directory.names(), ["bad.csv", "codes.npy", "m", "x.csv", "y.txt"]);
 }
 
 /// Simulates a full disk: no file may grow beyond a few blocks.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_loses_nothing() {
-    let folder = Folder::new().with_digits();
-    folder.run(&format!("{LEARN} --bits 64 --out m")).ok();
-    folder.write("codes.npy", "old");
-    std::fs::create_dir(folder.file("s")).unwrap();
-    let model = std::fs::read(folder.file("m")).unwrap();
-    let before = folder.names();
+    let directory = Directory::new().with_digits();
+    directory.run(&format!("{LEARN} --bits 64 --out m")).ok();
+    directory.write("codes.npy", "old");
+    std::fs::create_dir(directory.file("s")).unwrap();
+    let model = std::fs::read(directory.file("m")).unwrap();
+    let before = directory.names();
     for (command, file) in [
         ("encode --model m --data db.npy --out codes.npy", "codes.npy"),
         ("learn --data db.npy --labels db-labels.npy --out m", "m"),
@@ -318,31 +322,31 @@ fn a_full_disk_loses_nothing() {
         let binary = env!("CARGO_BIN_EXE_hashbrook");
         let script = format!("trap '' XFSZ; ulimit -f 8; exec {binary} {command}");
         let output = std::process::Command::new("bash")
-            .current_dir(folder.path())
+            .current_dir(directory.path())
             .args(["-c", &script])
             .output()
             .unwrap();
         let message = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{command}: {message}");
         assert!(message.contains(file) && message.contains("too large"), "{command}: {message}");
-        assert_eq!(folder.names(), before, "{command}");
+        assert_eq!(directory.names(), before, "{command}");
     }
-    assert_eq!(std::fs::read(folder.file("codes.npy")).unwrap(), b"old");
-    assert_eq!(std::fs::read(folder.file("m")).unwrap(), model);
+    assert_eq!(std::fs::read(directory.file("codes.npy")).unwrap(), b"old");
+    assert_eq!(std::fs::read(directory.file("m")).unwrap(), model);
 }
 
 #[cfg(unix)]
 #[test]
 fn interrupted_it_saves_what_it_has_learned() {
     use std::process::{Command, Stdio};
-    let folder = Folder::new().with_digits();
+    let directory = Directory::new().with_digits();
     // A stream that takes long enough to be interrupted: the digits, repeated.
     let data = "--data db.npy --labels db-labels.npy ".repeat(150);
     let arguments = format!(
         "learn {data} --batch 50 --bits 256 --method bsodh --set order=alternating --out m --json"
     );
     let mut child = Command::new(env!("CARGO_BIN_EXE_hashbrook"))
-        .current_dir(folder.path())
+        .current_dir(directory.path())
         .args(arguments.split_whitespace())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -358,25 +362,25 @@ fn interrupted_it_saves_what_it_has_learned() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let last: serde_json::Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
     assert_eq!(last["done"], false);
-    let info = &folder.run("info m --json").ok().json()[0];
+    let info = &directory.run("info m --json").ok().json()[0];
     assert_eq!(info["seen"], last["seen"]);
     assert!(info["seen"].as_u64().unwrap() < 150 * 1597, "it was interrupted");
 }
 
 #[test]
 fn models_that_cannot_be_merged_or_unlearned_from() {
-    let folder = Folder::new().with_digits();
-    folder.run(&format!("{LEARN} --rows 800 --warmup 800 --bits 16 --out a")).ok();
-    folder.run(&format!("{LEARN} --skip 800 --bits 16 --out other")).ok();
-    folder.run(&format!("{LEARN} --method bsodh --bits 16 --out bsodh")).ok();
-    folder.run(&format!("{LEARN} --method bsodh --bits 16 --seed 2 --out bsodh2")).ok();
-    folder.run(&format!("{LEARN} --method bsodh --bits 16 --batch 300 --out bsodh3")).ok();
-    folder.run(&format!("{LEARN} --rows 300 --warmup 500 --bits 16 --out cold")).ok();
-    folder.write("wide.csv", "1,2,3\n");
-    folder.write("one.txt", "7\n");
-    folder.write("nine.txt", "nine\n");
-    folder.write("zero.csv", vec!["0"; 64].join(","));
-    let names = folder.names();
+    let directory = Directory::new().with_digits();
+    directory.run(&format!("{LEARN} --rows 800 --warmup 800 --bits 16 --out a")).ok();
+    directory.run(&format!("{LEARN} --skip 800 --bits 16 --out other")).ok();
+    directory.run(&format!("{LEARN} --method bsodh --bits 16 --out bsodh")).ok();
+    directory.run(&format!("{LEARN} --method bsodh --bits 16 --seed 2 --out bsodh2")).ok();
+    directory.run(&format!("{LEARN} --method bsodh --bits 16 --batch 300 --out bsodh3")).ok();
+    directory.run(&format!("{LEARN} --rows 300 --warmup 500 --bits 16 --out cold")).ok();
+    directory.write("wide.csv", "1,2,3\n");
+    directory.write("one.txt", "7\n");
+    directory.write("nine.txt", "nine\n");
+    directory.write("zero.csv", vec!["0"; 64].join(","));
+    let names = directory.names();
     for (command, parts) in [
         ("merge a other --out m", vec!["cannot be merged", "centres differ", "siblings"]),
         ("merge a bsodh --out m", vec!["methods differ: brook and bsodh"]),
@@ -413,18 +417,18 @@ fn models_that_cannot_be_merged_or_unlearned_from() {
             vec!["has not warmed up"],
         ),
     ] {
-        folder.run(command).fails_with(&parts);
+        directory.run(command).fails_with(&parts);
     }
-    assert_eq!(folder.names(), names, "nothing was written");
+    assert_eq!(directory.names(), names, "nothing was written");
 }
 
 #[test]
 #[cfg(unix)]
 fn a_file_that_may_not_grow_so_large_is_an_error() {
-    let folder = Folder::new().with_digits();
-    let before = folder.names();
-    folder
+    let directory = Directory::new().with_digits();
+    let before = directory.names();
+    directory
         .shell(&format!("ulimit -f 1; hashbrook {LEARN} --bits 16 --out m"))
         .fails_with(&["File too large"]);
-    assert_eq!(folder.names(), before, "nothing was written");
+    assert_eq!(directory.names(), before, "nothing was written");
 }

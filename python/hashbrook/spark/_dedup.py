@@ -82,8 +82,8 @@ def _near(different: DataFrame, radius: int, bits: int, texts: bool) -> DataFram
     def meet(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
-        with tempfile.TemporaryDirectory() as folder:
-            for ids, packed in _blocks(batches, bits, folder):
+        with tempfile.TemporaryDirectory() as directory:
+            for ids, packed in _blocks(batches, bits, directory):
                 groups = _index(ids, packed, bits).duplicates(radius)
                 if not groups:
                     continue
@@ -100,7 +100,7 @@ def _near(different: DataFrame, radius: int, bits: int, texts: bool) -> DataFram
     return keyed.repartition(partitions, "key").mapInArrow(meet, f"a {kind}, b {kind}")
 
 
-def _blocks(batches: Iterator[Any], bits: int, folder: str) -> Iterator[tuple[npt.NDArray[Any], Bytes]]:
+def _blocks(batches: Iterator[Any], bits: int, directory: str) -> Iterator[tuple[npt.NDArray[Any], Bytes]]:
     """Yields ids and codes of a partition in blocks such that every two items share at least one block.
 
     Usually the only block is the whole partition. A partition has more rows than a task should hold if many codes
@@ -114,26 +114,26 @@ def _blocks(batches: Iterator[Any], bits: int, folder: str) -> Iterator[tuple[np
             held = chunk
             continue
         if held is not None:
-            _put(folder, 0, held)
+            _put(directory, 0, held)
             held, kept = None, 1
-        _put(folder, kept, chunk)
+        _put(directory, kept, chunk)
         kept += 1
     if held is not None:
         yield held
     for one in range(kept):
         for other in range(one + 1, kept):
-            (ids, packed), (more, others) = _get(folder, one), _get(folder, other)
+            (ids, packed), (more, others) = _get(directory, one), _get(directory, other)
             yield _unique(np.concatenate([ids, more]), np.concatenate([packed, others]))
 
 
-def _put(folder: str, number: int, chunk: tuple[npt.NDArray[Any], Bytes]) -> None:
-    np.save(os.path.join(folder, f"ids-{number}.npy"), chunk[0], allow_pickle=True)
-    np.save(os.path.join(folder, f"codes-{number}.npy"), chunk[1])
+def _put(directory: str, number: int, chunk: tuple[npt.NDArray[Any], Bytes]) -> None:
+    np.save(os.path.join(directory, f"ids-{number}.npy"), chunk[0], allow_pickle=True)
+    np.save(os.path.join(directory, f"codes-{number}.npy"), chunk[1])
 
 
-def _get(folder: str, number: int) -> tuple[npt.NDArray[Any], Bytes]:
-    ids = np.load(os.path.join(folder, f"ids-{number}.npy"), allow_pickle=True)
-    return ids, np.load(os.path.join(folder, f"codes-{number}.npy"))
+def _get(directory: str, number: int) -> tuple[npt.NDArray[Any], Bytes]:
+    ids = np.load(os.path.join(directory, f"ids-{number}.npy"), allow_pickle=True)
+    return ids, np.load(os.path.join(directory, f"codes-{number}.npy"))
 
 
 def _unique(ids: npt.NDArray[Any], packed: Bytes) -> tuple[npt.NDArray[Any], Bytes]:

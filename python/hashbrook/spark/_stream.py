@@ -103,8 +103,8 @@ def _append(batch: DataFrame, model: Model, out: str, query: str, number: int, c
 class _Models:
     """Models in a directory, each with its number in order, the query, and the last batch that it has learned."""
 
-    def __init__(self, spark: SparkSession, folder: str) -> None:
-        self._files = Files(spark, folder)
+    def __init__(self, spark: SparkSession, directory: str) -> None:
+        self._files = Files(spark, directory)
 
     def _names(self) -> list[tuple[int, str, int, str]]:
         """Returns number, query, batch and file name of each model, in order."""
@@ -123,7 +123,7 @@ class _Models:
             return None
         if names[-1][2] > number:
             raise ValueError(
-                f"{self._files.folder} has learned batch {names[-1][2]} of this stream, and batch {number} came; "
+                f"{self._files.directory} has learned batch {names[-1][2]} of this stream, and batch {number} came; "
                 "is the checkpoint an old one?"
             )
         return Model.from_bytes(self._files.read(names[-1][3]))

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 class Files:
     """A directory on any file system that Spark supports."""
 
-    def __init__(self, spark: SparkSession, folder: str) -> None:
+    def __init__(self, spark: SparkSession, directory: str) -> None:
         jvm: Any = spark._jvm
         self._path = jvm.org.apache.hadoop.fs.Path
-        self.folder = str(folder).rstrip("/")
-        self._system = self._path(self.folder).getFileSystem(spark._jsc.hadoopConfiguration())
+        self.directory = str(directory).rstrip("/")
+        self._system = self._path(self.directory).getFileSystem(spark._jsc.hadoopConfiguration())
         self._stream = jvm.org.apache.commons.io.IOUtils
 
     def at(self, name: str) -> str:
         """Returns the full path of a name."""
-        return f"{self.folder}/{name}"
+        return f"{self.directory}/{name}"
 
-    def names(self, folder: str) -> list[str]:
+    def names(self, directory: str) -> list[str]:
         """Returns the names in a directory; an empty list if the directory does not exist."""
-        path = self._path(self.at(folder))
+        path = self._path(self.at(directory))
         if not self._system.exists(path):
             return []
         return sorted(found.getPath().getName() for found in self._system.listStatus(path))
@@ -74,9 +74,9 @@ class Table:
     atomically. Data that no log file names is ignored.
     """
 
-    def __init__(self, spark: SparkSession, folder: str) -> None:
+    def __init__(self, spark: SparkSession, directory: str) -> None:
         self.spark = spark
-        self.files = Files(spark, folder)
+        self.files = Files(spark, directory)
 
     def log(self) -> list[dict[str, Any]]:
         """Returns all changes, in order."""

@@ -32,8 +32,8 @@ def spark(request, tmp_path_factory):
 
     master = getattr(request.module, "MASTER", "local-cluster[2,1,1024]")
 
-    folder = tmp_path_factory.mktemp("spark")
-    os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable, SPARK_WORKER_DIR=str(folder / "work"))
+    directory = tmp_path_factory.mktemp("spark")
+    os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable, SPARK_WORKER_DIR=str(directory / "work"))
     built = SparkSession.builder.master(master).appName("hashbrook")
     for name, value in {
         "spark.ui.enabled": "false",
@@ -41,8 +41,8 @@ def spark(request, tmp_path_factory):
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.executor.memory": "1g",
-        "spark.local.dir": str(folder / "local"),
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.local.dir": str(directory / "local"),
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
         "spark.sql.shuffle.partitions": "8",
         # Tests kill executors on purpose, so the number of retries is unlimited.
         "spark.deploy.maxExecutorRetries": "-1",
@@ -65,21 +65,21 @@ def data(tmp_path_factory):
     y = rng.integers(0, CLASSES, ROWS)
     X = centers[y] + rng.standard_normal((ROWS, DIM), dtype=np.float32) * np.float32(0.8)
     names = [f"class {label}" for label in y]
-    folder = tmp_path_factory.mktemp("data")
+    directory = tmp_path_factory.mktemp("data")
     ends = [0, 300_000, 310_000, 310_000, 700_000, 999_999, ROWS]
     for number, (first, end) in enumerate(zip(ends, ends[1:])):
         vectors = pa.FixedSizeListArray.from_arrays(pa.array(X[first:end].reshape(-1)), DIM)
         columns = [pa.array(np.arange(first, end)), vectors.cast(pa.list_(pa.float32())), pa.array(names[first:end])]
         table = pa.table(columns, names=["id", "vector", "label"])
-        pq.write_table(table, folder / f"{number}.parquet", row_group_size=50_000, compression="none")
-    return SimpleNamespace(X=X, y=y, labels=names, folder=str(folder))
+        pq.write_table(table, directory / f"{number}.parquet", row_group_size=50_000, compression="none")
+    return SimpleNamespace(X=X, y=y, labels=names, directory=str(directory))
 
 
 @pytest.fixture
 def df(spark, data):
     """Returns a frame of the files in order, with about one partition for each group of rows."""
     spark.conf.set("spark.sql.files.maxPartitionBytes", str(48 << 20))
-    return in_order(spark, data.folder)
+    return in_order(spark, data.directory)
 
 
 @pytest.fixture(scope="session")

@@ -19,14 +19,14 @@ def codes_path(spark, data, single, tmp_path_factory):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    folder = tmp_path_factory.mktemp("codes")
+    directory = tmp_path_factory.mktemp("codes")
     ends = [0, 500_000, 500_001, 800_000, ROWS]
     for number, (first, end) in enumerate(zip(ends, ends[1:])):
         packed = pa.array(list(map(bytes, single.codes[first:end])), pa.binary())
         columns = [pa.array(np.arange(first, end)), packed, pa.array(data.y[first:end])]
         pq.write_table(pa.table(columns, names=["id", "code", "y"]),
-                       folder / f"{number}.parquet", row_group_size=50_000)
-    return str(folder)
+                       directory / f"{number}.parquet", row_group_size=50_000)
+    return str(directory)
 
 
 @pytest.fixture
@@ -49,10 +49,10 @@ def test_encode(df, single, killing, kill, tmp_path):
     check_codes(tmp_path / "codes", single)
 
 
-def check_codes(folder, single):
+def check_codes(directory, single):
     import pyarrow.parquet as pq
 
-    table = pq.read_table(folder)
+    table = pq.read_table(directory)
     ids = table["id"].to_numpy()
     packed = np.frombuffer(b"".join(table["code"].to_pylist()), dtype=np.uint8).reshape(-1, 8)
     order = np.argsort(ids)

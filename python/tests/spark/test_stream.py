@@ -30,24 +30,24 @@ def files(tmp_path_factory):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    folder = tmp_path_factory.mktemp("files")
+    directory = tmp_path_factory.mktemp("files")
     sizes = []
     for number, rows in enumerate(PARTS):
         vectors = pa.array([row.tolist() for row in X[rows]], pa.list_(pa.float32()))
         labels = pa.array([f"class {label}" for label in y[rows]])
-        path = folder / f"{number:03}.parquet"
+        path = directory / f"{number:03}.parquet"
         pq.write_table(pa.table([pa.array(rows), vectors, labels], names=["id", "vector", "label"]), path)
         # The stream reads files in order of their modification times.
         os.utime(path, (1_600_000_000 + number, 1_600_000_000 + number))
         sizes.append(path.stat().st_size)
     assert len(sizes) == FILES and sizes[:3] == sorted(sizes, reverse=True)[:3]
-    return folder
+    return directory
 
 
-def start(folder, files):
+def start(directory, files):
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     return subprocess.Popen(
-        [sys.executable, str(Path(__file__).parent / "stream_job.py"), str(folder), str(files), str(WARMUP)],
+        [sys.executable, str(Path(__file__).parent / "stream_job.py"), str(directory), str(files), str(WARMUP)],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True, env=environment,
     )
 
@@ -71,15 +71,15 @@ def list_one_more(checkpoint, files):
     return True
 
 
-def outcome(spark, folder):
+def outcome(spark, directory):
     """Returns the model, and for every processed batch its rows, their codes, and the id of the function."""
-    table = Table(spark, f"{folder}/codes")
+    table = Table(spark, f"{directory}/codes")
     batches = []
     for entry in table.log():
         rows = sorted(spark.read.parquet(table.files.at(entry["data"])).collect(), key=lambda row: row["id"])
         assert {row["function"] for row in rows} == {entry["function"]}
         batches.append(([row["id"] for row in rows], [bytes(row["code"]) for row in rows], entry["function"]))
-    return hs.load_model(spark, f"{folder}/model"), batches
+    return hs.load_model(spark, f"{directory}/model"), batches
 
 
 def expect_as_if_learned_here(model, batches):

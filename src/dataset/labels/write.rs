@@ -21,13 +21,14 @@ use crate::{Error, Labels, Result, file};
 /// # Errors
 /// When the file cannot be written, or a label has no name or a name with a line break.
 pub fn write_labels(
-    folder: impl AsRef<Path>,
+    directory: impl AsRef<Path>,
     stem: &str,
     labels: &LabelList,
     names: &LabelNames,
 ) -> Result<PathBuf> {
-    let folder = folder.as_ref();
-    let (array, text) = (folder.join(format!("{stem}.npy")), folder.join(format!("{stem}.txt")));
+    let directory = directory.as_ref();
+    let (array, text) =
+        (directory.join(format!("{stem}.npy")), directory.join(format!("{stem}.txt")));
     let columns = names.iter().map(small_integer).collect::<Option<Vec<usize>>>();
     let (path, other) = match (labels.has_sets(), columns) {
         (false, _) => {

@@ -75,8 +75,8 @@ mod tests {
 
     #[test]
     fn without_locks_nothing_is_written_unless_told_to() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.index");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.index");
         let code = Codes::from_bytes(8, &[1]).unwrap();
         let mut index = Index::of_codes(8).unwrap();
         LOCKS_FAIL.set(true);

@@ -164,8 +164,8 @@ mod tests {
 
     #[test]
     fn changes_of_unknown_kinds_are_those_of_a_newer_version() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.index");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.index");
         for (change, newer) in [(&[5, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3][..], true), (&[5, 0], false)] {
             Index::of_codes(8).unwrap().save(&path).unwrap();
             let (_, opened) = open(&path, Access::Edit(Locking::Required)).unwrap();

@@ -100,8 +100,8 @@ pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, Open
             let path = disk::canonicalize(path).map_err(Error::io(path))?;
             // A killed process may have left the name of a compacted file unsynced. The name is
             // synced first, since changes go to this file.
-            if let Some(folder) = path.parent() {
-                disk::sync_dir(folder).map_err(Error::io(&path))?;
+            if let Some(directory) = path.parent() {
+                disk::sync_dir(directory).map_err(Error::io(&path))?;
             }
             let log = Log { file: opened(&path), locking, start, position, in_doubt: false };
             // The newest mark is written and synced again: a killed process may not have synced the

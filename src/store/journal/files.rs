@@ -90,7 +90,7 @@ pub(in crate::store) type OpenFiles = Arc<FilesOfNow>;
 
 /// All files of a journal, open to be read.
 pub(in crate::store) struct Files {
-    folder: PathBuf,
+    directory: PathBuf,
     pub(in crate::store) shape: RowShape,
     open: RwLock<OpenFiles>,
     /// Files that were removed; readable for as long as a reader of an older version holds them.
@@ -106,11 +106,11 @@ pub(super) struct Listed {
 }
 
 /// Opens all files in a directory, in ascending order.
-pub(super) fn list(folder: &Path) -> Result<Vec<Listed>> {
+pub(super) fn list(directory: &Path) -> Result<Vec<Listed>> {
     let mut listed = Vec::new();
-    for entry in disk::list(folder).map_err(Error::io(folder))? {
+    for entry in disk::list(directory).map_err(Error::io(directory))? {
         let Some(number) = entry.name.to_str().and_then(number_of) else { continue };
-        let path = path_of(folder, number);
+        let path = path_of(directory, number);
         let file = disk::open(&path, Mode::Write).map_err(Error::io(&path))?;
         let mut head = [0; FIRST as usize];
         let read = file.read_up_to(&mut head, 0).map_err(Error::io(&path))?;
@@ -131,10 +131,10 @@ pub(super) fn list(folder: &Path) -> Result<Vec<Listed>> {
 impl Files {
     /// Opens the files of a directory that belong to a journal. Removes files that a compaction
     /// replaced, or wrote without committing, and files whose creation was cut off.
-    pub(super) fn open(folder: PathBuf, shape: RowShape, extent: Extent) -> Result<Files> {
+    pub(super) fn open(directory: PathBuf, shape: RowShape, extent: Extent) -> Result<Files> {
         let start = file_of(extent.start);
         let (mut open, mut removed) = (FilesOfNow::default(), false);
-        for Listed { number, origin, file } in list(&folder)? {
+        for Listed { number, origin, file } in list(&directory)? {
             let is_committed = match origin {
                 None => false,
                 Some(Origin::Appended) => true,
@@ -146,27 +146,32 @@ impl Files {
             } else if is_committed && is_replaced {
                 open.replaced.insert(number, file);
             } else {
-                let path = path_of(&folder, number);
+                let path = path_of(&directory, number);
                 disk::remove_file(&path).map_err(Error::io(&path))?;
                 removed = true;
             }
         }
         if removed {
-            disk::sync_dir(&folder).map_err(Error::io(&folder))?;
+            disk::sync_dir(&directory).map_err(Error::io(&directory))?;
         }
-        Ok(Files { folder, shape, open: RwLock::new(Arc::new(open)), removed: RwLock::default() })
+        Ok(Files {
+            directory,
+            shape,
+            open: RwLock::new(Arc::new(open)),
+            removed: RwLock::default(),
+        })
     }
 
     /// Returns listed files without removing any, for use by readers.
-    pub(super) fn over(folder: PathBuf, shape: RowShape, files: Vec<Listed>) -> Files {
+    pub(super) fn over(directory: PathBuf, shape: RowShape, files: Vec<Listed>) -> Files {
         let chain = files.into_iter().map(|listed| (listed.number, listed.file)).collect();
         let open = Arc::new(FilesOfNow { chain, replaced: BTreeMap::new() });
-        Files { folder, shape, open: RwLock::new(open), removed: RwLock::default() }
+        Files { directory, shape, open: RwLock::new(open), removed: RwLock::default() }
     }
 
     /// Creates a file, replacing an unfinished file of the same number.
     pub(super) fn create(&self, number: u32, origin: Origin) -> Result<Arc<File>> {
-        let file = create(&self.folder, number, origin)?;
+        let file = create(&self.directory, number, origin)?;
         Arc::make_mut(&mut self.write_open()).chain.insert(number, file.clone());
         Ok(file)
     }
@@ -191,17 +196,17 @@ impl Files {
         self.open.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(in crate::store) fn folder(&self) -> &Path {
-        &self.folder
+    pub(in crate::store) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     pub(in crate::store) fn path(&self, number: u32) -> PathBuf {
-        path_of(&self.folder, number)
+        path_of(&self.directory, number)
     }
 
     /// Returns the path of the file with this number in another directory.
-    pub(super) fn path_in(&self, folder: &Path, number: u32) -> PathBuf {
-        path_of(folder, number)
+    pub(super) fn path_in(&self, directory: &Path, number: u32) -> PathBuf {
+        path_of(directory, number)
     }
 
     /// Returns the numbers of all files, in ascending order.
@@ -239,7 +244,7 @@ impl Files {
                 removed => removed.map_err(Error::io(&path))?,
             }
             if std::mem::take(&mut first) {
-                disk::sync_dir(&self.folder).map_err(Error::io(&self.folder))?;
+                disk::sync_dir(&self.directory).map_err(Error::io(&self.directory))?;
             }
             let mut removed = self.removed.write().unwrap_or_else(PoisonError::into_inner);
             removed.retain(|_, file| file.strong_count() > 0);
@@ -294,13 +299,13 @@ impl Files {
 }
 
 /// Creates a file and makes it and its name durable.
-pub(in crate::store) fn create(folder: &Path, number: u32, origin: Origin) -> Result<Arc<File>> {
-    let path = path_of(folder, number);
+pub(in crate::store) fn create(directory: &Path, number: u32, origin: Origin) -> Result<Arc<File>> {
+    let path = path_of(directory, number);
     let create = || {
         let file = disk::open(&path, Mode::Empty)?;
         file.write_all_at(&head(number, origin), 0)?;
         file.sync_all()?;
-        disk::sync_dir(folder)?;
+        disk::sync_dir(directory)?;
         Ok(Arc::new(file))
     };
     create().map_err(Error::io(&path))
@@ -327,8 +332,8 @@ fn check_head(head: &[u8; FIRST as usize], number: u32, path: &Path) -> Result<O
     Ok(if source == NO_SOURCE { Origin::Appended } else { Origin::Compacted(source) })
 }
 
-fn path_of(folder: &Path, number: u32) -> PathBuf {
-    folder.join(format!("{number:08}.journal"))
+fn path_of(directory: &Path, number: u32) -> PathBuf {
+    directory.join(format!("{number:08}.journal"))
 }
 
 fn number_of(name: &str) -> Option<u32> {

@@ -60,17 +60,17 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Creates a directory with an empty journal.
-    pub(super) fn create(folder: &Path, shape: RowShape) -> Result<()> {
-        disk::create_dir(folder).map_err(Error::io(folder))?;
-        let files = Files::open(folder.to_path_buf(), shape, Extent::NEW)?;
+    pub(super) fn create(directory: &Path, shape: RowShape) -> Result<()> {
+        disk::create_dir(directory).map_err(Error::io(directory))?;
+        let files = Files::open(directory.to_path_buf(), shape, Extent::NEW)?;
         files.create(0, Origin::Appended)?;
-        Marks::create(&marks_path(folder), START)
+        Marks::create(&marks_path(directory), START)
     }
 
     /// Returns whether a directory contains only a journal without changes, possibly with its
     /// creation cut off.
-    pub(super) fn is_blank(folder: &Path) -> Result<bool> {
-        for entry in disk::list(folder).map_err(Error::io(folder))? {
+    pub(super) fn is_blank(directory: &Path) -> Result<bool> {
+        for entry in disk::list(directory).map_err(Error::io(directory))? {
             let name = entry.name.to_str().unwrap_or_default();
             let is_derived = name == MARKS || name == DESCRIPTION || is_part(name);
             if !is_derived && (entry.is_dir || entry.len > FIRST) {
@@ -83,14 +83,14 @@ impl Journal {
     /// Opens a journal and finds its end. `known` is the start of an acknowledged record; all
     /// records from there on are read and passed to `call`.
     pub(super) fn open(
-        folder: &Path,
+        directory: &Path,
         shape: RowShape,
         extent: Extent,
         known: u64,
         call: &mut dyn FnMut(Record) -> Result<()>,
     ) -> Result<Journal> {
-        let files = Arc::new(Files::open(folder.to_path_buf(), shape, extent)?);
-        let (mut marks, acknowledged) = Marks::open(&marks_path(folder))?;
+        let files = Arc::new(Files::open(directory.to_path_buf(), shape, extent)?);
+        let (mut marks, acknowledged) = Marks::open(&marks_path(directory))?;
         let mut cursor = Cursor::new(files.clone(), known);
         while let Some(record) = cursor.next_to_recover(acknowledged)? {
             call(record)?;
@@ -116,22 +116,22 @@ impl Journal {
     }
 
     /// Copies a journal, up to the end of a record, into a new directory.
-    pub(super) fn copy(files: &Files, end: u64, folder: &Path) -> Result<()> {
-        disk::create_dir(folder).map_err(Error::io(folder))?;
+    pub(super) fn copy(files: &Files, end: u64, directory: &Path) -> Result<()> {
+        disk::create_dir(directory).map_err(Error::io(directory))?;
         let pinned = files.pinned();
         let numbers = pinned.replaced.keys().chain(pinned.chain.keys());
         for &number in numbers.filter(|&&number| number <= file_of(end)) {
-            let (from, to) = (files.path(number), files.path_in(folder, number));
+            let (from, to) = (files.path(number), files.path_in(directory, number));
             let mut file = disk::open(&from, Mode::Read).map_err(Error::io(&from))?;
             let most = if number == file_of(end) { offset_of(end) } else { u64::MAX };
             copy_to_new(&mut file, most, &to)?;
         }
-        Marks::create(&marks_path(folder), end)
+        Marks::create(&marks_path(directory), end)
     }
 
     /// Records the end of a journal whose files were written without a note.
-    pub(super) fn note_end(folder: &Path, end: u64) -> Result<()> {
-        Marks::create(&marks_path(folder), end)
+    pub(super) fn note_end(directory: &Path, end: u64) -> Result<()> {
+        Marks::create(&marks_path(directory), end)
     }
 
     pub(super) fn files(&self) -> &Arc<Files> {
@@ -253,8 +253,8 @@ fn make_durable(files: &Files, from: u64, end: u64) -> Result<()> {
     Ok(())
 }
 
-fn marks_path(folder: &Path) -> PathBuf {
-    folder.join(MARKS)
+fn marks_path(directory: &Path) -> PathBuf {
+    directory.join(MARKS)
 }
 
 #[cfg(test)]

@@ -29,25 +29,25 @@ pub(in crate::store) struct Salvaged {
 
 /// Reads all sound records of a journal in a directory, in order, and passes each to `call`.
 pub(in crate::store) fn salvage(
-    folder: &Path,
+    directory: &Path,
     shape: RowShape,
     call: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<Salvaged> {
     let mut salvaged = Salvaged::default();
-    let acknowledged = match Marks::open(&folder.join(MARKS)) {
+    let acknowledged = match Marks::open(&directory.join(MARKS)) {
         Ok((_, end)) => Some(end),
         Err(error) => {
             // All sound records are read. Without the note, a missing end cannot be distinguished
             // from an unfinished change.
-            salvaged.losses.push(Loss::of_file(folder.join(MARKS), 0, error.to_string()));
+            salvaged.losses.push(Loss::of_file(directory.join(MARKS), 0, error.to_string()));
             None
         }
     };
     let listed: Vec<Listed> =
-        committed(list(folder)?).into_iter().filter(|file| file.origin.is_some()).collect();
+        committed(list(directory)?).into_iter().filter(|file| file.origin.is_some()).collect();
     let numbers: Vec<(u32, Option<Origin>)> =
         listed.iter().map(|file| (file.number, file.origin)).collect();
-    let files = Arc::new(Files::over(folder.to_path_buf(), shape, listed));
+    let files = Arc::new(Files::over(directory.to_path_buf(), shape, listed));
     let compacted = numbers.iter().filter(|(_, origin)| *origin != Some(Origin::Appended));
     let compacted = compacted.map(|(number, _)| *number).max().unwrap_or(0);
     for &(number, _) in &numbers {

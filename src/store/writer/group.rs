@@ -230,7 +230,7 @@ impl Group {
 fn begin(journal: &mut Journal, shared: &Shared) -> Result<u64> {
     let begun = journal.begin();
     if let Err(error) = &begun {
-        shared.tasks.report(Task::Journal, &Err(again(error, &shared.folder)));
+        shared.tasks.report(Task::Journal, &Err(again(error, &shared.directory)));
     }
     begun
 }

@@ -106,7 +106,7 @@ pub(in crate::store) fn ask<T>(
 ) -> Result<T> {
     let (reply, answer) = sync_channel(1);
     let stopped = || Error::Stopped {
-        path: shared.folder.clone(),
+        path: shared.directory.clone(),
         problem: "the store is closed, or what changes it has ended".to_owned(),
     };
     jobs.send(job(reply)).map_err(|()| stopped())?;
@@ -140,12 +140,12 @@ impl Replies {
     }
 
     /// Refuses the changes.
-    pub(super) fn fail(self, error: &Error, folder: &Path) {
+    pub(super) fn fail(self, error: &Error, directory: &Path) {
         for (_, reply) in self.put {
-            answer_to(&reply, Err(again(error, folder)));
+            answer_to(&reply, Err(again(error, directory)));
         }
         for (_, reply) in self.removed {
-            answer_to(&reply, Err(again(error, folder)));
+            answer_to(&reply, Err(again(error, directory)));
         }
     }
 }
@@ -156,7 +156,7 @@ pub(super) fn answer_to<T>(reply: &Reply<T>, answer: Result<T>) {
 }
 
 /// Copies an error, for several callers that wait for the same change.
-pub(super) fn again(error: &Error, folder: &Path) -> Error {
+pub(super) fn again(error: &Error, directory: &Path) -> Error {
     match error {
         Error::Io { path, cause } => {
             let cause = match cause.raw_os_error() {
@@ -169,6 +169,6 @@ pub(super) fn again(error: &Error, folder: &Path) -> Error {
         Error::NotAsOpened { path, problem } => {
             Error::NotAsOpened { path: path.clone(), problem: problem.clone() }
         }
-        other => Error::Stopped { path: folder.to_path_buf(), problem: other.to_string() },
+        other => Error::Stopped { path: directory.to_path_buf(), problem: other.to_string() },
     }
 }

@@ -140,8 +140,8 @@ impl Writer {
         if let Err(error) = written {
             // The error is reported first, so that refused callers find the reason in the
             // statistics.
-            shared.tasks.report(Task::Journal, &Err(again(&error, &shared.folder)));
-            replies.fail(&error, &shared.folder);
+            shared.tasks.report(Task::Journal, &Err(again(&error, &shared.directory)));
+            replies.fail(&error, &shared.directory);
             return;
         }
         // Changes that were written to a directory that lost its name meanwhile are unreachable. If
@@ -157,11 +157,11 @@ impl Writer {
         // The changes count in either case. Opening the store again repairs an error here.
         let outcome = is_there.and(applied);
         let problem = outcome.as_ref().err().or(self.journal.unmarked());
-        let reported = problem.map_or(Ok(true), |error| Err(again(error, &shared.folder)));
+        let reported = problem.map_or(Ok(true), |error| Err(again(error, &shared.directory)));
         shared.tasks.report(Task::Journal, &reported);
         match outcome {
             Ok(()) => replies.acknowledge(end),
-            Err(error) => replies.fail(&error, &shared.folder),
+            Err(error) => replies.fail(&error, &shared.directory),
         }
     }
 
@@ -174,7 +174,7 @@ impl Writer {
         let free = file_of(end) + 1;
         let number = u32::try_from(files).ok().and_then(|files| free.checked_add(files));
         let number = number.filter(|&number| number < LAST_FILE).ok_or_else(|| Error::Stopped {
-            path: shared.folder.clone(),
+            path: shared.directory.clone(),
             problem: "the journal has used up the numbers of its files; copy it with compact_to"
                 .to_owned(),
         })?;

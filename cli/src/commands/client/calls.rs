@@ -197,10 +197,10 @@ impl Renew {
     }
 }
 
-/// Copies the whole collection to a new folder, below that of `serve --snapshots`
+/// Copies the whole collection to a new directory, below that of `serve --snapshots`
 #[derive(clap::Args)]
 pub struct Snapshot {
-    /// The name of the folder
+    /// The name of the directory
     name: String,
 
     /// Leave out what was replaced or removed, which takes room in the collection itself

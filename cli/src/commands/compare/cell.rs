@@ -153,16 +153,16 @@ impl<'a> Cell<'a> {
     }
 
     /// Returns the file of the result, named by the contender and a checksum of the settings.
-    fn path(&self, folder: &Path) -> PathBuf {
+    fn path(&self, directory: &Path) -> PathBuf {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let name: String = self.contender.name.chars().map(plain).collect();
         let sum = crc32fast::hash(self.settings.to_string().as_bytes());
-        folder.join(format!("{name}-{}bits-seed{}-{sum:08x}.json", self.bits, self.seed))
+        directory.join(format!("{name}-{}bits-seed{}-{sum:08x}.json", self.bits, self.seed))
     }
 
     /// Returns the stored result, or `None` if there is none yet.
-    pub fn kept(&self, folder: Option<&Path>) -> Result<Option<Found>> {
-        let Some(path) = folder.map(|folder| self.path(folder)) else { return Ok(None) };
+    pub fn kept(&self, directory: Option<&Path>) -> Result<Option<Found>> {
+        let Some(path) = directory.map(|directory| self.path(directory)) else { return Ok(None) };
         let text = match std::fs::read_to_string(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             other => other.with_context(|| path.display().to_string())?,
@@ -178,10 +178,10 @@ impl<'a> Cell<'a> {
         }
     }
 
-    pub fn keep(&self, folder: Option<&Path>, found: &Found) -> Result<()> {
-        let Some(folder) = folder else { return Ok(()) };
+    pub fn keep(&self, directory: Option<&Path>, found: &Found) -> Result<()> {
+        let Some(directory) = directory else { return Ok(()) };
         let text = json!({ "settings": self.settings, "found": found }).to_string() + "\n";
-        Ok(file::write(self.path(folder), text.as_bytes())?)
+        Ok(file::write(self.path(directory), text.as_bytes())?)
     }
 
     pub fn run(

@@ -34,7 +34,7 @@ Examples:
   hashbrook compare --data x.npy --labels y.npy --protocol unseen --bits 64 --methods brook,mihash
   hashbrook compare --data x.npy --labels y.npy --protocol pairs --bits 64 --methods brook,hcoh
 
-With --out every result is kept in the folder, and a run that was stopped goes on where it was.")]
+With --out every result is kept in the directory, and a run that was stopped goes on where it was.")]
 pub struct Args {
     /// Vectors, one per row; several files are read one after the other
     #[arg(long, value_name = "FILE", required = true, action = ArgAction::Append)]
@@ -95,7 +95,7 @@ pub struct Args {
     #[arg(long, value_name = "R", default_value_t = 100)]
     ndcg_at: usize,
 
-    /// A folder to keep results in, and to take them from
+    /// A directory to keep results in, and to take them from
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
@@ -133,9 +133,9 @@ pub fn run(args: &mut Args) -> Result<()> {
         CenterOn::First => Center::First,
         CenterOn::All => Center::Given(data.mean()),
     };
-    if let Some(folder) = &args.out {
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("{} cannot be made", folder.display()))?;
+    if let Some(directory) = &args.out {
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("{} cannot be made", directory.display()))?;
     }
     let cells = grid(args, &contenders, &data)?;
     let found = measure(args, &cells, &data, &center)?;

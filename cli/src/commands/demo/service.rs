@@ -20,7 +20,7 @@ pub struct ServiceArgs {
     #[arg(long, value_name = "ADDRESS:PORT", requires = "serve")]
     listen: Option<String>,
 
-    /// A folder with MNIST (its four gzipped IDX files), to stream it in place of the small digits
+    /// A directory with MNIST (its four gzipped IDX files), to stream it in place of the small digits
     #[arg(long, value_name = "DIR", requires = "serve")]
     data: Option<PathBuf>,
 
@@ -28,7 +28,7 @@ pub struct ServiceArgs {
     #[arg(long, value_name = "N", requires = "serve", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rate: Option<u32>,
 
-    /// The folder of the collection, which stays; without it a temporary one is used
+    /// The directory of the collection, which stays; without it a temporary one is used
     #[arg(long, value_name = "DIR", requires = "serve")]
     dir: Option<PathBuf>,
 }
@@ -46,7 +46,7 @@ const STEPS: u32 = 10;
 pub fn run(args: &ServiceArgs, learned: &Learned<'_>, threads: Option<u16>) -> Result<()> {
     let (data, rate, warmup) = match &args.data {
         None => (small_digits()?, 30, 200),
-        Some(folder) => (mnist(folder)?, 300, 2000),
+        Some(directory) => (mnist(directory)?, 300, 2000),
     };
     let rate = args.rate.unwrap_or(rate);
     // The temporary directory is removed when it is dropped, or by a second interruption.
@@ -59,7 +59,7 @@ pub fn run(args: &ServiceArgs, learned: &Learned<'_>, threads: Option<u16>) -> R
         }
     };
     let options = [
-        ("--dir", dir.to_str().context("the name of the folder is not UTF-8")?.to_owned()),
+        ("--dir", dir.to_str().context("the name of the directory is not UTF-8")?.to_owned()),
         ("--listen", args.listen.clone().unwrap_or("127.0.0.1:7878".to_owned())),
         ("--method", learned.method.to_owned()),
         ("--bits", learned.bits.to_string()),
@@ -89,14 +89,20 @@ fn small_digits() -> Result<Data> {
 }
 
 /// Loads MNIST from a directory or its subdirectory `mnist`.
-fn mnist(folder: &Path) -> Result<Data> {
+fn mnist(directory: &Path) -> Result<Data> {
     let files = |kind: &str| ["train", "t10k"].map(|part| format!("{part}-{kind}-ubyte.gz"));
     let (pictures, labels) = (files("images-idx3"), files("labels-idx1"));
-    let has_all =
-        |folder: &&PathBuf| pictures.iter().chain(&labels).all(|file| folder.join(file).is_file());
-    let folders = [folder.to_path_buf(), folder.join("mnist")];
-    let Some(found) = folders.iter().find(has_all) else {
-        bail!("{} has not got {} and {}", folder.display(), pictures.join(", "), labels.join(", "));
+    let has_all = |directory: &&PathBuf| {
+        pictures.iter().chain(&labels).all(|file| directory.join(file).is_file())
+    };
+    let directories = [directory.to_path_buf(), directory.join("mnist")];
+    let Some(found) = directories.iter().find(has_all) else {
+        bail!(
+            "{} has not got {} and {}",
+            directory.display(),
+            pictures.join(", "),
+            labels.join(", ")
+        );
     };
     let paths = |files: &[String]| -> Vec<String> {
         files.iter().map(|file| found.join(file).display().to_string()).collect()
@@ -199,8 +205,8 @@ mod tests {
 
     #[test]
     fn a_folder_without_mnist_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let error = mnist(folder.path()).unwrap_err().to_string();
+        let directory = tempfile::tempdir().unwrap();
+        let error = mnist(directory.path()).unwrap_err().to_string();
         assert!(error.contains("has not got train-images-idx3-ubyte.gz"), "{error}");
     }
 }

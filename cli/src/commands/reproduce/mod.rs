@@ -51,7 +51,7 @@ Examples:
   hashbrook reproduce --data data/ --out report/       # everything
   hashbrook reproduce --only tables,collapse --seeds 1 --data data/ --out report/
 
-The folder of --data holds a folder per data set: mnist (the four gzipped IDX files),
+The directory of --data holds a directory per data set: mnist (the four gzipped IDX files),
 cifar10-cnn and tinyimagenet-cnn (features.npy and labels.npy).")]
 pub struct Args {
     /// Experiments to run: tables, curves, sensitivity, balance, scaling, convergence, collapse,
@@ -72,7 +72,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     seeds: Option<u64>,
 
-    /// The folder of the data sets [default: $HASHBROOK_DATA, or data]
+    /// The directory of the data sets [default: $HASHBROOK_DATA, or data]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
@@ -110,18 +110,18 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// Returns the directory of the data, if it exists.
-fn folder(args: &Args) -> Option<PathBuf> {
+fn directory(args: &Args) -> Option<PathBuf> {
     let named = args.data.clone().or_else(|| std::env::var_os("HASHBROOK_DATA").map(PathBuf::from));
-    Some(named.unwrap_or_else(|| PathBuf::from("data"))).filter(|folder| folder.is_dir())
+    Some(named.unwrap_or_else(|| PathBuf::from("data"))).filter(|directory| directory.is_dir())
 }
 
 /// Returns the cells whose data is available.
 fn available(args: &Args, plan: &Plan) -> Result<Vec<Cell>> {
-    let folder = folder(args);
+    let directory = directory(args);
     let mut cells = plan.cells()?;
     let mut absent = Vec::new();
     for dataset in &plan.datasets {
-        if Loaded::is_there(dataset, folder.as_deref()) {
+        if Loaded::is_there(dataset, directory.as_deref()) {
             continue;
         }
         let before = cells.len();
@@ -131,7 +131,7 @@ fn available(args: &Args, plan: &Plan) -> Result<Vec<Cell>> {
         }
     }
     if cells.is_empty() {
-        bail!("no data is at hand: name its folder with --data, or try --quick");
+        bail!("no data is at hand: name its directory with --data, or try --quick");
     }
     for title in absent {
         console::note(format_args!("{title} is left out: its files are not at hand"));
@@ -147,7 +147,7 @@ fn compare_data(
     cells: &[Cell],
     store: &mut Store,
 ) -> Result<Option<Loaded>> {
-    let folder = folder(args);
+    let directory = directory(args);
     let asked = |name: &str| cells.iter().any(|cell| cell.dataset == name);
     let sets = plan.datasets.iter().filter(|set| asked(&set.name) && store.knows(&set.name));
     let sets: Vec<_> = sets.collect();
@@ -158,7 +158,7 @@ fn compare_data(
         bar.set_message(dataset.title.clone());
         // Drops the old data set first: memory suffices for only one.
         drop(loaded.take());
-        let data = loaded.insert(Loaded::read(dataset, folder.as_deref())?);
+        let data = loaded.insert(Loaded::read(dataset, directory.as_deref())?);
         store.use_data(&dataset.name, &data.fingerprint);
         bar.inc(1);
     }
@@ -200,7 +200,7 @@ fn measure(
     mut loaded: Option<Loaded>,
     store: &mut Store,
 ) -> Result<()> {
-    let folder = folder(args);
+    let directory = directory(args);
     let bar = console::steps("reproducing", missing.len());
     for cell in missing {
         interrupt::check()?;
@@ -209,7 +209,7 @@ fn measure(
         if loaded.as_ref().is_none_or(|loaded| loaded.name != dataset.name) {
             // Drops the old data set first: memory suffices for only one.
             drop(loaded.take());
-            loaded = Some(Loaded::read(dataset, folder.as_deref())?);
+            loaded = Some(Loaded::read(dataset, directory.as_deref())?);
         }
         let data = loaded.as_mut().context("a data set in memory")?;
         let record = data.run(dataset, cell).with_context(|| cell.key())?;

@@ -44,24 +44,24 @@ struct Split {
 
 impl Loaded {
     /// Returns whether the files of a data set exist.
-    pub fn is_there(dataset: &Dataset, folder: Option<&Path>) -> bool {
+    pub fn is_there(dataset: &Dataset, directory: Option<&Path>) -> bool {
         let mut files = dataset.features.iter().chain(&dataset.labels);
-        match folder {
+        match directory {
             _ if dataset.features.is_empty() => true,
             None => false,
-            Some(folder) => files.all(|file| folder.join(&dataset.name).join(file).exists()),
+            Some(directory) => files.all(|file| directory.join(&dataset.name).join(file).exists()),
         }
     }
 
-    pub fn read(dataset: &Dataset, folder: Option<&Path>) -> Result<Loaded> {
-        let data = match (dataset.features.as_slice(), folder) {
+    pub fn read(dataset: &Dataset, directory: Option<&Path>) -> Result<Loaded> {
+        let data = match (dataset.features.as_slice(), directory) {
             ([], _) => {
                 let Digits { features, labels } = digits();
                 Data::new(Digits::DIM, features, LabelList::single(labels))?
             }
-            (_, None) => bail!("no folder for {}", dataset.name),
-            (_, Some(folder)) => {
-                let path = |file: &String| folder.join(&dataset.name).join(file);
+            (_, None) => bail!("no directory for {}", dataset.name),
+            (_, Some(directory)) => {
+                let path = |file: &String| directory.join(&dataset.name).join(file);
                 let paths = |files: &[String]| -> Vec<String> {
                     files.iter().map(|file| path(file).display().to_string()).collect()
                 };

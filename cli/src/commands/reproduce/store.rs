@@ -146,7 +146,7 @@ impl Store {
             }
             Err(TryLockError::Error(cause)) => bail!(
                 "{} cannot be locked ({cause}), as on some network file systems, and two runs at once \
-                 would mix their results; choose a folder on a local disk for --out",
+                 would mix their results; choose a directory on a local disk for --out",
                 path.display()
             ),
             Ok(()) => {}
@@ -268,8 +268,8 @@ mod tests {
 
     #[test]
     fn results_of_other_data_are_not_used_and_not_lost() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("results.jsonl");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("results.jsonl");
         let bytes = |store: &Store| store.get(&cell("a")).map(|record| record.state_bytes);
         let mut store = Store::open(&path).unwrap();
         assert!(!store.knows("a") && store.is_empty());
@@ -295,8 +295,8 @@ mod tests {
     }
     #[test]
     fn results_of_other_parameters_are_not_used_and_not_lost() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("results.jsonl");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("results.jsonl");
         let mut store = Store::open(&path).unwrap();
         // A record in the old format, without parameters.
         let mut before = serde_json::to_value(record("a", "one", 1)).unwrap();

@@ -115,7 +115,7 @@ impl Plan {
             match asked {
                 Some(asked) if asked != has => bail!(
                     "--{name} is {asked:?}, but the collection has {has:?}, for good; leave the option \
-                     out, or serve another folder"
+                     out, or serve another directory"
                 ),
                 _ => Ok(()),
             }

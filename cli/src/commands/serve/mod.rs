@@ -40,7 +40,7 @@ use crate::console;
 
 /// Serves a collection over HTTP: it learns while it answers, and loses nothing
 ///
-/// Vectors, labels, ids and payloads are kept in a folder. The first items that are put in make the
+/// Vectors, labels, ids and payloads are kept in a directory. The first items that are put in make the
 /// collection, if there is none: they fix the dimension and whether ids are numbers or texts, and the
 /// options below fix the rest. A browser shows what goes on at the address that is printed;
 /// /openapi.json there describes all calls. Ctrl-C, or SIGTERM, ends it in good order.
@@ -57,7 +57,7 @@ Examples:
 A file of tokens has a line for each, `read TOKEN` or `write TOKEN`; those that may write may
 also read. Requests carry one as `Authorization: Bearer TOKEN`.")]
 pub struct Args {
-    /// The folder of the collection; made when the first items come, if it is not there
+    /// The directory of the collection; made when the first items come, if it is not there
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
 
@@ -78,7 +78,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE.pem", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 
-    /// The folder that POST /snapshot makes its copies in; without it there are none
+    /// The directory that POST /snapshot makes its copies in; without it there are none
     #[arg(long, value_name = "DIR")]
     snapshots: Option<PathBuf>,
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::server::Server;
-use crate::support::Folder;
+use crate::support::Directory;
 
 /// Puts items with payloads of `payload` bytes, a few items at a time.
 fn put(server: &Server, items: usize, payload: usize) {
@@ -37,8 +37,8 @@ fn pages(server: &Server, path: &str, of: &str) -> (Vec<usize>, Vec<Value>) {
 
 #[test]
 fn a_page_ends_with_the_item_that_reaches_the_limit() {
-    let folder = Folder::new();
-    let server = Server::start(&folder, "--bits 16 --max-answer 10KB");
+    let directory = Directory::new();
+    let server = Server::start(&directory, "--bits 16 --max-answer 10KB");
     put(&server, 10, 4000);
     let (lengths, items) = pages(&server, "/items?full=true", "items");
     assert_eq!(lengths, [3, 3, 3, 1]);
@@ -63,8 +63,8 @@ fn a_page_ends_with_the_item_that_reaches_the_limit() {
 
 #[test]
 fn a_large_page_is_sent_in_chunks() {
-    let folder = Folder::new();
-    let server = Server::start(&folder, "--bits 16");
+    let directory = Directory::new();
+    let server = Server::start(&directory, "--bits 16");
     put(&server, 24, 100_000);
     let page = server.get("/items?full=true");
     assert_eq!(page.header("transfer-encoding"), Some("chunked"));
@@ -93,8 +93,8 @@ fn ask_and_not_read(server: &Server, path: &str) -> TcpStream {
 #[test]
 #[cfg(target_os = "linux")]
 fn clients_that_never_read_are_disconnected_and_take_little_memory() {
-    let folder = Folder::new();
-    let server = Server::start(&folder, "--bits 16 --timeout 2 --max-answer 1GB");
+    let directory = Directory::new();
+    let server = Server::start(&directory, "--bits 16 --timeout 2 --max-answer 1GB");
     put(&server, 64, 1 << 20);
     let (before, files) = (server.peak_memory(), server.open_files());
     let mut idle: Vec<TcpStream> =
@@ -130,9 +130,9 @@ fn clients_that_never_read_are_disconnected_and_take_little_memory() {
 
 #[test]
 fn unread_answers_leave_room_for_small_ones() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     // Unread answers may use 16 times the limit of an answer, and at least 1 MB.
-    let server = Server::start(&folder, "--bits 16 --timeout 2 --max-answer 1KB");
+    let server = Server::start(&directory, "--bits 16 --timeout 2 --max-answer 1KB");
     put(&server, 1, 15 << 20);
     let _idle: Vec<TcpStream> = (0..2).map(|_| ask_and_not_read(&server, "/items/0")).collect();
     let end = Instant::now() + Duration::from_secs(20);

@@ -11,13 +11,13 @@ use hashbrook::dataset::NpyWriter;
 use serde_json::json;
 
 use super::server::Server;
-use crate::support::Folder;
+use crate::support::Directory;
 
 const NPY: [(&str, &str); 1] = [("content-type", "application/x-npy")];
 const ARROW: [(&str, &str); 1] = [("content-type", "application/vnd.apache.arrow.stream")];
 
-fn npy(folder: &Folder, values: &[f32], columns: usize) -> Vec<u8> {
-    let path = folder.file("body.npy");
+fn npy(directory: &Directory, values: &[f32], columns: usize) -> Vec<u8> {
+    let path = directory.file("body.npy");
     let mut writer = NpyWriter::create(&path, Some(columns)).unwrap();
     writer.write(values).unwrap();
     writer.finish().unwrap();
@@ -39,9 +39,9 @@ fn vectors(rows: usize) -> ArrayRef {
 
 #[test]
 fn npy_bodies_have_ids_and_labels_in_the_address() {
-    let folder = Folder::new();
-    let body = npy(&folder, &[1., 2., 3., 4., 5., 6.], 2);
-    let server = Server::small(&folder);
+    let directory = Directory::new();
+    let body = npy(&directory, &[1., 2., 3., 4., 5., 6.], 2);
+    let server = Server::small(&directory);
     let put = |query: &str, body: &[u8]| server.send("POST", &format!("/items{query}"), &NPY, body);
     put("", &body).fails(422, &["first_id"]);
     assert_eq!(put("?first_id=1000&labels=cat,,dog", &body).ok()["items"], 3);
@@ -56,15 +56,15 @@ fn npy_bodies_have_ids_and_labels_in_the_address() {
     put("?first_id=18446744073709551615", &body).fails(422, &["too large"]);
     put("?first_id=0", b"nonsense").fails(422, &["npy"]);
     put("?first_id=0", &body[..body.len() - 1]).fails(422, &["the body"]);
-    put("?first_id=0", &npy(&folder, &[1., 2., 3.], 3)).fails(422, &["3", "2"]);
-    put("?first_id=0", &npy(&folder, &[f32::NAN, 2.], 2)).fails(422, &[]);
+    put("?first_id=0", &npy(&directory, &[1., 2., 3.], 3)).fails(422, &["3", "2"]);
+    put("?first_id=0", &npy(&directory, &[f32::NAN, 2.], 2)).fails(422, &[]);
     server.post("/items?first_id=0", json!({"items": []})).fails(422, &["npy bodies"]);
 }
 
 #[test]
 fn arrow_bodies_have_it_all_in_columns() {
-    let folder = Folder::new();
-    let server = Server::small(&folder);
+    let directory = Directory::new();
+    let server = Server::small(&directory);
     let put = |body: &[u8]| server.send("POST", "/items", &ARROW, body);
     let ids = || Arc::new(UInt64Array::from(vec![5, 6])) as ArrayRef;
     let texts = |texts: [Option<&str>; 2]| Arc::new(StringArray::from(texts.to_vec())) as ArrayRef;
@@ -100,8 +100,8 @@ fn arrow_bodies_have_it_all_in_columns() {
 
 #[test]
 fn text_ids_of_arrow_bodies_stay_texts() {
-    let folder = Folder::new();
-    let server = Server::small(&folder);
+    let directory = Directory::new();
+    let server = Server::small(&directory);
     let ids = Arc::new(StringArray::from(vec!["5", "6"])) as ArrayRef;
     let body = stream(vec![("id", ids), ("vector", vectors(2))]);
     server.send("POST", "/items", &ARROW, &body).ok();

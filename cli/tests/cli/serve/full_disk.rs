@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::server::{Random, Server};
-use crate::support::Folder;
+use crate::support::Directory;
 
 /// Runs a command with a 16 MB disk, a third of it used, in a mount namespace that ends with the
 /// service.
@@ -30,22 +30,22 @@ fn items(from: usize, count: usize, random: &mut Random) -> Value {
 
 #[test]
 fn a_full_disk_is_told_and_reads_go_on() {
-    let folder = Folder::new();
-    let disk = folder.path().join("disk");
+    let directory = Directory::new();
+    let disk = directory.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
     let can = in_own_namespace().args(["mount", "-t", "tmpfs", "tmpfs"]).arg(&disk).output();
     if !can.is_ok_and(|output| output.status.success()) {
         eprintln!("left out: a full disk, as no disk can be mounted here");
         return;
     }
-    let serve = Server::command(&folder, "--bits 32 --set lift=none --warmup 20");
+    let serve = Server::command(&directory, "--bits 32 --set lift=none --warmup 20");
     let mut command = in_own_namespace();
     command.args(["sh", "-c", ON_A_SMALL_DISK]).arg(serve.get_program());
     // The collection's directory is on the small disk.
     command.args(
         serve.get_args().map(|word| if word == "data" { "disk/data".as_ref() } else { word }),
     );
-    command.current_dir(folder.path()).stdout(std::process::Stdio::piped());
+    command.current_dir(directory.path()).stdout(std::process::Stdio::piped());
     command.stderr(std::process::Stdio::piped());
     let server = Server::start_by(command);
 

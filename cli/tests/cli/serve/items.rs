@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::server::{Server, damage_payload};
-use crate::support::Folder;
+use crate::support::Directory;
 
 #[test]
 fn what_is_put_in_comes_back() {
-    let folder = Folder::new();
-    let server = Server::small(&folder);
+    let directory = Directory::new();
+    let server = Server::small(&directory);
     let payload = json!({"file": "7.png", "size": [28, 28], "x": 1.5e3});
     let done = server.post(
         "/items",
@@ -48,8 +48,8 @@ fn what_is_put_in_comes_back() {
 
 #[test]
 fn ids_may_be_texts() {
-    let folder = Folder::new();
-    let server = Server::small(&folder);
+    let directory = Directory::new();
+    let server = Server::small(&directory);
     let item = |id: &str| json!({"id": id, "vector": [1, 2]});
     server.post("/items", json!({"items": [item("a/b c?é"), item("7"), item("..")]})).ok();
     assert_eq!(server.get("/items/a%2Fb%20c%3F%C3%A9").ok()["id"], "a/b c?é");
@@ -63,8 +63,8 @@ fn ids_may_be_texts() {
 
 #[test]
 fn items_that_cannot_be_used_change_nothing() {
-    let folder = Folder::new();
-    let server = Server::small(&folder);
+    let directory = Directory::new();
+    let server = Server::small(&directory);
     let good = json!({"id": 1, "vector": [1, 2]});
     let with = |item: Value| json!({"items": [good, item]});
     let cases: [(Value, u16, &[&str]); 18] = [
@@ -106,8 +106,8 @@ fn items_that_cannot_be_used_change_nothing() {
 
 #[test]
 fn labels_may_come_later_and_items_go() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(60);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(60);
     let labelled = json!({"items": [{"id": 0, "labels": ["zero"]}, {"id": 3, "labels": "three"}]});
     assert_eq!(server.post("/labels", labelled).ok()["items"], 2);
     assert_eq!(server.get("/items/0").ok()["labels"], json!(["zero"]));
@@ -128,8 +128,8 @@ fn labels_may_come_later_and_items_go() {
 
 #[test]
 fn ids_are_listed_page_by_page() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(25);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(25);
     let (mut all, mut path) = (Vec::new(), "/items?limit=10".to_owned());
     loop {
         let page = server.get(&path).ok();
@@ -149,10 +149,10 @@ fn ids_are_listed_page_by_page() {
 
 #[test]
 fn a_damaged_item_is_reported_in_its_place() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(25);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(25);
     let before = server.get("/items?full=true").ok();
-    damage_payload(&folder, "{\"at\":7}");
+    damage_payload(&directory, "{\"at\":7}");
     server.get("/items/7").fails(500, &["damaged"]);
 
     let page = server.get("/items?full=true").ok();

@@ -9,17 +9,17 @@ use hashbrook::{Method, Store};
 use serde_json::json;
 
 use super::server::{Answer, Server};
-use crate::support::Folder;
+use crate::support::Directory;
 
 #[test]
 fn what_was_acknowledged_is_there_after_a_restart() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(80);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(80);
     let version = server.post("/renew", json!({})).ok()["version"].clone();
     let before = server.get("/items?full=true").ok();
     let said = server.stop();
     assert!(said.contains("stopping"), "{said}");
-    let server = Server::start(&folder, "--renewal never");
+    let server = Server::start(&directory, "--renewal never");
     assert!(server.said.contains("80 items of 4 dimensions, 32 bits by brook"), "{}", server.said);
     assert_eq!(server.get("/items?full=true").ok(), before);
     assert_eq!(server.get("/stats").ok()["version"], version);
@@ -27,8 +27,8 @@ fn what_was_acknowledged_is_there_after_a_restart() {
 
 #[test]
 fn requests_that_were_begun_are_finished() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(80);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(80);
     let request = json!({"id": 1, "k": 1}).to_string();
     let mut stream = server.connect();
     write!(
@@ -49,10 +49,10 @@ fn requests_that_were_begun_are_finished() {
 
 #[test]
 fn a_collection_whose_directory_was_moved_refuses_changes() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(30);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(30);
     let item = json!({"items": [{"id": 30, "vector": [1, 2, 3, 4], "labels": ["a"]}]});
-    let (here, moved) = (folder.file("data"), folder.file("moved"));
+    let (here, moved) = (directory.file("data"), directory.file("moved"));
     std::fs::rename(&here, &moved).unwrap();
     server.post("/items", item.clone()).fails(503, &["moved, deleted or replaced"]);
     assert!(!here.exists());
@@ -65,9 +65,9 @@ fn a_collection_whose_directory_was_moved_refuses_changes() {
 
 #[test]
 fn a_collection_has_one_server_at_a_time() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(30);
-    let failed = folder.run("serve --dir data --listen 127.0.0.1:0");
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(30);
+    let failed = directory.run("serve --dir data --listen 127.0.0.1:0");
     assert_eq!(failed.status, Some(1), "{failed:?}");
     assert!(failed.err.contains("data"), "{failed:?}");
     assert_eq!(server.get("/stats").ok()["items"], 30);
@@ -75,8 +75,8 @@ fn a_collection_has_one_server_at_a_time() {
 
 #[test]
 fn options_must_fit_the_collection() {
-    let folder = Folder::new();
-    Server::small(&folder).with_items(30).stop();
+    let directory = Directory::new();
+    Server::small(&directory).with_items(30).stop();
     for (option, parts) in [
         ("--bits 64", &["--bits", "64", "32"][..]),
         ("--dim 5", &["--dim", "5", "4"]),
@@ -87,17 +87,20 @@ fn options_must_fit_the_collection() {
         ("--warmup 30", &["--warmup", "30", "20"]),
         ("--set ridge=7", &["parameters", "--set"]),
     ] {
-        let failed = folder.run(&format!("serve --dir data --listen 127.0.0.1:0 {option}"));
+        let failed = directory.run(&format!("serve --dir data --listen 127.0.0.1:0 {option}"));
         assert_eq!(failed.status, Some(1), "{failed:?}");
         parts.iter().for_each(|part| assert!(failed.err.contains(part), "{part}: {failed:?}"));
     }
-    Server::start(&folder, "--bits 32 --dim 4 --method brook --seed 1 --warmup 20 --set lift=none")
-        .stop();
+    Server::start(
+        &directory,
+        "--bits 32 --dim 4 --method brook --seed 1 --warmup 20 --set lift=none",
+    )
+    .stop();
 }
 
 #[test]
 fn options_that_no_collection_could_have_are_refused_at_once() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     for option in [
         "--bits 0",
         "--bits 2000",
@@ -108,18 +111,18 @@ fn options_that_no_collection_could_have_are_refused_at_once() {
         "--held-out 1",
         "--held-out x",
     ] {
-        let failed = folder.run(&format!("serve --dir data --listen 127.0.0.1:0 {option}"));
+        let failed = directory.run(&format!("serve --dir data --listen 127.0.0.1:0 {option}"));
         assert!(matches!(failed.status, Some(1 | 2)), "{failed:?}");
     }
-    folder.write("data", "a file");
-    let failed = folder.run("serve --dir data --listen 127.0.0.1:0");
+    directory.write("data", "a file");
+    let failed = directory.run("serve --dir data --listen 127.0.0.1:0");
     assert_eq!(failed.status, Some(1), "{failed:?}");
-    std::fs::create_dir(folder.file("full")).unwrap();
-    folder.write("full/x", "something");
-    let failed = folder.run("serve --dir full --listen 127.0.0.1:0");
+    std::fs::create_dir(directory.file("full")).unwrap();
+    directory.write("full/x", "something");
+    let failed = directory.run("serve --dir full --listen 127.0.0.1:0");
     assert!(failed.status == Some(1) && failed.err.contains("has something in it"), "{failed:?}");
     for address in ["nowhere", "127.0.0.1", "127.0.0.1:99999", ""] {
-        let failed = folder.run(&format!("serve --dir new --listen={address}"));
+        let failed = directory.run(&format!("serve --dir new --listen={address}"));
         assert_eq!(failed.status, Some(1), "{failed:?}");
         assert!(failed.err.contains("--listen takes"), "{failed:?}");
     }
@@ -127,8 +130,8 @@ fn options_that_no_collection_could_have_are_refused_at_once() {
 
 #[test]
 fn a_dimension_may_be_given() {
-    let folder = Folder::new();
-    let server = Server::start(&folder, "--dim 3 --bits 16 --precision f16");
+    let directory = Directory::new();
+    let server = Server::start(&directory, "--dim 3 --bits 16 --precision f16");
     let put = |vector: serde_json::Value| {
         server.post("/items", json!({"items": [{"id": 1, "vector": vector}]}))
     };
@@ -141,8 +144,8 @@ fn a_dimension_may_be_given() {
 #[test]
 fn methods_that_bound_bits_by_dimensions_start_without_a_dimension() {
     for method in ["sketchhash", "frosh"] {
-        let folder = Folder::new();
-        let server = Server::start(&folder, &format!("--method {method} --bits 4"));
+        let directory = Directory::new();
+        let server = Server::start(&directory, &format!("--method {method} --bits 4"));
         let put = |vector: serde_json::Value| {
             server.post("/items", json!({"items": [{"id": 1, "vector": vector}]}))
         };
@@ -152,17 +155,17 @@ fn methods_that_bound_bits_by_dimensions_start_without_a_dimension() {
 }
 
 /// Creates a service's store, as a put does whose `Store::open` fails after the creation.
-fn create_store(folder: &Folder, dim: usize, bits: usize) {
+fn create_store(directory: &Directory, dim: usize, bits: usize) {
     let description = Description::new(Method::named("brook").unwrap(), dim, bits);
-    let store = Store::create(folder.file("data"), &description, Settings::default()).unwrap();
+    let store = Store::create(directory.file("data"), &description, Settings::default()).unwrap();
     store.close().unwrap();
 }
 
 #[test]
 fn a_store_that_was_created_and_not_opened_is_opened_by_the_next_put() {
-    let folder = Folder::new();
-    let server = Server::start(&folder, "--bits 16");
-    create_store(&folder, 3, 16);
+    let directory = Directory::new();
+    let server = Server::start(&directory, "--bits 16");
+    create_store(&directory, 3, 16);
     let put = |id: serde_json::Value, vector: serde_json::Value| {
         server.post("/items", json!({"items": [{"id": id, "vector": vector}]}))
     };
@@ -174,9 +177,9 @@ fn a_store_that_was_created_and_not_opened_is_opened_by_the_next_put() {
 
 #[test]
 fn a_store_that_does_not_fit_the_options_is_not_opened_by_a_put() {
-    let folder = Folder::new();
-    let server = Server::start(&folder, "--bits 16");
-    create_store(&folder, 2, 32);
+    let directory = Directory::new();
+    let server = Server::start(&directory, "--bits 16");
+    create_store(&directory, 2, 32);
     let put = || server.post("/items", json!({"items": [{"id": 1, "vector": [1, 2]}]}));
     put().fails(409, &["--bits", "16", "32"]);
     put().fails(409, &["--bits"]);
@@ -184,34 +187,34 @@ fn a_store_that_does_not_fit_the_options_is_not_opened_by_a_put() {
 
 #[test]
 fn https_is_spoken_with_a_certificate() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let made = Command::new("openssl")
         .args(
             "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30".split(' '),
         )
         .args("-subj /CN=localhost -addext subjectAltName=IP:127.0.0.1,DNS:localhost".split(' '))
         .args("-addext basicConstraints=critical,CA:FALSE -keyout key.pem -out cert.pem".split(' '))
-        .current_dir(folder.path())
+        .current_dir(directory.path())
         .output();
     if !made.is_ok_and(|made| made.status.success()) {
         eprintln!("left out: https, as there is no openssl to make a certificate");
         return;
     }
-    let server = Server::start(&folder, "--tls-cert cert.pem --tls-key key.pem --bits 16");
+    let server = Server::start(&directory, "--tls-cert cert.pem --tls-key key.pem --bits 16");
     let url = format!("https://{}", server.address);
-    folder.write("items.json", json!({"items": [{"id": 1, "vector": [1, 2]}]}).to_string());
-    folder.run(&format!("client {url} --ca cert.pem put --items items.json")).ok();
-    assert_eq!(folder.run(&format!("client {url} --ca cert.pem get 1")).ok().json()[0]["id"], 1);
-    folder.run(&format!("client {url} get 1")).fails_with(&["cannot be asked"]);
-    folder.run(&format!("client http://{} get 1", server.address)).fails_with(&[]);
+    directory.write("items.json", json!({"items": [{"id": 1, "vector": [1, 2]}]}).to_string());
+    directory.run(&format!("client {url} --ca cert.pem put --items items.json")).ok();
+    assert_eq!(directory.run(&format!("client {url} --ca cert.pem get 1")).ok().json()[0]["id"], 1);
+    directory.run(&format!("client {url} get 1")).fails_with(&["cannot be asked"]);
+    directory.run(&format!("client http://{} get 1", server.address)).fails_with(&[]);
     server.stop();
-    folder.write("empty.pem", "");
+    directory.write("empty.pem", "");
     for (cert, key, part) in [
         ("none.pem", "key.pem", "none.pem"),
         ("empty.pem", "key.pem", "empty.pem"),
         ("cert.pem", "empty.pem", "empty.pem"),
     ] {
-        let failed = folder.run(&format!(
+        let failed = directory.run(&format!(
             "serve --dir data --listen 127.0.0.1:0 --tls-cert {cert} --tls-key {key}"
         ));
         assert!(failed.status == Some(1) && failed.err.contains(part), "{failed:?}");
@@ -221,8 +224,8 @@ fn https_is_spoken_with_a_certificate() {
 #[test]
 #[cfg(target_os = "linux")]
 fn items_that_come_one_at_a_time_do_not_pile_up_threads() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(60);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(60);
     let before = server.threads();
     for id in 100..200 {
         server.post("/items", json!({"items": [{"id": id, "vector": [id, 1, 2, 3]}]})).ok();

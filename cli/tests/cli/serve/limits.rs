@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::server::{Answer, Random, Server};
-use crate::support::Folder;
+use crate::support::Directory;
 
 fn items(count: usize) -> Value {
     let item = |id: usize| json!({"id": id, "vector": [id, 1]});
@@ -15,8 +15,8 @@ fn items(count: usize) -> Value {
 
 #[test]
 fn what_is_too_much_is_refused_and_what_is_not_is_done() {
-    let folder = Folder::new();
-    let server = Server::start(&folder, "--max-body 4KB --max-k 20 --max-batch 30 --bits 16");
+    let directory = Directory::new();
+    let server = Server::start(&directory, "--max-body 4KB --max-k 20 --max-batch 30 --bits 16");
     server.post("/items", items(30)).ok();
     server.post("/items", items(31)).fails(422, &["31", "30", "--max-batch"]);
     server.post("/items", items(1000)).fails(413, &["4096", "--max-body"]);
@@ -42,8 +42,8 @@ fn what_is_too_much_is_refused_and_what_is_not_is_done() {
 
 #[test]
 fn a_body_that_says_it_is_too_large_is_not_waited_for() {
-    let folder = Folder::new();
-    let server = Server::start(&folder, "--max-body 4KB");
+    let directory = Directory::new();
+    let server = Server::start(&directory, "--max-body 4KB");
     let mut stream = server.connect();
     write!(stream, "POST /items HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 99999999\r\n\r\n")
         .unwrap();
@@ -58,8 +58,8 @@ fn a_body_that_says_it_is_too_large_is_not_waited_for() {
 
 #[test]
 fn a_body_that_does_not_come_is_not_waited_for_long() {
-    let folder = Folder::new();
-    let server = Server::start(&folder, "--timeout 0.5");
+    let directory = Directory::new();
+    let server = Server::start(&directory, "--timeout 0.5");
     let start = Instant::now();
     let mut stream = server.connect();
     write!(stream, "POST /search HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 10\r\n\r\n{{")
@@ -76,8 +76,8 @@ fn a_body_that_does_not_come_is_not_waited_for_long() {
 
 #[test]
 fn too_many_large_bodies_at_once_are_told_to_come_again() {
-    let folder = Folder::new();
-    let server = Server::start(&folder, "");
+    let directory = Directory::new();
+    let server = Server::start(&directory, "");
     let begin = |server: &Server| {
         let mut stream = server.connect();
         write!(stream, "POST /items HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 1000000\r\n\r\n")
@@ -114,8 +114,8 @@ fn slow() -> Value {
 
 #[test]
 fn too_many_requests_at_once_are_told_to_come_again() {
-    let folder = Folder::new();
-    let server = Server::start(&folder, "--max-concurrent 1");
+    let directory = Directory::new();
+    let server = Server::start(&directory, "--max-concurrent 1");
     let items = slow();
     server.post("/items", items.clone()).ok();
     let refused = (0..20).find_map(|_| {
@@ -137,8 +137,8 @@ fn too_many_requests_at_once_are_told_to_come_again() {
 
 #[test]
 fn what_takes_too_long_is_told_to_go_on() {
-    let folder = Folder::new();
-    let server = Server::start(&folder, "--timeout 0.1 --held-out 0");
+    let directory = Directory::new();
+    let server = Server::start(&directory, "--timeout 0.1 --held-out 0");
     let answer = server.post("/items?wait=learned", slow());
     answer.fails(503, &["0.1 seconds", "goes on"]);
     assert_eq!(answer.header("retry-after"), Some("5"));
@@ -151,11 +151,11 @@ fn what_takes_too_long_is_told_to_go_on() {
 
 #[test]
 fn limits_that_make_no_sense_are_refused() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     for option in
         ["--max-body 0", "--max-body 5XB", "--max-concurrent 0", "--timeout 0", "--timeout x"]
     {
-        let failed = folder.run(&format!("serve --dir data {option}"));
+        let failed = directory.run(&format!("serve --dir data {option}"));
         assert_eq!(failed.status, Some(2), "{failed:?}");
     }
 }

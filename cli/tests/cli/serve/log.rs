@@ -3,19 +3,19 @@
 use serde_json::{Value, json};
 
 use super::server::{Server, damage_payload};
-use crate::support::Folder;
+use crate::support::Directory;
 
-fn start(folder: &Folder, options: &str, filter: &str) -> Server {
-    let mut command = Server::command(folder, &format!("--bits 16 {options}"));
+fn start(directory: &Directory, options: &str, filter: &str) -> Server {
+    let mut command = Server::command(directory, &format!("--bits 16 {options}"));
     command.env("RUST_LOG", filter);
     Server::start_by(command)
 }
 
 #[test]
 fn requests_are_logged_if_asked_for() {
-    let folder = Folder::new();
-    folder.write("tokens", "write secret-token\n");
-    let server = start(&folder, "--tokens tokens --log-format json", "hashbrook=debug");
+    let directory = Directory::new();
+    directory.write("tokens", "write secret-token\n");
+    let server = start(&directory, "--tokens tokens --log-format json", "hashbrook=debug");
     let token = ("authorization", "Bearer secret-token");
     let items =
         json!({"items": [{"id": "private-id", "vector": [1, 2], "payload": "private-payload"}]});
@@ -49,10 +49,10 @@ fn requests_are_logged_if_asked_for() {
 
 #[test]
 fn without_a_filter_failures_are_logged_and_other_requests_are_not() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(25);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(25);
     server.get("/items/99").fails(404, &[]);
-    damage_payload(&folder, "{\"at\":7}");
+    damage_payload(&directory, "{\"at\":7}");
     let failed = server.get("/items/7");
     failed.fails(500, &["damaged"]);
     let id = failed.header("x-request-id").unwrap().to_owned();
@@ -67,13 +67,13 @@ fn without_a_filter_failures_are_logged_and_other_requests_are_not() {
 
 #[test]
 fn filters_that_cannot_be_read_are_refused() {
-    let folder = Folder::new();
-    let mut command = Server::command(&folder, "");
+    let directory = Directory::new();
+    let mut command = Server::command(&directory, "");
     let failed = command.env("RUST_LOG", "hashbrook=loud").output().unwrap();
     let said = String::from_utf8(failed.stderr).unwrap();
     assert_eq!(failed.status.code(), Some(1), "{said}");
     assert!(said.contains("RUST_LOG") && said.contains("hashbrook=loud"), "{said}");
     // The filter lets only warnings of the service through.
-    let said = start(&folder, "", "hashbrook::serve=warn").stop();
+    let said = start(&directory, "", "hashbrook::serve=warn").stop();
     assert!(said.contains("no --tokens") && !said.contains("stopping"), "{said}");
 }

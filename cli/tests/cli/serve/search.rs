@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::server::{Random, Server};
-use crate::support::Folder;
+use crate::support::Directory;
 
 /// Returns all items with the codes of one version.
 fn all_items(server: &Server) -> Vec<Value> {
@@ -34,8 +34,8 @@ fn pairs(results: &Value) -> Vec<(u32, u64)> {
 
 #[test]
 fn it_finds_what_a_look_at_all_codes_finds() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(300);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(300);
     let version = server.post("/renew", json!({})).ok()["version"].clone();
     let items = all_items(&server);
     assert!(items.iter().all(|item| item["version"] == version));
@@ -75,8 +75,8 @@ fn it_finds_what_a_look_at_all_codes_finds() {
 
 #[test]
 fn a_list_of_queries_is_answered_by_a_list() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(100);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(100);
     let one = |id: usize| server.post("/search", json!({"id": id, "k": 3})).ok()["results"].clone();
     let queries: Vec<Value> = (0..10).map(|id| json!({"id": id})).collect();
     let answer = server.post("/search", json!({"queries": queries, "k": 3})).ok();
@@ -91,8 +91,8 @@ fn a_list_of_queries_is_answered_by_a_list() {
 
 #[test]
 fn results_may_be_reranked_weighed_and_have_payloads() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(200);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(200);
     let asked = json!({"id": 5, "k": 5, "rerank": 200, "payloads": true});
     let results = server.post("/search", asked).ok()["results"].clone();
     assert_eq!((&results[0]["id"], &results[0]["payload"]), (&json!(5), &json!({"at": 5})));
@@ -106,8 +106,8 @@ fn results_may_be_reranked_weighed_and_have_payloads() {
 
 #[test]
 fn searches_that_cannot_be_made_are_told_why() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(50);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(50);
     let cases: [(&str, Value, u16, &[&str]); 22] = [
         ("/search", json!({}), 422, &["vector", "code", "id"]),
         ("/search", json!([]), 422, &[]),

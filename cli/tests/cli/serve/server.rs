@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::Folder;
+use crate::support::Directory;
 
 /// A service that runs in a directory and stores its collection in `data` there.
 pub struct Server {
@@ -31,12 +31,15 @@ pub struct Answer {
 impl Server {
     /// Starts a service with small codes and a short warm-up, so that a few items suffice and all
     /// of them are learned.
-    pub fn small(folder: &Folder) -> Server {
-        Server::start(folder, "--bits 32 --set lift=none --warmup 20 --renewal never --held-out 0")
+    pub fn small(directory: &Directory) -> Server {
+        Server::start(
+            directory,
+            "--bits 32 --set lift=none --warmup 20 --renewal never --held-out 0",
+        )
     }
 
-    pub fn start(folder: &Folder, options: &str) -> Server {
-        Server::start_by(Server::command(folder, options))
+    pub fn start(directory: &Directory, options: &str) -> Server {
+        Server::start_by(Server::command(directory, options))
     }
 
     /// Starts the service with a command whose process finally becomes the service.
@@ -59,12 +62,12 @@ impl Server {
         Server { child, address, said }
     }
 
-    pub fn command(folder: &Folder, options: &str) -> Command {
+    pub fn command(directory: &Directory, options: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hashbrook"));
         command
             .args("serve --dir data --listen 127.0.0.1:0".split(' '))
             .args(options.split_whitespace())
-            .current_dir(folder.path())
+            .current_dir(directory.path())
             .env_remove("HASHBROOK_TOKEN")
             .env_remove("RUST_LOG")
             .stdout(Stdio::piped())
@@ -287,8 +290,8 @@ impl Random {
 }
 
 /// Flips a bit of the journal in the payload of an item.
-pub fn damage_payload(folder: &Folder, payload: &str) {
-    let path = folder.file("data/journal/00000000.journal");
+pub fn damage_payload(directory: &Directory, payload: &str) {
+    let path = directory.file("data/journal/00000000.journal");
     let journal = std::fs::read(&path).unwrap();
     let at = journal.windows(payload.len()).position(|part| part == payload.as_bytes()).unwrap();
     let mut file = OpenOptions::new().write(true).open(path).unwrap();

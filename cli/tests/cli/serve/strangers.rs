@@ -6,7 +6,7 @@ use std::net::Shutdown;
 use serde_json::json;
 
 use super::server::{Answer, Random, Server};
-use crate::support::Folder;
+use crate::support::Directory;
 
 /// Checks that the service still answers a search.
 fn check_alive(server: &Server) {
@@ -16,8 +16,8 @@ fn check_alive(server: &Server) {
 
 #[test]
 fn random_bytes_are_refused_on_every_route() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(30);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(30);
     let kinds =
         ["application/json", "application/x-npy", "application/vnd.apache.arrow.stream", "x/y"];
     let beginnings: [&[u8]; 5] =
@@ -50,8 +50,8 @@ fn random_bytes_are_refused_on_every_route() {
 
 #[test]
 fn what_is_no_http_ends_its_connection_alone() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(30);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(30);
     let mut random = Random(5);
     for _ in 0..100 {
         let mut stream = server.connect();
@@ -72,8 +72,8 @@ fn what_is_no_http_ends_its_connection_alone() {
 
 #[test]
 fn slow_clients_hold_up_nobody() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(30);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(30);
     let request = json!({"id": 1, "k": 1}).to_string();
     let head = format!(
         "POST /search HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
@@ -99,8 +99,8 @@ fn slow_clients_hold_up_nobody() {
 
 #[test]
 fn who_has_said_all_may_still_listen() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(30);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(30);
     let mut stream = server.connect();
     write!(stream, "GET /items/1 HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
@@ -136,10 +136,10 @@ fn connections() -> usize {
 
 #[test]
 fn many_connections_that_say_nothing_are_held() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     // Opening all connections takes long on a busy machine, and idle connections are closed after
     // the timeout.
-    let server = Server::start(&folder, "--bits 32 --set lift=none --warmup 20 --timeout 600")
+    let server = Server::start(&directory, "--bits 32 --set lift=none --warmup 20 --timeout 600")
         .with_items(30);
     let count = connections();
     if count < 10_000 {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::server::Server;
-use crate::support::Folder;
+use crate::support::Directory;
 
 /// Returns methods and paths from the API description, and whether each is open to all clients.
 fn routes(server: &Server) -> Vec<(String, String, bool)> {
@@ -25,9 +25,9 @@ fn routes(server: &Server) -> Vec<(String, String, bool)> {
 
 #[test]
 fn without_a_valid_token_nothing_is_read_or_written() {
-    let folder = Folder::new();
-    folder.write("tokens", "# who\nread reader-token\nwrite writer-token # the owner\n");
-    let server = Server::start(&folder, "--tokens tokens --bits 16");
+    let directory = Directory::new();
+    directory.write("tokens", "# who\nread reader-token\nwrite writer-token # the owner\n");
+    let server = Server::start(&directory, "--tokens tokens --bits 16");
     let writer = [("authorization", "Bearer writer-token")];
     let items = json!({"items": [{"id": 1, "vector": [1, 2]}]}).to_string();
     server.send("POST", "/items?wait=learned", &writer, items.as_bytes()).ok();
@@ -65,9 +65,9 @@ fn without_a_valid_token_nothing_is_read_or_written() {
 
 #[test]
 fn a_token_that_may_read_may_not_write() {
-    let folder = Folder::new();
-    folder.write("tokens", "read reader-token\nwrite writer-token\n");
-    let server = Server::start(&folder, "--tokens tokens --bits 16");
+    let directory = Directory::new();
+    directory.write("tokens", "read reader-token\nwrite writer-token\n");
+    let server = Server::start(&directory, "--tokens tokens --bits 16");
     let headers = [("authorization", "bearer reader-token")];
     let writes = [
         "POST /items",
@@ -94,12 +94,12 @@ fn a_token_that_may_read_may_not_write() {
 
 #[test]
 fn without_tokens_only_this_machine_is_served() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     for address in ["0.0.0.0:0", "[::]:0"] {
-        let failed = folder.run(&format!("serve --dir data --listen {address}"));
+        let failed = directory.run(&format!("serve --dir data --listen {address}"));
         failed.fails_with(&["--tokens", "127.0.0.1"]);
     }
-    let server = Server::start(&folder, "");
+    let server = Server::start(&directory, "");
     let asked = |headers: &[(&str, &str)]| server.send("GET", "/stats", headers, b"").status;
     assert_eq!(asked(&[("host", "localhost:7878")]), 200);
     assert_eq!(asked(&[("host", "example.org")]), 403);
@@ -111,17 +111,18 @@ fn without_tokens_only_this_machine_is_served() {
 
 #[test]
 fn files_of_tokens_that_cannot_be_used_are_refused() {
-    let folder = Folder::new();
-    folder.run("serve --dir data --tokens none").fails_with(&["none"]);
+    let directory = Directory::new();
+    directory.run("serve --dir data --tokens none").fails_with(&["none"]);
     for (text, parts) in [
         ("", &["no token"][..]),
         ("read\n", &["line 1"]),
         ("# x\nadmin secret\n", &["line 2"]),
         ("read two words\n", &["line 1"]),
     ] {
-        folder.write("tokens", text);
-        let failed =
-            folder.run("serve --dir data --listen 127.0.0.1:0 --tokens tokens").fails_with(parts);
+        directory.write("tokens", text);
+        let failed = directory
+            .run("serve --dir data --listen 127.0.0.1:0 --tokens tokens")
+            .fails_with(parts);
         assert!(!failed.err.contains("secret"));
     }
 }
@@ -130,11 +131,11 @@ fn files_of_tokens_that_cannot_be_used_are_refused() {
 #[cfg(unix)]
 fn a_file_of_tokens_that_others_can_read_is_warned_about() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = Folder::new();
-    let path = folder.write("tokens", "write secret\n");
+    let directory = Directory::new();
+    let path = directory.write("tokens", "write secret\n");
     for (mode, readable) in [(0o644, true), (0o640, true), (0o604, true), (0o600, false)] {
         std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
-        let said = Server::start(&folder, "--tokens tokens").stop();
+        let said = Server::start(&directory, "--tokens tokens").stop();
         assert_eq!(said.contains("chmod 600 tokens"), readable, "{mode:o}: {said}");
         assert_eq!(said.contains(&format!("mode {mode:o}")), readable, "{mode:o}: {said}");
         assert!(!said.contains("secret"), "{said}");

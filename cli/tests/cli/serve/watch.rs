@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::server::Server;
-use crate::support::Folder;
+use crate::support::Directory;
 
 #[test]
 fn before_the_first_item_there_is_nothing() {
-    let folder = Folder::new();
-    let server = Server::small(&folder);
+    let directory = Directory::new();
+    let server = Server::small(&directory);
     assert!(server.said.contains("no collection yet"), "{}", server.said);
     let stats = server.get("/stats").ok();
     assert_eq!((&stats["items"], &stats["description"]), (&json!(0), &Value::Null));
@@ -29,16 +29,20 @@ fn before_the_first_item_there_is_nothing() {
     server.post("/renew", json!({})).fails(409, &["nothing was put in yet"]);
     assert_eq!(server.get("/healthz").ok()["status"], "ok");
     assert_eq!(server.get("/readyz").ok()["status"], "ready");
-    assert!(folder.names().is_empty(), "no folder is made of nothing: {:?}", folder.names());
+    assert!(
+        directory.names().is_empty(),
+        "no directory is made of nothing: {:?}",
+        directory.names()
+    );
 }
 
 #[test]
 fn precision_is_measured_on_held_out_items() {
-    let folder = Folder::new().with_digits();
+    let directory = Directory::new().with_digits();
     let options = "--bits 32 --warmup 500 --renewal never --held-out 20";
-    let server = Server::start(&folder, options);
+    let server = Server::start(&directory, options);
     let put = "put --data db.npy --labels db-labels.npy --wait=learned";
-    folder.run(&format!("client {} {put}", server.url())).ok();
+    directory.run(&format!("client {} {put}", server.url())).ok();
     server.post("/renew", json!({})).ok();
     let stats = server.get("/stats").ok();
     assert_eq!(stats["description"]["held_out"], 20);
@@ -65,7 +69,7 @@ fn precision_is_measured_on_held_out_items() {
     assert_eq!(samples.as_array().unwrap().last().unwrap()["measured_on"], "held_out");
     server.stop();
     // The held-out share of a collection cannot change.
-    let other = Server::command(&folder, "--held-out 50").output().unwrap();
+    let other = Server::command(&directory, "--held-out 50").output().unwrap();
     let said = String::from_utf8(other.stderr).unwrap();
     assert!(
         !other.status.success() && said.contains("--held-out is 50, but the collection has 20"),
@@ -75,8 +79,8 @@ fn precision_is_measured_on_held_out_items() {
 
 #[test]
 fn numbers_tell_what_goes_on() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(120);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(120);
     let stats = server.get("/stats").ok();
     assert_eq!((&stats["items"], &stats["labels"]), (&json!(120), &json!(2)));
     assert_eq!(
@@ -142,8 +146,8 @@ fn numbers_tell_what_goes_on() {
 
 #[test]
 fn classes_are_listed_in_pages_and_found_by_a_part_of_their_label() {
-    let folder = Folder::new();
-    let server = Server::small(&folder);
+    let directory = Directory::new();
+    let server = Server::small(&directory);
     let item = |id: u32| json!({"id": id, "vector": [id % 7, id % 11, 1, 2], "labels": [format!("Kind {}", id % 300)]});
     server.post("/items", json!({"items": (0..900).map(item).collect::<Vec<_>>()})).ok();
     let labels = |path: &str| {
@@ -173,28 +177,28 @@ fn classes_are_listed_in_pages_and_found_by_a_part_of_their_label() {
 
 #[test]
 fn the_model_is_a_file() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(60);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(60);
     let version = server.post("/renew", json!({})).ok()["version"].to_string();
     let function = server.get("/model");
     assert_eq!(
         (function.status, function.header("hashbrook-version")),
         (200, Some(version.as_str()))
     );
-    folder.write("m.function", &function.body);
-    folder.write("m.model", &server.get("/model?full=true").body);
-    assert!(folder.run("info m.function").ok().out.contains("32 bits"));
-    assert_eq!(folder.run("info m.model --json").ok().json()[0]["seen"], 40);
+    directory.write("m.function", &function.body);
+    directory.write("m.model", &server.get("/model?full=true").body);
+    assert!(directory.run("info m.function").ok().out.contains("32 bits"));
+    assert_eq!(directory.run("info m.model --json").ok().json()[0]["seen"], 40);
     server.get("/model?full=maybe").fails(422, &[]);
 }
 
 #[test]
 fn snapshots_go_below_their_folder_and_nowhere_else() {
-    let folder = Folder::new();
-    let server = Server::small(&folder).with_items(30);
+    let directory = Directory::new();
+    let server = Server::small(&directory).with_items(30);
     server.post("/snapshot", json!({"name": "a"})).fails(409, &["--snapshots"]);
     server.stop();
-    let server = Server::start(&folder, "--snapshots copies/of");
+    let server = Server::start(&directory, "--snapshots copies/of");
     for name in ["", ".", "..", "../x", "/tmp/x", "a/b", ".hidden", "a b", "é", &"x".repeat(101)] {
         server.post("/snapshot", json!({"name": name})).fails(422, &["1 to 100"]);
     }
@@ -202,18 +206,19 @@ fn snapshots_go_below_their_folder_and_nowhere_else() {
     server.post("/snapshot", json!({"name": "monday-1.0_x"})).fails(409, &["already"]);
     server.post("/snapshot", json!({})).fails(422, &["name"]);
     server.stop();
-    std::fs::rename(folder.file("copies/of/monday-1.0_x"), folder.file("data2")).unwrap();
-    std::fs::rename(folder.file("data"), folder.file("old")).unwrap();
-    std::fs::rename(folder.file("data2"), folder.file("data")).unwrap();
-    let server = Server::start(&folder, "");
+    std::fs::rename(directory.file("copies/of/monday-1.0_x"), directory.file("data2")).unwrap();
+    std::fs::rename(directory.file("data"), directory.file("old")).unwrap();
+    std::fs::rename(directory.file("data2"), directory.file("data")).unwrap();
+    let server = Server::start(&directory, "");
     assert_eq!(server.get("/stats").ok()["items"], 30);
 }
 
 #[test]
 fn a_compact_snapshot_takes_less_room() {
-    let folder = Folder::new();
-    let server = Server::start(&folder, "--bits 32 --set lift=none --warmup 20 --snapshots copies")
-        .with_items(60);
+    let directory = Directory::new();
+    let server =
+        Server::start(&directory, "--bits 32 --set lift=none --warmup 20 --snapshots copies")
+            .with_items(60);
     (0..3).for_each(|_| {
         drop(
             server
@@ -228,25 +233,25 @@ fn a_compact_snapshot_takes_less_room() {
     });
     server.wait_learned();
     assert!(server.get("/stats").ok()["dead_bytes"].as_u64().unwrap() > 0);
-    folder.run(&format!("client {} snapshot whole", server.url())).ok();
-    folder.run(&format!("client {} snapshot compact --compact", server.url())).ok();
+    directory.run(&format!("client {} snapshot whole", server.url())).ok();
+    directory.run(&format!("client {} snapshot compact --compact", server.url())).ok();
     let journal = |name: &str| {
-        let path = folder.file(&format!("copies/{name}/journal/00000000.journal"));
+        let path = directory.file(&format!("copies/{name}/journal/00000000.journal"));
         std::fs::metadata(path).unwrap().len()
     };
     assert!(journal("compact") * 2 < journal("whole"));
     server.stop();
-    std::fs::remove_dir_all(folder.file("data")).unwrap();
-    std::fs::rename(folder.file("copies/compact"), folder.file("data")).unwrap();
-    let server = Server::start(&folder, "");
+    std::fs::remove_dir_all(directory.file("data")).unwrap();
+    std::fs::rename(directory.file("copies/compact"), directory.file("data")).unwrap();
+    let server = Server::start(&directory, "");
     let stats = server.get("/stats").ok();
     assert_eq!((&stats["items"], &stats["dead_bytes"]), (&json!(60), &json!(0)));
 }
 
 #[test]
 fn the_page_and_the_description_are_served() {
-    let folder = Folder::new();
-    let server = Server::small(&folder);
+    let directory = Directory::new();
+    let server = Server::small(&directory);
     for (path, kind) in [
         ("/", "text/html"),
         ("/page/page.css", "text/css"),
@@ -272,13 +277,13 @@ fn the_page_and_the_description_are_served() {
 
 #[test]
 fn waiting_ends_when_codes_follow_what_was_learned() {
-    let folder = Folder::new().with_digits();
-    let server = Server::start(&folder, "--warmup 500");
+    let directory = Directory::new().with_digits();
+    let server = Server::start(&directory, "--warmup 500");
     assert_eq!(server.get("/wait").ok()["done"], true, "there is nothing to wait for");
     let put = |rest: &str| {
         let call =
             format!("client {} put --data db.npy --labels db-labels.npy {rest}", server.url());
-        folder.run(&call).ok()
+        directory.run(&call).ok()
     };
     put("--wait=learned");
     assert_eq!(server.get("/stats").ok()["learning"]["behind_bytes"], 0);

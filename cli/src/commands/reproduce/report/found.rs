@@ -18,7 +18,7 @@ pub fn section(results: &Results<'_>, judged: &[Judged]) -> Section {
             "This was a quick run. Toy digits judge nothing: the numbers below come from 1,797 images of \
              8 x 8 pixels that the program carries (and from one run on MNIST, if that is at hand). Easy \
              methods do well on them, and the paper reports nothing of them. They show that everything \
-             runs, and what the full page looks like. For findings run: hashbrook reproduce --data FOLDER"
+             runs, and what the full page looks like. For findings run: hashbrook reproduce --data DIRECTORY"
                 .to_owned(),
         ));
     } else {

@@ -50,9 +50,9 @@ pub async fn snapshot(
     let Named { name, compact } = parse(&bytes)?;
     let to = snapshot_folder(&app, &name)?;
     one_at_a_time(&app, move |store| {
-        if let Some(folder) = to.parent() {
-            std::fs::create_dir_all(folder)
-                .map_err(|cause| hashbrook::Error::Io { path: folder.to_path_buf(), cause })?;
+        if let Some(directory) = to.parent() {
+            std::fs::create_dir_all(directory)
+                .map_err(|cause| hashbrook::Error::Io { path: directory.to_path_buf(), cause })?;
         }
         if to.symlink_metadata().is_ok() {
             return Err(Problem::conflict(format!("there is a snapshot {name:?} already")));
@@ -65,7 +65,7 @@ pub async fn snapshot(
 
 /// Returns the directory of a snapshot of this name, which is always inside the snapshot directory.
 fn snapshot_folder(app: &App, name: &str) -> Result<PathBuf, Problem> {
-    let Some(folder) = &app.snapshots else {
+    let Some(directory) = &app.snapshots else {
         return Err(Problem::conflict("the service was started without --snapshots DIR"));
     };
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
@@ -75,7 +75,7 @@ fn snapshot_folder(app: &App, name: &str) -> Result<PathBuf, Problem> {
              not begin with a dot; {name:?} is none"
         )));
     }
-    Ok(folder.join(name))
+    Ok(directory.join(name))
 }
 
 async fn one_at_a_time(
