@@ -293,7 +293,7 @@ pub enum Error {
     NotEmpty(PathBuf),
 
     /// A store stopped after a failure.
-    #[error("{}: {problem}; open it anew to go on", path.display())]
+    #[error("{}: {problem}; reopen it to continue", path.display())]
     Stopped {
         /// Path of the store.
         path: PathBuf,
@@ -318,7 +318,7 @@ pub enum Error {
 
     /// An operation needs vectors, but the index stores none.
     #[error(
-        "the index keeps no vectors {wanted}; build it anew with them (Index::with_vectors, in Python \
+        "the index keeps no vectors {wanted}; rebuild it with them (Index::with_vectors, in Python \
          Index(h, vectors=\"f16\"), by the command index build --vectors f16)"
     )]
     VectorsNotKept {
@@ -396,14 +396,14 @@ pub enum Error {
 
     /// A change was not written completely, and may or may not take effect.
     #[error(
-        "{}: the change before could not be written, and may or may not be there; open the file anew \
+        "{}: the change before could not be written, and may or may not be there; reopen the file \
          to go on",
         .0.display()
     )]
     InDoubt(PathBuf),
 
     /// Another program moved, deleted, replaced, truncated or overwrote an open file.
-    #[error("{}: is no longer the file that was opened: {problem}; open it anew", path.display())]
+    #[error("{}: is no longer the file that was opened: {problem}; reopen it", path.display())]
     NotAsOpened {
         /// The file.
         path: PathBuf,

@@ -110,7 +110,7 @@ def renewal():
             found.append(float((y[ids] == y[seen][:, None]).mean()))
         at.append(start + 125)
     print(at, np.round(old, 3), np.round(new, 3))
-    lines("renewal.svg", "Precision at 10 while classes come two at a time", [("codes made anew", at, new), ("codes of the first 250 rows", at, old)],
+    lines("renewal.svg", "Precision at 10 while classes come two at a time", [("items re-encoded", at, new), ("codes of the first 250 rows", at, old)],
           "rows seen; two more of the ten digits about every 300", "precision at 10", [250, 500, 750, 1000, 1250, 1500], 0.5, 1.0)
 
 

@@ -203,7 +203,7 @@ class Client(Collection):
                 found += answer["results"]
             if len(versions) == 1:
                 return versions.pop(), found
-        raise BlockingIOError("codes were made anew while queries were answered, again and again; ask fewer at once")
+        raise BlockingIOError("items were re-encoded repeatedly while queries were answered; send fewer at once")
 
     def _columns(
         self, found: Answers, ranked: bool

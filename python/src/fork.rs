@@ -18,7 +18,7 @@ pub fn check() -> PyResult<()> {
     match FIRST.compare_exchange(0, this, Ordering::Relaxed, Ordering::Relaxed) {
         Err(first) if first != this => Err(PyRuntimeError::new_err(
             "this process is a copy (fork) of one that has used hashbrook, without the threads that it computes \
-             with; start processes anew instead: multiprocessing.get_context(\"spawn\")",
+             with; start new processes instead: multiprocessing.get_context(\"spawn\")",
         )),
         _ => Ok(()),
     }

@@ -60,7 +60,7 @@ impl Index {
     /// present function (other dimension, centre, scale, or unit length), so that it cannot use the
     /// stored vectors; when the file is damaged or cannot be written. The index is then unchanged.
     pub fn renew_kept(&mut self, function: HashFunction) -> Result<()> {
-        let wanted = "to encode anew";
+        let wanted = "to re-encode";
         let rows = self.now.state.vectors.and_then(Beside::vectors);
         let rows = rows.ok_or(Error::VectorsNotKept { wanted })?;
         self.check_preparation(&function)?;

@@ -439,7 +439,7 @@ impl Store {
         match &progress.renewal_problem {
             Some(problem) => Err(Error::Stopped {
                 path: self.shared.directory.clone(),
-                problem: format!("codes were not made anew: {problem}"),
+                problem: format!("items were not re-encoded: {problem}"),
             }),
             None => Ok(self.shared.moment().version),
         }

@@ -71,7 +71,7 @@ test("during the demo items come in, quality rises, and a drawn 3 finds 3s", asy
   assert.ok(quality.at(-1) > quality[0] + 0.02 && quality.at(-1) > 0.85, `${quality[0]} to ${quality.at(-1)}`);
   assert.match(await page.locator("#quality svg").getAttribute("aria-label"), /^Precision at 10 over the last \d+ (s|min): from [\d.]+ % to [\d.]+ %$/);
   assert.ok((await page.locator("#quality polyline").getAttribute("points")).split(" ").length > 5);
-  assert.ok(samples.at(-1).version > 1, "codes were made anew");
+  assert.ok(samples.at(-1).version > 1, "items were re-encoded");
   assert.deepEqual(complaints, []);
   await page.close();
   await demo.stop();

@@ -315,11 +315,9 @@ fn codes_that_tell_no_items_apart_are_remarked_on() {
 #[test]
 fn commands_on_indexes_say_what_they_do_and_numbers_what_they_should_be() {
     let directory = Directory::new();
-    for (command, says) in [
-        ("info", "what an index holds"),
-        ("verify", "checksums"),
-        ("compact", "Writes an index anew"),
-    ] {
+    for (command, says) in
+        [("info", "what an index holds"), ("verify", "checksums"), ("compact", "Rewrites an index")]
+    {
         let help = directory.run(&format!("index {command} --help")).ok().out;
         assert!(help.contains(says) && help.contains("Example"), "{help}");
     }

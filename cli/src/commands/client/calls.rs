@@ -186,7 +186,7 @@ fn flat(prefix: &str, value: &Value, rows: &mut Vec<(String, String)>) {
     }
 }
 
-/// Makes all codes anew by what is learned now, and waits until they are in use
+/// Re-encodes all items by what is learned now, and waits until the new codes are in use
 #[derive(clap::Args)]
 pub struct Renew {}
 

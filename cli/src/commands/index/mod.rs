@@ -190,7 +190,7 @@ struct Named {
     json: bool,
 }
 
-/// Writes an index anew without what was removed or replaced
+/// Rewrites an index without removed and replaced items
 ///
 /// The new file takes the place of the old one at once; whoever searches sees either. Worth it after
 /// many changes: the file becomes smaller, opens faster, and has a search structure of all items. `add` and `remove` do it by themselves once

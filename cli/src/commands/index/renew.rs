@@ -14,7 +14,7 @@ use crate::columns::{Columns, Role};
 use crate::console::plural;
 use crate::{input, interrupt, piped};
 
-/// Encodes all items anew, with a newer model
+/// Re-encodes all items with a newer model
 ///
 /// For when the model has learned on, or for another one. The new codes take the place of the old
 /// ones at once; whoever searches sees either. Ids and labels stay. An index that keeps vectors needs no

@@ -246,7 +246,7 @@ fn function_of(index: &Index, model: &Path) -> Result<HashFunction> {
     if index.function().is_some_and(|own| own.parts() != function.parts()) {
         bail!(
             "the items of the index were encoded by another function than that of {model}; leave out \
-             --model to search with theirs, or encode them anew with `index renew`"
+             --model to search with theirs, or re-encode them with `index renew`"
         );
     }
     Ok(function)

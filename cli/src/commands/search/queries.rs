@@ -28,7 +28,7 @@ impl Queries {
     pub fn read_vectors(index: &Index, files: &[String], roles: &[Role<'_>]) -> Result<Queries> {
         let (Some(function), Some(_)) = (index.function(), index.vector_format()) else {
             bail!(
-                "the index keeps no vectors to rank by; build it anew with `index build --vectors f16`"
+                "the index keeps no vectors to rank by; rebuild it with `index build --vectors f16`"
             );
         };
         let mut values = Vec::new();

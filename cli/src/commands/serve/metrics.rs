@@ -92,7 +92,7 @@ impl Metrics {
                 "1 if learning stands still",
                 Some(f64::from(u8::from(learning.problem.is_some()))),
             ),
-            ("renewals", "How many times all codes were made anew", Some(renewal.done as f64)),
+            ("renewals", "Number of times all items were re-encoded", Some(renewal.done as f64)),
             (
                 "renewal_lag_rows",
                 "Rows learned that the codes know nothing of",
