@@ -2,10 +2,10 @@
 //!
 //! [`brook`](crate::learners::brook) learns sums that do not depend on the length of codes, so one
 //! pass over the sample gives functions of all lengths
-//! ([`Model::with_bits`](crate::Model::with_bits)). Some rows are held out as queries and search
-//! all others. More rows improve the function, and give rare classes more items that queries can
-//! return. The growth of precision@10 from half of the sample to all of it is therefore
-//! extrapolated to the complete data. mAP is that of the sample, and falls as a database grows.
+//! ([`Model::with_bits`](crate::Model::with_bits)). Some rows are held out as queries; each query
+//! searches all other rows. More rows improve the function, and give queries of rare classes more
+//! items to find. The growth of precision@10 from half of the sample to the whole sample is
+//! therefore extrapolated to the complete data. mAP is that of the sample; it falls with more data.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use crate::{
     Batch, Codes, Error, Features, HashFunction, Index, Labels, Method, Model, Result, Setup,
 };
 
-/// Number of sample rows that predict precision@10 well.
+/// Number of sample rows that suffices to predict precision@10 well.
 pub const SAMPLE: usize = 40_000;
 
 /// Maximum number of held-out queries.
@@ -30,14 +30,14 @@ pub const SAMPLE: usize = 40_000;
 const QUERIES: usize = 2_000;
 const QUERY_SHARE: usize = 10;
 
-/// Number of queries whose true neighbours are computed: each is compared with all vectors.
+/// Number of queries whose true neighbours are computed, by comparing them with all vectors.
 const NEIGHBOUR_QUERIES: usize = 500;
 
 /// Minimum number of labelled rows; with fewer, nothing is measured.
 const FEWEST: usize = 50;
 
-/// Largest loss of precision@10, compared with the best length, of a recommended length. The noise
-/// of the difference replaces the limit if it is larger.
+/// Largest loss of precision@10 of the recommended length, compared with the best length. If the
+/// noise of the difference is larger, the noise is the limit.
 const TOLERANCE: f64 = 0.02;
 
 /// Number of standard errors up to which a difference between two lengths is within noise.
@@ -46,11 +46,11 @@ const STANDARD_ERRORS: f64 = 2.0;
 /// Number of rows that are learned at a time.
 const ROWS_AT_ONCE: usize = 2_000;
 
-/// Bits for each doubling of the number of labels. Codes with fewer bits are short.
+/// Bits per doubling of the number of labels below which codes count as short.
 const BITS_PER_DOUBLING: f64 = 9.0;
 
 /// Returns whether codes of this length are short for the number of labels: fewer than 9 bits for
-/// each doubling of the number. [`advise`] then is likely to recommend longer codes.
+/// each doubling of the number. If so, [`advise`] is likely to recommend longer codes.
 pub fn is_short(bits: usize, labels: usize) -> bool {
     labels > 1 && (bits as f64) < BITS_PER_DOUBLING * (labels as f64).log2()
 }
@@ -104,11 +104,11 @@ pub struct Advice {
     pub lengths: Vec<LengthAdvice>,
     /// Lengths that were not measured within the time limit.
     pub omitted: Vec<usize>,
-    /// Shortest length whose precision@10 is within 0.02 of the best, or within noise of it.
+    /// Shortest length whose precision@10 is at most 0.02, or at most the noise, below the best.
     pub recommended: usize,
-    /// Difference between the precision@10 of a length and that of the best length, up to which the
-    /// difference is within noise: two standard errors over the queries. The value is that of the
-    /// length with the largest standard error. Few queries make it large.
+    /// Largest difference from the precision@10 of the best length that is within noise: two
+    /// standard errors over the queries, for the length with the largest standard error. The value
+    /// is large if there are few queries.
     pub noise: f64,
     /// Precision@10 of an exact search by the cosine of the vectors.
     pub by_vectors: f64,
@@ -125,7 +125,7 @@ pub struct LengthAdvice {
     pub precision_at_10: f64,
     /// Share of the ten nearest items that share a label with the query, measured on the sample.
     pub sample_precision_at_10: f64,
-    /// Standard error of `sample_precision_at_10`, as the mean over the queries.
+    /// Standard error of `sample_precision_at_10`, which is a mean over the queries.
     pub standard_error: f64,
     /// Mean average precision over the sample.
     pub map: f64,
@@ -134,11 +134,11 @@ pub struct LengthAdvice {
     /// Precision@10, and share of the ten nearest items by cosine in the result, for each number of
     /// re-ranked candidates.
     pub reranked: Vec<Reranked>,
-    /// Bytes of the code, the id and the labels of an item in an index.
+    /// Bytes per item in an index for the code, the id and the labels.
     pub item_bytes: f64,
-    /// Bytes of the search structure for an item.
+    /// Bytes per item of the search structure.
     pub structure_bytes: f64,
-    /// Time to learn all rows on this machine, in seconds.
+    /// Predicted time to learn the complete data on this machine, in seconds.
     pub learning_seconds: f64,
 }
 
@@ -156,8 +156,8 @@ pub struct Reranked {
 }
 
 impl Advice {
-    /// Returns whether noise exceeds the difference that decides between lengths, since there are
-    /// few queries.
+    /// Returns whether the queries are so few that the noise exceeds 0.02, the difference that
+    /// decides between lengths.
     pub fn is_noisy(&self) -> bool {
         self.noise > TOLERANCE
     }
@@ -263,7 +263,7 @@ pub fn advise(
 ///
 /// `precisions` holds the precision@10 of each query, for each length.
 fn recommend(precisions: &[Vec<f64>]) -> (usize, f64) {
-    // The means are those of the sample: predicted precisions are clamped to 1, which distorts
+    // Compares means on the sample, because predicted precisions are clamped to 1, which distorts
     // differences.
     let means: Vec<f64> = precisions.iter().map(|of_queries| mean(of_queries)).collect();
     let best = (0..means.len()).max_by(|&a, &b| means[a].total_cmp(&means[b])).unwrap_or(0);
@@ -293,9 +293,9 @@ fn standard_error(values: &[f64]) -> f64 {
     (squares / (count - 1.0).max(1.0) / count.max(1.0)).sqrt()
 }
 
-/// Returns the factor by which the growth from half of a sample to all of it continues to the
-/// complete data. `share` is the share of the sample in the complete data. The factor assumes that
-/// the missing precision is inversely proportional to the square root of the number of rows.
+/// Returns the ratio of two growths of precision: from the sample to the complete data, and from
+/// half of the sample to the sample. `share` is the sample's share of the complete data. Missing
+/// precision is assumed to be inversely proportional to the square root of the number of rows.
 fn growth_factor(share: f64) -> f64 {
     (1.0 - share.sqrt()) / (2f64.sqrt() - 1.0)
 }
@@ -331,7 +331,7 @@ pub fn sample_rows(total: usize, count: usize, seed: u64) -> Vec<usize> {
     rows
 }
 
-/// Holds out labelled rows as queries and returns the database, which has all other rows, and the
+/// Holds out labelled rows as queries. Returns the database, which has all other rows, and the
 /// queries.
 fn split(features: Features<'_>, labels: Labels<'_>, seed: u64) -> Result<(Rows, Rows)> {
     let labelled: Vec<usize> =
@@ -347,8 +347,7 @@ fn split(features: Features<'_>, labels: Labels<'_>, seed: u64) -> Result<(Rows,
     }
     let empty = || Rows { values: Vec::new(), labels: LabelList::new(), dim: features.dim() };
     let (mut database, mut held_out) = (empty(), empty());
-    // Rows are shuffled so that half of them has the classes of all, even if the sample is sorted
-    // by class.
+    // Rows are shuffled so that the first half has all classes, even in a sorted sample.
     let mut order: Vec<usize> = (0..labels.len()).collect();
     order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
     for row in order {
@@ -454,8 +453,8 @@ fn measure(
     Ok(Measured { length, precisions, by_vectors: near.by_vectors_at_10 })
 }
 
-/// Returns the bytes that an index takes for an item without its search structure, and the bytes of
-/// the search structure for an item.
+/// Returns the bytes per item of an index without its search structure, and the bytes per item of
+/// the search structure.
 fn bytes(codes: &Codes, labels: Labels<'_>) -> Result<(f64, f64)> {
     let mut index = Index::of_codes(codes.bits())?;
     let ids: Vec<u64> = (0..codes.len() as u64).collect();
@@ -478,7 +477,7 @@ mod tests {
         let (recommended, noise) = recommend(&[short.clone(), long.clone()]);
         assert_eq!(recommended, 0);
         assert!((noise - 0.2).abs() < 1e-9, "{noise}");
-        // The same share of 1,000 queries is significant.
+        // With 1,000 queries, the same share is significant.
         let (recommended, noise) = recommend(&[short.repeat(100), long.repeat(100)]);
         assert!(recommended == 1 && noise < TOLERANCE, "{noise}");
         // A difference that all queries agree on is significant, too.

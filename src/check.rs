@@ -64,8 +64,8 @@ pub struct Subject<'a, L> {
 }
 
 impl<'a, L: Learner> Subject<'a, L> {
-    /// Creates a subject that is only started: no check is skipped by name, and learners are not
-    /// saved.
+    /// Creates a subject with the function that starts its learners. No check is skipped by name,
+    /// and learners are neither saved nor loaded.
     pub fn new(start: Start<'a, L>) -> Self {
         Subject { start, save: None, load: None, skip: &[] }
     }
@@ -159,7 +159,7 @@ fn start<L>(subject: &Subject<'_, L>) -> std::result::Result<L, String> {
     (subject.start)(DIM, BITS, 7).map_err(|error| format!("does not start: {error}"))
 }
 
-/// Learns all rows in batches of `size`; freezes the function after each batch if `freeze` is set.
+/// Learns all rows in batches of `size`; with `freeze`, requests the function after each batch.
 fn run<L: Learner>(learner: &mut L, batch: Batch<'_>, size: usize, freeze: bool) -> Verdict {
     for at in (0..batch.len()).step_by(size) {
         let part = batch.slice(at..batch.len().min(at + size));
@@ -265,7 +265,7 @@ fn one_class_only<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
     };
     Some((|| {
         let one = apart(vec![3; 1500])?;
-        // Random labels are independent of the rows: rows of each class are everywhere.
+        // These labels are independent of the rows, so each class is spread over all blobs.
         let several = apart((0..1500).map(|row| row % 4).collect())?;
         match one <= several + SLACK {
             true => Ok(()),
@@ -277,7 +277,7 @@ fn one_class_only<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
     })())
 }
 
-/// Checks classes that appear one after the other, each among rows of the earlier ones.
+/// Checks classes that first appear one after the other, mixed with rows of earlier classes.
 fn late_classes<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
     let data = blobs(2400, 6);
     let label = |row: usize| data.batch().labels().expect("labelled").row(row)[0];
@@ -301,7 +301,7 @@ fn several_labels<L: Learner>(subject: &Subject<'_, L>) -> Option<Verdict> {
     for row in 0..1500u32 {
         match row % 5 {
             0 => labels.push_set(&[]),
-            // A label that rows of all blobs may have, in addition to the label of their own blob.
+            // The label of the row's own blob, and a label that rows of all blobs may have.
             1 => labels.push_set(&[4 + row / 5 % 3, blob(row)]),
             _ => labels.push_set(&[blob(row)]),
         }

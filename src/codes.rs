@@ -33,9 +33,8 @@ impl Codes {
 
     /// Reads packed bytes, `bits.div_ceil(8)` to a code.
     ///
-    /// # Errors
     /// When `bits` is out of range, the number of bytes is not a multiple of the code size, or a
-    /// code has bits set beyond the last.
+    /// code has bits set beyond its last bit.
     pub fn from_bytes(bits: usize, bytes: &[u8]) -> Result<Self> {
         let mut codes = Codes::new(bits)?;
         let width = bits.div_ceil(8);
@@ -90,7 +89,7 @@ impl Codes {
     ///
     /// # Errors
     /// When `bits` is out of range, the number of words is not a multiple of the code size, or a
-    /// code has bits set beyond the last.
+    /// code has bits set beyond its last bit.
     pub fn from_words(bits: usize, words: Vec<u64>) -> Result<Self> {
         check_bits(bits)?;
         let width = bits.div_ceil(64);
@@ -114,7 +113,7 @@ impl Codes {
     /// Appends a code given as words.
     ///
     /// # Errors
-    /// When the number of words is not that of a code, or bits are set beyond the last.
+    /// When the number of words is not that of a code, or bits are set beyond the code's last bit.
     pub fn push(&mut self, code: &[u64]) -> Result<()> {
         let (row, bits) = (self.len(), self.bits);
         if code.len() != self.words_per_code() {
@@ -210,7 +209,7 @@ impl Codes {
     }
 }
 
-/// Returns whether a code has bits set beyond the last.
+/// Returns whether a code has bits set beyond its last bit.
 fn has_more_bits(code: &[u64], bits: usize) -> bool {
     !bits.is_multiple_of(64) && code.last().is_some_and(|last| last >> (bits % 64) != 0)
 }

@@ -90,7 +90,7 @@ pub enum Error {
         labels: usize,
     },
 
-    /// Packed codes do not have the shape of `bits`, or have bits set beyond them.
+    /// Packed codes do not have the size for `bits` bits, or have bits set beyond the last.
     #[error("row {row} of the packed codes does not fit {bits} bits: {problem}")]
     PackedCodes {
         /// First row that does not fit; 0 if the total length is wrong.
@@ -161,8 +161,8 @@ pub enum Error {
         problem: String,
     },
 
-    /// The operation needs a method that stores sums, to which rows can be added and from which
-    /// rows can be subtracted.
+    /// The operation needs a method that stores sums, which rows can be added to and subtracted
+    /// from.
     #[error("{method} models cannot {what}: only brook keeps what it learns as sums")]
     NotSums {
         /// Name of the method.
@@ -326,7 +326,7 @@ pub enum Error {
         wanted: &'static str,
     },
 
-    /// A new hash function prepares vectors differently from the way the index's vectors were
+    /// A new hash function does not prepare vectors as the stored vectors of the index were
     /// prepared.
     #[error(
         "the vectors in the index cannot be encoded by this function, which prepares vectors \
@@ -502,7 +502,7 @@ pub enum ErrorKind {
     BadInput,
     /// A file, directory or item does not exist.
     NotFound,
-    /// The resource is in use, or has changed meanwhile. Retrying later may succeed.
+    /// The resource is in use, or another program changed it. Retrying later may succeed.
     Busy,
     /// Stored data differs from what was written.
     Damaged,

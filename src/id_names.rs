@@ -16,9 +16,8 @@ const MAGIC: &[u8; 8] = b"HBIDS\0\0\x01";
 /// are never reused.
 ///
 /// The file is stored in the directory of the index file, with the suffix `.ids` added to its name.
-/// It appears completely or not at all. Write it before the items are added. If the process is
-/// killed in between, some strings belong to no item, which does no harm, and every item has its
-/// string.
+/// It appears completely or not at all. Write the file before adding the items: if the process is
+/// killed in between, every item has its string, and strings without an item do no harm.
 ///
 /// ```
 /// let mut names = hashbrook::IdNames::new();

@@ -68,7 +68,7 @@ pub(crate) trait BuiltIn: Learner + Sized {
     /// Set if the learner must see the first rows of the stream before it can learn.
     const WARMS_UP: bool = false;
 
-    /// Checks the parameters. All errors in them are reported here, before any work starts.
+    /// Checks the parameters. Invalid parameters are reported here, before any work starts.
     fn check(params: &Self::Params, start: &Start) -> Result<()>;
 
     /// Returns a learner without any learned rows. The parameters must have been checked.
@@ -104,7 +104,7 @@ pub(crate) trait BuiltIn: Learner + Sized {
         Ok((self.hash_parts()?, None))
     }
 
-    /// Adds everything that `other` learned. `translate` maps its labels to the labels used here.
+    /// Adds everything that `other` learned. `translate` converts labels of `other`.
     fn merge(&mut self, _other: &Self, _translate: &dyn Fn(u32) -> u32) -> Result<()> {
         Err(Error::NotSums { method: Self::NAME, what: "be merged" })
     }
@@ -145,8 +145,8 @@ pub(crate) trait BuiltIn: Learner + Sized {
         None
     }
 
-    /// Returns what the bits of the last function are made of, for methods that choose between
-    /// targets. Returns `None` before a function was computed.
+    /// Returns the targets of the last function's bits, for methods that choose between targets.
+    /// Returns `None` before the first function was computed.
     fn measured_targets(&self) -> Option<MeasuredTargets> {
         None
     }
@@ -157,7 +157,7 @@ pub(crate) trait BuiltIn: Learner + Sized {
     /// Adds the learner's state to the arrays of a model file.
     fn save(&self, state: &mut Tensors);
 
-    /// Adds the learner's state without anything that can be computed from the rest.
+    /// Adds the learner's state, except for arrays that can be computed from the others.
     fn save_learned(&self, state: &mut Tensors) {
         self.save(state);
     }
@@ -166,26 +166,25 @@ pub(crate) trait BuiltIn: Learner + Sized {
     fn load(params: &Self::Params, start: Start, state: &mut Tensors) -> Loaded<Self>;
 }
 
-/// Default number of the stream's first rows that a model warms up with.
+/// Default number of warm-up rows.
 pub(crate) const WARMUP: usize = 1000;
 
-/// Codes that a discrete method assigned to the items it learned from, in their final state. They
-/// may differ from the codes of its hash function. For inspection of a method; not saved with a
-/// model.
+/// Final codes that a discrete method assigned to the items it learned from. They may differ from
+/// the codes of the method's hash function. For inspection of a method; not saved with a model.
 #[derive(Clone, Debug)]
 pub struct TrainingCodes {
     /// Codes of the last batch, one per row: `B_s` of BSODH.
     pub batch: Codes,
-    /// For each label set, the code of all older items with it: `B_e`.
+    /// For each label set, the code that all older items with this set share: `B_e`.
     pub existing: Vec<(Vec<u32>, Vec<u64>)>,
 }
 
-/// Targets that the label bits of a function are made of.
+/// Targets that the label bits of a function predict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MadeOf {
-    /// Codes of classes; for rows with several labels, mixtures of labels or their presence.
+    /// Codes of classes; for rows with several labels, mixtures or presence of labels.
     Classes,
     /// Presence of single labels, by thresholds that rank the rows of rare labels.
     Presence,
@@ -219,7 +218,7 @@ impl fmt::Display for MadeOf {
     }
 }
 
-/// Possible targets of the label bits, with their score on the sample of learned rows.
+/// Candidate targets of the label bits, and their score on a sample of the learned rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Candidate {
@@ -235,11 +234,11 @@ pub struct Candidate {
 pub struct MeasuredTargets {
     /// The chosen targets.
     pub made_of: MadeOf,
-    /// The candidates that were compared. Empty if only one was possible, or if the sample was too
-    /// small.
+    /// The candidates that were compared. Empty if only one candidate was possible, or if the
+    /// sample was too small.
     pub candidates: Vec<Candidate>,
-    /// Sampled labels that the bits do not distinguish: their rows are found no better than by
-    /// chance.
+    /// Sampled labels that the bits do not distinguish: searches find the rows of these labels no
+    /// better than by chance.
     #[serde(skip)]
     pub not_distinguished: Vec<u32>,
     /// Set if the sums of lifted vectors were discarded because of too many labels. Codes of
@@ -266,7 +265,7 @@ pub(crate) struct Start {
     pub(crate) seed: u64,
     /// Set if rows are scaled to unit length.
     pub(crate) unit: bool,
-    /// Number of rows passed to [`BuiltIn::warm_up`]; fewer if the stream is shorter.
+    /// Number of rows passed to [`BuiltIn::warm_up`], if the stream has that many.
     pub(crate) warmup: usize,
     /// An initial projection, dim x bits.
     pub(crate) init: Option<Vec<f32>>,

@@ -269,7 +269,7 @@
 //!
 //! [`Learner`] is the trait to implement for a new method, and [`check`] tests its contract.
 //! [`learners`] has a page on each built-in method. [`protocol`] runs the experiments of the
-//! papers, and others. [`HashParts`] exposes the parts of a hash function.
+//! papers, and further ones. [`HashParts`] exposes the parts of a hash function.
 //!
 //! [`brook`]: learners::brook
 

@@ -2,8 +2,8 @@
 
 use crate::{Features, Result};
 
-/// Mean of vectors that arrive in pieces. The result does not depend on how the vectors are
-/// divided.
+/// Mean of vectors that arrive in pieces. The result does not depend on how the vectors are divided
+/// into pieces.
 #[derive(Clone, Debug)]
 pub struct Mean {
     sums: Vec<f64>,
@@ -37,7 +37,7 @@ impl Mean {
 }
 
 /// Standard deviations of the columns of a stream that arrives in pieces. The result does not
-/// depend on how the rows are divided.
+/// depend on how the rows are divided into pieces.
 #[derive(Clone, Debug)]
 pub struct Spread {
     rows: u64,
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn factors_are_finite_and_leave_out_what_is_constant() {
-        // Constant; constant up to rounding; tiny; huge; ordinary.
+        // One column of each kind: constant; constant up to rounding; tiny; huge; ordinary.
         let rows = |sign: f32| [0.1, 1e6 + sign * 0.06, sign * 1e-42, sign * 3e38, sign * 2.0];
         let values: Vec<f32> = (0..10).flat_map(|at| rows([1.0, -1.0][at % 2])).collect();
         let factors = spread_of(5, &values, 10).factors();

@@ -1,13 +1,13 @@
 //! Fallible allocation of large buffers: running out of memory is an error, not a panic or the end
 //! of the process.
 //!
-//! Sums and their factors grow with the square of the anchors, to gigabytes, and faer panics when
-//! an allocation fails. So `linalg/` and brook request large pieces first, factor them in place,
-//! and fail with `Error::OutOfMemory`, which reports the bytes and what to do. At the end of the
-//! warm-up brook requests all that its function will take: a stream that could never be solved is
-//! refused before it is learned. If memory is unavailable later, `try_hash_function` fails and can
-//! be retried; `hash_function` cannot return an error and panics with the same text. The command's
-//! `learn` saves the model first.
+//! Sums and their factors grow with the square of the number of anchors, to gigabytes, and faer
+//! panics when an allocation fails. So `linalg/` and brook request large pieces first, factor them
+//! in place, and fail with `Error::OutOfMemory`, which reports the bytes and what to do. At the end
+//! of the warm-up brook requests all memory that its function will need, so that a stream that
+//! could never be solved is refused before it is learned. If memory is unavailable later,
+//! `try_hash_function` fails and can be retried; `hash_function` cannot return an error and panics
+//! with the same text. The command's `learn` saves the model first.
 
 use std::hint::black_box;
 
@@ -32,7 +32,7 @@ impl NoRoom {
 }
 
 /// Fails unless `count` values of type `f64` can be allocated at once. The memory is freed again,
-/// for the allocation that follows.
+/// so that the caller can allocate it.
 pub(crate) fn expect_room(count: usize) -> Result<(), NoRoom> {
     let mut room = Vec::<f64>::new();
     let found = room.try_reserve_exact(count);

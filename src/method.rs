@@ -283,11 +283,11 @@ impl Method {
         serde_json::from_str(PRESETS).expect("the presets are part of the library, and tested")
     }
 
-    /// Sets the parameters that the papers use on a data set. A method without a preset for it
-    /// stays unchanged.
+    /// Sets the method's parameters to those that the papers use on a data set. If the method has
+    /// no preset for the data set, its parameters stay unchanged.
     ///
     /// # Errors
-    /// When no presets exist for the data set.
+    /// When no method has a preset for the data set.
     pub fn preset(&mut self, dataset: &str) -> Result<()> {
         let table = Method::preset_table();
         let Some(presets) = table.get(dataset) else {
@@ -340,8 +340,8 @@ impl Method {
         match serde_json::from_value(Value::Object(table.clone())) {
             Ok(method) => *self = method,
             Err(problem) => {
-                // The parser lists the valid names only in the error for an unknown name, so it is
-                // given an empty one.
+                // The parser lists the valid names only in its error for an unknown name, so it
+                // gets an empty name here.
                 let name = Value::String(String::new());
                 let problem = match table.insert(parameter.to_owned(), name) {
                     Some(Value::String(_)) => problem,

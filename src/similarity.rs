@@ -6,18 +6,18 @@
 //!
 //! # Why is BSODH's cost per batch constant?
 //!
-//! Read literally, each batch compares its n items with all m before it: an n x m similarity
-//! matrix, and m codes to update. But the step that updates them, `E = sgn(B S~)`, depends on an
-//! item's labels only: two items with one label set get one code. So:
+//! Implemented literally, each batch compares its n items with all m earlier items: an n x m
+//! similarity matrix, and m codes to update. But the step that updates them, `E = sgn(B S~)`,
+//! depends on an item's labels only: two items with the same label set get the same code. So:
 //!
-//! 1. After that step, all older items are one code and one count per label set.
+//! 1. After that step, one code and one count per label set represent all older items.
 //! 2. Items appended since (one batch at most) enter the next step through three sums: their codes
 //!    by set, the code of the first item of each set, and `B B^T`.
 //! 3. `E E^T` is then a sum over sets, and `E S~^T` has one column per set.
 //!
-//! What remains per batch is its own regression. This file holds the collapse, `learners/bsodh.rs`
-//! the steps, and `learners/bsodh/dense.rs` the literal form. A property test demands identical
-//! codes of both.
+//! Only the batch's own regression remains as cost per batch. This file implements the sums by set,
+//! `learners/bsodh.rs` the steps, and `learners/bsodh/dense.rs` the literal form. A property test
+//! checks that both forms give identical codes.
 //!
 //! The sums are integers in `f64`, which represents them exactly. Exact ties in `B S~` are decided
 //! as the authors' program decides them, by a single-precision sum (`tests/golden/README.md`).
@@ -32,7 +32,7 @@ use crate::{Labels, Result};
 pub(crate) struct Carriers(HashMap<u32, Vec<u32>>);
 
 impl Carriers {
-    /// Adds a carrier of some labels. Its number must be larger than those of all earlier carriers.
+    /// Adds a carrier of some labels. The carrier's number must exceed those of earlier carriers.
     fn add(&mut self, labels: &[u32], carrier: u32) {
         for label in labels {
             let carriers = self.0.entry(*label).or_default();
@@ -55,7 +55,7 @@ impl Carriers {
     }
 
     /// Returns the same carriers as [`of_any`](Self::of_any), and for each carrier the number of
-    /// the given labels that it has. There are no counts if all of them are 1.
+    /// the given labels that the carrier has. The counts are empty if all of them are 1.
     pub(crate) fn of_any_counted(&self, labels: &[u32]) -> (Cow<'_, [u32]>, Vec<u32>) {
         if labels.len() < 2 {
             return (self.of_any(labels), Vec::new());
@@ -238,7 +238,8 @@ impl Balance {
     }
 
     /// Computes [`weigh`](Self::weigh) over the items of one batch, for callers that need the sign.
-    /// Where the two parts cancel, the batch is summed in single precision, item by item.
+    /// Where similar and dissimilar items cancel, the batch is summed in single precision, item by
+    /// item.
     ///
     /// Such ties are common with small batches and weights like 1.2 and 0.2. The program published
     /// with the paper stores its similarities in single precision, so the rounding remainder of its
@@ -293,7 +294,7 @@ impl<'a> BatchCodes<'a> {
     }
 }
 
-/// Returns the end of each set in the concatenation of all sets, for [`scan`](Iterator::scan).
+/// Adds a set's length to the running total, and returns it, for [`scan`](Iterator::scan).
 pub(crate) fn running_total(end: &mut usize, set: &[u32]) -> Option<usize> {
     *end += set.len();
     Some(*end)

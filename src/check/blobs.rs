@@ -1,4 +1,4 @@
-//! Data that learners are checked on, and a measure of how well codes separate its classes.
+//! Classes of data that learners are checked on, and a measure of how well codes separate them.
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -11,7 +11,7 @@ pub(super) const DIM: usize = 12;
 pub(super) const BITS: usize = 8;
 const BLOBS: usize = 4;
 
-/// Draws rows of four blobs at the corners of a square: random projections separate them, but
+/// Draws rows of four blobs at the corners of a square: random projections separate the blobs, but
 /// poorly.
 pub(super) fn blobs(rows: usize, seed: u64) -> Data {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -34,8 +34,8 @@ pub(super) fn blobs(rows: usize, seed: u64) -> Data {
     Data::new(DIM, features, LabelList::single(labels)).expect("as it should be")
 }
 
-/// Mean number of bits in which codes of blobs `a` and `b` differ: `[a][b]`; within one blob:
-/// `[a][a]`.
+/// Mean Hamming distances: `[a][b]` between codes of blobs `a` and `b`, `[a][a]` between codes of
+/// one blob.
 pub(super) struct ClassDistances([[f64; BLOBS]; BLOBS]);
 
 impl ClassDistances {
@@ -46,7 +46,7 @@ impl ClassDistances {
         let labels = data.batch().labels().expect("labelled");
         let rows_of =
             |blob: usize| (0..codes.len()).filter(move |&row| labels.row(row)[0] == blob as u32);
-        // Returns the share of a blob's rows that have a bit set.
+        // Share of a blob's rows whose code has a bit set.
         let share = |blob: usize, bit: usize| {
             let set = rows_of(blob).filter(|&row| codes.bit(row, bit)).count();
             set as f64 / rows_of(blob).count() as f64

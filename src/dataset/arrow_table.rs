@@ -13,7 +13,7 @@ use super::reader::Reader;
 use crate::Result;
 use crate::labels::LabelNames;
 
-/// Table in memory whose columns are read as those of files are: as features by a [`Reader`], as
+/// Table in memory whose columns are read like columns of files: as features by a [`Reader`], as
 /// ids, labels or payloads.
 ///
 /// Files are reopened for each column. This type is for data that arrives as a whole and should be
@@ -21,8 +21,8 @@ use crate::labels::LabelNames;
 pub struct ArrowTable(InMemory);
 
 impl ArrowTable {
-    /// Reads an Arrow stream to its end. Messages call it `name`. All compressed parts together may
-    /// take up to `most` bytes after decompression.
+    /// Reads an Arrow stream to its end. Messages refer to the stream as `name`. All compressed
+    /// parts together may take up to `most` bytes after decompression.
     ///
     /// # Errors
     /// When the input is not an Arrow stream, is truncated or damaged, or would take more memory.

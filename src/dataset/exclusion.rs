@@ -108,7 +108,7 @@ impl Titles {
             true => {
                 parts.filter(|part| !part.starts_with('!')).map(|part| format!("!{part}")).collect()
             }
-            // With exclusions only, the excluded columns are the features.
+            // If there are only exclusions, the excluded columns are the features.
             false => parts.map(|part| part.trim_start_matches('!').to_owned()).collect(),
         }
     }

@@ -116,8 +116,8 @@ fn is_arrow_stream(head: &[u8]) -> bool {
 }
 
 /// Returns whether the head is a MATLAB header: 124 bytes of text that do not begin with zeros, a
-/// version, and `MI` as a number, which gives the byte order. MATLAB's usual text is sufficient
-/// without the rest.
+/// version, and `MI` as a number, which gives the byte order. MATLAB's usual text alone is
+/// sufficient.
 fn is_mat(head: &[u8]) -> bool {
     let starts_with_text = head.iter().take(4).all(|&byte| byte != 0);
     head.starts_with(b"MATLAB 5.0 MAT-file")

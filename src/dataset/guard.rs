@@ -1,12 +1,11 @@
 //! Calls of the crates that read Parquet, Arrow and HDF5 on untrusted bytes.
 //!
-//! Parquet, Arrow and HDF5 are decoded by crates (`parquet`, `arrow-ipc`, `hdf5-pure`: no C but
-//! that of zstd), behind the features `arrow` and `hdf5`. Their input may be damaged in any way,
-//! so calls go through this module, which turns a panic into an error. Nothing of the panic is
-//! printed: a panic hook, installed before the existing hook with the first such file, skips
-//! panics of threads that are within a guarded call, and passes all others on. Sizes that would
-//! make the crates request absurd amounts of memory are checked first (`arrow/ipc.rs` reads the
-//! messages of Arrow itself for that).
+//! Parquet, Arrow and HDF5 are decoded by crates (`parquet`, `arrow-ipc`, `hdf5-pure`, without C
+//! code except that of zstd), behind the features `arrow` and `hdf5`. Their input may be damaged in
+//! any way, so calls go through this module, which turns a panic into an error and does not print
+//! it. With the first such file, a panic hook is installed that ignores panics inside of a guarded
+//! call and passes all others to the previous hook. Sizes that would make the crates request absurd
+//! amounts of memory are checked first; for Arrow, `arrow/ipc.rs` reads the messages itself.
 
 use std::cell::Cell;
 use std::fmt::Display;

@@ -34,7 +34,8 @@
 //! these. (Shells interpret `!` unless it is in single quotes.)
 //!
 //! If no columns are selected, a first column without a name is not read as a feature, since pandas
-//! writes its index so. [`without_columns`] excludes the columns from which labels or ids are read.
+//! writes its index this way. [`without_columns`] excludes the columns from which labels or ids are
+//! read.
 //!
 //! Columns of Parquet and Arrow files are selected in the same way. A row consists of the values of
 //! all selected columns. By default, the features are the only column of lists of numbers, or all
@@ -42,13 +43,13 @@
 //!
 //! # Parquet and Arrow
 //!
-//! Labels are strings, integers, dictionaries of these, or lists of these, which are sets. Lists of
-//! a fixed length consist of zeros and ones, like arrays of several columns. A null is no label,
-//! and an error in features and ids.
+//! Labels are strings, integers, dictionaries of strings or integers, or lists of labels, which
+//! form sets. Lists of a fixed length must consist of zeros and ones, like arrays of several
+//! columns. A null means no label; in features and ids it is an error.
 //!
 //! Parquet may be compressed with snappy, zstd, lz4 or gzip, Arrow with zstd or lz4. Parquet is
-//! read some pages at a time, Arrow a batch at a time, HDF5 some chunks at a time. A file that was
-//! written in one piece takes as much memory as the piece.
+//! read some pages at a time, Arrow a batch at a time, HDF5 some chunks at a time. Reading a file
+//! that was written in one piece takes as much memory as the piece.
 //!
 //! # HDF5 and MATLAB
 //!
@@ -57,8 +58,8 @@
 //! variable length, are labels or ids. Two kinds of datasets are not read:
 //!
 //! * those with several extendible dimensions in the newer formats;
-//! * compressed ones in the layout that is new in HDF5 2.0. h5py writes it with `libver="latest"`,
-//!   but not with `libver=("earliest", "v114")`.
+//! * compressed datasets in the layout introduced by HDF5 2.0. h5py writes this layout with
+//!   `libver="latest"`, but not with `libver=("earliest", "v114")`.
 //!
 //! Rows of MATLAB matrices are those of MATLAB, not those of the underlying HDF5 dataset.
 //!
@@ -89,20 +90,20 @@
 // compressed. Sizes in headers are never trusted: they are compared with the file, and nothing is
 // allocated before its bytes have arrived.
 //
-// Of a table only the requested columns are decoded. An `arrow/Table` is a kind of content, like a
-// text table: features (`numbers.rs`), labels and ids (`cells.rs`) and packed codes (`packed.rs`)
-// are each read from it in their own way. HDF5 gives its rows as bytes, so the rest is as for npy;
-// MATLAB's go through the reader of column-major arrays. Ids and labels in the file of the vectors
-// are read by a second handle: so the command stores a pipe in a temporary file where it is read
-// for more than its vectors (`cli/src/piped.rs`). Complete content, such as a body of the service,
-// is decoded once for all of its columns (`arrow_table.rs`), and must not unpack to more than the
-// given limit.
+// Only the requested columns of a table are decoded. An `arrow/Table` is a kind of content, like a
+// text table. Features (`numbers.rs`), labels and ids (`cells.rs`) and packed codes (`packed.rs`)
+// each have their own code to read it. HDF5 rows are read as bytes and then decoded like those of
+// npy; MATLAB rows are read by the reader of column-major arrays. Ids and labels in the file of the
+// vectors are read through a second handle. If more than the vectors of a pipe is read, the command
+// therefore first copies the pipe to a temporary file (`cli/src/piped.rs`). Complete content, such
+// as a body of the service, is decoded once for all of its columns (`arrow_table.rs`), and must not
+// unpack to more than the given limit.
 //
-// `hashbrook encode --model lsh-128.model --data large.parquet:embedding --id-column id --keep
-// kind --out codes.parquet` and similar calls take at most (`ru_maxrss`), of 1.7 million vectors
-// of 768 floats, 5.2 GB: 95 MiB from Parquet, 48 MiB from HDF5 in one piece, 160 MiB from an Arrow
-// stream through a pipe in batches of 20,000 rows, which are 61 MB each; and of 200,000 such
-// vectors in HDF5 in chunks of 512 rows with gzip and shuffle, 55 MiB.
+// Peak memory (`ru_maxrss`) of `hashbrook encode --model lsh-128.model --data
+// large.parquet:embedding --id-column id --keep kind --out codes.parquet` and similar calls, for
+// 1.7 million vectors of 768 floats (5.2 GB): 95 MiB from Parquet, 48 MiB from HDF5 in one piece,
+// 160 MiB from an Arrow stream through a pipe in batches of 20,000 rows (61 MB each). For
+// 200,000 such vectors in HDF5, in chunks of 512 rows with gzip and shuffle: 55 MiB.
 
 mod array;
 #[cfg(feature = "arrow")]

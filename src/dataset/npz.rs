@@ -64,7 +64,7 @@ impl Entry {
         self.name == name || name.strip_suffix(".npy") == Some(&self.name)
     }
 
-    /// Returns the bytes of the array. They are contiguous, so the file is read without the zip
+    /// Returns the bytes of the array. The bytes are contiguous, so they are read without the zip
     /// reader.
     fn input(&self, path: &Path, mut file: File) -> Result<Input> {
         let mut named = path.as_os_str().to_owned();

@@ -33,9 +33,9 @@ pub struct Reader {
     is_u8: bool,
     paths: Vec<PathBuf>,
     columns: Vec<FeatureColumns>,
-    /// Sources that are not read to their end yet: the last of the `paths`.
+    /// Sources that are not yet read to their end. They belong to the last of the `paths`.
     sources: VecDeque<Box<dyn Source>>,
-    /// Rows read of the first source.
+    /// Number of rows read from the first of the `sources`.
     row: usize,
     values: Vec<f32>,
     /// Warnings about sources that were read to their end.
@@ -48,7 +48,7 @@ pub struct Reader {
 struct Part {
     /// Index of the file.
     file: usize,
-    /// Number of the first of these rows in the file.
+    /// Position of the first of these rows in the file.
     first: usize,
     rows: usize,
 }
@@ -59,7 +59,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the file cannot be read, is in no known format or has no rows. Truncation and damage
-    /// are reported as far as they are visible without reading the whole file.
+    /// are reported if they can be detected without reading the whole file.
     pub fn open(spec: &str) -> Result<Reader> {
         Reader::open_all(&[spec])
     }

@@ -47,9 +47,9 @@ impl Queries {
 }
 
 impl Split {
-    /// Draws `per_class` queries for each label, in the order of the labels' numbers, from those of
-    /// its rows that are not queries yet. All other rows are the database. The same `seed` gives
-    /// the same split.
+    /// For each label, in the order of the labels' numbers, draws `per_class` queries from its rows
+    /// that are not queries yet. All other rows are the database. The same `seed` gives the same
+    /// split.
     ///
     /// `names` are only used to name a label in an error.
     ///

@@ -8,11 +8,12 @@
 //! # How is crash safety tested?
 //!
 //! All durable data goes through this module: open, read, write, sync, rename, truncate, lock. In
-//! the library's own tests a path below `/simulated-disk` leads to `disk/simulated/`, which tracks
+//! the library's tests, a path below `/simulated-disk` leads to `disk/simulated/`, which tracks
 //! what was synced. `store/simulation.rs` drives a store without threads (`store/inline.rs`)
-//! through random changes, failures and crashes, from one seed; at every third changing call it
-//! also keeps a copy of the disk, crashes the copy and opens it. `index/simulation.rs` does the
-//! same for index files. `store/faults.rs` has one test for each single fault.
+//! through random changes, failures and crashes, all determined by one seed. Before about every
+//! third call that changes the disk, the simulation also copies the disk, crashes the copy and
+//! opens it. `index/simulation.rs` does the same for index files. `store/faults.rs` has one test
+//! for each single fault.
 
 #[cfg(test)]
 pub(crate) mod simulated;
@@ -22,7 +23,6 @@ use std::fs::{self, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// An open file.
 pub(crate) enum File {
     Real(fs::File),
     #[cfg(test)]
@@ -38,20 +38,19 @@ pub(crate) enum Mode {
     Write,
     /// Reading and writing; the file is created if it does not exist.
     WriteOrCreate,
-    /// Reading and writing an empty file; one that exists is emptied.
+    /// Reading and writing; an existing file is emptied, and a missing file is created.
     Empty,
-    /// Reading and writing a file that must not exist yet, with these permissions if the system has
-    /// any.
+    /// Reading and writing a file that must not exist yet, with these permissions if the system
+    /// supports permissions.
     New(u32),
 }
 
-/// Default permissions of new files, before the user's mask.
+/// Default permissions of new files, before the umask is applied.
 pub(crate) const PERMISSIONS: u32 = 0o666;
 
-/// A file's device and number, which stay the same for as long as it exists.
+/// Device and inode number of a file, which stay the same for as long as the file exists.
 pub(crate) type Identity = (u64, u64);
 
-/// Entry of a directory.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: OsString,
@@ -70,7 +69,6 @@ macro_rules! simulated {
     };
 }
 
-/// Opens a file.
 pub(crate) fn open(path: &Path, mode: Mode) -> io::Result<File> {
     simulated!(path, |disk: simulated::Disk| disk.open(path, mode).map(File::Simulated));
     let mut options = OpenOptions::new();
@@ -94,14 +92,13 @@ pub(crate) fn open(path: &Path, mode: Mode) -> io::Result<File> {
     options.open(path).map(File::Real)
 }
 
-/// Reads a whole file.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path, Mode::Read)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Renames a file or directory within its directory, replacing a file that has the name.
+/// Renames a file or directory within its directory, replacing any file that has the new name.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     simulated!(from, |disk: simulated::Disk| disk.rename(from, to));
     fs::rename(from, to)
@@ -117,13 +114,13 @@ pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
     fs::create_dir(path)
 }
 
-/// Removes a directory with all that is in it.
+/// Removes a directory and everything in it.
 pub(crate) fn remove_dir_all(path: &Path) -> io::Result<()> {
     simulated!(path, |disk: simulated::Disk| disk.remove(path));
     fs::remove_dir_all(path)
 }
 
-/// Makes the names in a directory durable: new, renamed and removed ones.
+/// Makes the creation, renaming and removal of names in a directory durable.
 pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
     simulated!(path, |disk: simulated::Disk| disk.sync_dir(path));
     #[cfg(unix)]
@@ -142,7 +139,7 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
             synced => synced,
         }
     }
-    // Other systems cannot open a directory, and keep names in order themselves.
+    // Other systems cannot open a directory, and keep its names consistent on their own.
     #[cfg(not(unix))]
     Ok(())
 }
@@ -183,7 +180,8 @@ pub(crate) fn canonicalize(path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(path)
 }
 
-/// Returns the device and number of what a path leads to; `None` if the system has no such numbers.
+/// Returns the device and inode number of the file at a path; `None` if the system has no such
+/// numbers.
 pub(crate) fn identity_at(path: &Path) -> io::Result<Option<Identity>> {
     simulated!(path, |disk: simulated::Disk| disk.identity_at(path).map(Some));
     fs::metadata(path).map(|found| identity(&found))
@@ -200,7 +198,7 @@ fn identity(_: &fs::Metadata) -> Option<Identity> {
     None
 }
 
-/// Draws a number for a temporary name.
+/// Returns a random number for a temporary name.
 pub(crate) fn draw(path: &Path) -> u64 {
     use std::hash::{BuildHasher, Hasher};
     simulated!(path, |disk: simulated::Disk| disk.draw());
@@ -210,8 +208,8 @@ pub(crate) fn draw(path: &Path) -> u64 {
 }
 
 impl File {
-    /// Returns another handle of the same open file, with the same cursor. Simulated files have
-    /// none.
+    /// Returns another handle of the same open file, with the same cursor. Simulated files do not
+    /// support this.
     #[cfg(feature = "arrow")]
     pub(crate) fn try_clone(&self) -> io::Result<File> {
         let file = self.real().ok_or(io::ErrorKind::Unsupported)?;
@@ -244,8 +242,8 @@ impl File {
         }
     }
 
-    /// Reads up to `out.len()` bytes from an offset onwards. The count is smaller only at the end
-    /// of the file.
+    /// Reads up to `out.len()` bytes from an offset onwards. Reads fewer bytes only at the end of
+    /// the file.
     pub(crate) fn read_up_to(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut read = 0;
         while read < out.len() {
@@ -259,7 +257,7 @@ impl File {
         Ok(read)
     }
 
-    /// Fills `out` from an offset onwards; fails if the file ends before.
+    /// Fills `out` from an offset onwards; fails if the file ends before `out` is full.
     pub(crate) fn read_exact_at(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
         match self.read_up_to(out, offset)? {
             read if read == out.len() => Ok(()),
@@ -267,7 +265,6 @@ impl File {
         }
     }
 
-    /// Writes all bytes at an offset.
     pub(crate) fn write_all_at(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.write_at(bytes, offset) {
@@ -332,7 +329,7 @@ impl File {
         }
     }
 
-    /// Returns the device and number; `None` if the system has no such numbers.
+    /// Returns the device and inode number; `None` if the system has no such numbers.
     pub(crate) fn identity(&self) -> io::Result<Option<Identity>> {
         match self {
             File::Real(file) => file.metadata().map(|found| identity(&found)),

@@ -16,7 +16,7 @@ impl Weighed {
     /// Returns the ranking of a database by these queries.
     ///
     /// # Errors
-    /// When the codes of the database have another length than those of the queries.
+    /// When codes of the database and codes of the queries differ in length.
     pub fn rank<'a>(&'a self, database: &'a Codes) -> Result<Dialled<'a>> {
         database.expect_bits(self.codes().bits())?;
         Ok(Dialled { queries: self, database })

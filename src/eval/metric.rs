@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{Error, Result};
 
-/// Number that says how good a ranking is, as the [conventions](super) define it.
+/// Measure of the quality of a ranking, as the [conventions](super) define it.
 ///
 /// A metric is written, read and serialised by its name:
 ///
@@ -26,8 +26,8 @@ use crate::{Error, Result};
 pub enum Metric {
     /// mAP: the average precision of the whole ranking. Queries without relevant items are omitted.
     Map,
-    /// mAP@R: the average precision of the first R. Queries without relevant items among the first
-    /// R are omitted.
+    /// mAP@R: the average precision of the first R items. Queries without relevant items among the
+    /// first R are omitted.
     MapAt(usize),
     /// precision@R: the share of the first R items that is relevant.
     PrecisionAt(usize),
@@ -69,8 +69,8 @@ impl Metric {
         }
     }
 
-    /// Returns the number of first ranks that the metric reads individually. `None` if the metric
-    /// depends on the whole ranking.
+    /// Returns how many ranks, from the first on, the metric reads individually. `None` if the
+    /// metric depends on the whole ranking.
     fn ranks(self) -> Option<usize> {
         match self {
             Metric::Map | Metric::PrecisionWithin(_) => None,
@@ -147,7 +147,7 @@ impl<'de> Deserialize<'de> for Metric {
     }
 }
 
-/// Properties of the ranking of a database for one query that metrics read. Implementations need to
+/// Properties of one query's ranking of a database that metrics read. Implementations need to
 /// compute only the requested properties.
 pub(super) trait QueryRanking {
     /// Returns the sum, over all relevant items, of the precision at their ranks.
@@ -161,7 +161,7 @@ pub(super) trait QueryRanking {
     fn within(&self, radius: usize) -> (usize, usize);
 }
 
-/// Relevant items of a query, as far as metrics need them.
+/// The relevant items of a query, in as much detail as metrics need.
 #[derive(Clone, Copy)]
 pub(super) enum Relevant<'a> {
     /// Number of items, all of gain 1.
@@ -210,9 +210,9 @@ pub(super) struct Scoring {
     metrics: Vec<Metric>,
     /// Number of items in the database.
     items: usize,
-    /// Number of first ranks that are read individually.
+    /// Number of ranks, from the first on, that are read individually.
     depth: usize,
-    /// Discount of a gain at each of these ranks: `1 / log2(1 + rank)`.
+    /// Discount of a gain at each of the first `depth` ranks: `1 / log2(1 + rank)`.
     discounts: Vec<f64>,
     /// Sum of the first `r` discounts, at index `r`.
     discount_sums: Vec<f64>,
@@ -245,7 +245,7 @@ impl Scoring {
         &self.metrics
     }
 
-    /// Returns the number of first ranks that are read individually, at most the number of items.
+    /// Returns how many ranks are read individually, at most the number of items.
     pub(super) fn depth(&self) -> usize {
         self.depth
     }
@@ -311,7 +311,7 @@ impl Query<'_> {
         self.ranking.head().iter().zip(discounts).map(gain).sum()
     }
 
-    /// Returns the discounted gain of the first `r` items if all items were ordered by gain.
+    /// Returns the discounted gain of the first `r` items of the best order: all items by gain.
     fn best_discounted_gain(&self, r: usize) -> f64 {
         let by_gain = self.by_gain.get_or_init(|| self.gains.by_gain());
         let (sums, r) = (&self.scoring.discount_sums, self.clamp(r));

@@ -10,8 +10,8 @@
 //! * **mAP**: the mean over queries of the average precision of the whole ranking,
 //!   `(1/P) sum (relevant so far) / rank` over the `P` relevant items. Queries without relevant
 //!   items are omitted.
-//! * **mAP@R**: the same over the first `R` of the ranking, divided by the number of relevant items
-//!   *among those*. Queries without relevant items among the first `R` are omitted.
+//! * **mAP@R**: the same over the first `R` items of the ranking, divided by the number of relevant
+//!   items *among those*. Queries without relevant items among the first `R` are omitted.
 //! * **precision@R**: the share of the first `R` items that is relevant (of all items, if the
 //!   database is smaller); mean over all queries.
 //! * **precision within a radius**: the share of the items at that distance or less that is
@@ -25,15 +25,15 @@
 //!
 //! # Rankings by other scores than Hamming distance
 //!
-//! [`evaluate_scores`] computes these metrics for any ranking by scores, the smallest first and
-//! **by position among equals**. Two scores are built in:
+//! [`evaluate_scores`] computes these metrics for any ranking by scores: the smallest score first,
+//! and **by position among equals**. Two scores are built in:
 //!
-//! * a [`Dial`], which weighs label bits and detail bits, or weighs each bit by how sure the query
-//!   is of it;
+//! * a [`Dial`], which weighs label bits and detail bits, or weighs each bit by the query's
+//!   confidence in it;
 //! * the [`Cosine`] of the vectors themselves.
 //!
-//! *Within a radius* then means: with a score of at most the radius. [`neighbours_by`] does the
-//! same for neighbours.
+//! *Within a radius* then means: with a score of at most the radius. [`neighbours_by`] is the
+//! counterpart of `neighbours` for scores.
 //!
 //! # Databases in parts
 //!
@@ -48,23 +48,19 @@
 
 // Notes for maintainers.
 //
-// # How is evaluation fast?
+// # Why are the results exact?
 //
-// Distances are small integers. Counting how many items lie at each distance gives each distance
-// its rank, and the counter itself, read while counting, gives each item its rank among its
-// equals. One pass over the database per query, no sort.
-//
-// The precisions that mAP adds up are rounded to integer multiples of 2^-52
-// (`eval/precision_sum.rs`), and sums of integers do not depend on their order. So `eval/parts/`
-// can evaluate a database in parts, on different machines: all parts are counted by distance
-// first, which gives the ranks at which the items of each part begin; then each part is ranked
+// Before mAP adds up precisions, they are rounded to integer multiples of 2^-52
+// (`eval/precision_sum.rs`), since sums of integers do not depend on their order. `eval/parts/` can
+// therefore evaluate parts of a database on different machines. It first counts all parts by
+// distance, which gives the ranks at which the items of each part begin, and then ranks each part
 // alone. The tests compare with the whole, bit for bit.
 //
-// Rankings by other scores (`eval/scored.rs`) are sorted by digits of the scores' own bits,
-// stably, so that position decides among equals without being compared. A dial's weights
-// (`hash/dial.rs`) are integers, those of a float query too, rounded to 1/64 of a bit: equal codes
-// have equal distances in whatever order bits are added up, and rankings and searches use the same
-// weights. Not all of these weights are exact in `f32`, so a scorer may give its keys itself.
+// Rankings by other scores (`eval/scored.rs`) are sorted stably by digits of the scores' own bits,
+// so that position decides among equals without a comparison. A dial's weights (`hash/dial.rs`) are
+// integers; those of a float query are rounded to 1/64 of a bit. Equal codes therefore have equal
+// distances in whatever order bits are added up, and rankings and searches use the same weights.
+// Not all of these weights are exact in `f32`, so a scorer may supply its own sort keys.
 
 mod by_distance;
 mod cosine;

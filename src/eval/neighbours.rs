@@ -187,7 +187,7 @@ fn score(
     }
 }
 
-/// Returns the items with the largest cosines, the largest first, and by position among equals.
+/// Returns the items with the largest cosines, the largest first. Ties are ordered by position.
 fn nearest(cosines: impl Iterator<Item = (usize, f32)>) -> Vec<usize> {
     let mut nearest: Vec<(f32, usize)> = Vec::with_capacity(TRUE_NEAREST + 1);
     for (item, cosine) in cosines {
@@ -201,7 +201,7 @@ fn nearest(cosines: impl Iterator<Item = (usize, f32)>) -> Vec<usize> {
     nearest.into_iter().map(|(_, item)| item).collect()
 }
 
-/// Returns the rank of each item in the ranking by codes, by position among equals.
+/// Returns the rank of each item in the ranking by codes. Ties are ordered by position.
 fn ranks(query: &[u64], database: &Codes) -> Vec<u32> {
     let mut found = vec![0u16; database.len()];
     distances(query, database.words(), &mut found);

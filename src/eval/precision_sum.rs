@@ -3,14 +3,14 @@
 /// Number of units that make 1. Any `f64` in `1..2` is an integer number of units.
 const UNITS: u64 = 1 << (f64::MANTISSA_DIGITS - 1);
 
-/// Number of sums that are computed in parallel. `ROUNDS` is the number of precisions that are
-/// added to each of them before they are merged. It is small enough that no sum overflows 64 bits.
+/// Number of sums that are computed in parallel. `ROUNDS` precisions are added to each sum before
+/// the sums are merged, which is few enough that no sum overflows 64 bits.
 const LANES: usize = 8;
 const ROUNDS: usize = 1 << 11;
 
 /// A sum of precisions, each rounded to an integer multiple of 2^-52. Sums of integers are exact,
 /// so the result does not depend on the order or the grouping of the summands. Rounding changes a
-/// precision by 2^-53 at most, and so the mean of any number of precisions.
+/// precision, and therefore also a mean of precisions, by 2^-53 at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PrecisionSum(u128);
 

@@ -5,8 +5,8 @@ use super::precision_sum::PrecisionSum;
 use crate::kernel::distances;
 use crate::{Codes, MAX_BITS};
 
-/// Number of parts of the database that are counted side by side. The count of an item then need
-/// not wait for the count of the previous item, which most often is in the same counter.
+/// Number of parts of the database that are counted side by side. Consecutive items of one part
+/// often increment the same counter, so that each increment waits for the previous one.
 const PARTS: usize = 4;
 
 /// Upper bound of the number of distances. It is a power of two, so that the inner loop needs no
@@ -64,15 +64,15 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// Computes the part of the ranking for a query that [`counts`](Self::counts) needs.
+    /// Computes only those values of the ranking for a query that [`counts`](Self::counts) needs.
     pub(super) fn count(&mut self, query: &[u64], relevant: &[u32]) {
         distances(query, self.database.words(), &mut self.distances);
         self.rank();
         self.count_relevant(relevant);
     }
 
-    /// Returns, for each distance, the number of items at it and the number of relevant items among
-    /// them.
+    /// Returns, for each distance, the number of items at this distance and the number of relevant
+    /// items among them.
     pub(super) fn counts(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let before = std::iter::once(&0).chain(&self.within);
         let items = self.within.iter().zip(before).map(|(within, before)| within - before);
@@ -95,7 +95,7 @@ impl<'a> Ranking<'a> {
     }
 
     /// Computes the values from which each item's rank follows: the first rank of its distance in
-    /// its part, and its position among the items of both. Ranks count from 0.
+    /// its part, and its position among the items of this distance and part. Ranks count from 0.
     fn rank(&mut self) {
         let length = self.part_length();
         let mut parts = self.distances.chunks(length);

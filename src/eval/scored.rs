@@ -27,24 +27,24 @@ pub trait Scorer: Sync {
     fn score(&self, queries: Range<usize>, out: &mut [f32]);
 
     /// Writes integer keys in the order and the layout of the scores; the ranking sorts by these
-    /// keys. The default implementation converts the scores. A scorer whose scores are integers
-    /// that `f32` does not represent exactly overrides it.
+    /// keys. The default implementation converts the scores. A scorer should override it if its
+    /// scores are integers that `f32` does not represent exactly.
     fn keys(&self, queries: Range<usize>, out: &mut [u32]) {
         let mut scores = vec![0.0; out.len()];
         self.score(queries, &mut scores);
         out.iter_mut().zip(scores).for_each(|(out, score)| *out = key(score));
     }
 
-    /// Returns the largest key of a score of at most `radius`. The default implementation matches
-    /// that of [`keys`](Scorer::keys).
+    /// Returns the largest key that a score of at most `radius` can have. The default
+    /// implementation matches that of [`keys`](Scorer::keys).
     fn key_within(&self, radius: usize) -> u32 {
         key(radius as f32)
     }
 }
 
-/// Computes the metrics of [`evaluate`](super::evaluate) for a ranking by scores: the smallest
-/// first, by position among equals. Precision within a radius is that of the items with a score of
-/// at most the radius.
+/// Computes the metrics of [`evaluate`](super::evaluate) for a ranking by scores, the smallest
+/// first. Ties are ordered by position. Precision within a radius is the precision among the items
+/// with a score of at most the radius.
 ///
 /// # Errors
 /// When the numbers of labels and scores differ, a metric is of rank 0, or there are no queries or

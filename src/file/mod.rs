@@ -40,8 +40,8 @@ impl AtomicFile {
     }
 
     fn start(path: &Path) -> Result<Self> {
-        // Renaming over a device would destroy it, and over a directory would fail late, so both
-        // are refused early.
+        // Renaming over a device would destroy the device, and renaming over a directory would fail
+        // late, so both are refused early.
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(Error::malformed(path, "is not a regular file, so it is not replaced"));
         }

@@ -1,21 +1,20 @@
 //! [`Compact`]: similarity to anchors in integer arithmetic, in a fraction of the time.
 //!
-//! A vector is reduced to the directions of largest variance, and rounded to 127 steps of its own.
-//! The anchors are reduced and rounded in the same way. The product of the two is exact for all
-//! instruction sets. Lengths are those of the full vectors: the components of two vectors outside
-//! the directions are assumed to be orthogonal, as they are on average. Similarities are rounded to
-//! 2048 steps, and the weights of each bit to 2047 steps of the largest weight. The second product
-//! is therefore an integer product, too.
+//! A vector is projected onto the directions of largest variance, and rounded to integers from -127
+//! to 127; each vector has its own step size. The anchors are projected and rounded in the same
+//! way. The products of vectors and anchors are exact on all instruction sets. Lengths are those of
+//! the full vectors: the components of two vectors outside the directions are assumed to be
+//! orthogonal, as they are on average. Similarities are rounded to 2048 steps, and each bit's
+//! weights to 2047 steps of the bit's largest weight, so the second product uses integers, too.
 //!
 //! # How is the lift fast?
 //!
-//! A vector is reduced to 128 or 256 directions where those hold 93 % of the warm-up rows
-//! (`learners/subspace.rs`), and rounded to 127 steps of its own largest number; so are the
+//! A vector is projected onto 128 or 256 directions if these hold 93 % of the warm-up rows' squared
+//! length (`learners/subspace.rs`), and rounded to 127 steps of its largest number; so are the
 //! anchors. `kernel/whole/` multiplies them: bytes with AVX-512 VNNI, pairs of 16-bit numbers
-//! elsewhere. All variants are exact, so the results agree. Similarities are rounded to 1/2048,
-//! the same integers that brook adds up, and the weights of each bit to 2047 steps of their
-//! largest, so the second product is one of integers as well. `HashParts` stores the weights as
-//! they were solved; they are rounded when the function is made.
+//! elsewhere. All variants are exact, so the results agree. Similarities are rounded to 1/2048, the
+//! same integers that brook sums. The second product uses integers as well. `HashParts` stores the
+//! weights as they were solved; they are rounded when the function is built.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,22 +32,22 @@ pub(super) const UNIT: f32 = LARGEST as f32 + 1.0;
 /// Similarity to anchors, `exp(-gamma ||x - a||^2) - center`, in integer arithmetic.
 ///
 /// Like all functions, a function with this lift gives the same codes on every machine. The weights
-/// of each bit are rounded to 2047 steps of the largest weight.
+/// of each bit are rounded to 2047 steps of the bit's largest weight.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Compact {
-    /// Directions that vectors and anchors are reduced to, one after the other, each with the
-    /// dimension of the vectors. Without directions, vectors are not reduced.
+    /// Directions onto which vectors and anchors are projected, row-major, with the dimension of
+    /// the vectors. If there are no directions, vectors are not projected.
     #[serde(skip)]
     pub directions: Vec<f32>,
-    /// Anchors, row-major: an integer from -127 to 127 for each direction, or for each dimension
-    /// without directions.
+    /// Anchors, row-major: an integer from -127 to 127 for each direction, or for each dimension if
+    /// there are no directions.
     #[serde(skip)]
     pub anchors: Vec<i8>,
-    /// Size of an integer step of each anchor.
+    /// Value of the integer 1 in each anchor.
     #[serde(skip)]
     pub steps: Vec<f32>,
-    /// Squared length of each anchor before reduction.
+    /// Squared length of each anchor before projection.
     #[serde(skip)]
     pub squared_norms: Vec<f32>,
     /// Value subtracted from the similarity to each anchor: a multiple of 1/2048 from 0 to below 1.
@@ -89,7 +88,7 @@ impl Compact {
         Ok(compact)
     }
 
-    /// Returns the same lift with the similarities centred on these values, each rounded.
+    /// Returns the same lift, subtracting these values, rounded, from the similarities.
     pub fn centered(self, center: &[f32]) -> Self {
         let rounded = |value: &f32| f32::from(nearest(value * UNIT).clamp(0, LARGEST)) / UNIT;
         Compact { center: center.iter().map(rounded).collect(), ..self }
@@ -99,7 +98,7 @@ impl Compact {
         self.steps.len()
     }
 
-    /// Returns the number of integers of an anchor.
+    /// Returns the number of integers in an anchor.
     fn depth(&self, dim: usize) -> usize {
         if self.directions.is_empty() { dim } else { self.directions.len() / dim.max(1) }
     }
@@ -212,7 +211,7 @@ pub(crate) struct CompactPanels {
 }
 
 impl CompactPanels {
-    /// Packs a lift that was checked.
+    /// Packs a lift that was checked before.
     pub(super) fn new(compact: &Compact, dim: usize) -> Self {
         let depth = compact.depth(dim);
         CompactPanels {
@@ -257,16 +256,16 @@ impl CompactPanels {
     }
 }
 
-/// Weights for rows of integers.
+/// Weights rounded to integers, for products with rows of integers.
 #[derive(Clone, Debug)]
 pub(super) struct WholeWeights {
     panels: WholePanels,
-    /// Size of an integer step of each bit, with the padding.
+    /// Value of an integer step of each bit, including padding columns.
     steps: Vec<f32>,
 }
 
 impl WholeWeights {
-    /// Rounds the weights of each bit to steps of the bit's own size.
+    /// Rounds each bit's weights to integers; each bit has its own step size.
     pub(super) fn new(weights: &[f32], depth: usize, bits: usize) -> Self {
         let most = f32::from(LARGEST);
         let mut largest = vec![0.0f32; bits];

@@ -8,9 +8,8 @@ use crate::{Codes, Error, Features, Result};
 /// Largest weight of a label or detail bit.
 const MAX_WEIGHT: u32 = 10_000;
 
-/// Largest multiple of its weight that a label bit may count. A query whose projection is beyond 2
-/// is treated as being as certain as a query whose projection is 2. Classes are learned towards
-/// projections of 1.
+/// Largest factor by which certainty multiplies the weight of a label bit: a projection beyond 2
+/// counts like a projection of 2. Classes are learned towards projections of 1.
 const MOST_SURE: f64 = 4.0;
 
 // Distances are `u32`, even for the longest codes.
@@ -25,9 +24,9 @@ const _: () = assert!(
 ///
 /// The distance of a code is the sum of the weights of the bits in which the code differs from the
 /// query. A *float query* is not reduced to bits. Instead, each weight is multiplied by the query's
-/// certainty of the bit, which depends on its projection `f`: by `f^2`, at most 4, for label bits,
-/// and by `|tanh f|` for detail bits. A vector of a class that was never learned is uncertain of
-/// its label bits, which then automatically count less.
+/// certainty of the bit, which depends on the bit's projection `f`: by `f^2`, at most 4, for label
+/// bits, and by `|tanh f|` for detail bits. The label bits of a vector whose class was never
+/// learned are uncertain, and so count less automatically.
 ///
 /// Distances of float queries are measured in steps of `1 /` [`UNIT`](Dial::UNIT): a certain bit
 /// (`f = 1` for a label bit) of weight 1 counts `UNIT`. These distances are therefore integers,
@@ -50,7 +49,7 @@ pub struct Dial {
 }
 
 impl Dial {
-    /// Distance of a bit of weight 1 of which a float query is certain.
+    /// Distance that a bit of weight 1 contributes if a float query is certain of the bit.
     pub const UNIT: u32 = 64;
 
     /// Creates a dial with these weights.
@@ -124,7 +123,7 @@ impl Dial {
     /// * [`Error::FloatQueryOfCodes`]: the dial uses float queries.
     /// * [`Error::NoLabelBits`]: the two weights differ, and no function distinguishes label bits
     ///   from detail bits.
-    /// * [`Error::CodeLength`]: the codes have another length than those of the function.
+    /// * [`Error::CodeLength`]: the codes differ in length from those of the function.
     pub fn weigh_codes(&self, function: Option<&HashFunction>, codes: &Codes) -> Result<Weighed> {
         if self.float_query {
             return Err(Error::FloatQueryOfCodes);
@@ -147,8 +146,8 @@ impl Dial {
     }
 }
 
-/// Returns the multiple of its weight that a label bit counts. Vectors with huge numbers may
-/// project to infinity or NaN; a NaN means no certainty.
+/// Returns the factor by which certainty multiplies the weight of a label bit. Vectors with huge
+/// numbers may project to infinity or NaN; NaN gives the factor 0.
 fn label_sure(projection: f32) -> f64 {
     let f = f64::from(projection);
     if f.is_nan() { 0.0 } else { (f * f).min(MOST_SURE) }

@@ -6,9 +6,9 @@ use crate::linalg::product;
 use crate::{Features, Mean, Result};
 
 impl Lift {
-    /// Returns the lift with these rows as additional anchors, and the means over `rows` of the
-    /// similarities to the new anchors, which the caller subtracts. A compact lift subtracts the
-    /// means itself, so it returns none.
+    /// Returns the lift with the rows of `more` as additional anchors, and for each of them the
+    /// mean similarity to `rows`, which the caller subtracts. A compact lift subtracts the means
+    /// itself, so no means are returned.
     pub(crate) fn with_anchors(
         &self,
         more: Features<'_>,
@@ -64,8 +64,8 @@ impl Lift {
         }
     }
 
-    /// Returns the similarities between the chosen anchors, row-major, before anything is
-    /// subtracted. Returns nothing for a lift without anchors.
+    /// Returns the similarities between the chosen anchors, row-major, before centring. Returns
+    /// nothing for a lift without anchors.
     pub(crate) fn between_anchors(&self, dim: usize, chosen: &[usize]) -> Vec<f64> {
         let (rows, squared_norms, gamma): (Vec<f64>, Vec<f64>, f32) = match self {
             Lift::Identity => return Vec::new(),

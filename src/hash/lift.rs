@@ -133,7 +133,7 @@ impl Packed {
     }
 }
 
-/// Lift of a learner, both as parts and packed.
+/// Lift of a learner, in original and in packed form.
 #[derive(Clone, Debug)]
 pub(crate) struct Lifter {
     lift: Lift,
@@ -175,7 +175,7 @@ impl Lifter {
         lift_rows(&self.packed, rows, self.dim, self.width())
     }
 
-    /// Lifts all rows to integers, in parallel. Returns `None` if the lift does not give integers.
+    /// Lifts all rows to integers, in parallel. Returns `None` if the lift computes floats.
     pub(crate) fn whole_rows(&self, rows: &[f32]) -> Option<Vec<i16>> {
         let Packed::Compact(panels) = &self.packed else { return None };
         let mut out = vec![0; rows.len() / self.dim * self.width()];
@@ -254,8 +254,8 @@ impl Anchors {
         Anchors { panels: Panels::pack_transposed(anchors, dim), squared_norms, gamma }
     }
 
-    /// Computes `||x - a||^2 = ||x||^2 + ||a||^2 - 2 x . a`, clamped to at least zero, and from it
-    /// the similarities.
+    /// Computes `||x - a||^2 = ||x||^2 + ||a||^2 - 2 x . a`, clamped to at least zero, and converts
+    /// these distances to similarities.
     fn lift(&self, rows: &[f32], dim: usize, products: &mut Vec<f32>, lifted: &mut Vec<f32>) {
         products.resize(rows.len() / dim * self.panels.width(), 0.0);
         self.panels.multiply(rows, products);

@@ -37,7 +37,7 @@ pub struct HashFunction {
     names: Arc<LabelNames>,
 }
 
-/// Parts of a function, as given and as packed for matrix products.
+/// Parts of a function, in original form and packed for matrix products.
 #[derive(Debug)]
 struct MadeOf {
     parts: HashParts,
@@ -305,8 +305,8 @@ impl HashFunction {
         prepare(center.as_deref(), scale.as_deref(), *unit, *dim, rows, out);
     }
 
-    /// Applies all stages except taking signs to a few rows, and skips preparation if the rows are
-    /// prepared already. The rows of the result have the width of the panels.
+    /// Projects a few rows: applies all stages except taking signs. Rows that are prepared already
+    /// skip the preparation. The rows of the result have the width of the panels.
     fn project_into<'s>(
         &self,
         rows: &[f32],
@@ -357,7 +357,7 @@ fn pack_signs(projections: &[f32], bits: usize, code: &mut [u64]) {
             *word |= mask << (at * LANES);
         }
     }
-    // The padding of the panels projects to zero and no offset is added to it, so no bits need
+    // The padding columns of the panels project to zero and get no offset, so no bits need
     // clearing.
     debug_assert!(bits.is_multiple_of(64) || code[code.len() - 1] >> (bits % 64) == 0);
 }

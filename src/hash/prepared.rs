@@ -12,7 +12,7 @@ impl HashFunction {
         VectorRows { format, dim: self.dim(), unit: self.parts().unit }
     }
 
-    /// Returns queries for comparison with stored vectors.
+    /// Returns queries in the form in which they are compared with stored vectors.
     pub(crate) fn vector_queries(
         &self,
         metric: VectorMetric,
@@ -25,7 +25,7 @@ impl HashFunction {
         Ok(features.values().chunks_exact(self.dim()).map(query).collect())
     }
 
-    /// Returns the codes of vectors, and the bytes that an index stores of the vectors.
+    /// Returns the codes of vectors, and the bytes of the vectors as an index stores them.
     pub(crate) fn encode_and_keep(
         &self,
         features: Features<'_>,
@@ -52,7 +52,7 @@ impl HashFunction {
         Ok((codes, bytes))
     }
 
-    /// Returns the lengths of vectors. `centred` is overwritten.
+    /// Returns the lengths of vectors. `centred` is a buffer.
     fn lengths(&self, values: &[f32], centred: &mut Vec<f32>) -> Vec<Lengths> {
         let HashParts { dim, center, scale, .. } = self.parts();
         prepare(center.as_deref(), scale.as_deref(), false, *dim, values, centred);
@@ -67,8 +67,8 @@ impl HashFunction {
         self.encode_rows(rows, true)
     }
 
-    /// Returns what differs from another function in the preparation of vectors; `None` if nothing
-    /// does.
+    /// Returns how this function's preparation of vectors differs from that of another function;
+    /// `None` if both prepare vectors in the same way.
     pub(crate) fn prepares_otherwise(&self, other: &HashFunction) -> Option<&'static str> {
         let (one, other) = (self.parts(), other.parts());
         [

@@ -17,8 +17,8 @@ use crate::{
 /// Default memory limit of a builder in bytes.
 const MEMORY: usize = 64 << 20;
 
-/// Number of runs that are written before they are merged into one. Each run is an open file, of
-/// which one block is in memory during the merge.
+/// Number of runs after which all runs are merged into one. Each run is an open file; the merge
+/// holds one block of each run in memory.
 const RUNS: usize = 32;
 
 /// Builder of an index file whose items need not fit in memory.
@@ -144,7 +144,7 @@ impl IndexBuilder {
     }
 
     /// Records whether ids stand for strings, which [`IdNames`](crate::IdNames) stores beside the
-    /// file. Readers of the file query this with [`has_text_ids`](crate::Snapshot::has_text_ids).
+    /// file. Readers of the file call [`has_text_ids`](crate::Snapshot::has_text_ids).
     pub fn set_text_ids(&mut self, texts: bool) {
         self.state.text_ids = texts;
     }
@@ -196,9 +196,8 @@ impl IndexBuilder {
 
     fn put(&mut self, items: NewItems<'_>) -> Result<()> {
         let order = self.state.check(items)?;
-        // Segments are written before the new items are added, so that a failure leaves the items
-        // out. The factor of two is for merging, which needs the memory of the segments a second
-        // time.
+        // Segments are written before the new items are added, so that the items are not added if
+        // writing fails. The factor of two allows for merging, which copies the segments.
         let in_memory = self.state.segments[self.runs.len()..].iter();
         let bytes = |columns: &Columns| columns.memory() + columns.memory_of(Kind::Vectors);
         let held: usize = in_memory.map(|held| bytes(held.segment.columns())).sum();
@@ -208,8 +207,8 @@ impl IndexBuilder {
         self.state.put(items, &order)
     }
 
-    /// Writes all segments from number `first` on to one run: the segments in memory, or all
-    /// segments.
+    /// Writes the segments from number `first` on to one run. `first` is the first segment in
+    /// memory, or 0 for all segments.
     fn put_aside(&mut self, first: usize) -> Result<()> {
         let mut state = self.state.clone();
         state.segments.drain(..first);

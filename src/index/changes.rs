@@ -9,7 +9,7 @@ use super::segment::{Builder, Item, NewItems, Segment, Shape};
 use super::state::State;
 use crate::{Codes, Error, Features, LabelNames, Labels, Result};
 
-/// Changes. Earlier snapshots do not see them.
+/// Changes, which do not affect earlier snapshots.
 impl Index {
     /// Adds items with new ids: all of them, or none.
     ///
@@ -159,8 +159,8 @@ impl Index {
     }
 
     /// Records whether ids stand for strings, which [`IdNames`](crate::IdNames) stores beside the
-    /// file. Readers of the file query this with [`has_text_ids`](crate::Snapshot::has_text_ids).
-    /// Call this function before adding the first item.
+    /// file. Readers of the file call [`has_text_ids`](crate::Snapshot::has_text_ids). Call this
+    /// function before adding the first item.
     ///
     /// # Errors
     /// When the file, which is rewritten, cannot be written.
@@ -194,7 +194,7 @@ impl Index {
             now.reading(|_| once.each_in_order(call))
         };
         // The old file is checked only while it is read: once the new file has replaced it, changes
-        // by other programs do not matter.
+        // to the old file do not matter.
         let contents = now.reading(|_| Contents::of(&once, &each))?;
         self.replace(contents)
     }

@@ -49,8 +49,8 @@ use crate::{HashFunction, Kernel, Result, VectorFormat, VectorMetric};
 /// in a fixed order.
 ///
 /// An item has an id chosen by the caller, a code, and optional labels. Results are in order of
-/// distance, and of ids where distances are equal. Results depend on the present items alone:
-/// neither the history of changes and compactions nor the number of threads matters.
+/// distance; results at equal distances are in order of id. Results depend on the present items
+/// alone: neither the history of changes and compactions nor the number of threads matters.
 ///
 /// ```
 /// use hashbrook::{Codes, Filter, Index, Labels};
@@ -115,10 +115,10 @@ impl Index {
         Index::of(State::empty(layout, Some(function), None), OpenFor::Nothing)
     }
 
-    /// Returns an empty index in memory that stores the vectors of its items beside their codes, as
-    /// the function [prepares](HashFunction::prepared) them. Searches can
-    /// [re-rank](Snapshot::rerank) hits by these vectors, and [`renew_kept`](Index::renew_kept) can
-    /// re-encode them under a newer function.
+    /// Returns an empty index in memory that stores, beside each code, the vector as the function
+    /// [prepares](HashFunction::prepared) it. Searches can [re-rank](Snapshot::rerank) hits by
+    /// these vectors, and [`renew_kept`](Index::renew_kept) can re-encode them under a newer
+    /// function.
     ///
     /// ```
     /// use hashbrook::{Features, HashFunction, HashParts, Index, VectorFormat};
@@ -137,9 +137,8 @@ impl Index {
         Index::of(State::empty(layout, Some(function), beside), OpenFor::Nothing)
     }
 
-    /// Chooses the score that hits are re-ranked by, if the index stores vectors; the default is
-    /// cosine. The choice holds for the index in memory and for files that it is
-    /// [saved](Snapshot::save) to.
+    /// Chooses the score for re-ranking hits in an index that stores vectors; the default is
+    /// cosine. [Saving](Snapshot::save) the index also saves the choice.
     #[must_use]
     pub fn ranked_by(mut self, metric: VectorMetric) -> Self {
         Arc::make_mut(&mut self.now.state).metric = metric;
@@ -169,14 +168,14 @@ impl Index {
     ///
     /// The file is mapped: its bytes are read when a search first needs them, are shared with all
     /// processes that have the file open, and stay in memory while there is room. Mapping requires
-    /// that files are replaced and never changed in place, as this library does. Of other programs,
-    /// `mv` does no harm, but `cp other.index this.index` overwrites the mapped bytes. A search
-    /// that finds its file truncated or overwritten fails with
+    /// that programs replace files and never change them in place; this library does so. Among
+    /// other programs, `mv` is harmless, but `cp other.index this.index` overwrites the mapped
+    /// bytes. A search that finds its file truncated or overwritten fails with
     /// [`Error::NotAsOpened`](crate::Error::NotAsOpened). If the file is truncated during a search,
-    /// or the disk fails, the operating system ends the process by a bus error (`SIGBUS`). Bytes in
-    /// the middle of the file that change after they were first read are detected by
-    /// [`verify`](Snapshot::verify) alone. Where any of this cannot be ruled out,
-    /// [`load`](Index::load) the file.
+    /// or the disk fails, the operating system ends the process by a bus error (`SIGBUS`). Only
+    /// [`verify`](Snapshot::verify) detects changes in the middle of the file to bytes that were
+    /// read before. If such changes or disk failures cannot be ruled out, [`load`](Index::load) the
+    /// file.
     ///
     /// # Errors
     /// When the file cannot be read, is not an index, is truncated or damaged, or was written by a
@@ -215,9 +214,9 @@ impl Index {
         Index::opened(path.as_ref(), Access::Edit(Locking::WherePossible))
     }
 
-    /// Returns the current version of the index, which any thread can read for as long as it holds
-    /// the snapshot, whatever changes meanwhile. The cost is a few counters, whatever the size of
-    /// the index. The first removal of items while a snapshot is held copies one bit per item.
+    /// Returns the current version of the index. Any thread with the snapshot can read this
+    /// version, even while the index changes. The cost is a few counters, regardless of the index
+    /// size. The first removal of items while a snapshot is held copies one bit per item.
     pub fn snapshot(&self) -> Snapshot {
         self.now.clone()
     }
@@ -242,10 +241,10 @@ impl Index {
         Arc::make_mut(&mut self.now.state).kernel = kernel;
     }
 
-    /// Chooses the search structure that searches use, and build where it is missing; the default
-    /// is the full structure. The choice does not change results. A smaller structure than before
-    /// drops the structures in memory, which are rebuilt when needed. Files are written with the
-    /// chosen structure.
+    /// Chooses the search structure that searches use, and that they build where it is missing; the
+    /// default is the full structure. The choice does not change results. Choosing a smaller
+    /// structure than before drops the structures in memory, which are rebuilt when needed. Files
+    /// are written with the chosen structure.
     ///
     /// A file contains the search structure of its items, so a new process uses it at once;
     /// [`compact`](Index::compact) rebuilds it. Items in memory get a search structure:

@@ -1,4 +1,4 @@
-//! Re-encoding under a newer function, of given vectors or of vectors that the index stores.
+//! Re-encoding under a newer function, from given vectors or from vectors that the index stores.
 
 use super::Index;
 use super::file::Contents;
@@ -7,7 +7,7 @@ use super::state::{Encoded, State};
 use crate::kernel::{Layout, VectorRows};
 use crate::{Codes, Error, Features, HashFunction, Result};
 
-/// Re-encoding. A search sees either the old codes or the new ones, never both.
+/// Re-encoding. A search reads either only old codes or only new codes.
 impl Index {
     /// Re-encodes all items under a newer function. `ids` and `features` are those of all items, in
     /// any order. An index that stores vectors stores `features` from now on.

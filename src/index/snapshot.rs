@@ -19,8 +19,8 @@ use crate::{
 /// The index itself has these methods too: it dereferences to its current snapshot.
 ///
 /// [`Index::snapshot`](crate::Index::snapshot) returns a snapshot for the cost of a few counters. A
-/// snapshot never changes, whatever is added, removed, compacted or re-encoded meanwhile, and its
-/// readers never wait for the writer. Clones are the same version.
+/// snapshot never changes, even while items are added, removed, compacted or re-encoded, and its
+/// readers never wait for the writer. A clone is the same version.
 ///
 /// ```
 /// use hashbrook::{Codes, Index};
@@ -74,7 +74,7 @@ pub struct Item {
     pub labels: Vec<u32>,
 }
 
-/// Numbers of items and bytes of an index.
+/// Item counts and byte sizes of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -99,7 +99,7 @@ pub struct Statistics {
     pub structure_bytes: usize,
     /// Further bytes: bitmaps of removed items, cached selections of filters, unused capacity.
     pub extra_bytes: usize,
-    /// Bytes of changes in the file that are not yet compacted.
+    /// Bytes of the file's log of changes, which compaction empties.
     pub log_bytes: u64,
 }
 
@@ -147,7 +147,7 @@ impl Snapshot {
         self.state.structures
     }
 
-    /// Returns the numbers of items and bytes of the index.
+    /// Returns the item counts and byte sizes of the index.
     pub fn statistics(&self) -> Statistics {
         let segments = &self.state.segments;
         let sum = |of: fn(&super::search::SearchSegment) -> usize| segments.iter().map(of).sum();
@@ -177,8 +177,8 @@ impl Snapshot {
         self.reading(|state| Ok(state.find(id)?.is_some()))
     }
 
-    /// Returns the ids that exist in the index, in the given order. For many ids this is much
-    /// faster than [`contains`](Snapshot::contains), which checks the file on each call.
+    /// Returns those of `ids` that exist in the index, in the given order. For many ids this is
+    /// much faster than [`contains`](Snapshot::contains), which checks the file on each call.
     ///
     /// # Errors
     /// When the index file is damaged.
@@ -265,7 +265,7 @@ impl Snapshot {
         })
     }
 
-    /// Returns the smallest ids from `first` on, ascending, and at most `most` ids.
+    /// Returns at most `most` ids in ascending order, starting at `first` (inclusive).
     ///
     /// # Errors
     /// When the index file is damaged.
@@ -301,8 +301,8 @@ impl Snapshot {
         })
     }
 
-    /// Reads and checks all items of an opened file. Other calls check only the items that they
-    /// read. The other sections of a file were checked when it was opened.
+    /// Reads and checks all items of an opened file. Other methods check only the items that they
+    /// read. Opening a file checks its other sections.
     ///
     /// # Errors
     /// When an item or a search structure is damaged.
@@ -343,14 +343,14 @@ impl Snapshot {
         self.reading_once(|state| file::write(state, path, locking))
     }
 
-    /// Like [`reading`](Snapshot::reading), for reading all items in order: pages of a file leave
-    /// memory once they were read.
+    /// Like [`reading`](Snapshot::reading), for reading all items in order: pages of a file are
+    /// released from memory after they were read.
     fn reading_once<T>(&self, read: impl FnOnce(&State) -> Result<T>) -> Result<T> {
         let once = self.to_read_once()?;
         self.reading(|_| read(&once))
     }
 
-    /// Returns a state that [`reading`](Snapshot::reading) may read once and in order.
+    /// Returns the state for a single pass in order by [`reading`](Snapshot::reading).
     pub(super) fn to_read_once(&self) -> Result<State> {
         match &self.file {
             None => Ok(State::clone(&self.state)),
@@ -421,8 +421,8 @@ impl Snapshot {
         self.view().filtered(filter)
     }
 
-    /// Returns a view in which the first `candidates` by code are re-ranked by their vectors, which
-    /// the index must [store](crate::Index::with_vectors).
+    /// Returns a view whose searches re-rank the `candidates` nearest items by code. Re-ranking
+    /// needs an index that [stores](crate::Index::with_vectors) vectors.
     pub fn rerank(&self, candidates: usize) -> Reranked<'_> {
         self.view().rerank(candidates)
     }
@@ -458,8 +458,8 @@ impl Snapshot {
         })
     }
 
-    /// Returns the groups of near-duplicates, each with ascending ids. Two items are in one group
-    /// if a chain of items connects them in which each is within the radius of the next. Items
+    /// Returns the groups of near-duplicates, each with ascending ids. Two items within the radius
+    /// of each other are in one group, and so are items connected by a chain of such pairs. Items
     /// without near-duplicates are omitted.
     ///
     /// # Errors
@@ -489,7 +489,7 @@ impl Snapshot {
     }
 }
 
-/// Number of the first item of each segment, and the slots of its items if some were removed.
+/// Number of each segment's first live item, and its live slots if items were removed.
 type FirstSlots = Vec<(usize, Option<Vec<u32>>)>;
 
 /// Returns the codes of all live items, segment after segment.

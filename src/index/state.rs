@@ -2,21 +2,21 @@
 //!
 //! # How do readers stay independent of the writer?
 //!
-//! The columns of a segment (ids, codes, label sets, vectors) never change, and are shared
-//! (`Arc`). What changes is a bitmap of the items that exist, copied when it is changed while a
-//! reader holds it. So an index is a short list of segments, `State`, and a `Snapshot` is a
-//! pointer to one. The writer makes the next state next to the current one: an added batch is a
-//! new segment, and a merge or compaction replaces segments by a new one. Nobody waits, and a
-//! snapshot stays the same for as long as it is held.
+//! The columns of a segment (ids, codes, label sets, vectors) never change, and are shared (`Arc`).
+//! Only the bitmap of existing items changes; a change copies the bitmap if a reader holds it. So
+//! an index is a short list of segments (`State`), and a `Snapshot` is a pointer to a state. The
+//! writer builds the next state while readers use the current one: an added batch becomes a new
+//! segment, and a merge or compaction replaces segments by a new segment. No thread waits, and a
+//! snapshot never changes.
 //!
 //! Search structures and cached selections belong to the columns (`search/segment.rs`) and are
-//! shared by all snapshots with these columns. Nothing in them depends on the version: which items
-//! exist is looked up in the snapshot's own bitmap, for the items that a query reaches.
+//! shared by all snapshots with these columns. They do not depend on the version: a query looks up
+//! each item that it reaches in the snapshot's own bitmap of existing items.
 //!
-//! Segments halve in size from each to the next, as in a log-structured merge tree; the largest
-//! may be mapped from a file and stays unchanged until compaction. `Index::refresh` follows a
-//! writer in another process: it reads the new records of the log, or opens the file by which
-//! compaction replaced the old one.
+//! Each segment is more than twice as large as the next, as in a log-structured merge tree. The
+//! largest segment may be mapped from a file, and stays unchanged until compaction.
+//! `Index::refresh` follows a writer in another process: it reads the new records of the log, or
+//! opens the new file if compaction replaced the old one.
 
 use std::io;
 use std::sync::Arc;
@@ -45,16 +45,15 @@ pub(super) struct State {
     pub(super) names: Arc<LabelNames>,
     /// True if ids stand for strings, which are stored beside the file.
     pub(super) text_ids: bool,
-    /// Segments, of which the first may be mapped from a file. Each item is live in exactly one
-    /// segment.
+    /// Segments; the first may be mapped from a file. Each item is live in exactly one segment.
     pub(super) segments: Vec<SearchSegment>,
     pub(super) kernel: Kernel,
     /// Search structure that may be built and used.
     pub(super) structures: SearchStructure,
-    /// Receives the outcome for each new segment whose structure is built in the background; `None`
-    /// if structures are not built in the background.
+    /// Callback for the outcome of building a new segment's structure in the background; `None` if
+    /// structures are not built in the background.
     pub(super) background: Option<Report>,
-    /// Bytes of changes in the file that are not yet compacted.
+    /// Bytes of the file's log of changes, which compaction empties.
     pub(super) log_bytes: u64,
 }
 
@@ -97,8 +96,8 @@ impl State {
         Encoded::by(function, self.vectors, features)
     }
 
-    /// Returns a state without items. With a function, the codes are the function's and the label
-    /// names are taken from it.
+    /// Returns a state without items. If a function is given, its label names become those of the
+    /// state.
     pub(super) fn empty(
         layout: Layout,
         function: Option<HashFunction>,
@@ -219,8 +218,8 @@ impl State {
         self.merge_last()
     }
 
-    /// Merges the last segments so that each segment is more than twice as large as the next. There
-    /// are then few segments, and an item is rarely moved. A mapped segment is never merged.
+    /// Merges the last segments so that each segment is more than twice as large as the next. So
+    /// segments are few, and items are rarely moved. A mapped segment is never merged.
     fn merge_last(&mut self) -> Result<()> {
         let mut keep = self.segments.len() - 1;
         let mut len = self.segments[keep].segment.len();
@@ -244,8 +243,8 @@ impl State {
         Ok(())
     }
 
-    /// Returns the number of a label set, which is added if it is new. Snapshots share the sets, so
-    /// the sets are copied only for a new set, or if the labels do not ascend.
+    /// Returns the number of a label set, after adding the set if it is new. Snapshots share the
+    /// list of sets. The list is copied only to add a set, or if the labels do not ascend.
     fn number_of_set(&mut self, labels: &[u32]) -> usize {
         match self.sets.find(labels) {
             Some(number) => number,

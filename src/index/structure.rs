@@ -2,52 +2,52 @@
 //!
 //! # How does search check less than everything?
 //!
-//! *Equal codes.* Supervised codes repeat: ten of them may hold most of the items. The search
-//! structure of a segment (`tables/` for codes of up to 128 bits, and `buckets/`) stores each
-//! distinct code once, with the slots of its items in ascending order. So a query checks distinct
-//! codes, and items of equal code cost no more than being written down.
+//! *Equal codes.* Supervised codes repeat: ten distinct codes may hold most of the items. The
+//! search structure of a segment (`tables/` for codes of up to 128 bits, and `buckets/`) stores
+//! each distinct code once, with the slots of its items in ascending order. So a query checks only
+//! distinct codes; further items with a checked code cost no more than writing the hits.
 //!
-//! *Codes that differ in every key.* The bits of a code are cut into a few keys (four for 64
-//! bits), and a table for each key has all distinct codes sorted by it. Two codes that differ in
-//! fewer bits than there are keys agree in one of them. Each time that one of the keys is widened,
-//! to all codes that differ in one bit more, all codes at one more distance are known. So a query
-//! looks up its own keys, then those that differ in one bit, and collects the hits at each
-//! distance, until there are enough (`tables/query.rs`). This is multi-index hashing. It is fast
-//! on learned codes because of the choice of bits (`key.rs`): many bits are correlated, and a key
-//! of such bits would be that of a tenth of all codes. The key that distinguishes the fewest codes
-//! repeatedly takes the bit that splits these best. Tables store the codes themselves side by
-//! side, since following numbers to codes elsewhere would take longer than all the rest; this
-//! takes 48 bytes for each distinct code of 64 bits. If keys would have to be widened too far, and
-//! where bits have weights, buckets are searched.
+//! *Codes that differ in every key.* The bits of a code are divided into a few keys (four for 64
+//! bits), and a table for each key has all distinct codes, sorted by that key. Two codes that
+//! differ in fewer bits than there are keys agree in at least one key. A query looks up its own
+//! keys first. Then it widens one key at a time: it looks up all values of the key that differ in
+//! one bit more. Each step completes the hits at one more distance, until there are enough
+//! (`tables/query.rs`). This is multi-index hashing. It is fast on learned codes because of the
+//! choice of bits (`key.rs`): many bits are correlated, and a tenth of all codes would agree in a
+//! key of such bits. So the key that distinguishes the fewest codes repeatedly takes the bit that
+//! splits these codes best. Tables contain the codes themselves, because looking up codes elsewhere
+//! would take longer than the rest of the search; this takes 48 bytes for each distinct code of 64
+//! bits. Buckets are searched instead if keys would have to be widened too far, or if bits have
+//! weights.
 //!
-//! *Codes that differ in known bits.* Distinct codes are split by bits, repeatedly, down to
-//! buckets of about a hundred. A bucket has the bits that all its codes have in common: a query
-//! that differs in more of these than the limit finds nothing in it. It also has a central code,
-//! and the bits in which none of its codes differs from the centre more than three times, which
-//! rules out more where codes are noisy. Both bounds are one comparison of eight buckets at a time
-//! (`kernel/weighted/`). The bit to split by is not the one that splits most evenly, but the one
-//! that leaves the other bits varying least in both halves (`split.rs`), so that correlated bits
-//! make buckets with many common bits. Where codes lie in clusters (`scan/centres.rs`), these come
-//! first.
+//! *Codes that differ in known bits.* Distinct codes are split by bits, repeatedly, down to buckets
+//! of about a hundred codes. A bucket stores the bits that all its codes have in common: a query
+//! that differs in more of these bits than the limit has no hits in the bucket. A bucket also
+//! stores a central code and a mask of bits; none of its codes differs from the central code in
+//! more than three of these bits. This rules out more buckets if codes are noisy. One comparison
+//! computes both bounds for eight buckets (`kernel/weighted/`). Codes are not split by the bit that
+//! splits most evenly, but by the bit that leaves the other bits varying least in both halves
+//! (`split.rs`). Correlated bits then make buckets with many common bits. Codes that lie in
+//! clusters (`scan/centres.rs`) are first divided by cluster.
 //!
-//! *Distant buckets.* Buckets form branches of some thousand codes, each one block of memory, with
-//! bounds of their own and the distances of the nearest and the farthest code from a centre. A
-//! query compares all branches, then the buckets of the remaining branches, and scans buckets in
-//! order of their bounds, round by round (`query.rs`): its hits lower the limit, and mostly the
-//! first round is the last. Where a large part of a branch remains, it is scanned in one go. If
-//! the noted buckets would cost more than a scan, the query falls back to a scan with the limit
-//! found; if that happens to most queries, such searches are no longer tried
-//! (`search/structure.rs`).
+//! *Distant buckets.* Buckets are grouped into branches of some thousand codes. A branch is one
+//! block of memory, with its own bounds and the distances of its nearest and farthest code from a
+//! centre. A query compares all branches, then the buckets of the remaining branches. It scans
+//! buckets in order of their bounds, in rounds (`query.rs`): hits lower the limit, and usually no
+//! bucket remains after the first round. If a large part of a branch remains, the whole branch is
+//! scanned. If the remaining buckets would cost more than a full scan, the query falls back to a
+//! full scan with the limit found so far. If most queries fall back, later queries rarely try the
+//! structure (`search/structure.rs`).
 //!
-//! Weights of bits change nothing in this: bounds are sums of weights, too. Filters and removed
-//! items are checked when a code is found. The hits of one distance come from several codes; a bit
-//! for each slot, and a bit for each word of these, puts them in order of ids at a few operations
-//! each (`answer/sorter.rs`).
+//! If bits have weights, bounds are sums of weights. Filters and removed items are checked when a
+//! code is found. The hits at one distance belong to several codes. A bitmap of slots, with a
+//! summary bit for each word, puts these hits in order of ids at a few operations each
+//! (`answer/sorter.rs`).
 //!
-//! Blocks and tables are the same in memory and in a file, where each block, and each piece of the
-//! tables, has a checksum that is compared when a query first reads it. They are made from a part
-//! of the codes at a time (`build.rs`), so a file of any size gets its structure in bounded
-//! memory.
+//! Blocks and tables are the same in memory and in a file. In a file, each block and each piece of
+//! a table has a checksum that is compared when a query first reads the block or piece. The
+//! structure is built from a part of the codes at a time (`build.rs`), so building needs bounded
+//! memory for a file of any size.
 
 use super::answer::Asked;
 use super::buckets::{self, Buckets, LEAST_WORDS};
@@ -76,7 +76,7 @@ pub enum SearchStructure {
     None,
     /// Distinct codes in buckets, about 20 bytes for each code of 64 bits.
     Small,
-    /// Buckets, and for codes of up to 128 bits tables of the distinct codes by their parts: about
+    /// Buckets and, for codes of up to 128 bits, tables of the distinct codes sorted by keys: about
     /// 65 bytes for each code of 64 bits, and 155 for 128 bits.
     #[default]
     Full,
@@ -121,7 +121,7 @@ pub(super) struct Structure {
     pub(super) tables: Option<Tables>,
 }
 
-/// Scratch memory that queries reuse one after the other.
+/// Scratch memory, reused from query to query.
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) buckets: buckets::Scratch,

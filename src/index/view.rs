@@ -51,8 +51,8 @@ impl<'a> View<'a> {
         View { filter: Some(filter), ..self }
     }
 
-    /// Returns this view with the first `candidates` by code re-ranked by their vectors and the
-    /// [metric](crate::Index::ranked_by) of the index.
+    /// Returns this view with re-ranking of the `candidates` nearest items by code: their vectors
+    /// are compared by the [metric](crate::Index::ranked_by) of the index.
     #[must_use]
     pub fn rerank(self, candidates: usize) -> Reranked<'a> {
         Reranked { view: self, candidates }
@@ -99,9 +99,9 @@ impl<'a> View<'a> {
     /// Searches like [`Snapshot::search_codes`](crate::Snapshot::search_codes).
     ///
     /// # Errors
-    /// As for [`Snapshot::search`](crate::Snapshot::search). With a dial, also when the dial has a
-    /// float query, which takes vectors, or when the index has no function that distinguishes label
-    /// bits from detail bits.
+    /// As for [`Snapshot::search`](crate::Snapshot::search). With a dial, also when the dial
+    /// requires float queries, which need vectors, or when the index has no function that
+    /// distinguishes label bits from detail bits.
     pub fn search_codes(&self, codes: &Codes, k: usize) -> Result<Hits> {
         self.of_codes(codes, nearest(k)?)
     }
@@ -211,9 +211,9 @@ fn check_positive(name: &'static str, number: usize) -> Result<()> {
 /// [`View`] of an index that [stores vectors](crate::Index::with_vectors), in which the hits by
 /// code are re-ranked by their vectors; see [`View::rerank`].
 ///
-/// Scores are those of the input vectors, before the index's function centred and scaled them,
-/// rounded to the stored [format](crate::VectorFormat). For a column that was constant in the
-/// warm-up of a model with [`Scale::Standard`](crate::Scale::Standard), only the centre is stored.
+/// Scores are computed from the input vectors as they were before centring and scaling, rounded to
+/// the stored [format](crate::VectorFormat). For a column that was constant in the warm-up of a
+/// model with [`Scale::Standard`](crate::Scale::Standard), only the centre is stored.
 #[derive(Clone, Copy)]
 pub struct Reranked<'a> {
     view: View<'a>,
@@ -222,8 +222,8 @@ pub struct Reranked<'a> {
 
 impl Reranked<'_> {
     /// Returns the `k` nearest of the candidates by their vectors, in order of score and, where
-    /// scores are equal, of id. Candidates are the first items by code, in order of distance and
-    /// id: the requested number, and no fewer than `k`.
+    /// scores are equal, of id. Candidates are the nearest items by code, in order of distance and
+    /// id. Their count is the requested number, but at least `k`.
     ///
     /// # Errors
     /// As for [`Snapshot::search`](crate::Snapshot::search), when the requested number of
@@ -234,8 +234,8 @@ impl Reranked<'_> {
     }
 
     /// Returns the items within the distance `radius` of each vector, in order of score and id. If
-    /// there are more items than requested candidates, only the first candidates by code are
-    /// returned.
+    /// more items than the requested number of candidates are within the radius, only the nearest
+    /// of these items by code are returned.
     ///
     /// # Errors
     /// As for [`search`](Reranked::search).

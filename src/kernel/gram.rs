@@ -1,9 +1,9 @@
 //! Exact sum of `q q^T` over rows of small integers.
 //!
-//! Integers add up to the same sum in any order. So a model learned from such a sum depends neither
-//! on the order of the rows, nor on their batches, nor on the machine. Rows that were added can be
-//! subtracted again exactly. Processors also multiply 16-bit integers several times as fast as
-//! doubles.
+//! The sum of integers does not depend on their order. So a model learned from such a sum depends
+//! neither on the order of the rows, nor on the batches, nor on the machine. Rows that were added
+//! can be subtracted again exactly. Processors also multiply 16-bit integers several times as fast
+//! as doubles.
 
 use rayon::prelude::*;
 
@@ -13,8 +13,8 @@ use crate::memory::{NoRoom, expect_room, try_copy};
 /// Number of columns that are computed side by side.
 const LANES: usize = 16;
 
-/// For each column, two consecutive rows as the halves of an `i32`, which one instruction
-/// multiplies and adds up.
+/// For each column, the numbers of two consecutive rows, packed into an `i32`. One instruction
+/// multiplies two such pairs and adds the products.
 type Pairs = [i32; LANES];
 
 /// Largest absolute value that a row may hold.
@@ -28,7 +28,7 @@ const _: () = assert!(LARGEST as i64 * LARGEST as i64 * 2 * MOST_PAIRS as i64 <=
 const TILE_ROWS: usize = 8;
 const TILE_PANELS: usize = 3;
 
-/// Number of rows of the sum that one task computes: the number of columns of a tile.
+/// Number of rows of the matrix that one task computes; equal to the number of columns of a tile.
 const BAND: usize = TILE_PANELS * LANES;
 
 /// A symmetric matrix of integer sums, stored in `f64`, which is exact up to 2^53.
@@ -44,7 +44,7 @@ impl Gram {
     pub(crate) fn new(width: usize) -> Result<Self, NoRoom> {
         let stride = width.next_multiple_of(BAND);
         // `expect_room` fails if the memory is unavailable. The system then provides zeroed memory,
-        // and never touches the unused part.
+        // and does not touch the part that stays unused.
         expect_room(Gram::numbers(width))?;
         Ok(Gram { width, stride, values: vec![0.0; Gram::numbers(width)] })
     }
@@ -128,7 +128,7 @@ impl Gram {
         self.values.iter_mut().for_each(|value| *value *= factor);
     }
 
-    /// Packs rows into panels of [`LANES`] columns, two rows to a number, padded with zeros.
+    /// Packs rows into panels of [`LANES`] columns, two rows in each number, padded with zeros.
     fn pack(&self, rows: &[i16]) -> Vec<Pairs> {
         let depth = rows.len().div_ceil(2 * self.width);
         let mut panels = vec![[0; LANES]; self.stride / LANES * depth];

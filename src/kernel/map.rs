@@ -39,9 +39,9 @@ impl Mapped {
         let Some(file) = file.real() else { return Mapped::copy(file, bytes) };
         let len = length(&bytes)?;
         let mut options = MmapOptions::new();
-        // SAFETY: mapped bytes must not change. No code of this crate changes them: callers name
-        // bytes that are written once, before the file gets its name, and files are replaced, not
-        // truncated. Other programs could change the file, as with every mapped file. To detect
+        // SAFETY: mapped bytes must not change. No code of this crate changes them: callers map
+        // only bytes that are written once, before the file gets its name, and files are replaced,
+        // not truncated. Other programs could change the file, as with every mapped file. To detect
         // such changes, an index checks its file before and after it reads mapped bytes.
         let map = unsafe { options.offset(bytes.start).len(len).map(file) }?;
         Ok(Mapped { map: Arc::new(map), bytes, is_copy: false })
@@ -52,14 +52,14 @@ impl Mapped {
         Mapped::map(file, self.bytes.clone())
     }
 
-    /// Releases bytes from memory, unless they are a copy. The next access reads them from the file
-    /// again, so that a pass over a whole file does not fill the memory.
+    /// Releases mapped bytes from memory, so that a pass over a whole file does not fill the
+    /// memory. The next access reads them from the file again. Does nothing for copied bytes.
     fn release(&self, bytes: Range<usize>) {
         #[cfg(unix)]
         if !bytes.is_empty() && !self.is_copy {
             let advice = memmap2::UncheckedAdvice::DontNeed;
-            // SAFETY: the mapping is read-only and backed by a file, so its bytes come back
-            // unchanged.
+            // SAFETY: the mapping is read-only and backed by a file, so the next access reads the
+            // same bytes.
             let advised =
                 unsafe { self.map.unchecked_advise_range(advice, bytes.start, bytes.len()) };
             // If the advice fails, the system releases the memory later.

@@ -8,11 +8,11 @@
 //!
 //! # Why a matrix product of our own?
 //!
-//! A general product chooses its order of summation by the shape of the whole, so a vector could
-//! get another bit alone than among others. This product is one chain of fused multiply-adds per
-//! bit, in order, whatever the shape, thread or instruction set: a query encoded alone equals the
-//! same row encoded among millions, bit for bit. It needs no packing of the rows and ends in the
-//! sign, so it is not slower than the general product (`cargo bench --bench core -- encode`).
+//! A general product chooses its order of summation by the shape of the whole, so the code of a
+//! vector encoded alone could differ from its code among others. This product computes each bit by
+//! one chain of fused multiply-adds, in order, for every shape, thread count and instruction set,
+//! so both codes are equal. It packs no rows and its output needs only the sign, so it is not
+//! slower than the general product (`cargo bench --bench core -- encode`).
 //!
 //! The other loops of `kernel/` are plain Rust that the `dispatched!` macro compiles for several
 //! instruction sets. Each keeps one order of summation, so the result does not depend on the

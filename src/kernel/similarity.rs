@@ -3,8 +3,8 @@
 use super::gram::LARGEST;
 use super::whole::LARGEST_BYTE;
 
-/// Adding this number rounds to an integer, and leaves the integer in the lowest bits: several
-/// times as fast as rounding numbers one by one.
+/// Adding this number to a float rounds it to an integer, and leaves the integer in the lowest
+/// bits. This is several times as fast as rounding numbers one by one.
 const MAGIC: f32 = 12_582_912.0;
 
 /// Returns the nearest integer, ties to even, clamped to the range of [`i16::MIN`] to [`i16::MAX`].
@@ -14,9 +14,9 @@ pub(crate) fn nearest(value: f32) -> i16 {
     (value.to_bits() as i32 - MAGIC.to_bits() as i32) as i16
 }
 
-/// Rounds a row to integer multiples of a step, its largest absolute value divided by 127, and
-/// returns the step. Numbers that are not finite count as 0, and so does a row too small to be
-/// squared.
+/// Rounds a row to integer multiples of a step, and returns the step: the row's largest absolute
+/// value divided by 127. Numbers that are not finite count as 0. A row too small to be squared
+/// becomes all zeros, with a step of 0.
 #[inline(always)]
 pub(crate) fn round_row(row: &[f32], out: &mut Vec<i16>) -> f32 {
     let finite = |value: f32| if value.abs() <= f32::MAX { value } else { 0.0 };
@@ -55,7 +55,7 @@ pub(crate) struct Similarities<'a> {
 }
 
 /// Returns `2048 x 2^y` for `-30 <= y <= 0`, accurate to 3 parts in a million: a hundredth of the
-/// rounding error that follows.
+/// error of the subsequent rounding.
 #[inline(always)]
 fn exp2_times_2048(y: f32) -> f32 {
     let shifted = y + MAGIC;

@@ -2,8 +2,8 @@
 //! Hashing with Balanced Similarity*, AAAI 2019.
 //!
 //! Let `X` be the batch, `B` its codes, `E` the codes of all earlier items, and `S~` the balanced
-//! similarity of the two (`+similar_weight` for pairs that share a label, `-dissimilar_weight` for
-//! others). BSODH seeks
+//! similarities of batch and earlier items (`+similar_weight` for pairs that share a label,
+//! `-dissimilar_weight` for others). BSODH seeks
 //!
 //! ```text
 //! min  ||B^T E - k S~||^2  +  fit_weight ||W^T X - B||^2  +  ridge ||W||^2
@@ -13,14 +13,14 @@
 //!
 //! # Memory and cost
 //!
-//! Since `E = sgn(B S~)`, the code of an existing item depends on its label set alone. All items
-//! older than the last batch therefore take one code and one count per label set. The last batch
-//! takes sums: O(sets x bits + bits^2 + dim x bits) in all, and nothing per item. A batch of `n`
-//! rows costs O(min(n d^2 + d^3, n^2 d + n^3) + n d k + n k^2 + sets k^2), whatever the number of
-//! earlier rows.
+//! Since `E = sgn(B S~)`, the code of an existing item depends on its label set alone. For all
+//! items older than the last batch, BSODH therefore stores one code and one count per label set;
+//! for the last batch it stores sums. In all, this takes O(sets x bits + bits^2 + dim x bits), and
+//! nothing per item. A batch of `n` rows costs O(min(n d^2 + d^3, n^2 d + n^3) + n d k + n k^2 +
+//! sets k^2), whatever the number of earlier rows.
 //!
-//! With one label per row, a set is a class. With several labels, sets can become numerous, and a
-//! batch becomes more expensive with their number (not with the number of rows). It then costs k
+//! With one label per row, a set is a class. With several labels, sets can become numerous, and the
+//! cost of a batch grows with their number (not with the number of rows). A batch then costs k
 //! operations for each pair of a set and a set of the batch that share a label.
 //!
 //! # Important settings
@@ -72,8 +72,8 @@ pub struct Params {
     pub similar_weight: f64,
     /// Weight of a dissimilar pair: the paper's eta_d.
     pub dissimilar_weight: f64,
-    /// Largest number of passes over the bits of a batch that do not converge (`printed` and
-    /// `alternating`; `released` makes one pass).
+    /// Maximum number of passes over the bits of a batch, if they do not converge earlier
+    /// (`printed` and `alternating`; `released` makes one pass).
     pub max_iterations: usize,
 }
 
@@ -81,8 +81,8 @@ pub struct Params {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Algorithm 1 as printed: `W` from the signs of the batch under the last `W`; then the codes
-    /// of existing items; then the batch's codes until they converge. `W` never uses the converged
+    /// Algorithm 1 as printed: `W`, from the batch's signs under the last `W`; then the codes of
+    /// existing items; then the batch's codes until they converge. `W` never uses the converged
     /// codes.
     Printed,
     /// The paper's text: codes of existing items; the batch's codes until they converge; then `W`
@@ -116,8 +116,8 @@ pub(crate) struct Bsodh {
     weights: Vec<f32>,
     sets: LabelSets,
     existing: Existing,
-    /// The last batch, until the next batch gives its items the codes of their sets (`released`
-    /// only: the other orders do so before they use any existing code).
+    /// The last batch, whose items take the codes of their sets when the next batch arrives
+    /// (`released` only: the other orders do so before they use any existing code).
     last: Option<Summary>,
     started: bool,
     /// The codes of the last batch, for inspection; not part of the state.
@@ -365,8 +365,8 @@ impl Existing {
         );
     }
 
-    /// Returns the codes of all existing items, including the last batch: their sums by set, and
-    /// the sum of `b b^T`.
+    /// Returns, for the codes `b` of all existing items including the last batch, their sums by set
+    /// and the sum of `b b^T`.
     fn sums_and_gram(&self, last: Option<&Summary>, bits: usize) -> (SetSums, Vec<f64>) {
         let mut sums = SetSums::new(self.counts.len(), bits);
         let (mut codes, mut weighed) = (Vec::new(), Vec::new());

@@ -88,9 +88,8 @@ impl Directions {
         self.axes.len() / self.dim()
     }
 
-    /// Sets directions to zero along which the rows vary by rounding errors alone, so that no bit
-    /// depends on them: their eigenvectors are arbitrary. Returns the number of remaining
-    /// directions.
+    /// Sets directions to zero if rows vary along them only by rounding errors, so that no bit
+    /// depends on these arbitrary eigenvectors. Returns the number of remaining directions.
     pub(super) fn drop_noise(&mut self, rows: Features<'_>) -> usize {
         let count = self.count();
         let largest = rows.values().iter().fold(0.0f32, |most, value| most.max(value.abs()));
@@ -107,8 +106,9 @@ impl Directions {
         remaining
     }
 
-    /// Returns one bit per direction for the first `count`, as [`rotated`](Self::rotated) does. The
-    /// other bits use columns of `fill` (dimensions x `bits`), scaled to the same mean variance.
+    /// Returns bits as [`rotated`](Self::rotated) does, one for each of the first `count`
+    /// directions. The other bits use columns of `fill` (dimensions x `bits`), scaled to the same
+    /// mean variance.
     pub(super) fn rotated_and_filled(
         &self,
         count: usize,
@@ -142,9 +142,9 @@ impl Directions {
     }
 
     /// Returns bits along the first directions, one per bit, rotated so that the rows lose least
-    /// when they are reduced to signs. Beyond the number of directions, the same directions are
-    /// used with another rotation. The projections of the rows have a mean of 0 and a mean variance
-    /// of 1.
+    /// when they are reduced to signs. If there are more bits than directions, further bits use the
+    /// same directions with another rotation. The projections of the rows have a mean of 0 and a
+    /// mean variance of 1.
     ///
     /// Before the rotation, directions are divided by their variance to the power of `evened`: 0
     /// leaves the directions unchanged, and 1/2 gives all of them equal weight.

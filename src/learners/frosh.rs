@@ -1,16 +1,17 @@
 //! **FROSH**: X. Chen, I. King, M. R. Lyu, *FROSH: FasteR Online Sketching Hashing*, UAI 2017.
 //! Without labels.
 //!
-//! [SketchHash](super::sketchhash) with a cheaper update of the sketch. A buffer `F` of `m` rows is
-//! first reduced to `q = sketch / 2` rows by a random Hadamard transform, `Y = S H D F / sqrt(q)`.
-//! `D` are random signs, `H` is the Hadamard matrix, and `S` a random choice of `q` rows; `D` and
-//! `S` are redrawn for every buffer. The sketch is therefore shrunk only once per `m` rows.
+//! FROSH is [SketchHash](super::sketchhash) with a cheaper update of the sketch. A buffer `F` of
+//! `m` rows is first reduced to `q = sketch / 2` rows by a random Hadamard transform,
+//! `Y = S H D F / sqrt(q)`. `D` are random signs, `H` is the Hadamard matrix, and `S` a random
+//! choice of `q` rows; `D` and `S` are redrawn for every buffer. The sketch is therefore shrunk
+//! only once per `m` rows.
 //!
 //! # Memory and cost
 //!
 //! FROSH stores the sketch, the partial sums of `Y`, and a block of `c <= q` rows: O(sketch x dim),
-//! since the buffer itself is never stored. `H` of order `m` is the matrix of order `m / c` of
-//! blocks that are Hadamard matrices of order `c`. A block is therefore transformed separately and
+//! since the buffer itself is never stored. `H` of order `m` consists of blocks, each plus or
+//! minus the Hadamard matrix of order `c`. A block of rows is therefore transformed separately and
 //! added to each row of `Y` with a sign. `m` rows cost O(m dim (log c + q / c)) and one shrink.
 //!
 //! # Deviations

@@ -15,9 +15,9 @@
 //!
 //! # Deviations
 //!
-//! * The authors choose the order of the matrix by hand, as at least the number of labels. In a
-//!   stream this number is unknown. The order is therefore `order`, or the smallest that fits the
-//!   bits, and labels beyond its last row have random codewords.
+//! * The authors choose the order of the matrix by hand, so that it is at least the number of
+//!   labels. In a stream this number is unknown. Here the order is `order`, or the smallest that
+//!   fits the bits, and labels beyond the last row of the matrix have random codewords.
 //! * The paper has one label per row. For several labels, the codeword is as in
 //!   [`hmoh`](super::hmoh); rows without labels are skipped.
 

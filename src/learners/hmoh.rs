@@ -12,9 +12,9 @@
 //! # Memory and cost
 //!
 //! HMOH stores the perceptrons and their sum, and the labels that have appeared. The sum is stored
-//! as `(t + 1) W` minus each change times the number of its row. A row therefore costs no more than
-//! its own change: O(width x bits), where `width` is the number of anchors, or of dimensions
-//! without a lift.
+//! as `(t + 1) W` minus the sum of all changes, each times the number of its row. A row therefore
+//! costs no more than its own change: O(width x bits), where `width` is the number of anchors, or
+//! of dimensions without a lift.
 //!
 //! # Deviations
 //!
@@ -40,7 +40,7 @@ use crate::{Batch, Error, Features, HashFunction, HashParts, Learner, Result, St
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Step size. Above 0; it changes no sign either.
+    /// Step size. Above 0; its value changes no sign.
     pub rate: f64,
     /// Mapping of the vectors before they are learned.
     pub lift: LiftBy,

@@ -1,8 +1,8 @@
 //! **ITQ**: Y. Gong, S. Lazebnik, A. Gordo, F. Perronnin, *Iterative Quantization: A Procrustean
 //! Approach to Learning Binary Codes for Large-Scale Image Retrieval*, TPAMI 2013. Without labels.
 //!
-//! The first principal directions `E` of the rows, rotated by the matrix `R` that brings them
-//! nearest to their signs:
+//! ITQ takes the first principal directions `E` of the rows, and rotates them by the matrix `R`
+//! that brings the projections nearest to their signs:
 //!
 //! ```text
 //! min over B, R of || B - V R ||^2      V = (X - mean) E,  B of -1 and +1,  R a rotation
@@ -14,7 +14,7 @@
 //!
 //! # Memory and cost
 //!
-//! ITQ stores the projection. It is computed from the stream's first rows (the warm-up) and then
+//! ITQ stores the projection, which is computed from the stream's first rows (the warm-up) and then
 //! fixed: later rows cost nothing to learn.
 //!
 //! # Deviations
@@ -24,9 +24,9 @@
 //! * The paper has at most one bit per dimension. With more bits than dimensions, the directions
 //!   are reused with a rotation from another start.
 //! * Directions without variance beyond rounding errors are not used. With more bits than
-//!   directions, the user gets a warning. With more than three times as many, the bits beyond one
-//!   per direction are seeded Gaussian projections, which capture more of new rows than another
-//!   rotation.
+//!   directions, the user gets a warning. With more than three times as many bits, each direction
+//!   has one rotated bit; the other bits are seeded Gaussian projections, which represent new rows
+//!   better than another rotation.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
 //! **LSH**: random projections, after M. Charikar, *Similarity Estimation Techniques from Rounding
-//! Algorithms*, STOC 2002. It learns nothing, and is the baseline that every other method has to
+//! Algorithms*, STOC 2002. LSH learns nothing, and is the baseline that every other method has to
 //! beat.
 //!
 //! # Memory and cost

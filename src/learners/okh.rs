@@ -2,14 +2,14 @@
 //! 2017).
 //!
 //! Vectors are lifted by their RBF similarity to anchors. The stream is processed in pairs. If the
-//! codes of a pair are too far apart or too near (by `R` bits), the pair is moved to the nearest
-//! correct pair of codes, by the passive-aggressive step
+//! codes of a pair are too far apart or too near (by `R` bits), a passive-aggressive step moves the
+//! pair to the nearest correct pair of codes:
 //!
 //! ```text
 //! W += tau (z_i (g_i - h_i)^T + z_j (g_j - h_j)^T),   tau = min(C, loss / ||.||^2)
 //! ```
 //!
-//! where `h` are the current codes and `g` the desired codes: of the wrong bits, the `R` that are
+//! where `h` are the current codes and `g` the desired codes. For `g`, the `R` wrong bits that are
 //! cheapest to flip are flipped, each in the point whose projection is smaller.
 //!
 //! # Memory and cost
@@ -22,7 +22,7 @@
 //! * Anchors are drawn from the first half of the warm-up, and the bandwidth comes from its second
 //!   half; the published protocol draws both from all data beforehand.
 //! * The bandwidth is that of the program in common use: `exp(-d^2 / (2 s^2))` with `s` the mean
-//!   *squared* distance. It makes all similarities nearly equal.
+//!   *squared* distance. This bandwidth makes all similarities nearly equal.
 //! * The step follows the paper's description; its authors released no readable program. The paper
 //!   does not specify how the two thresholds follow from its single parameter, so here they are two
 //!   parameters.

@@ -1,8 +1,8 @@
 //! **OSH**: F. Cakir, S. A. Bargal, S. Sclaroff, *Online Supervised Hashing*, CVIU 2017.
 //!
 //! Each label gets a random codeword `c` when it first appears. Every bit is a linear classifier
-//! that separates the labels whose codeword has this bit from the other labels. It learns one point
-//! after the other, by gradient descent on
+//! that separates the labels whose codeword has this bit set from the other labels. The classifiers
+//! learn one point after the other, by gradient descent on
 //!
 //! ```text
 //! boost:  sum_k  omega_k exp(-c_k w_k . x),   omega_k = exp(-sum_{j<k} c_j w_j . x)
@@ -35,7 +35,7 @@ use crate::learner::{BuiltIn, Loaded, Start};
 use crate::tensors::Tensors;
 use crate::{Batch, HashFunction, HashParts, Learner, Result, Step};
 
-/// The parameters of OSH. The defaults are the values of the authors' program, with the state kept.
+/// The parameters of OSH. The defaults are those of the authors' program, but codewords are kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {

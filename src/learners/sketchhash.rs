@@ -8,8 +8,8 @@
 //! # Memory and cost
 //!
 //! SketchHash stores the sketch (sketch x dim), the mean, and the rows of an incomplete mini-batch.
-//! Every sketch / 2 rows, the sketch is shrunk: O(sketch^2 dim + sketch^3) by its Gram matrix. The
-//! projection is computed when a function is requested.
+//! Every sketch / 2 rows, the sketch is shrunk using its Gram matrix: O(sketch^2 dim + sketch^3).
+//! The projection is computed when a function is requested.
 //!
 //! # Deviations
 //!

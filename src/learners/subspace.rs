@@ -1,9 +1,9 @@
 //! A subspace of few dimensions that contains nearly all variance of rows.
 //!
-//! Computed by orthogonal iteration: a basis is multiplied by `X^T X` and orthogonalized again. Two
-//! rounds are enough, because any basis of nearly the same subspace is sufficient. Products are
-//! chains of fused multiply-adds and sums are in a fixed order, so every machine computes the same
-//! directions.
+//! The subspace is computed by orthogonal iteration: a basis is multiplied by `X^T X` and
+//! orthogonalized again. Two rounds are enough, because any basis of nearly the same subspace is
+//! sufficient. Products are chains of fused multiply-adds and sums are in a fixed order, so every
+//! machine computes the same directions.
 
 use rayon::prelude::*;
 
@@ -19,9 +19,9 @@ const SHARE: f64 = 0.93;
 
 const ROUNDS: usize = 2;
 
-/// Returns orthogonal unit vectors, one after the other, that contain nearly all of the rows.
-/// Returns an empty vector if there are no such directions, or if too few dimensions make them
-/// useless.
+/// Returns concatenated orthogonal unit vectors whose span contains nearly all of the rows. Returns
+/// an empty vector if there are no such directions, or if the rows have so few dimensions that the
+/// directions are useless.
 pub(super) fn principal(rows: Features<'_>) -> Vec<f32> {
     let dim = rows.dim();
     let total: f64 = rows.values().chunks_exact(dim).map(squared_norm).sum();
@@ -37,9 +37,9 @@ pub(super) fn principal(rows: Features<'_>) -> Vec<f32> {
     Vec::new()
 }
 
-/// Returns `count` orthogonal unit vectors, one after the other, that contain nearly as much of the
-/// rows as possible. Directions that the rows do not have are zeros. `count` is at most the number
-/// of rows.
+/// Returns `count` concatenated orthogonal unit vectors whose span contains nearly as much of the
+/// rows as possible. If the rows have fewer directions, the others are zero vectors. `count` is at
+/// most the number of rows.
 pub(super) fn spanning(rows: Features<'_>, count: usize) -> Vec<f32> {
     let (dim, n) = (rows.dim(), rows.len());
     let mut transposed = vec![0.0; n * dim];

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use crate::memory::{NoRoom, expect_room};
 
-/// The side of the tiles that threads share out.
+/// Side length of the tiles that are divided among threads.
 const TILE: usize = 256;
 
 /// The Cholesky factor of a symmetric positive definite matrix, in its lower triangle.
@@ -74,7 +74,7 @@ impl<T: RealField> Positive<T> {
     }
 }
 
-/// Factors a matrix in place, from its lower triangle: there might be no memory for a copy.
+/// Factors a matrix in place, from its lower triangle: memory for a copy may be unavailable.
 pub(super) fn cholesky<T: RealField>(mut matrix: Mat<T>) -> Option<Positive<T>> {
     let scratch = cholesky_in_place_scratch::<T>(matrix.nrows(), Par::Seq, Default::default());
     let mut scratch = MemBuffer::new(scratch);
@@ -145,7 +145,7 @@ pub(crate) fn orthonormal_columns(gaussian: &[f64], size: usize) -> Vec<f64> {
     let factors = MatRef::from_row_major_slice(gaussian, size, size).qr();
     let (mut q, r) = (factors.compute_Q(), factors.R());
     for j in 0..size {
-        // The factorisation chooses its own signs; this makes them as random as the matrix.
+        // The factorisation determines the signs; this makes them as random as the matrix.
         if r[(j, j)] < 0.0 {
             q.col_mut(j).iter_mut().for_each(|value| *value = -*value);
         }

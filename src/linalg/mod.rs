@@ -1,7 +1,7 @@
 //! Matrix routines for learners, on top of faer. Unless noted otherwise, matrices are row-major
 //! slices and sums are in `f64`.
 //!
-//! Results do not depend on the number of threads, because threads share out tiles of a fixed size.
+//! Results do not depend on the number of threads, because the size of tiles is fixed.
 //!
 //! faer panics if an allocation fails. So functions whose memory exceeds the size of their input
 //! request it here first, and fail with [`NoRoom`](crate::memory::NoRoom).

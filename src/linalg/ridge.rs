@@ -8,21 +8,21 @@
 //!
 //! # Why is W solved to double precision, and how?
 //!
-//! Codes depend on signs. A regression in single precision moves W by 1e-6 or more: enough to flip
-//! a bit in a million, and to fail where features are not scaled. In double precision the golden
-//! cases hold with vectors, W and projections in single.
+//! Codes depend on signs. A regression in single precision moves W by 1e-6 or more, which flips
+//! about one bit in a million, and fails if features are not scaled. With a regression in double
+//! precision the golden cases hold, although vectors, W and projections are in single precision.
 //!
 //! Only the result must be that precise. This module computes `X^T X` and its Cholesky factor in
-//! single precision, in half the time, solves, computes the residual of the targets in double
-//! (`kernel/narrow.rs`), and solves for the residual with the same factor, until W is accurate to
-//! 1e-11: two corrections on MNIST. Each correction costs two products of `X` with as many columns
-//! as there are targets. The targets are few: `bsodh` gives one code to all rows of a class, so
-//! one solution per distinct code is enough.
+//! single precision, in half the time. It then repeats two steps until W is accurate to 1e-11 (two
+//! corrections on MNIST): compute the residual of the targets in double precision
+//! (`kernel/narrow.rs`), and solve for the residual with the same factor. Each correction costs two
+//! products of `X` with as many columns as there are targets. The targets are few: `bsodh` gives
+//! one code to all rows of a class, so one solution per distinct code is enough.
 //!
-//! Everything is done in double precision where the columns are too many for that to pay off,
-//! where the ridge is too small for single precision, or where corrections do not shrink tenfold
-//! each time. The choice depends on the batch alone, and sums are split by its size, so the number
-//! of threads does not matter (`cargo bench --bench core -- learn` times both).
+//! Everything is done in double precision if there are too many columns for refinement to pay off,
+//! if the ridge is too small for single precision, or if corrections do not shrink tenfold each
+//! time. The choice and the division of sums depend on the batch alone, so the number of threads
+//! does not matter (`cargo bench --bench core -- learn` times both ways).
 
 use std::ops::RangeInclusive;
 
@@ -41,15 +41,15 @@ const TOLERANCE: f64 = 1e-11;
 /// Maximum number of corrections.
 const MOST_CORRECTIONS: usize = 5;
 
-/// Largest allowed ratio of a correction to the previous correction. Above it, the factor is too
-/// coarse.
+/// Largest allowed ratio of a correction to the previous correction. Above this ratio, the factor
+/// is too inaccurate.
 const LEAST_GAIN: f64 = 0.1;
 
-/// Minimum number of equations per column to solve for at which refinement pays off.
+/// Minimum number of equations for each column to solve for, so that refinement pays off.
 const SIZE_PER_COLUMN: usize = 32;
 
-/// Largest allowed ratio of the sum of all squares to the ridge. Above it, the factor is too
-/// coarse.
+/// Largest allowed ratio of the sum of all squares to the ridge. Above this ratio, the factor is
+/// too inaccurate.
 const MOST_STRETCH: f64 = 1e8;
 
 /// Ridges for which the range of single precision suffices.
@@ -83,7 +83,7 @@ pub(crate) struct Ridge<'a> {
 }
 
 impl Ridge<'_> {
-    /// Returns the `W` (dim x columns) for which the sum is smallest.
+    /// Returns the `W` (dim x columns) that minimises the sum.
     ///
     /// Solves the smaller of the two forms: over the dimensions if there are at least as many rows,
     /// `(X^T X + ridge I) W = X^T Y`, and over the rows if there are fewer,
@@ -222,7 +222,7 @@ impl Ridge<'_> {
     /// Returns `X^T V` by columns, for `V` with rows of `count` numbers.
     fn transposed_product(&self, values: &[f64], count: usize) -> Vec<f64> {
         // There are few parts, because each needs its own sums. Their size depends only on the
-        // number of rows, because the total must not depend on the threads.
+        // number of rows, so that the total does not depend on the number of threads.
         let part = self.rows().div_ceil(16).next_multiple_of(BLOCK).max(4 * BLOCK);
         let sums: Vec<Vec<f64>> = (self.x.par_chunks(part * self.dim))
             .zip(values.par_chunks(part * count))

@@ -4,11 +4,11 @@ use faer::{Mat, MatRef};
 
 use super::dense::multiply;
 
-/// Columns to solve for. If rows of `Y` repeat, as codes of one class do, there is one column per
-/// distinct row: 1 where `Y` has that row, otherwise 0. `W` is then computed from the solutions of
-/// these columns.
+/// Columns to solve for. If few distinct rows occur in `Y`, as with one code per class, each
+/// distinct row has one column: 1 for the rows of `Y` that equal it, otherwise 0. `W` is then
+/// computed from the solutions of these columns.
 pub(super) struct Targets {
-    /// Numbers of the columns, row after row.
+    /// Values of the columns, row-major.
     pub(super) values: Vec<f64>,
     /// Number of columns.
     pub(super) count: usize,
@@ -21,8 +21,8 @@ impl Targets {
         Targets { values: y.to_vec(), count: columns, distinct: None }
     }
 
-    /// Returns one column per distinct row; `None` if there are more than `most` distinct rows, or
-    /// at least as many as columns.
+    /// Returns one column per distinct row; `None` if the number of distinct rows is above `most`,
+    /// or not below the number of columns.
     pub(super) fn of_distinct_rows(y: &[f64], columns: usize, most: usize) -> Option<Self> {
         let most = most.min(columns - 1);
         let mut distinct: Vec<&[f64]> = Vec::new();

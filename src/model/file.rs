@@ -5,18 +5,18 @@
 //!
 //! # What is in a model file, and in a function file?
 //!
-//! safetensors with one JSON string in its metadata: format and version first, then method,
-//! parameters, counts, label names. Arrays hold the learner's state. The array `checksum` is the
-//! CRC-32 of the JSON and of all other arrays with names and shapes. A newer version is refused by
-//! name before anything else is read. One state has one form: equal models are equal files.
-//! `tensors/file.rs` is common to both kinds: it reads the head of a file first, which has the
-//! kind and the length, so a file of another kind is refused from its first bytes, and an endless
-//! one is not read to its end.
+//! Model files are safetensors files with one JSON string in the metadata: format and version
+//! first, then method, parameters, counts and label names. Arrays hold the learner's state. The
+//! array `checksum` is the CRC-32 of the JSON string and of all other arrays with their names and
+//! shapes. A file of a newer version is refused, with an error that names the version, before
+//! anything else is read. Equal models have equal files. `tensors/file.rs` is shared with function
+//! files. It first reads the head of a file, which has the kind and the length. A file of another
+//! kind is therefore refused from its first bytes, and an endless file is not read to its end.
 //!
 //! A function file holds what `HashParts` lists, and the names of the labels. The function in an
-//! index is such a file, too; in indexes of version 1 it has no format, version, checksum or
-//! scale. Files of every version stay in the tests (`tests/library/version-1`, `version-2`), with
-//! the codes they gave.
+//! index is such a file, too; in indexes of version 1 it has no format, version, checksum or scale.
+//! The tests keep files of every version (`tests/library/version-1`, `version-2`), with the codes
+//! that their functions gave.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -52,8 +52,8 @@ struct Text {
 }
 
 impl Model {
-    /// Saves the model atomically, replacing any existing file. Saving computes no function: a
-    /// brook function is in the file only if it was requested after the last batch.
+    /// Saves the model atomically, replacing any existing file. Saving does not compute a function:
+    /// the file contains brook's function only if it was requested after the last batch.
     ///
     /// # Errors
     /// When the file cannot be written, or the names of labels take more than 100 million bytes.
@@ -100,8 +100,8 @@ impl Model {
     }
 
     /// Returns the bytes of a model file. Equal states give equal bytes, with one exception: brook
-    /// computes its function on request, and the file contains the function only if it was
-    /// requested. A loaded model without a function computes it on request.
+    /// computes its function only on request, so the file contains the function only if it was
+    /// requested. A model loaded without its function computes it on request.
     ///
     /// # Panics
     /// When the names of labels take more than 100 million bytes. [`save`](Model::save) returns an
@@ -137,8 +137,8 @@ impl Model {
         if text.version < 3
             && let Method::Brook(params) = &mut text.description.method
         {
-            // Older versions did not have these parameters. With these values, codes of an older
-            // version stay current.
+            // Older versions did not have these parameters. These values keep the behaviour of
+            // those versions, so existing codes stay valid.
             params.detail = Choice::Fixed(0.0);
             params.precision = Precision::Full;
             params.follow = false;

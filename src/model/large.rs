@@ -3,7 +3,7 @@
 use super::Model;
 use crate::{Batch, Method, Result, Step};
 
-/// Number of rows learned between two calls of `go_on`. brook adds up blocks of at most 2048 rows.
+/// Number of rows learned between two calls of `go_on`. brook sums rows in blocks of at most 2048.
 const ROWS_AT_ONCE: usize = 2048;
 
 impl Model {
@@ -12,9 +12,9 @@ impl Model {
     /// returns `false`, the model is restored to its earlier state, and the result is `None`.
     ///
     /// The outcome is the same as that of [`learn`](Model::learn), to the last bit.
-    /// [brook](crate::learners::brook) learns the batch in pieces. Other methods learn it in one
-    /// piece, so `go_on` is called once, before learning. A copy of the model is held meanwhile for
-    /// the case of a stop.
+    /// [brook](crate::learners::brook) learns the batch in pieces, and holds a copy of the model
+    /// until the end, to restore it after a stop. Other methods learn the batch in one piece, so
+    /// `go_on` is called once, before learning.
     ///
     /// ```
     /// use hashbrook::dataset::{Digits, digits};
@@ -42,7 +42,7 @@ impl Model {
             Some(warm_up) => warm_up.rows() + rows < self.warmup_with(batch)?,
             None => false,
         };
-        // Rows that are only buffered stay in the batches in which they arrived.
+        // A batch that is only buffered is not divided, because the warm-up preserves batches.
         let whole = held_back
             || rows <= ROWS_AT_ONCE
             || !matches!(self.description.method, Method::Brook(_));
@@ -89,8 +89,8 @@ mod tests {
         (values, labels)
     }
 
-    /// Parts and whole give the same model for all parameters of brook, whether the warm-up ends
-    /// before, in or after the batch.
+    /// Learning in parts and learning at once give the same model for all parameters of brook,
+    /// whether the warm-up ends before, in or after the batch.
     #[test]
     fn parts_of_a_batch_teach_what_the_batch_teaches() {
         let (values, labels) = rows(7000);

@@ -25,14 +25,14 @@ use crate::{Batch, Error, HashFunction, HashParts, Learner, Method, Result, Step
 /// be saved at any time, and resumed without any effect on what it learns.
 ///
 /// During its warm-up a model only buffers rows. A function requested then is learned from these
-/// rows alone, as if the warm-up ended with them. What the warm-up fixes depends on the first rows
-/// of the stream, and not on how they were divided into batches.
+/// rows alone, as if the warm-up ended with them. The values that the warm-up fixes depend only on
+/// the first rows of the stream, not on their division into batches.
 #[derive(Clone, Debug)]
 pub struct Model {
     description: Description,
     names: LabelNames,
     notes: BTreeMap<String, String>,
-    /// Preparation of vectors before learning, as far as it is known.
+    /// Preparation of vectors before learning; the warm-up may complete it.
     preparation: Preparation,
     learner: AnyLearner,
     /// Buffered rows; `None` once the model is warm.
@@ -68,7 +68,7 @@ impl Model {
         for batch in batches {
             step += preparation.pass_on(batch, &mut |batch| learner.learn(batch))?;
         }
-        // Even if nothing was learned, the centre is new, and so is the function.
+        // Even if the batches taught the learner nothing, the new centre changes the function.
         step.function_changed = true;
         (self.learner, self.preparation, self.warm_up) = (learner, preparation, None);
         Ok(step)
@@ -141,15 +141,15 @@ impl Model {
         self.warm_up.is_none()
     }
 
-    /// Returns the codes that learning itself gave to items, for methods that do so (bsodh).
+    /// Returns the codes that learning assigned to items, for methods that assign codes (bsodh).
     /// Returns `None` for other methods, and before the first batch.
     pub fn training_codes(&self) -> Option<TrainingCodes> {
         self.learner.training_codes()
     }
 
-    /// Returns the targets of the last computed function's bits, and the candidates they were
-    /// chosen from. Returns `None` for methods without such a choice, and before the first function
-    /// was computed.
+    /// Returns the targets of the bits of the last computed function, and the candidates that were
+    /// compared. Returns `None` for methods that do not choose targets, and before the first
+    /// function was computed.
     pub fn measured_targets(&self) -> Option<MeasuredTargets> {
         self.learner.measured_targets()
     }
@@ -239,7 +239,7 @@ impl Model {
             match now.end_warmup() {
                 Ok(_) => return now.hash_function_and_warnings(),
                 Err(error @ Error::OutOfMemory { .. }) => return Err(error),
-                // If the rows cannot be learned yet, the random start is the function.
+                // If the rows cannot be learned yet, return the function of the random start.
                 Err(_) => {}
             }
         }

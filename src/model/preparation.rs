@@ -31,7 +31,7 @@ pub enum Scale {
     None,
     /// Standard deviations of the columns in the stream's first [`warmup`](crate::Setup::warmup)
     /// rows, so that all columns have equal weight. A column that is constant in these rows is
-    /// ignored in all rows. Its deviation is unknown, and any other factor might let the column
+    /// ignored in all rows: its deviation is unknown, and with a factor above 0 the column might
     /// outweigh all others.
     Standard,
 }
@@ -45,7 +45,7 @@ impl fmt::Display for Scale {
     }
 }
 
-/// Preparation of vectors, as far as it is known: centre and scale may depend on the warm-up.
+/// Preparation of vectors. Centre and scale may be unknown until the warm-up ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Preparation {
     dim: usize,

@@ -2,11 +2,11 @@
 //!
 //! # How is a copy distinguished from another part of a stream?
 //!
-//! A model keeps sums, so rows that were learned twice do not show. But two models that have
-//! learned the very same rows are copies: `Model::fingerprint` is a checksum of what was learned,
-//! without the solution. If fingerprints are equal, `merge` compares the arrays themselves, and
-//! refuses if they are equal, too. It cannot detect that parts overlap, or that one model was
-//! merged into the other before.
+//! A model stores sums, so it cannot detect that rows were learned twice. But two models that have
+//! learned exactly the same rows are copies: `Model::fingerprint` is a checksum of what was
+//! learned, without the solution. If fingerprints are equal, `merge` compares the arrays
+//! themselves, and refuses to merge equal arrays. It cannot detect that parts overlap, or that one
+//! model was merged into the other before.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -36,10 +36,10 @@ impl Model {
         })
     }
 
-    /// Returns a model that has learned the same rows, for shorter codes. One pass over a stream
+    /// Returns a model for shorter codes that has learned the same rows. One pass over a stream
     /// thus gives functions of several lengths. The result equals a model that was started with
-    /// `bits` and learned the same rows. Only the directions of its detail bits may differ in the
-    /// last digits. With `start = steady` its codes start from the seed.
+    /// `bits` and learned the same rows. Only the directions of the detail bits may differ in the
+    /// last digits. With `start = steady` the codes of the new model start from the seed.
     ///
     /// ```
     /// use hashbrook::dataset::{Digits, digits};
@@ -76,10 +76,9 @@ impl Model {
     /// siblings.
     ///
     /// Two models that have learned exactly the same rows are refused: presumably one is a copy of
-    /// the other, and its rows would count twice. Two parts of a few rows that happen to be equal
-    /// are refused for the same reason; let one model learn both. A model stores sums and not rows,
-    /// so it cannot detect parts that overlap. Rows that both models have learned among others do
-    /// count twice.
+    /// the other, and its rows would count twice. Small parts of a stream that happen to be equal
+    /// are also refused; let one model learn both. A model stores sums and not rows, so it cannot
+    /// detect parts that overlap partly. Rows in the overlap count twice.
     ///
     /// Named labels are matched by their names. With a `half_life` the two models count as streams
     /// that ran in parallel until now. With `start = steady` a label keeps the code that it has in
@@ -123,12 +122,12 @@ impl Model {
         self.merge_part(other, other.description.batches)
     }
 
-    /// Adds the part of a batch that a sibling has learned, where the batch was divided among
-    /// several models. Afterwards this model equals a model that learned the part itself. Unlike
-    /// for [`merge`](Model::merge), parts may be equal, as in a stream that repeats itself. The
-    /// caller gives the number of `batches` to count: 1 for the first part of a batch, and 0 for
-    /// the others. Labels are numbered as if the parts had arrived in the order in which they are
-    /// merged.
+    /// Adds what a sibling has learned from its part of a batch that was divided among several
+    /// models. Afterwards this model equals a model that learned the part itself. Unlike
+    /// [`merge`](Model::merge), this method accepts equal parts, as in a stream that repeats
+    /// itself. The caller gives the number of `batches` to count: 1 for the first part of a batch,
+    /// and 0 for the others. Labels are numbered as if the parts had arrived in the order in which
+    /// they are merged.
     ///
     /// # Errors
     /// When the models do not fit each other, or the method is not brook. The model is then
@@ -193,13 +192,13 @@ impl Model {
         Ok(())
     }
 
-    /// Forgets rows that were learned, with the labels they were learned with. Afterwards the model
-    /// equals a model that never learned these rows. Everything that the warm-up fixed stays: the
-    /// centre, the anchors, which are rows themselves, and with `start = steady` the codes in use.
+    /// Forgets learned rows, given with the labels with which they were learned. Afterwards the
+    /// model equals a model that never learned these rows. Everything that the warm-up fixed stays:
+    /// the centre, the anchors (which are rows), and with `start = steady` the codes in use.
     ///
     /// The rows must have been learned. A model stores sums, not rows, so it cannot detect every
-    /// error: rows that it never learned, or forgot already, are refused only if the remaining sums
-    /// could not be those of any rows. Each call costs about as much as computing a function.
+    /// error: rows that it never learned, or has already forgotten, are refused only if no rows
+    /// could have the remaining sums. Each call costs about as much as computing a function.
     ///
     /// # Errors
     /// When the rows cannot have been learned, or the method is not brook. The model is then
@@ -236,9 +235,9 @@ impl Model {
         Ok(Step { function_changed: true, ..Step::default() })
     }
 
-    /// Returns a number that identifies what the model has learned and how it prepares vectors. The
-    /// fingerprint of a copy is equal, whatever its file name and its [notes](Model::notes). Models
-    /// that have learned other rows have different fingerprints.
+    /// Returns a number that identifies what the model has learned and how it prepares vectors. A
+    /// copy has the same fingerprint, whatever its file name and its [notes](Model::notes). Models
+    /// that have learned different rows have different fingerprints.
     pub fn fingerprint(&self) -> u64 {
         let mut names = String::new();
         // Each name is preceded by its length, so that no two lists of names give the same string.
@@ -249,11 +248,11 @@ impl Model {
         u64::from(state) << 32 | u64::from(crc32fast::hash(names.as_bytes())) ^ (seen & 0xffff_ffff)
     }
 
-    /// Returns whether both models have learned exactly the same, and have learned anything at all.
+    /// Returns whether both models have the same learned state, and have learned anything at all.
     fn has_learned_the_same(&self, other: &Model) -> bool {
         self.description.seen == other.description.seen
             && self.fingerprint() == other.fingerprint()
-            // Checksums can be equal by chance.
+            // Different models may have the same fingerprint by chance.
             && self.names == other.names
             && self.learned_state() == other.learned_state()
             && self.has_learned()

@@ -1,17 +1,17 @@
 //! Rows of a stream that are buffered until the warm-up ends.
 //!
-//! What must be known before learning (the centre; the scale, if requested; anchors and bandwidth
-//! for `brook` and `okh`, the first points of the reservoir for `mihash`) comes from the first
-//! `warmup` rows of the stream. `Model` buffers these rows, fixes the preparation from exactly
-//! them, then learns them in the batches in which they arrived. So the preparation does not depend
-//! on how the stream was split, and nothing looks ahead. Buffered rows are saved with the model.
-//! The command's `learn` shortens the warm-up only if the data as a whole has fewer rows, and ends
-//! it early only where that data ends: a run that `--rows` ends within the warm-up stays in it,
-//! and a run that continues from there ends with the same model as one run.
+//! Some values must be known before learning: the centre; the scale, if requested; anchors and
+//! bandwidth for `brook` and `okh`; the first points of the reservoir for `mihash`. All come from
+//! the first `warmup` rows of the stream. `Model` buffers these rows, fixes the preparation from
+//! exactly them, then learns them in the batches in which they arrived. So the preparation does not
+//! depend on how the stream was split, or on later rows. Buffered rows are saved with the model.
+//! The command `learn` shortens the warm-up only if the complete data has fewer rows, and ends it
+//! early only at the end of that data. If `--rows` ends a run during the warm-up, the saved model
+//! is still warming up. A run that continues from it ends with the same model as one run.
 //!
-//! A scale divides each column by its deviation, between centring and unit length. A column that
-//! is constant in the warm-up gets the factor 0: its spread is unknown, and with any other factor
-//! it might later outweigh all others.
+//! A scale divides each column by its deviation, after centring and before scaling to unit length.
+//! A column that is constant in the warm-up gets the factor 0: its deviation is unknown, and with
+//! any other factor the column might later outweigh all others.
 
 use crate::labels::LabelList;
 use crate::tensors::Tensors;
@@ -22,7 +22,7 @@ use crate::{Batch, Features, Labels, Result};
 pub(super) struct WarmUp {
     pub(super) features: Vec<f32>,
     pub(super) labels: Option<LabelList>,
-    /// Row at which each batch ends.
+    /// Number of rows up to the end of each batch.
     pub(super) ends: Vec<usize>,
 }
 
@@ -90,7 +90,7 @@ impl WarmUp {
     }
 }
 
-/// Returns the first rows of some batches, at most `count`.
+/// Returns the first `count` rows of the batches, or all rows if there are fewer.
 pub(super) fn first_rows(batches: &[Batch<'_>], count: usize) -> WarmUp {
     let mut first = WarmUp::default();
     for batch in batches {

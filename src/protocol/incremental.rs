@@ -13,11 +13,11 @@ const NAME: &str = "streams by class";
 /// Number of classes that arrive together.
 const AT_A_TIME: usize = 2;
 
-/// Number of first classes that are evaluated right after they have arrived, and again at the end.
+/// Number of classes, from the first, that are evaluated once they have arrived and at the end.
 const FIRST: usize = 4;
 
-/// The order in which a stream presents its classes, drawn by a seed: two at a time, mixed within
-/// the two.
+/// The order in which a stream presents its classes, drawn by a seed: two classes at a time, with
+/// the rows of both mixed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incremental {
     order: Vec<u32>,
@@ -56,8 +56,8 @@ impl Incremental {
         &self.order
     }
 
-    /// Returns the rows of each two classes among the first `rows` rows of a database, in the order
-    /// of the database.
+    /// Returns, for each two classes, their rows among the first `rows` rows of a database, in the
+    /// order of the database.
     ///
     /// # Errors
     /// When a row does not have exactly one label.

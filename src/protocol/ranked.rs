@@ -131,8 +131,8 @@ impl<'a> Ranked<'a> {
         }
     }
 
-    /// Evaluates some queries on some rows of the database. The order of `database` decides among
-    /// equals.
+    /// Evaluates some queries on some rows of the database. Ties are broken by the order of
+    /// `database`.
     ///
     /// # Errors
     /// As for [`Ranked::evaluate`].

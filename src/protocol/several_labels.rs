@@ -13,8 +13,8 @@ use crate::{Batch, Error, Features, Result};
 /// classes.
 const SUPERCLASSES: usize = 20;
 
-/// Ways to make rows with several labels of rows with one label each. Few of the common data sets
-/// have several labels per row; these can be derived from any data set with classes.
+/// Ways to derive rows with several labels from rows with one label each. Few common data sets have
+/// several labels per row; such rows can be derived from any data set with classes.
 ///
 /// The results are learned and measured as any other rows with several labels. An item that shares
 /// a label with the query is relevant, and the gain of [nDCG](crate::eval::Metric::NdcgAt) is the

@@ -8,7 +8,7 @@ use crate::{Error, Labels, Result};
 
 const NAME: &str = "unseen classes";
 
-/// Number of classes from which on a quarter of them is rounded down; below, it is rounded up.
+/// Minimum number of classes for which a quarter is rounded down; for fewer, it is rounded up.
 const MANY_CLASSES: usize = 40;
 
 /// A quarter of the classes, drawn by a seed, which the stream never contains: 3 of 10, 50 of 202.

@@ -13,7 +13,7 @@ use crate::{Codes, Dial, Features, Model};
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Queries<'a> {
-    /// Vectors, which are encoded by the function that made the codes they are compared with.
+    /// Vectors, which the search encodes with the function in use.
     Vectors(Features<'a>),
     /// Codes made by the function in use.
     Codes(&'a Codes),
@@ -27,7 +27,7 @@ pub enum Queries<'a> {
 pub struct Search {
     /// Weights of label bits and detail bits; `None` weighs each bit 1.
     pub dial: Option<Dial>,
-    /// Number of first hits by code that are re-ranked by their vectors and the store's metric.
+    /// Number of nearest hits by code that are re-ranked by vector, under the store's metric.
     pub rerank: Option<usize>,
     /// Maximum number of hits per query within a radius. More hits are an error
     /// ([`Error::TooManyHits`](crate::Error::TooManyHits)), detected before the hits are assembled.
@@ -44,8 +44,7 @@ pub struct Search {
 pub struct Found {
     /// Id of the item.
     pub id: ItemId,
-    /// Hamming distance between the codes of item and query in bits, or its weighted form under the
-    /// dial.
+    /// Hamming distance in bits between item and query; with a dial, the weighted distance.
     pub distance: u32,
     /// Score of the item's vector by the store's [metric](super::Description::metric), if hits were
     /// re-ranked.
@@ -65,7 +64,7 @@ pub struct Answer {
     pub results: Vec<Vec<Found>>,
 }
 
-/// Acknowledgement of items that were inserted or relabelled and are durable.
+/// Acknowledgement of a durable change that inserted or relabelled items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Acknowledged {
@@ -73,20 +72,21 @@ pub struct Acknowledged {
     pub items: usize,
     /// Number of items that replaced others.
     pub replaced: usize,
-    /// Whether the replaced items are unlearned: the method supports unlearning, and learning is
-    /// on.
+    /// Whether the replaced items are unlearned, that is, the method supports unlearning and
+    /// learning is on.
     pub unlearned: bool,
     /// End of the journal, for [`wait`](super::Store::wait).
     pub position: u64,
 }
 
-/// Acknowledgement of items whose removal is durable.
+/// Acknowledgement of a durable change that removed items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Removed {
     /// Number of items that existed and were removed.
     pub removed: usize,
-    /// Whether the removed items are unlearned: the method supports unlearning, and learning is on.
+    /// Whether the removed items are unlearned, that is, the method supports unlearning and
+    /// learning is on.
     pub unlearned: bool,
     /// End of the journal, for [`wait`](super::Store::wait).
     pub position: u64,
@@ -98,7 +98,7 @@ pub struct Removed {
 pub enum Wait {
     /// Labels are learned.
     Learned,
-    /// Labels are learned, and the codes in use follow them: all items were re-encoded since, or
+    /// Labels are learned, and the codes are up to date: either all items were re-encoded since, or
     /// the [policy](super::Settings::renewal) found that re-encoding does not pay off yet.
     Searchable,
 }
@@ -109,9 +109,9 @@ pub enum Wait {
 pub struct Stats {
     /// Number of items.
     pub items: usize,
-    /// Version of the function that made their codes.
+    /// Version of the function that made the codes of the items.
     pub version: u64,
-    /// Number of labels that any item ever had.
+    /// Number of different labels that items have ever had.
     pub labels: usize,
     /// Bytes of the journal, which holds all items.
     pub journal_bytes: u64,
@@ -128,15 +128,15 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Returns why changes are refused, if the last one was because it could not be written.
+    /// Returns the reason why the last change could not be written, if it was refused.
     pub fn cannot_write(&self) -> Option<&str> {
         let journal = self.tasks.iter().find(|status| status.task == "journal");
         journal.and_then(|status| status.problem.as_deref())
     }
 }
 
-/// State of one task that a store runs in the background. A task that fails is retried, after waits
-/// from half a second to a minute.
+/// State of one task that a store runs in the background. A failed task is retried after a wait,
+/// which grows from half a second to a minute.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TaskStatus {
@@ -147,7 +147,7 @@ pub struct TaskStatus {
     pub done: u64,
     /// Number of times that the task failed since the store was opened.
     pub failures: u64,
-    /// Reason of the last failure, if the task failed the last time.
+    /// Reason of the failure, if the last attempt failed.
     pub problem: Option<String>,
     /// Start of the current series of failures, in seconds since 1970.
     pub since: Option<u64>,
@@ -165,9 +165,9 @@ pub struct Repaired {
     pub items: usize,
     /// Damaged parts of the journal that were skipped.
     pub losses: Vec<Loss>,
-    /// Bytes of a change that was never acknowledged, which were cut off.
+    /// Number of bytes that were cut off: an incomplete change that was never acknowledged.
     pub unfinished_bytes: u64,
-    /// Names of labels that were lost; items have `lost label N` in their place.
+    /// Number of labels whose names were lost; these labels are now named `lost label N`.
     pub lost_label_names: usize,
     /// Parts that were damaged or missing and were rebuilt from the journal, each with the reason.
     pub rebuilt: Vec<String>,
@@ -204,7 +204,7 @@ pub struct Learning {
     pub enabled: bool,
     /// Bytes of the journal that are still to be read.
     pub behind_bytes: u64,
-    /// Estimated number of rows in these bytes, with and without labels.
+    /// Estimated number of rows in `behind_bytes`, labelled or not.
     pub behind_rows: u64,
     /// Whether the warm-up is complete.
     pub warm: bool,
@@ -222,7 +222,7 @@ pub struct Learning {
 pub struct Renewing {
     /// Number of times that all items were re-encoded since the store was opened.
     pub done: u64,
-    /// Share of the items that have new codes, during a re-encoding.
+    /// Share of the items that already have new codes, while a re-encoding runs.
     pub progress: Option<f64>,
     /// Number of learned rows that the codes in use do not reflect.
     pub lag_rows: u64,
@@ -243,9 +243,10 @@ pub struct Renewing {
     pub gained: Option<f64>,
     /// Duration of the last re-encoding, in seconds.
     pub seconds: Option<f64>,
-    /// Targets of the bits of the last function, for methods that measure them.
+    /// Targets of the bits of the last function, for methods that measure such targets.
     pub measured_targets: Option<MeasuredTargets>,
-    /// Labels in the sample for these targets whose items are found no better than by chance.
+    /// Labels whose items are found no better than by chance, in the sample that the targets were
+    /// measured on.
     pub not_distinguished: Vec<String>,
     /// Reason why the last re-encoding failed, if it did.
     pub problem: Option<String>,
@@ -268,9 +269,9 @@ impl Renewing {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Quality {
-    /// Share of the labelled items among the ten nearest that have a label of the query, averaged
-    /// over the queries. Queries are labelled items of the store, each searched for among all other
-    /// items. Queries that find no labelled item do not count.
+    /// Of the labelled items among a query's ten nearest, the share that have a label of the query,
+    /// averaged over all queries. Queries are labelled items of the store, each searched for among
+    /// all other items. Queries that find no labelled item do not count.
     pub precision_at_10: Option<f64>,
     /// Mean of the precision over the classes, where the precision of a class is the mean over its
     /// queries. A rare class counts as much as a frequent one.
@@ -285,8 +286,9 @@ pub struct Quality {
     pub measured_at: Option<f64>,
     /// Reason why the precision is unavailable, if it is.
     pub unmeasured: Option<&'static str>,
-    /// Share of a sample of items that have the most frequent code, measured at the same time. A
-    /// value close to 1 means that the codes have collapsed: search cannot distinguish items.
+    /// Share of the items in a sample that have the most frequent code, measured with the
+    /// precision. A value close to 1 means that the codes have collapsed: search cannot distinguish
+    /// items.
     pub same_code: Option<f64>,
 }
 
@@ -297,8 +299,8 @@ pub struct Quality {
 pub enum MeasuredOn {
     /// Held-out items, which the store never learns: the precision is about the same for new items.
     HeldOut,
-    /// Sample of all labelled items, used if fewer than 30 of them are held out. Most of them were
-    /// learned, so the precision is lower for new items.
+    /// Sample of all labelled items, used if fewer than 30 labelled items are held out. Most items
+    /// of the sample were learned, so the precision is lower for new items.
     Learned,
 }
 
@@ -319,7 +321,7 @@ impl Quality {
 }
 
 impl Default for Quality {
-    /// Returns the quality of a store that was not measured.
+    /// Returns the quality of a store that was not yet measured.
     fn default() -> Quality {
         Quality {
             precision_at_10: None,

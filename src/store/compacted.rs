@@ -1,19 +1,20 @@
 //! Journals without dead rows: a copy of a store, and compaction while a store is in use.
 //!
 //! Rows before the position of the saved model are copied if they are live. Later records have not
-//! been learned. They are copied one by one, with the rows that they replace or remove, so that
-//! learning continues in the copy as it would in the original.
+//! been learned. These records are copied one by one, together with the rows that they replace or
+//! remove, so that learning continues in the copy as it would in the original.
 //!
 //! Compaction of a store in use replaces the files before a boundary, once all of their records are
 //! learned:
 //!
-//! 1. The journal continues in a new file, and leaves file numbers free for compacted files.
+//! 1. The journal continues in a new file. File numbers before it are left free for compacted
+//!    files.
 //! 2. Once all records before that boundary are learned and the model is saved, compaction writes
 //!    live rows to files with these numbers. It also writes an index with the rows' new positions.
-//! 3. `current.json` commits both. The new index catches up on items that changed meanwhile, and
-//!    replaces the index in use.
-//! 4. Changes between the boundary and that exchange refer to rows by their old positions. The old
-//!    files are removed once these changes are learned and the model is saved.
+//! 3. `current.json` commits the new files and the new index. The new index catches up on items
+//!    that changed during compaction, and replaces the index in use.
+//! 4. Changes between the boundary and the replacement of the index refer to rows by their old
+//!    positions. The old files are removed once these changes are learned and the model is saved.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -52,7 +53,7 @@ pub(super) fn fill(shared: &Shared, to: &Path) -> Result<()> {
         };
         (learner.model.clone(), learner.position, learned)
     };
-    // All learned rows were acknowledged before, so this snapshot includes them.
+    // The snapshot is taken after the learner was copied, so it includes all learned rows.
     let moment = shared.moment();
     let start = lock(&shared.current).journal_start;
     let records = |from: u64| Cursor::new(shared.files.clone(), from);
@@ -90,7 +91,7 @@ pub(super) fn fill(shared: &Shared, to: &Path) -> Result<()> {
     current.save(to)
 }
 
-/// Calls `call` with each record up to an end.
+/// Calls `call` with each record before `end`.
 fn each(mut cursor: Cursor, end: u64, mut call: impl FnMut(Record) -> Result<()>) -> Result<()> {
     while let Some(record) = cursor.next(end)? {
         call(record)?;
@@ -101,8 +102,7 @@ fn each(mut cursor: Cursor, end: u64, mut call: impl FnMut(Record) -> Result<()>
 /// Compaction of a store in use, step by step.
 #[derive(Default)]
 pub(super) struct Compaction {
-    /// Boundary at which the journal continued in a new file, until everything before it is
-    /// compacted.
+    /// Boundary of a compaction in progress: everything before it is to be compacted.
     boundary: Option<Boundary>,
     /// Position up to which changes refer to rows of replaced files. Those files are removed once
     /// everything before this position is learned.
@@ -110,16 +110,16 @@ pub(super) struct Compaction {
 }
 
 impl Compaction {
-    /// Returns the compaction of a store that was just opened, up to the end of its journal.
+    /// Returns the state of compaction for a store that was just opened.
     pub(super) fn new(shared: &Shared) -> Compaction {
         let has_replaced = lock(&shared.current).replaced.is_some();
         let end = lock(&shared.progress).end;
         Compaction { boundary: None, replaced: has_replaced.then_some(end) }
     }
 
-    /// Replaces the index in use with the compacted one, if this failed after the compacted one was
-    /// committed. Until it succeeds no other index may be written: the index in use has positions
-    /// in files that are to be removed.
+    /// Tries again to replace the index in use, if this failed after the compacted index was
+    /// committed. Until the replacement succeeds, no other index may be saved: the index in use has
+    /// positions in files that are to be removed.
     pub(super) fn finish_exchange(&mut self, shared: &Shared, jobs: &Jobs) -> Result<bool> {
         if self.replaced.is_some() || lock(&shared.current).replaced.is_none() {
             return Ok(false);
@@ -157,7 +157,7 @@ impl Compaction {
     }
 }
 
-/// Returns whether enough of the journal is dead.
+/// Returns whether the journal has enough dead bytes to be compacted.
 fn is_due(shared: &Shared) -> bool {
     let moment = shared.moment();
     let dead = shared.dead_bytes(&moment);
@@ -168,13 +168,13 @@ fn is_due(shared: &Shared) -> bool {
         && dead as f64 > bytes as f64 * settings.compaction
 }
 
-/// Returns whether everything before a position is learned and saved. Saves the model if only
-/// saving is missing.
+/// Returns whether everything before a position is learned and saved. Saves the model if everything
+/// is learned but not yet saved.
 fn is_saved(shared: &Shared, position: u64) -> Result<bool> {
     if lock(&shared.current).model_position >= position {
         return Ok(true);
     }
-    // With learning off, the model does not move.
+    // With learning off, the model does not change.
     if !shared.settings.learn || lock(&shared.progress).learned < position {
         return Ok(false);
     }
@@ -186,7 +186,7 @@ fn is_saved(shared: &Shared, position: u64) -> Result<bool> {
 }
 
 /// Replaces all files before a boundary with compacted ones; returns the position up to which
-/// changes refer to their rows.
+/// changes refer to rows of the replaced files.
 fn compact(shared: &Shared, jobs: &Jobs, boundary: Boundary) -> Result<u64> {
     let _layout = lock(&shared.layout);
     let begun = ask(jobs, shared, Job::Begin)?;
@@ -200,8 +200,8 @@ fn compact(shared: &Shared, jobs: &Jobs, boundary: Boundary) -> Result<u64> {
         shared.check_place()?;
         let mut copy = Copy::begin(&directory, shared.files.shape, boundary.free, origin)?;
         let records = |from: u64| Cursor::new(shared.files.clone(), from);
-        // A model before its warm-up starts over from the journal, and must find the rows that it
-        // unlearns later.
+        // Rows that later changes take out are copied as well: a model that starts over before the
+        // end of its warm-up must find them in the journal.
         let mut taken_out = HashSet::new();
         each(records(boundary.position), begun.position, |record| {
             taken_out.extend(record.change.takes_out());
@@ -259,15 +259,15 @@ fn remove_replaced(shared: &Shared) -> Result<()> {
     shared.files.remove_replaced()
 }
 
-/// Journal that is being written, with a map from the positions of another journal's rows to their
-/// new positions.
+/// Journal that is being written from rows of another journal, with a map from the old positions of
+/// rows to their new ones.
 pub(super) struct Copy {
     directory: PathBuf,
     shape: RowShape,
     origin: Origin,
     number: u32,
     file: Arc<File>,
-    /// Offset in the file of the buffered records, and these records.
+    /// Offset in the file at which the buffered records begin, and the buffered records.
     offset: u64,
     bytes: Vec<u8>,
     /// Number of the first buffered label name, and the buffered names.
@@ -298,7 +298,7 @@ impl Written {
 }
 
 impl Copy {
-    /// Creates a copy that begins with the file of this number.
+    /// Creates a copy whose first file has this number.
     pub(super) fn begin(
         directory: &Path,
         shape: RowShape,
@@ -324,8 +324,8 @@ impl Copy {
         self.written.moved(old)
     }
 
-    /// Copies rows of records up to an end: those that the index has, and those whose positions are
-    /// in `needed`.
+    /// Copies rows of the records before an end, if the index has them or their positions are in
+    /// `needed`.
     fn live(
         &mut self,
         records: Cursor,
@@ -367,8 +367,8 @@ impl Copy {
         self.put_rows(first, names, &rows, &replaced).map(drop)
     }
 
-    /// Appends rows, each with its old position. `replaced` has the positions in this journal of
-    /// the rows that they replace. Returns the new positions.
+    /// Appends rows, each given with its old position, and returns their new positions. `replaced`
+    /// has, for each row, the position in this journal of the row that it replaces.
     pub(super) fn put_rows(
         &mut self,
         first: u32,
@@ -393,8 +393,8 @@ impl Copy {
         Ok(positions)
     }
 
-    /// Appends a record. `write` writes the record and is given the position of the first byte of
-    /// the buffer.
+    /// Appends a record. `write` appends the record to the buffer, and is given the position of the
+    /// buffer's first byte.
     pub(super) fn add(&mut self, write: impl FnOnce(&mut Vec<u8>, u64)) -> Result<()> {
         if self.offset + self.bytes.len() as u64 >= FILE_BYTES {
             self.next_file()?;

@@ -29,7 +29,7 @@ pub(super) struct Current {
     pub(super) index: String,
     /// Journal position after the last record that the index reflects.
     pub(super) index_position: u64,
-    /// Rows of the journal before that position.
+    /// Number of rows of the journal before `index_position`.
     pub(super) rows: u64,
     /// File name of the model.
     pub(super) model: String,
@@ -37,13 +37,13 @@ pub(super) struct Current {
     pub(super) model_position: u64,
     /// Number of rows of that record that the model has learned.
     pub(super) model_rows: usize,
-    /// Rows that the model learned or unlearned since the store was created.
+    /// Number of rows learned or unlearned by the model since the store was created.
     #[serde(default)]
     pub(super) model_steps: u64,
     /// Number of these steps that the function in the index reflects.
     #[serde(default)]
     pub(super) function_steps: u64,
-    /// Rows that should have been unlearned and could not be.
+    /// Number of rows that should have been unlearned but could not be.
     pub(super) not_unlearned: u64,
     /// Position of the journal's first record.
     pub(super) journal_start: u64,
@@ -113,7 +113,8 @@ impl Description {
     }
 }
 
-/// Returns whether a file name is that of a file derived from the journal, or of an unfinished one.
+/// Returns whether a file name is that of a file derived from the journal, or of an unfinished
+/// file.
 pub(super) fn follows_from_journal(name: &str) -> bool {
     let numbered = name.split(['.', '-']).next().is_some_and(|stem| stem.parse::<u64>().is_ok());
     let kinds = [".index", ".index.ids", ".model"];
@@ -171,7 +172,8 @@ impl Current {
         format!("{}-{mark:08x}.{kind}", self.serial)
     }
 
-    /// Removes the files that `by` replaced. Readers that still have them open can read them.
+    /// Removes the files that `by` replaced. Readers that have these files open can still read
+    /// them.
     pub(super) fn remove_replaced(&self, by: &Current, directory: &Path) -> Result<()> {
         let mut replaced = Vec::new();
         if self.index != by.index {

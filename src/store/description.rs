@@ -47,18 +47,18 @@ pub struct Description {
     pub dim: usize,
     /// Length of the codes in bits.
     pub bits: usize,
-    /// Seed of the random start.
+    /// Seed of the method's random numbers.
     pub seed: u64,
     /// Whether vectors are centred on the mean of the first vectors.
     pub center: bool,
-    /// Divisor of the columns.
+    /// Scaling of the vectors' columns.
     pub scale: Scale,
     /// Whether vectors are scaled to unit length.
     pub unit: bool,
     /// Number of rows of the warm-up; `None` for the number that the method requests.
     pub warmup: Option<usize>,
-    /// Number of rows that are learned at once. Methods whose result does not depend on batches
-    /// learn rows as they arrive.
+    /// Number of rows per batch. Methods whose result does not depend on batches ignore this
+    /// number, and learn rows as they arrive.
     pub batch: usize,
     /// Format in which vectors are stored.
     pub precision: VectorPrecision,
@@ -67,9 +67,9 @@ pub struct Description {
     pub metric: VectorMetric,
     /// Kind of ids.
     pub ids: IdKind,
-    /// One of this number of items is never learned, so that [precision](super::Quality) is
-    /// measured on items like those that are not stored yet. A hash of the ids determines which
-    /// items are held out. With 0 all items are learned.
+    /// One in this number of items is held out, that is, never learned, so that
+    /// [precision](super::Quality) can be measured on items that represent new ones. A hash of the
+    /// ids determines which items are held out. With 0 all items are learned.
     #[serde(default)]
     pub held_out: u32,
 }

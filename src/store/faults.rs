@@ -1,5 +1,5 @@
-//! Single faults and their effect on a store. Each test fails one kind of call, or changes the
-//! directory as other programs do.
+//! Single faults and their effect on a store. Each test makes one kind of call fail, or changes the
+//! directory as another program might.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -425,7 +425,7 @@ fn what_follows_from_the_journal_is_rebuilt() {
             }
             let repaired = Store::repair_in_place(&damaged).unwrap();
             assert_eq!((repaired.items, repaired.losses.len()), (99, 0), "{damage} {name}");
-            // The flipped byte may be one between two sections, which is never read.
+            // The flipped byte may lie between two sections, where nothing is read.
             let expected = if way == 2 && repaired.rebuilt.is_empty() { 0 } else { 1 };
             assert_eq!(repaired.rebuilt.len(), expected, "{damage} {name}: {:?}", repaired.rebuilt);
             let aside = repaired.damaged.unwrap();

@@ -16,7 +16,7 @@ const POOL: usize = 20_000;
 /// Number of items whose vectors are read and encoded.
 const SAMPLE: usize = 1000;
 
-/// Number of items that must share a label with another item, for the information to be measured.
+/// Minimum number of items that share a label, below which the information is not measured.
 const LABELLED: usize = 50;
 
 /// Gain of re-encoding all items by another function.
@@ -30,7 +30,7 @@ pub(super) struct Gain {
 }
 
 impl Gain {
-    /// Returns the value that is compared with the least gain that triggers a re-encoding.
+    /// Returns the gain as one value, to be compared with the threshold of the policy.
     pub(super) fn value(self) -> f64 {
         self.information.unwrap_or(self.flips)
     }
@@ -61,7 +61,7 @@ impl Gain {
     }
 }
 
-/// Rows of a pool: queries, and for each query a row that shares a label with it, if there is one.
+/// Rows of a pool: queries, and for each query another row with one of its labels, if any exists.
 struct Sample {
     rows: Vec<usize>,
     /// Average share of the pool that shares a label with a query.
@@ -114,8 +114,9 @@ impl Sample {
 }
 
 /// Returns the mutual information between the distance of two items and whether they share a label,
-/// as a share of the entropy of sharing. Returns `None` if too few items share labels, or all do.
-/// `share` is the frequency of sharing among all items, which is lower than in a sample.
+/// as a share of the entropy of sharing a label. Returns `None` if too few items share labels, or
+/// if all do. `share` is the frequency of label sharing among all items, which is lower than in the
+/// sample.
 fn information(codes: &Codes, labels: &[&[u32]], share: f64) -> Option<f64> {
     let distances = codes.bits() + 1;
     let (mut same, mut different) = (vec![0.0; distances], vec![0.0; distances]);

@@ -9,12 +9,12 @@ use crate::{Error, Result};
 /// Rule that decides which items of a store are never learned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldOut {
-    /// One of this number of items is held out; 0 if none is.
+    /// One in this number of items is held out; 0 if none is.
     one_in: u64,
 }
 
 impl HeldOut {
-    /// Default share of held-out items: one of this number.
+    /// Default share of held-out items: one in this number.
     pub(super) const ONE_IN: u32 = 50;
 
     pub(super) fn new(one_in: u32) -> HeldOut {
@@ -75,8 +75,8 @@ mod tests {
         assert!((0..1000).all(|id| !none.contains(id, "")) && !none.any());
     }
 
-    /// Stores on disk depend on these hashes: with others they would unlearn items that were never
-    /// learned.
+    /// Stores on disk depend on these hashes: with other hashes, existing stores would unlearn
+    /// items that were never learned.
     #[test]
     fn hashes_stay_as_they_are() {
         assert_eq!(mix(0), 0xe220_a839_7b1d_cdaf);

@@ -33,7 +33,6 @@ impl Inline {
         learning::learn_some(&self.shared)
     }
 
-    /// Saves the model.
     pub(super) fn save(&self) -> Result<()> {
         let learner = self.shared.learner()?;
         learning::save(&learner, &self.shared).map(drop)

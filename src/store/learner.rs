@@ -51,14 +51,14 @@ pub(super) struct Learner {
     /// Journal position of the record to be read next, which is ahead of `position` while rows are
     /// buffered.
     pub(super) next: u64,
-    /// Whether the learner may have learned a part of a record, so that it must not be saved.
+    /// Whether the learner may have learned only a part of a record, and must not be saved.
     is_spoilt: bool,
     /// Number of rows that could not be unlearned, up to `next` and up to `position`.
     not_unlearned: u64,
     pub(super) not_unlearned_there: u64,
     /// Number of rows that were learned or unlearned.
     pub(super) steps: u64,
-    /// Reason why the last rejected rows were not learned.
+    /// Reason why rows were last rejected.
     pub(super) refused: Option<String>,
     /// Rows buffered until a batch is full, for methods whose result depends on batches.
     waiting: Rows,
@@ -96,7 +96,7 @@ impl Learner {
         self.is_spoilt
     }
 
-    /// Skips to a position before which nothing is left to be read.
+    /// Continues at a later position; no record may be left before it.
     pub(super) fn skip_to(&mut self, position: u64) {
         self.next = position;
         if self.waiting.len() == 0 {
@@ -104,7 +104,8 @@ impl Learner {
         }
     }
 
-    /// Records that everything before a position is learned, and `rows` rows of the record there.
+    /// Records that everything before a position is learned, and the first `rows` rows of the
+    /// record at that position.
     fn reached(&mut self, position: u64, rows: usize) {
         (self.position, self.rows_there) = (position, rows);
         self.not_unlearned_there = self.not_unlearned;
@@ -128,7 +129,7 @@ impl Learner {
     }
 
     /// Returns whether the learner learns a row. Held-out rows are never learned; rows without
-    /// labels only if the method needs none.
+    /// labels are learned only if the method needs no labels.
     fn takes(&self, row: &Row, description: &Description) -> bool {
         let has_enough = !row.labels.is_empty() || !self.model.method().is_supervised();
         has_enough && !HeldOut::new(description.held_out).contains(row.id, &row.text)
@@ -152,7 +153,8 @@ impl Learner {
                 self.name_labels(put, files)?;
             }
             let mut gone = Rows::default();
-            // If a part of the record is already learned, its old rows are already unlearned.
+            // If a part of the record is already learned, the rows it replaces are already
+            // unlearned.
             for place in record.change.takes_out().filter(|_| skipped == 0) {
                 let row = files.row(place)?;
                 match self.takes(&row, description) {
@@ -162,8 +164,7 @@ impl Learner {
                 }
             }
             if gone.len() > 0 {
-                // Rows are learned before others are unlearned, in the order of acknowledgement: an
-                // unlearned row was learned before.
+                // Buffered rows are learned first, because rows to be unlearned may be among them.
                 self.flush(&mut forward, description)?;
                 if !self.model.is_warm() {
                     self.steps += gone.len() as u64;
@@ -194,7 +195,7 @@ impl Learner {
         self.take_back(&mut back, description)
     }
 
-    /// Records the names of labels that are new with a change.
+    /// Records the new label names of a change.
     fn name_labels(&mut self, put: &PutChange, files: &Files) -> Result<()> {
         let known = self.model.label_names_mut();
         for (number, name) in (put.first..).zip(&put.names) {
@@ -218,8 +219,8 @@ impl Learner {
         }
     }
 
-    /// Learns rows. Rows that cannot be learned now never can: they are dropped, so that they block
-    /// neither the other rows of the batch nor later rows.
+    /// Learns rows. Invalid rows can never be learned. They are dropped, so that they block neither
+    /// the other rows of the batch nor later rows.
     fn learn_or_refuse(&mut self, batch: Batch<'_>) -> Result<()> {
         match self.model.learn(batch) {
             Ok(_) => self.steps += batch.len() as u64,
@@ -234,8 +235,8 @@ impl Learner {
         Ok(())
     }
 
-    /// Buffers rows, and learns the buffer once it has a full batch; `at` is the position to
-    /// continue from then.
+    /// Buffers rows, and learns the buffered rows once they fill a batch; `at` is the position
+    /// after these rows.
     fn fill(&mut self, rows: &mut Rows, at: (u64, usize), description: &Description) -> Result<()> {
         let rows = std::mem::take(rows);
         self.waiting.values.extend(rows.values);

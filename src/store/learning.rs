@@ -13,7 +13,7 @@ use crate::background::Background;
 /// Maximum number of rows that are learned at once.
 const AT_ONCE: usize = 2048;
 
-/// Number of rows, and time, since the last save after which the model is saved again.
+/// The model is saved again after this number of rows, or this time, since the last save.
 const SAVE_AFTER_ROWS: u64 = 200_000;
 const SAVE_AFTER: Duration = Duration::from_secs(60);
 

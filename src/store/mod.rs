@@ -1,69 +1,69 @@
 //! [`Store`]: a durable collection that learns from its items, keeps the codes of all items
-//! current, and stays searchable meanwhile.
+//! current, and stays searchable throughout.
 //!
-//! A store is a directory. Its journal is the source of truth: it has every change in the order in
-//! which the changes were acknowledged. The model and the index are derived from the journal, and
-//! are saved so that the store opens fast. One thread applies changes, one learns, and one
-//! re-encodes items; readers wait for none of them.
+//! A store is a directory. Its journal is the source of truth: it contains every change in the
+//! order of acknowledgement. The model and the index are derived from the journal, and are saved so
+//! that the store opens fast. One thread applies changes, one learns, and one re-encodes items;
+//! readers never wait for these threads.
 
 // Notes for maintainers.
 //
 // # How does a store lose nothing?
 //
 // A store is a directory with a journal: every change, in the order of acknowledgement, in
-// append-only files. A `put` is one record with a checksum. The record has the names of labels
-// that are new with it, and each row in it has a checksum of its own, so that a row can be read
-// alone. One thread writes. Changes that arrive while it waits for the disk are written together,
-// synced with one call, applied to the index, shown to readers, and only then acknowledged.
+// append-only files. A `put` is one record with a checksum. The record contains the names of new
+// labels. Each row has its own checksum, so that it can be read alone. One thread writes. Changes
+// that arrive while this thread waits for the disk are written together, synced with one call,
+// applied to the index, shown to readers, and only then acknowledged.
 //
-// `journal/end` records the acknowledged end. It is written after the sync, so it never points
-// past synced data; every record before it must be sound. Opening distrusts whatever follows the
-// end: bytes that can be read need not be on the disk, since a killed process may not have synced
-// them, and after a failed sync Linux treats unwritten pages as clean. So complete records after
-// the end are rewritten and synced, directories are synced, and the rest is cut off, before
-// anything new is written. When a write or sync fails, the end of the journal is in doubt: the
-// next change first cuts the file back to its last acknowledged end and syncs it, or is refused,
-// too.
+// `journal/end` records the acknowledged end. The file is written after the journal is synced, so
+// it never points past synced data; every record before the end must be sound. Opening distrusts
+// whatever follows the end. Readable bytes may not be on the disk: a killed process may not have
+// synced them, and after a failed sync Linux treats unwritten pages as clean. Before anything new
+// is written, opening therefore rewrites and syncs complete records after the end, syncs
+// directories, and cuts off the rest. When a write or sync fails, the end of the journal is in
+// doubt: the next change first cuts the file back to its last acknowledged end and syncs the file.
+// If that fails, the next change is refused as well.
 //
-// Everything else follows from the journal. The index stores, next to each code, the position of
-// the item in the journal (`index/placed.rs`), so it is the directory of the items, too, and one
-// snapshot of it is one state of everything. The index is written when items are re-encoded, and
-// when the journal has grown by a quarter; the model is saved every minute in which it learned.
-// `current.json` names the two files and the journal positions up to which they are complete, and
-// is replaced as a whole. Opening reads the records after these positions. `repair.rs` rebuilds
-// all of it from whatever is sound in a damaged journal (`journal/salvage.rs`).
+// Everything else follows from the journal. The index stores, next to each code, the journal
+// position of the item (`index/placed.rs`). So the index also locates items, and one snapshot of
+// the index is a consistent state of the whole store. The index is saved when items are re-encoded,
+// and when the journal has grown by a quarter; the model is saved every minute while it learns.
+// `current.json` names both files and the journal position that each reflects, and is replaced as a
+// whole. Opening reads the records after these positions. `repair.rs` rebuilds index and model from
+// whatever is sound in a damaged journal (`journal/salvage.rs`).
 //
-// Before each commit the writer compares device and inode of the lock file that it holds with
-// those at its path: a directory that was moved, deleted or replaced is not written to.
+// Before each commit the writer compares its open lock file with the file at that path, by device
+// and inode, so that it never writes to a directory that was moved, deleted or replaced.
 //
-// Giving an item other labels means writing it again with them. So there are two changes, put and
-// remove, and each records the old position of the item that it replaces: the learner reads there
-// what to unlearn.
+// Relabelling an item writes the item again with its new labels, so put and remove are the only
+// kinds of changes. Each change records the old positions of the items that it replaces or removes:
+// the learner reads there what to unlearn.
 //
 // # Which threads have priority?
 //
-// Searches have priority over everything else. Codes of inserted items are made on threads of
-// lower priority; learning, re-encoding and search structures run on threads of the lowest
-// priority (`background.rs`). New segments get their structure after a second, one after the other
-// on one thread, if they were not merged by then. While items keep arriving, the index is written
-// a quarter as often.
+// Searches have priority over everything else. Codes of inserted items are made on threads of lower
+// priority; learning, re-encoding and search structures run on threads of the lowest priority
+// (`background.rs`). One thread builds the structures of new segments one after the other. It waits
+// a second after a segment was created, in case the segment is merged by then. While items keep
+// arriving, the index is saved a quarter as often.
 //
 // # Why is the model of a store the same after a crash?
 //
-// The learner reads the journal, and nothing else. All methods but `bsodh` give the same model for
-// the same rows however they are split into batches, so they learn rows as they arrive; for
-// `bsodh` rows wait until a batch is full, and the position of the first waiting row is recorded.
-// Removed rows are unlearned at their position in the journal. Before the end of the warm-up there
-// is nothing to subtract from: the model starts over with the remaining rows.
+// The learner reads only the journal. With all methods except `bsodh`, the resulting model does not
+// depend on how rows are split into batches, so rows are learned as they arrive. For `bsodh`, rows
+// are buffered until a batch is full, and the position of the first buffered row is recorded. Rows
+// are unlearned when the learner reaches the change that removes them. Before the end of the
+// warm-up nothing can be unlearned: the model starts over with the remaining rows.
 //
 // # Why not an embedded database?
 //
-// redb was the candidate. `cargo bench --package hashbrook --bench store` puts the same items (128
-// dimensions) into both, each batch durable before the next; the store also makes codes and an
-// index of them. Microseconds an item, store and redb: put one at a time 435 and 298; put 100 at a
-// time 11.4 and 11.9; put 10,000 at a time 2.9 and 5.4; get, of 200,000, 4.0 and 5.4. An item
-// takes 560 bytes in the journal and 1,347 in redb's file. Learning also needs a journal: the
-// order of acknowledgement, read from front to back.
+// redb was the candidate. `cargo bench --package hashbrook --bench store` inserts the same items
+// (128 dimensions) into both; each batch is durable before the next begins. The store also computes
+// codes and an index. Microseconds per item, store and redb: 435 and 298 in puts of 1 item; 11.4
+// and 11.9 in puts of 100; 2.9 and 5.4 in puts of 10,000; 4.0 and 5.4 for a get among 200,000. An
+// item takes 560 bytes in the journal and 1,347 in redb's file. Learning needs a journal in any
+// case: it reads changes in the order of acknowledgement.
 
 mod answer;
 mod backup;
@@ -113,10 +113,10 @@ use self::tasks::Task;
 use self::writer::{Job, Jobs, OwnedPut, ask, check_ids, check_lengths, check_payloads};
 use crate::{Error, Model, Result};
 
-/// Collection in a directory: vectors under ids, with labels and payloads, durable once
-/// acknowledged. A store learns from its labelled items, re-encodes all items as the hash function
-/// changes, and finds the nearest items. All methods take `&self`, so a store can be shared between
-/// threads.
+/// Collection of items in a directory: vectors with ids, labels and payloads. Items are durable
+/// once acknowledged. A store learns from its labelled items, re-encodes all items as the hash
+/// function changes, and finds the nearest items. All methods take `&self`, so a store can be
+/// shared between threads.
 ///
 /// ```
 /// use hashbrook::dataset::{Digits, digits};
@@ -194,7 +194,7 @@ impl Store {
     }
 
     /// Fails unless a store can be created in a directory. The directory must be missing, be empty,
-    /// or contain only the remains of a store whose creation was cut off.
+    /// or contain only the remains of a store whose creation was interrupted.
     ///
     /// # Errors
     /// [`Error::NotEmpty`], or an error if the directory cannot be read.
@@ -247,14 +247,14 @@ impl Drop for Store {
 
 /// Changes. They are durable when a call returns.
 impl Store {
-    /// Inserts items, replacing those with the same ids: either all of them or none. Searches find
+    /// Inserts either all of the items or none, replacing items with the same ids. Searches find
     /// the items when the call returns; labelled items are learned later.
     ///
     /// # Errors
     /// Fails without any change if an id is given twice or is of the wrong kind, or if vectors have
     /// another dimension or are too long ([`Error::TooLong`]). If the disk is full or fails, the
-    /// outcome is unknown until the store is opened again. Items may be inserted again under the
-    /// same ids.
+    /// outcome is unknown until the store is opened again. It is safe to insert the same items
+    /// again.
     pub fn put(&self, items: Put<'_>) -> Result<Acknowledged> {
         items.features.expect_dim(self.shared.description.dim)?;
         check_lengths(items.features)?;
@@ -359,8 +359,8 @@ impl Store {
 /// Learning and re-encoding.
 impl Store {
     /// Waits until everything acknowledged up to a position is learned and
-    /// [searchable](Wait::Searchable). A position that the store has not reached, such as a
-    /// position of another store, stands for everything acknowledged so far.
+    /// [searchable](Wait::Searchable). A position beyond the end of the journal, such as a position
+    /// of another store, is treated as the end.
     ///
     /// # Errors
     /// Fails if learning or re-encoding fails, or if learning is turned off.
@@ -369,7 +369,7 @@ impl Store {
     }
 
     /// Waits until everything acknowledged up to a position is [learned](Wait::Learned), whether or
-    /// not the codes in use reflect it.
+    /// not the codes in use reflect what was learned.
     ///
     /// # Errors
     /// Fails if learning fails or is turned off.
@@ -448,8 +448,8 @@ impl Store {
     /// Returns a copy of the current model.
     ///
     /// # Errors
-    /// Fails if the model's file cannot be read: the model is in memory only while rows are left to
-    /// learn.
+    /// Fails if the model's file cannot be read. The file is needed when no rows are left to learn,
+    /// because the model is then not in memory.
     pub fn model(&self) -> Result<Model> {
         Ok(self.shared.learner()?.model.clone())
     }
@@ -461,14 +461,14 @@ impl Store {
     /// copy can be opened there.
     ///
     /// # Errors
-    /// Fails if the directory exists or cannot be written; nothing is left of the copy then.
+    /// Fails if the directory exists or cannot be written; an incomplete copy is removed.
     pub fn snapshot(&self, to: impl AsRef<Path>) -> Result<()> {
         backup::copy(&self.shared, to.as_ref())
     }
 
     /// Copies the store without replaced and removed items, which otherwise occupy space for as
-    /// long as the store exists ([`Stats::dead_bytes`]). The copy keeps what is learned, and what
-    /// is still to be learned or unlearned.
+    /// long as the store exists ([`Stats::dead_bytes`]). The copy keeps the model, and the changes
+    /// that are still to be learned or unlearned.
     ///
     /// # Errors
     /// Same as [`Store::snapshot`].
@@ -477,8 +477,8 @@ impl Store {
     }
 
     /// Repairs a damaged store into another directory, which must not exist yet. All sound records
-    /// of the journal are copied. The index and the model are rebuilt from them unless they are
-    /// sound. The original does not change.
+    /// of the journal are copied. A damaged index or model is rebuilt from these records. The
+    /// original does not change.
     ///
     /// # Errors
     /// Fails if a process has the store open ([`Error::InUse`]), if both copies of the description

@@ -2,9 +2,8 @@
 //! than all codes.
 //!
 //! The model may take more memory than the codes of millions of items (3,000 x 3,000 numbers for
-//! 3,000 anchors), so it is in memory only while there is something to learn: it is read when rows
-//! arrive, and saved and dropped after 20 seconds without any. A thread that requests the model
-//! meanwhile is next: the learning thread would otherwise take it again before others wake up.
+//! 3,000 anchors), so the learner is in memory only while there is something to learn. It is read
+//! when rows arrive, and saved and dropped after 20 seconds without new rows.
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;

@@ -187,7 +187,7 @@ pub(super) fn read(
     };
     let mut renewing = Renewing::default();
     renewing.note_targets(&learner.model);
-    // The learner takes as much memory as the codes of millions of items, so it leaves memory if
+    // The learner takes as much memory as the codes of millions of items, so it is not loaded if
     // nothing is left to learn.
     let wanted = settings.learn && progress.end > progress.learned;
     let shared = Arc::new(Shared {
@@ -271,7 +271,7 @@ fn take_closed_note(lock: &File, directory: &Path) -> Result<bool> {
     take().map_err(Error::io(directory))
 }
 
-/// Returns the content of the note; empty where files have no identity.
+/// Returns the content of the note; empty on systems where files have no identity.
 fn closed_note(lock: &File) -> std::io::Result<Vec<u8>> {
     let identity = lock.identity()?;
     Ok(identity.map_or(Vec::new(), |(device, file)| format!("closed {device} {file}\n").into()))

@@ -20,8 +20,8 @@ impl Part {
         self.places.push(item.place);
     }
 
-    /// Returns the codes of the items. With `anew` the function encodes their vectors; otherwise
-    /// the codes are the stored ones, which the same function made.
+    /// Returns the codes of the items. With `anew`, the function encodes the stored vectors;
+    /// otherwise returns the stored codes, which the same function made.
     pub(super) fn codes(
         &mut self,
         shared: &Shared,

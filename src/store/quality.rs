@@ -26,8 +26,7 @@ const HELD_OUT_AT_LEAST: usize = 30;
 /// Number of queries per search. The store can be closed between two searches.
 const AT_ONCE: usize = 100;
 
-/// Number of items whose codes are compared with each other, and the smallest number that is
-/// representative of all items.
+/// Number of items whose codes are compared with each other, and the minimum number required.
 const COMPARED: usize = 1000;
 const COMPARED_AT_LEAST: usize = 50;
 
@@ -113,10 +112,10 @@ fn labelled(index: &Snapshot, ids: &[u64]) -> Result<Vec<u64>> {
 /// Precision over some queries.
 #[derive(Default)]
 struct Precision {
-    /// Sum over the queries.
+    /// Sum of the precision over all queries.
     sum: f64,
     queries: usize,
-    /// Sum over the queries of each label, and their number.
+    /// Sum of the precision over the queries of each label, and the number of these queries.
     of_label: HashMap<u32, (f64, usize)>,
 }
 
@@ -142,8 +141,9 @@ impl Precision {
     }
 }
 
-/// Returns the precision over labelled items: the share of the labelled items among their nearest
-/// neighbours that share a label with them. Returns `None` if the measurement was stopped.
+/// Returns the precision over labelled queries: of the labelled items among a query's nearest
+/// neighbours, the share that have a label of the query. Returns `None` if the measurement was
+/// stopped.
 fn precision(
     index: &Snapshot,
     queries: &[u64],
@@ -161,7 +161,7 @@ fn precision(
         {
             let others = hits.iter().map(|hit| hit.id).filter(|id| id != query);
             let others: Vec<u64> = others.take(NEAREST).collect();
-            // Whether an item without labels is of the query's class is unknown.
+            // Items without labels do not count, because their class is unknown.
             let mut of_others = index.labels_of(&others)?;
             of_others.retain(|labels| !labels.is_empty());
             if !of_others.is_empty() {

@@ -12,8 +12,8 @@ use crate::{
     Codes, Error, Features, Filter, Hit, Hits, Item, Result, Snapshot, VectorMetric, View,
 };
 
-/// Snapshot of a store: one version of the function, and the codes that it made. A reader does not
-/// change for as long as it is held, and never waits for the writer.
+/// Snapshot of a store: one version of the function, and the codes that this function made. A
+/// reader does not change for as long as it is held, and never waits for the writer.
 #[derive(Clone)]
 pub struct Reader {
     shared: Arc<Shared>,
@@ -64,8 +64,8 @@ impl Reader {
         self.moment.version
     }
 
-    /// Returns the index of codes and labels. Items have numbers as ids here; stores with string
-    /// ids assign these numbers.
+    /// Returns the index of codes and labels. In the index, ids are numbers; a store with string
+    /// ids assigns a number to each string.
     pub fn index(&self) -> &Snapshot {
         &self.moment.index
     }
@@ -83,14 +83,14 @@ impl Reader {
     /// Returns the `k` nearest items to each query.
     ///
     /// # Errors
-    /// Fails if queries have another dimension or code length, if an item to search with does not
+    /// Fails if queries have another dimension or code length, if an item used as a query does not
     /// exist, or if the stored data is damaged.
     pub fn search(&self, queries: Queries<'_>, k: usize, search: &Search) -> Result<Answer> {
         self.run(queries, Goal::Nearest(k), search)
     }
 
     /// Returns all items up to and including a distance from each query. With a dial, the distance
-    /// is a sum of weights.
+    /// is the weighted distance.
     ///
     /// # Errors
     /// Same as [`search`](Reader::search).
@@ -192,7 +192,7 @@ impl Reader {
         Ok(Answer { version, results })
     }
 
-    /// Returns a filter of the items that a search may return; `None` if it may return none.
+    /// Returns a filter of the items that a search may return; `None` if it may return no item.
     fn filter(&self, search: &Search) -> Option<Filter> {
         let numbers = |names: &[String]| -> Vec<u32> {
             names.iter().filter_map(|name| self.index().label_names().find(name)).collect()

@@ -1,15 +1,15 @@
 //! Building an index of all items that replaces the index in use, by the same function or a newer
-//! one. Items that change during the build are processed again, until few are left; the writer
-//! processes those.
+//! one. Items that change during the build are processed again in rounds until few are left; the
+//! writer processes the rest.
 //!
 //! # How do codes follow, and no query sees two versions?
 //!
-//! `renewal.rs` requests the model's function when the policy allows it, and this module makes an
-//! index file of all items under it, in the background, a thousand items at a time with pauses in
-//! between, on a thread of low priority. Items may change meanwhile: the writer records which, and
-//! these are re-encoded in rounds until few are left, which the writer does itself before it
-//! replaces the index. A `Reader` holds one snapshot: version, function and codes are one value
-//! behind one pointer.
+//! When the policy allows it, `renewal.rs` requests the model's function. A low-priority thread
+//! then encodes all items with this function and writes them to an index file, a thousand items at
+//! a time with pauses in between. The writer records which items change meanwhile. These items are
+//! re-encoded in rounds until few are left; the writer re-encodes the rest before it replaces the
+//! index. A `Reader` holds one snapshot: version, function and codes are one value behind one
+//! pointer.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -31,13 +31,14 @@ const ROUNDS: usize = 8;
 /// Function that items may be re-encoded with.
 pub(super) struct Candidate {
     pub(super) function: HashFunction,
-    /// Rows that the model had learned or unlearned when the function was made.
+    /// Number of rows that the model had learned or unlearned when the function was made.
     pub(super) steps: u64,
     /// Journal position up to which the model had learned.
     pub(super) position: u64,
 }
 
-/// Builds an index and swaps it in, under a newer version if there is a candidate.
+/// Builds an index and replaces the index in use with it. With a candidate, the new index has a
+/// newer version.
 pub(super) fn rebuild(shared: &Shared, jobs: &Jobs, candidate: Option<Candidate>) -> Result<()> {
     let steps = candidate.as_ref().map(|candidate| candidate.steps);
     let function = candidate.map(|candidate| candidate.function);

@@ -25,8 +25,8 @@ const LOOK: Duration = Duration::from_millis(200);
 const LOOK_AFTER_ROWS: u64 = 500;
 const LOOK_AFTER_SHARE: f64 = 0.05;
 
-/// Share of all rows that the codes in use do not reflect, from which on all items are re-encoded
-/// regardless of the gain, once nothing is left to learn.
+/// Once nothing is left to learn, all items are re-encoded regardless of the gain if the codes in
+/// use do not reflect at least this share of all rows.
 const BEHIND_WHILE_IDLE: f64 = 0.05;
 
 /// Number of rows of the journal that the saved index may lack: a minimum, and a share of all rows.
@@ -91,9 +91,9 @@ pub(super) struct Keeper<'a> {
     jobs: &'a Jobs,
     background: &'a Background,
     compaction: Compaction,
-    /// Learning steps when the gain of re-encoding was last measured.
+    /// Number of learning steps when the gain of re-encoding was last measured.
     looked: u64,
-    /// Learning steps at the last check, and when this count was reached.
+    /// Number of learning steps at the last check, and when this count was reached.
     steps: (u64, Instant),
     /// Row count of the journal at the last check, and when this count was reached.
     rows: (u64, Instant),
@@ -203,7 +203,7 @@ impl<'a> Keeper<'a> {
             return Ok(Decision::Settled(now.learned));
         }
         let (new, idle) = (now.steps - now.renewed_steps, now.learned >= now.end);
-        // Before the warm-up is complete, each function is computed from all of its rows.
+        // Before the warm-up is complete, each function is computed from all warm-up rows.
         if !now.learning.warm && !idle {
             return Ok(Decision::Wait);
         }
@@ -232,7 +232,7 @@ impl<'a> Keeper<'a> {
             return Ok(Decision::Settled(now.learned));
         }
         let enough = LOOK_AFTER_ROWS.max((now.learning.rows as f64 * LOOK_AFTER_SHARE) as u64);
-        // At the end of a stream few rows may be left; they are checked as well.
+        // At the end of a stream, the gain is measured even if few rows are new.
         if unseen < enough && !idle && !now.is_decision_wanted() {
             return Ok(Decision::Wait);
         }
@@ -265,8 +265,7 @@ impl<'a> Keeper<'a> {
         })
     }
 
-    /// Records that codes follow everything learned up to a position, and wakes threads that wait
-    /// for it.
+    /// Records that codes are settled up to a position, and wakes the threads that wait for this.
     fn settle(&self, position: u64) {
         if lock(&self.shared.progress).settled < position {
             self.shared.progress(|progress| progress.settled = position);

@@ -136,7 +136,7 @@ fn fill(
     copy.finish()?;
     Journal::note_end(&journal, new_end)?;
     let mut current = Current::new();
-    // The model counts only if everything that it was learned from still exists.
+    // The saved model is used only if everything that it has learned still exists.
     let model = match (kept, learned) {
         (Some(kept), Some(position)) if losses.is_empty() => {
             (current.version, current.not_unlearned) =
@@ -170,8 +170,8 @@ fn fill(
     Ok(())
 }
 
-/// Returns the strings of all ids, in order of their numbers. Numbers whose string no row has any
-/// more get a new one.
+/// Returns the strings of all ids, in order of their numbers. A number whose string is in no row
+/// any more gets a new string.
 fn id_names(texts: Vec<Option<String>>) -> IdNames {
     let mut names = IdNames::new();
     for (number, text) in texts.iter().enumerate() {
@@ -202,9 +202,10 @@ fn rebuild(made: &Path, repaired: &mut Repaired) -> Result<()> {
 /// Journal that is written from the sound changes of another.
 struct Rewrite {
     copy: Copy,
-    /// Positions of the rows of all items.
+    /// Position of the row of each item, by id.
     positions: HashMap<u64, u64>,
-    /// Position of the saved model in the old journal, and in the new one once it is reached.
+    /// Position up to which the saved model learned: in the old journal, and in the new one once
+    /// the rewrite has reached it.
     kept: Option<u64>,
     learned: Option<u64>,
     names: LabelNames,
@@ -265,7 +266,7 @@ impl Rewrite {
         Ok(())
     }
 
-    /// Names all labels below a number whose names were lost.
+    /// Gives new names to the labels with numbers below `end` whose names were lost.
     fn fill_names(&mut self, end: u32) {
         while (self.names.len() as u64) < u64::from(end) {
             let mut name = format!("lost label {}", self.names.len());

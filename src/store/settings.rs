@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result, SearchStructure};
 
-/// Policy that decides when all items are re-encoded with what was learned meanwhile.
+/// Policy that decides when all items are re-encoded with the function learned so far.
 ///
 /// The string forms are `always`, `every:5000`, `gain:0.02` and `never`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub enum Renewal {
     ///
     /// Regardless of the gain, items are also re-encoded in these cases:
     ///
-    /// - The function has learned twice as many rows as the function in use.
+    /// - The new function has learned twice as many rows as the function in use.
     /// - Nothing is left to learn, and the function in use lacks at least a twentieth of the rows.
     Gain(f64),
     /// Re-encode only when [requested](super::Store::renew).
@@ -104,10 +104,10 @@ pub struct Settings {
     pub renewal_share: f64,
     /// Whether the store learns from labelled items.
     pub learn: bool,
-    /// Share of the journal's bytes that no item needs, above which they are reclaimed in the
-    /// background. The range is 0 to 1, where 1 never reclaims any.
+    /// Share of dead bytes in the journal (bytes that no item needs) above which they are reclaimed
+    /// in the background. The range is 0 to 1; with 1, bytes are never reclaimed.
     pub compaction: f64,
-    /// Number of bytes that no item needs, below which none are reclaimed.
+    /// Number of dead bytes in the journal below which none are reclaimed.
     pub compaction_bytes: u64,
     /// Search structure of the index. A smaller structure than before takes effect at once, a
     /// larger one with the next re-encoding.

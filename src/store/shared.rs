@@ -17,15 +17,15 @@ use crate::background::Background;
 use crate::disk::{self, File, Identity};
 use crate::{Error, IdNames, Result, Snapshot};
 
-/// Snapshot that readers see: codes of one version, of everything that was acknowledged up to a
-/// journal position.
+/// Snapshot that readers see: everything acknowledged up to a journal position, with codes of one
+/// version.
 pub(super) struct Moment {
     pub(super) version: u64,
     pub(super) index: Snapshot,
     pub(super) position: u64,
-    /// Rows of the journal up to that position.
+    /// Number of rows of the journal up to `position`.
     pub(super) rows: u64,
-    /// Keeps the files open that the positions in the index refer to.
+    /// Journal files that positions in the index refer to; they stay open as long as the snapshot.
     pub(super) _files: OpenFiles,
 }
 
@@ -42,15 +42,15 @@ pub(super) struct Progress {
     pub(super) renewed_steps: u64,
     /// Number of these steps that the saved model reflects.
     pub(super) saved_steps: u64,
-    /// State of learning for the statistics, without the number of rows it is behind.
+    /// State of learning for the statistics, without the amount that is still to be learned.
     pub(super) learning: Learning,
     /// Number of requests to re-encode, and number of requests that were answered.
     pub(super) asked: u64,
     pub(super) answered: u64,
-    /// Journal position up to which everything is learned and the codes follow it, as far as the
-    /// policy demands.
+    /// Journal position up to which everything is learned, and up to which the codes are as current
+    /// as the policy demands.
     pub(super) settled: u64,
-    /// Highest journal position that a caller waits for to be settled.
+    /// Highest journal position up to which a caller waits for everything to be settled.
     pub(super) wanted: u64,
     /// Reason why the last re-encoding failed.
     pub(super) renewal_problem: Option<String>,
@@ -85,7 +85,8 @@ pub(super) struct Shared {
 }
 
 impl Progress {
-    /// Returns whether a caller waits for the policy to decide on rows that are learned.
+    /// Returns whether a caller waits only for the policy to decide, because all its rows are
+    /// learned.
     pub(super) fn is_decision_wanted(&self) -> bool {
         self.wanted > self.settled && self.learned >= self.wanted
     }
@@ -119,7 +120,7 @@ impl Shared {
         (bytes * dead as f64 / moment.rows.max(1) as f64) as u64
     }
 
-    /// Returns those of the ids whose items are held out.
+    /// Returns the given ids whose items are held out.
     pub(super) fn held_out(&self, ids: &[u64]) -> Vec<u64> {
         let held_out = HeldOut::new(self.description.held_out);
         let texts = self.texts.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,9 +1,9 @@
 //! Simulated crashes: a store on a [simulated disk](crate::disk::simulated), changed at random,
-//! crashed at every kind of call, and compared with a model in memory.
+//! crashed at every kind of call, and compared with the expected state in memory.
 //!
-//! After each crash, every acknowledged change is present and no change is present in part. Search
-//! equals brute force, and the model equals a model that learned the journal from its start. A seed
-//! replays a run:
+//! After each crash, every acknowledged change is present and no change is present in part.
+//! Searches find the same items as brute force, and the store's model equals one that learned the
+//! journal from its start. A seed replays a run:
 //!
 //! ```text
 //! cargo test --lib store::simulation                                   ten thousand crashes
@@ -73,7 +73,7 @@ struct History {
 }
 
 impl History {
-    /// Returns the items if exactly the acknowledged changes count.
+    /// Returns the items that result from the acknowledged changes alone.
     fn acknowledged(&self) -> Items {
         let mut items = self.base.clone();
         self.changes
@@ -102,11 +102,10 @@ impl History {
         })
     }
 
-    /// Returns the history of a copy of the disk that was taken after this number of changes had
-    /// ended.
+    /// Returns the history of a disk copy that was taken when this number of changes had ended.
     fn up_to(&self, ended: usize) -> History {
         let mut changes = self.changes[..ended.min(self.changes.len())].to_vec();
-        // The next change had begun.
+        // The next change had begun, so it may have taken effect.
         changes.extend(self.changes.get(ended).map(|(change, _)| (change.clone(), false)));
         History { base: self.base.clone(), changes }
     }
@@ -120,7 +119,7 @@ fn directory(disk: &Disk) -> PathBuf {
     disk.path("store")
 }
 
-/// A run: lives of a store on one disk, each ended by a crash.
+/// Run of one store on one disk. It consists of lives, each of which ends with a crash.
 struct Run {
     seed: u64,
     disk: Disk,
@@ -236,7 +235,7 @@ impl Run {
     /// Runs one life: from opening the store to a crash.
     fn life(&mut self) {
         if self.chance.one_in(6) {
-            // Opening fails and leaves nothing behind that prevents the next attempt.
+            // A failed attempt to open the store must not prevent the next one.
             self.plan_failure(60);
             if let Ok(store) = Inline::open(&directory(&self.disk), Run::settings()) {
                 drop(store);

@@ -2,11 +2,11 @@
 //!
 //! Learning, saving, renewal, measurement of quality, checkpoints, search structures, compaction
 //! and cleanup each have a count of successes and failures, the last problem with its time, and a
-//! wait after failures that doubles from half a second to a minute. Writing to the journal is
-//! watched the same way: after a refused change `renewal.rs` probes the journal until it can be
-//! written. Stats, metrics, `/readyz`, the page and the log read the same states. A learner that
-//! failed half-way is dropped and read again as it was saved; a learner that cannot be saved stays
-//! in memory.
+//! wait after failures that doubles from half a second to a minute. Failures to write to the
+//! journal are recorded in the same way: after a refused change `renewal.rs` probes the journal
+//! until it can be written. Stats, metrics, `/readyz`, the page and the log read the same states. A
+//! learner that failed halfway is dropped, and the last saved learner is read; a learner that
+//! cannot be saved stays in memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -50,7 +50,7 @@ const TASKS: [(Task, &str); 9] = [
     (Task::Cleanup, "cleanup"),
 ];
 
-/// First and longest wait after a failure; each failure in a row doubles the wait.
+/// First and longest wait after a failure; each further failure doubles the wait.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
@@ -58,7 +58,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 struct State {
     done: u64,
     failures: u64,
-    /// Problem of the last attempt, and the time of the first failure in a row.
+    /// Problem of the last attempt, and the start of the current series of failures.
     problem: Option<(String, SystemTime)>,
     wait: Duration,
     not_before: Option<Instant>,
@@ -103,7 +103,7 @@ impl Tasks {
         }
     }
 
-    /// Returns a callback that reports the outcomes of an index building its search structures.
+    /// Returns a callback for an index to report the outcome of building its search structures.
     pub(super) fn for_structures(&self) -> Report {
         let tasks = self.clone();
         Arc::new(move |built| tasks.report(Task::Structures, built))

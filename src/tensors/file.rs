@@ -1,9 +1,9 @@
 //! Files of named arrays: models and hash functions.
 //!
-//! They are safetensors files with one JSON string in their metadata, which begins with the kind
-//! and the format version of the file. The array `checksum` covers the string and all other arrays.
-//! The head identifies the kind, so a file of another kind is refused before the rest is read. No
-//! more bytes are read than the head declares.
+//! The files are safetensors files with one JSON string in their metadata. The string begins with
+//! the kind and the format version of the file. The array `checksum` covers the string and all
+//! other arrays. The head identifies the kind, so a file of another kind is refused before the rest
+//! is read. No more bytes are read than the head declares.
 
 use std::io::Read;
 use std::path::Path;
@@ -25,7 +25,7 @@ const LONGEST_HEADER: u64 = 100_000_000;
 /// that the two kinds of files can be distinguished.
 pub(crate) const INDEX_MAGIC: &[u8; 8] = b"HBROOKIX";
 
-/// Names of the kinds in the JSON strings: the name of each kind's [`Format`].
+/// Each kind with its name in the JSON strings, which is the name of the kind's [`Format`].
 const KNOWN: [(&str, FileKind); 2] =
     [("hashbrook model", FileKind::Model), ("hashbrook function", FileKind::Function)];
 
@@ -210,7 +210,7 @@ impl Format {
             .map_err(|problem| wrong(format!("{}, or is damaged: {problem}", self.expected())))?;
         let stored = arrays.take_rows::<u32>("checksum", 1, 1).map_err(wrong)?[0];
         let computed = arrays.checksum(&text);
-        // Fuzzing has to reach the code after the checksum.
+        // Fuzzing accepts wrong checksums, to reach the code after this check.
         if stored != computed && !cfg!(fuzzing) {
             return Err(wrong(format!(
                 "is damaged: its checksum is {computed:08x}, it should be {stored:08x}"

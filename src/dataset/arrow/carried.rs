@@ -25,8 +25,8 @@ pub(super) struct Carried {
 }
 
 impl Carried {
-    /// Opens the ids and the columns to keep in the files of vectors; columns in the names of the
-    /// files are ignored. Ids come first and are called `id`.
+    /// Opens the ids and the columns to keep in the files of vectors; columns selected in the names
+    /// of the files are ignored. Ids come first and are called `id`.
     pub(super) fn open<S: AsRef<str>>(
         files: &[S],
         id: Option<&str>,

@@ -1,8 +1,8 @@
 //! Parquet and Arrow files: tables whose columns have names and types.
 //!
-//! A row is combined from the selected columns, each of which has a number, or a list of numbers of
-//! fixed length. Both formats are read a batch of rows at a time, and only the selected columns are
-//! decoded.
+//! A row is combined from the selected columns, each of which contributes a number, or a list of
+//! numbers of fixed length. Both formats are read a batch of rows at a time, and only the selected
+//! columns are decoded.
 
 mod batches;
 mod carried;

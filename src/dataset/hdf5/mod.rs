@@ -36,8 +36,7 @@ const MOST_LISTED: usize = 200;
 /// Description of a dataset.
 struct Described {
     name: String,
-    /// Sizes, with that of rows first. For MATLAB they are in reverse order, compared with the
-    /// file.
+    /// Sizes, the number of rows first. For MATLAB, the order is the reverse of that in the file.
     sizes: Vec<u64>,
     held: Held,
     is_u8: bool,

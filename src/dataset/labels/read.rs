@@ -16,7 +16,7 @@ use super::drafts::Drafts;
 use crate::labels::{LabelList, LabelNames};
 use crate::{Error, Labels, Result};
 
-/// Labels of a number of rows, as read by [`read_labels_for`].
+/// Labels and warnings, as returned by [`read_labels_for`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LabelsRead {
@@ -33,10 +33,10 @@ pub struct LabelsRead {
 /// an npy file, 7.0 in a MATLAB or Parquet file and `7` or `7.0` in a CSV file are the same label.
 /// (pandas writes a column of integers with gaps as floats.) NaN is no label.
 ///
-/// In text and CSV files, this holds for a column whose labels are all integers or floats without a
-/// fraction, in all files that are read together. In any other column every string is a separate
-/// label, as `7.0` and `7` in a column that also has `7.5` or `cat`. Only floats with a decimal
-/// point are rewritten: `007` and `7e0` stay as they are.
+/// In text and CSV files, this applies only to columns whose labels, in all files that are read
+/// together, are all integers or floats without a fraction. In any other column each string is a
+/// separate label: `7.0` and `7` differ in a column that also has `7.5` or `cat`. Only floats with
+/// a decimal point are rewritten: `007` and `7e0` stay as they are.
 ///
 /// * An array of one column is one label per row: integers, floats without a fraction, or strings.
 ///   A row with an empty string or NaN has no label.
@@ -68,9 +68,9 @@ pub fn read_labels_all<S: AsRef<str>>(specs: &[S], names: &mut LabelNames) -> Re
 
 /// Reads the labels in several files for a number of rows, if the number is known.
 ///
-/// Blank lines at the end of a text file may be rows without labels, or nothing: they count as rows
-/// only up to the number of rows. Files with far more labels than rows are not read to their end.
-/// The caller must check that the numbers of labels and rows are equal.
+/// Blank lines at the end of a text file may or may not be rows without labels: they count as rows
+/// only up to the given number of rows. Files with far more labels than rows are not read to their
+/// end. The caller must check that the numbers of labels and rows are equal.
 ///
 /// # Errors
 /// As for [`read_labels_all`], and when there are far more labels than rows.
@@ -107,7 +107,7 @@ pub(in crate::dataset) fn labels_of(
     let last = parts.len().saturating_sub(1);
     let mut labels = LabelList::default();
     for (at, mut part) in parts.into_iter().enumerate() {
-        // Blank lines at the end of a file before the last are either all rows, or none of them is.
+        // In all files but the last, blank lines at the end either all count as rows, or none do.
         let dropped = match excess {
             excess if excess == blank => part.blank_end,
             excess if at == last => excess.min(part.blank_end),
@@ -120,7 +120,7 @@ pub(in crate::dataset) fn labels_of(
     Ok(LabelsRead { labels, remarks })
 }
 
-/// Number of labels after which reading stops, since the files do not match the rows.
+/// Number of labels after which reading stops, since the files have too many labels for the rows.
 #[derive(Clone, Copy)]
 struct Limit {
     rows: usize,
@@ -128,7 +128,7 @@ struct Limit {
 }
 
 impl Limit {
-    /// Smaller files are always read to their end, so that messages can state the number of labels.
+    /// Reading never stops before this number of labels, so that messages can state small totals.
     const FEW: usize = 1 << 20;
 
     fn for_rows(rows: Option<usize>) -> Limit {
@@ -220,8 +220,8 @@ impl Part {
     }
 }
 
-/// Rows in the order of the file. Rows without labels are only counted until a row with labels
-/// follows, so that endless blank lines take no memory.
+/// Rows in the order of the file. Rows without labels are counted but not stored until a row with
+/// labels follows, so that endless blank lines take no memory.
 struct Rows<'a> {
     path: &'a Path,
     list: LabelList,
@@ -329,11 +329,11 @@ fn read_lines(input: Input, drafts: &mut Drafts, rows: &mut Rows<'_>) -> Result<
     look.judge(&path)
 }
 
-/// Detects text whose lines are rows of equally many numbers, which rarely are labels.
+/// Detects text in which every line has the same number of numbers, which are rarely labels.
 #[derive(Default)]
 struct Numbers {
     lines: usize,
-    /// Fields of each line, if all lines have the same number of fields and they are numbers. The
+    /// Number of fields per line, if it is the same for all lines and all fields are numbers. The
     /// first line may be a header.
     fields: usize,
     differ: bool,

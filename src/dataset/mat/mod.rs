@@ -185,8 +185,8 @@ fn array(
     Ok(Array::new(input, element, sizes, Order::Columns)?.with_u8(is_u8))
 }
 
-/// Reader of the numbers of a compressed variable. At their end the rest is decompressed too, since
-/// the checksum comes last.
+/// Reader of the numbers of a compressed variable. After the last number, the remaining data is
+/// decompressed too, since the checksum comes last.
 struct Checked<R> {
     numbers: std::io::Take<R>,
 }

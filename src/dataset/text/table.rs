@@ -58,7 +58,7 @@ impl Table {
     /// (A row with one field that is not a number is not a header, but a malformed row.)
     ///
     /// If no features are selected, a first column without a name is omitted, since pandas writes
-    /// its index so.
+    /// its index this way.
     pub(in crate::dataset) fn open(
         input: Input,
         columns: Option<&str>,

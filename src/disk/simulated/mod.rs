@@ -2,9 +2,9 @@
 //!
 //! Every file has two contents: the bytes that programs see (the page cache) and the bytes that
 //! would survive a loss of power. A [crash](Disk::crash) either keeps the page cache or builds an
-//! image of what survived. In that image, each sector has any version written since the last sync,
-//! and each directory any of its changes since then. Calls can be made to fail. All randomness
-//! follows from the seed.
+//! image of what survived. In that image, each sector may have any version written since the last
+//! sync, and each directory may lack any of its changes since the last sync. Calls can be made to
+//! fail. All randomness follows from the seed.
 //!
 //! A disk is mounted at `/simulated-disk/<number>`, and handles all calls of [`disk`](super) below
 //! that path.
@@ -29,8 +29,8 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 /// A kind of failing call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Any call fails with an input/output error; a failed sync drops the pages that it could not
-    /// write.
+    /// Any call fails with an input/output error; a failed sync marks pages as clean even if it did
+    /// not write them.
     Io,
     /// Calls that need space fail.
     NoSpace,
@@ -59,13 +59,12 @@ pub(crate) enum Crash {
     LoseSome,
 }
 
-/// Kind of call, as far as failures differ between kinds.
+/// Kind of call, which determines the failures that are possible.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Call {
     Look,
     Read,
     Write,
-    /// Creates a name.
     Create,
     Change,
     Sync,
@@ -81,8 +80,8 @@ struct Machine {
     is_off: bool,
     locks: BTreeMap<u64, u64>,
     handles: u64,
-    /// Copies of the platter, each with the tag at that time. One in `fork_one_in` changing calls
-    /// takes a copy first.
+    /// Copies of the platter, each with the tag that was set when the copy was taken. One in
+    /// `fork_one_in` changing calls takes a copy before it changes anything.
     forks: Vec<(Platter, u64)>,
     fork_one_in: usize,
     tag: u64,
@@ -95,7 +94,6 @@ pub(crate) struct Disk {
     machine: Arc<Mutex<Machine>>,
 }
 
-/// An open file of a simulated disk.
 pub(crate) struct Open {
     disk: Disk,
     node: u64,
@@ -158,7 +156,6 @@ impl Disk {
         Path::new(ROOT).join(self.number.to_string()).join(name)
     }
 
-    /// Returns the number of calls so far.
     pub(crate) fn calls(&self) -> u64 {
         self.machine().calls
     }
@@ -171,17 +168,15 @@ impl Disk {
         self.machine().faults.clear();
     }
 
-    /// Turns the machine off at this call: it and all later calls fail.
+    /// Plans a crash: this call and all later calls fail.
     pub(crate) fn crash_at(&self, call: u64) {
         self.machine().crash_at = Some(call);
     }
 
-    /// Cancels a planned crash.
     pub(crate) fn stay_on(&self) {
         self.machine().crash_at = None;
     }
 
-    /// Returns whether the machine was turned off.
     pub(crate) fn is_off(&self) -> bool {
         self.machine().is_off
     }
@@ -196,7 +191,7 @@ impl Disk {
         self.machine().tag = tag;
     }
 
-    /// Takes the copies, each as a crashed disk with its tag.
+    /// Takes the stored copies, and returns each as a crashed disk with its tag.
     pub(crate) fn take_forks(&self) -> Vec<(Disk, u64)> {
         let (forks, mut chance) = {
             let mut machine = self.machine();
@@ -396,7 +391,7 @@ impl Disk {
 }
 
 impl Machine {
-    /// Returns the error code of the sync at this call, if a fault makes it fail.
+    /// Returns the error code of the current sync, if a fault makes the sync fail.
     fn sync_fails(&self) -> Option<i32> {
         let hit = |fault: &&Fault| (fault.from..fault.until).contains(&self.calls);
         match self.faults.iter().find(hit)?.failure {

@@ -10,13 +10,13 @@ use std::sync::Arc;
 /// Directory under which all simulated disks are mounted.
 pub(super) const ROOT: &str = "/simulated-disk";
 
-/// Number of the root directory of every disk.
+/// Node number of the root directory of every disk.
 pub(super) const TOP: u64 = 1;
 
 /// Maximum number of versions of one sector that are remembered between two syncs.
 const VERSIONS: usize = 4;
 
-/// Small random number generator, so that a seed replays a run on every platform and version.
+/// Small random number generator, with which a seed replays a run on every platform and version.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance(u64);
 
@@ -49,12 +49,12 @@ pub(super) struct Bytes {
     pub(super) cached: Vec<u8>,
     /// Bytes that are certainly on the disk.
     pub(super) durable: Vec<u8>,
-    /// Versions of sectors since the last sync, oldest first.
+    /// Versions of each sector that were written since the last sync, oldest first.
     pub(super) dirty: BTreeMap<usize, Vec<Vec<u8>>>,
     /// Sectors whose sync failed: programs see them, the page cache holds them as clean, and the
     /// disk lacks them.
     pub(super) lost: BTreeSet<usize>,
-    /// Lengths since the last sync.
+    /// Lengths that the file has had since the last sync.
     pub(super) lengths: Vec<usize>,
 }
 
@@ -78,7 +78,7 @@ pub(super) enum Node {
     Dir(Arc<Names>),
 }
 
-/// State that a crash acts on.
+/// Contents of a disk, which a crash changes.
 #[derive(Clone)]
 pub(super) struct Platter {
     pub(super) sector: usize,

@@ -121,8 +121,8 @@ impl<'a> Queries<'a> {
 
     /// Ranks the items of a part among the items of all parts. Runs in parallel over the queries.
     ///
-    /// `total` is the tally of all parts. `before` is the tally of the preceding parts, to which
-    /// the tally of this part is added. So a part can be ranked in several pieces.
+    /// `total` is the tally of all parts. `before` is the tally of the preceding parts; this call
+    /// adds the tally of this part to `before`, so that a part can be ranked in several pieces.
     ///
     /// # Errors
     /// As for [`tally`](Self::tally); when a metric is of rank 0; and when the items are not among
@@ -225,7 +225,7 @@ impl<'a> Queries<'a> {
 }
 
 /// Returns two offsets for each distance. The first turns the rank of an item in its part into its
-/// rank in the whole database. The second does the same for the number of relevant items up to it.
+/// rank in the whole database. The second does so for the number of relevant items up to that rank.
 fn starts(
     ranking: &Ranking<'_>,
     total: QueryTally<'_>,
@@ -245,8 +245,8 @@ fn starts(
             return Err(Error::parameter("parts", expected, found));
         }
         starts.push((rank + start.0, found + start.1));
-        // The part's own ranks already include its items at smaller distances, which `total`
-        // includes, too.
+        // Ranks in the part already count its items at smaller distances. `total` counts these
+        // items, too, so they are subtracted.
         rank += all - items;
         found += all_relevant - relevant;
     }

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 pub struct Ranks {
     /// Number of items in the part.
     items: u64,
-    /// Number of first ranks that are stored individually.
+    /// Number of ranks, from the first, that are stored individually.
     depth: u64,
     queries: Vec<QueryRanks>,
 }
@@ -22,7 +22,7 @@ pub struct Ranks {
 pub(super) struct QueryRanks {
     /// Sum of the precisions at all ranks of relevant items.
     pub(super) sum: PrecisionSum,
-    /// First ranks that have a relevant item, from 0, and the gains of the items.
+    /// The first ranks, from 0, that have a relevant item, each with the gain of the item.
     pub(super) head: Vec<(u64, u32)>,
 }
 

@@ -13,7 +13,7 @@ pub(in crate::index) struct Memory {
     /// Number of items at each distance.
     pub(in crate::index) counts: Vec<u32>,
     by_distance: Vec<u64>,
-    /// Next position of the candidates of each distance.
+    /// Next free position in `by_distance` for candidates at each distance.
     places: Vec<u32>,
     level: Level,
 }

@@ -3,8 +3,8 @@
 use super::asked::Asked;
 use crate::kernel::parts;
 
-/// Number of distances that are counted separately. If there are more, neighbouring distances are
-/// counted together.
+/// Number of distances that are counted separately. If there are more distances, neighbouring
+/// distances are counted together.
 const BINS: u32 = 1 << 11;
 
 /// Number of candidates above which those beyond the limit are dropped.
@@ -13,7 +13,7 @@ const SPARE: usize = 1 << 12;
 /// Number of items at each distance, and the limit that follows from these numbers.
 pub(in crate::index) struct Nearest {
     k: usize,
-    /// Number of low bits by which distances are shifted right before they are counted.
+    /// Number of bits by which distances are shifted right before they are counted.
     shift: u32,
     /// The largest shifted distance among the `k` nearest, plus one, and the number of items below
     /// it.
@@ -41,8 +41,8 @@ impl Nearest {
     }
 
     /// Counts the items of the candidates from position `before` on, and lowers the limit. `items`
-    /// returns the number of items of a code that may be hits. Codes are in no order of slots, so
-    /// candidates as far as the k-th stay.
+    /// returns the number of items of a code that may be hits. Codes are not in order of slots, so
+    /// candidates at the distance of the k-th item are still needed.
     pub(in crate::index) fn settle(
         &mut self,
         asked: &mut Asked<'_>,
@@ -58,7 +58,7 @@ impl Nearest {
             candidates[kept] = candidates[at];
             kept += usize::from(items > 0);
             let bin = (distance >> self.shift) as usize;
-            // A file may claim more items than could be counted.
+            // A file may claim more items than a counter can hold.
             let counted = counts[bin].saturating_add(u32::try_from(items).unwrap_or(u32::MAX));
             let items = (counted - std::mem::replace(&mut counts[bin], counted)) as usize;
             self.below += if bin < self.edge { items } else { 0 };

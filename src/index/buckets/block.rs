@@ -18,11 +18,11 @@ use crate::hamming;
 use crate::index::scan::Sample;
 use crate::kernel::{Layout, Lines, halves};
 
-/// Alignment of the numbers with which buckets begin, so that each bucket is whole groups of a
-/// scan.
+/// Alignment of the number of each bucket's first code, so that a bucket consists of whole scan
+/// groups.
 pub(super) const ALIGNED: usize = 16;
 
-/// Highest bit of a run: set if each code belongs to one item alone.
+/// Highest bit of a run: set if each code belongs to only one item.
 const SINGLE: u64 = 1 << 63;
 
 /// Returns the number of the first code of a run, and the number of codes.
@@ -31,7 +31,7 @@ pub(super) fn places(run: u64) -> (usize, usize) {
     (run as u32 as usize, ((run & !SINGLE) >> 32) as usize)
 }
 
-/// Ends of the parts of a block, in words; all parts are whole lines.
+/// Ends of the parts of a block, in words; all parts consist of whole lines.
 pub(super) type Ends = [usize; 8];
 
 /// Sizes of a block's contents.
@@ -39,7 +39,7 @@ pub(super) type Ends = [usize; 8];
 pub(super) struct Shape {
     layout: Layout,
     pub(super) buckets: usize,
-    /// Number of codes, including the free places behind buckets.
+    /// Number of codes, including unused positions behind buckets.
     pub(super) codes: usize,
     pub(super) items: usize,
 }
@@ -109,12 +109,12 @@ impl<'a> Block<'a> {
         places(self.runs[bucket])
     }
 
-    /// Returns true if each code of a bucket belongs to one item alone.
+    /// Returns true if each code of a bucket belongs to only one item.
     pub(super) fn is_single(&self, bucket: usize) -> bool {
         self.runs[bucket] & SINGLE != 0
     }
 
-    /// Returns the number of codes, including the free places behind buckets.
+    /// Returns the number of codes, including unused positions behind buckets.
     pub(super) fn count(&self) -> usize {
         self.offsets.len() - 1
     }

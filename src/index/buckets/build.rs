@@ -20,9 +20,9 @@ const BRANCH: usize = if cfg!(test) { 64 } else { 1 << 13 };
 /// Number of codes in the sample that determines how all codes are cut into parts.
 const SAMPLE: usize = 1 << 14;
 
-/// Approximate number of items that are put into buckets together, or this fraction of all items,
-/// whichever is more. With codes of 64 bits each item takes about forty bytes of memory. All codes
-/// are read once for each such batch.
+/// Approximate number of items in a batch that is put into buckets together, or one in
+/// `TOGETHER_PART` of all items if that is more. With codes of 64 bits each item takes about forty
+/// bytes of memory. Each batch reads all codes once.
 const TOGETHER: usize = if cfg!(test) { 512 } else { 1 << 20 };
 const TOGETHER_PART: usize = 16;
 
@@ -33,8 +33,7 @@ const PART: usize = if cfg!(test) { 256 } else { 1 << 18 };
 /// any time.
 pub(in crate::index) const LEAST_WORDS: usize = if cfg!(fuzzing) { 8 } else { 1 << 14 };
 
-/// Returns true if there are enough codes for buckets to pay off, and not more than buckets can
-/// number.
+/// Returns true if there are enough codes for buckets to pay off, and at most `i32::MAX` codes.
 pub(in crate::index) fn are_worth_it(columns: &Columns) -> bool {
     columns.code_words().len() >= LEAST_WORDS && columns.len() <= i32::MAX as usize
 }
@@ -56,8 +55,8 @@ pub(in crate::index) fn build(columns: &Columns) -> Result<Buckets> {
     Ok(buckets)
 }
 
-/// Builds buckets from the codes of a segment. `write` takes the words of one block after the
-/// other. The blocks of one batch are in memory at a time.
+/// Builds buckets from the codes of a segment. `write` takes the words of each block in turn. Only
+/// the blocks of one batch are in memory at a time.
 ///
 /// # Errors
 /// Fails if the codes are damaged, or if `write` fails.
@@ -95,7 +94,7 @@ pub(in crate::index) fn build_to(
     Ok(buckets)
 }
 
-/// A branch that is built.
+/// A built branch.
 struct Made {
     outline: Outline,
     shape: Shape,
@@ -103,8 +102,8 @@ struct Made {
     words: Lines,
 }
 
-/// Rule that cuts codes into parts: by clusters, if the codes lie in clusters, and by bits, as a
-/// sample of the codes suggests.
+/// Rule that cuts codes into parts: first by cluster, if the codes lie in clusters, then by bits
+/// that are chosen from a sample.
 ///
 /// Codes of supervised hashing lie in clusters, one for each class. Cuts by bits alone would
 /// scatter each cluster over all branches, because every bit is flipped in a few of its codes.
@@ -203,7 +202,7 @@ impl Parts {
 }
 
 impl Cut {
-    /// Cuts a sample into parts of at most `most` codes, each of which stands for `step` codes.
+    /// Cuts a sample into parts of at most `most` codes. A sampled code stands for `step` codes.
     fn of(
         sample: &mut [u64],
         width: usize,

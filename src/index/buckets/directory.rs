@@ -9,7 +9,7 @@ use crate::index::segment::checksum_matches;
 use crate::kernel::{Column, Layout, Mapped, bytes_of};
 use crate::{Error, Result};
 
-/// Number of words of a branch before its codes.
+/// Number of words that describe a branch, before the codes of its outline.
 const NUMBERS: usize = 4;
 
 /// Number of words of the trailer, which ends the section: one line.

@@ -4,10 +4,10 @@
 //! Items with equal codes are stored together, so a query compares only distinct codes. The codes
 //! are split by bits repeatedly, down to *buckets* of about a hundred codes that agree in many
 //! bits. A query that differs from a bucket in more of these bits than the limit has no hits in the
-//! bucket. This test is one comparison, which processes eight buckets at a time. Buckets whose
-//! codes have bits in common are grouped into *branches*, which are compared first. A branch also
-//! has a code in its centre and the distance of its farthest code from the centre. This bound is
-//! tighter if codes are scattered around centres.
+//! bucket. One comparison tests eight buckets. Buckets whose codes have bits in common are grouped
+//! into *branches*, which are compared first. A branch also has a code in its centre and the
+//! distance of its farthest code from the centre. This bound is tighter if codes are scattered
+//! around centres.
 //!
 //! The structure is one sequence of words, the same in memory and in a file. In a file every branch
 //! has its own checksum, which is checked when a query first reads the branch.

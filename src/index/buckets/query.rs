@@ -1,4 +1,4 @@
-//! Search of a query, from branch to branch and from bucket to bucket.
+//! Search for one query, branch by branch and bucket by bucket.
 
 use super::block::Block;
 use super::branches::Buckets;
@@ -10,18 +10,18 @@ use crate::kernel::{Comparison, Nearly, Run, Weights, distances, hit, parts, pre
 /// Cost of reading a bucket, in codes scanned.
 const BUCKET_COST: usize = 64;
 
-/// Inverse of the share of a branch's buckets above which a scan of the whole branch is less work.
+/// A whole branch is scanned if more than one in `WHOLE` of its buckets would be read.
 const WHOLE: usize = 8;
 
-/// Divisors of the limit, round by round: each round reads the buckets below that part of the
-/// limit.
+/// Divisors of the limit, one for each round. A round reads the buckets with bounds below the limit
+/// divided by its divisor.
 const ROUNDS: [u32; 4] = [24, 10, 4, 1];
 
 /// Number of codes in the first tile. The hits of a tile lower the limit; each next tile is twice
 /// as large.
 const TILE: usize = 128;
 
-/// Number of codes in a scan of a whole branch that cost as much as one code of a bucket.
+/// Number of codes in the scan of a whole branch that cost as much as one code of a bucket.
 const IN_ONE_GO: usize = 4;
 
 /// Number of buckets to prefetch ahead.
@@ -30,19 +30,19 @@ const AHEAD: usize = 2;
 /// Buffers that are reused from query to query.
 #[derive(Default)]
 pub(in crate::index) struct Scratch {
-    /// Branches, and buckets of one branch, each with its bound, as hits.
+    /// Branches and, in `bounds`, buckets of a branch; each is a hit whose distance is a bound.
     branches: Vec<u64>,
     bounds: Vec<u64>,
-    /// Distances of the centres of branches.
+    /// Distances of the query from the centres of branches.
     centres: Vec<u16>,
     /// Buckets to read.
     visits: Vec<Visit>,
     /// Branches that were read as a whole.
     done: Vec<u32>,
     in_order: Vec<Visit>,
-    /// Next position of the visits of each bound.
+    /// Next free position in `in_order` for visits of each bound.
     places: Vec<u32>,
-    /// Candidates and counts; candidates are numbered among the codes of all branches.
+    /// Candidates and counts; a candidate's number is its position among the codes of all branches.
     memory: Memory,
 }
 
@@ -72,7 +72,7 @@ impl Buckets {
         scratch.done.clear();
         let mut nearest = Nearest::new(asked, &mut scratch.memory.counts);
         let (all, mut cost, mut from) = (asked.limit, 0, 0);
-        // The nearest buckets come first: they mostly have enough hits, and these hits lower the
+        // The nearest buckets come first: usually they have enough hits, and these hits lower the
         // limit for the other buckets.
         let rounds: &[u32] = if asked.k.is_some() { &ROUNDS } else { &[1] };
         for part in rounds {
@@ -121,8 +121,8 @@ impl Buckets {
         });
     }
 
-    /// Appends all branches or buckets that may be nearer than the limit, by the bits that are
-    /// known of them.
+    /// Appends all branches or buckets that may have codes below the limit, judged by the bits that
+    /// their codes have in common.
     fn bounds(
         &self,
         asked: &Asked<'_>,
@@ -168,7 +168,7 @@ impl Buckets {
                 visits.push(Visit { bound, branch, bucket });
             }
         }
-        // Not if some buckets of the branch were read before.
+        // The whole branch is not added if an earlier round may have read some of its buckets.
         if from == 0 && WHOLE * (visits.len() - before) > count {
             let bound = visits.drain(before..).map(|visit| visit.bound).min().unwrap_or(0);
             visits.push(Visit { bound, branch, bucket: ALL });
@@ -206,7 +206,7 @@ impl Buckets {
             };
             last = Some((branch, block));
             let first = self.branches[branch as usize].first;
-            // A whole branch includes the free places behind buckets; no item has their codes.
+            // A whole branch includes unused positions, whose codes belong to no item.
             let (start, count) =
                 if bucket == ALL { (0, block.count()) } else { block.run(bucket as usize) };
             let (mut start, end) = (start, start + count);
@@ -263,7 +263,7 @@ impl Buckets {
         }
     }
 
-    /// Appends those of `count` codes of a block, from `start` on, that are below the limit.
+    /// Scans `count` codes of a block, from `start` on, and appends those below the limit.
     fn scan(
         &self,
         asked: &Asked<'_>,

@@ -6,7 +6,7 @@ const SAMPLE: usize = 256;
 /// Number of words in a sample, of 64 codes each.
 const COLUMNS: usize = SAMPLE / 64;
 
-/// Maximum number of the nearly common bits in which a code may differ.
+/// Maximum number of nearly common bits in which a code may differ from the centre.
 pub(super) const EXCEPTIONS: u32 = 3;
 
 /// Number of candidate bits: those that split the codes most evenly.
@@ -16,7 +16,7 @@ const CANDIDATES: usize = 16;
 /// if there are at most 256.
 pub(super) struct Bits {
     size: u32,
-    /// Words of each bit, for one code after the other.
+    /// For each bit, the words that have this bit of all sampled codes.
     words: Vec<[u64; COLUMNS]>,
 }
 
@@ -60,8 +60,8 @@ impl Bits {
             bits.push((if is_set { self.size - ones } else { ones }, bit));
         }
         bits.sort_unstable();
-        // Number of bits so far in which each code differs, as the binary digits of a number up to
-        // three.
+        // For each code, the number of added bits in which it differs: up to three, as two binary
+        // digits.
         let [mut low, mut high] = [[0u64; COLUMNS]; 2];
         let all: [u64; COLUMNS] = std::array::from_fn(|column| {
             let codes = (self.size as usize).saturating_sub(64 * column).min(64);
@@ -161,8 +161,8 @@ pub(super) fn has_bit(code: &[u64], bit: usize) -> bool {
     code[bit / 64] >> (bit % 64) & 1 == 1
 }
 
-/// Moves codes that have a bit set behind those that do not, together with their numbers. Returns
-/// the number of codes without the bit.
+/// Moves codes that have a bit set, together with their numbers, behind the codes without the bit.
+/// Returns the number of codes without the bit.
 pub(super) fn part(codes: &mut [u64], numbers: &mut [u32], width: usize, bit: usize) -> usize {
     let (mut low, mut high) = (0, numbers.len());
     while low < high {

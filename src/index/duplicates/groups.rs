@@ -1,4 +1,4 @@
-//! Groups of near-duplicates: connected components if all codes within a radius are joined.
+//! Groups of near-duplicates: connected components of the pairs within a radius.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -34,7 +34,7 @@ struct Joining<'a> {
     kernel: Kernel,
     radius: u32,
     union: Union,
-    /// Nodes whose codes are all known to be in one group.
+    /// For each node, true if all its codes are known to be in one group.
     whole: Vec<AtomicBool>,
 }
 
@@ -72,7 +72,7 @@ impl Joining<'_> {
         whole.then(root)
     }
 
-    /// Joins all codes of a node that are near each other.
+    /// Joins all pairs of near codes in a node.
     fn within(&self, at: usize) {
         let node = self.node(at);
         if node.is_bucket {
@@ -98,7 +98,7 @@ impl Joining<'_> {
         self.group(at);
     }
 
-    /// Joins all codes of two nodes that are near each other.
+    /// Joins all pairs of near codes with one code in each of two nodes.
     fn between(&self, left: usize, right: usize) {
         if self.tree.bound_between(left, right) > self.radius {
             return;
@@ -125,10 +125,10 @@ impl Joining<'_> {
         }
     }
 
-    /// Joins all codes of two buckets, or of one, that are near each other.
+    /// Joins all pairs of near codes with one code in each of two buckets, which may be the same.
     ///
-    /// Not every code has to be compared. Codes of one group are joined already. So the codes of
-    /// this group may be skipped if all other codes are compared with every code.
+    /// The codes of one group are already joined, so they need not be compared with each other. It
+    /// is enough to compare the other codes with every code.
     fn compare(&self, one: usize, other: usize) {
         let (node, others) = (self.node(one), self.node(other));
         let larger = if node.count >= others.count { node } else { others };
@@ -142,8 +142,8 @@ impl Joining<'_> {
         }
     }
 
-    /// Returns a code of the group that most codes of a bucket are in; `None` if no group has half
-    /// of the codes.
+    /// Returns a code of the most frequent group of a bucket; `None` if this group has less than
+    /// half of the codes.
     fn most_frequent_group(&self, node: Node) -> Option<u32> {
         // A vote for one group cancels a vote for another, so a group with more than half of all
         // votes remains.

@@ -1,11 +1,11 @@
 //! Groups of near-duplicates.
 //!
-//! Groups come from a tree of clusters that are split further: splitting by bits alone would
-//! scatter each cluster over the tree, as every bit is flipped in a few of its codes. The tree is
-//! walked in pairs of nodes with a union-find that threads share. In a dense cluster all pairs
-//! would be too many; but once most of a bucket is in one group, only the others have to be
-//! compared. Scattered codes are handled differently (`pieces.rs`): two codes that differ in r
-//! bits agree in one of r + 1 pieces, so it is enough to compare codes with an equal piece.
+//! Codes are divided into clusters first and then split by bits, into a tree. Splitting by bits
+//! alone would scatter each cluster over the tree, because every bit is flipped in a few of its
+//! codes. Threads visit pairs of nodes and share a union-find. A dense cluster has too many pairs
+//! to compare; but once most codes of a bucket are in one group, only its other codes are compared.
+//! Scattered codes are handled differently (`pieces.rs`): two codes that differ in r bits agree in
+//! one of r + 1 pieces, so it is enough to compare codes with an equal piece.
 
 mod groups;
 mod pieces;
@@ -16,9 +16,9 @@ use self::tree::Tree;
 use super::scan::Centres;
 use crate::kernel::{Kernel, Layout};
 
-/// Returns the groups of at least two codes that are connected by chains of steps within the
-/// radius. `codes` has one code after the other, as words. Each group has the numbers of its codes,
-/// ascending.
+/// Returns the groups of at least two codes that are connected by chains of pairs within the
+/// radius. `codes` has the words of all codes, code after code. A group lists the numbers of its
+/// codes, ascending.
 pub(super) fn groups(
     kernel: Kernel,
     layout: Layout,

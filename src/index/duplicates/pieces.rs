@@ -6,14 +6,14 @@ use rayon::prelude::*;
 use super::union::Union;
 use crate::hamming;
 
-/// Maximum number of comparisons per code and piece for which this method is the best.
+/// Maximum number of comparisons per code and piece up to which this method is the fastest.
 const FEW: u64 = 1024;
 
 /// Average number of codes that are sorted at a time, so that their keys take little memory.
 const SLICE: usize = 1 << 22;
 
 /// Returns the connected groups of codes, each as the numbers of its codes. Returns `None` if
-/// pieces have too few bits, or if too many codes agree in a piece, as codes of classes do.
+/// pieces have too few bits, or if too many codes agree in a piece, as codes in clusters do.
 pub(super) fn join(codes: &[u64], bits: usize, radius: u32) -> Option<Vec<Vec<u32>>> {
     let (width, pieces) = (bits.div_ceil(64), radius as usize + 1);
     let count = codes.len() / width;

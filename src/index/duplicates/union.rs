@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Numbers in disjoint sets; at first each number is alone in its set.
 pub(super) struct Union {
-    /// For each number, a smaller number of its set; for the smallest, the number itself.
+    /// For each number, a smaller number of the same set; for the smallest number, itself.
     parents: Vec<AtomicU32>,
 }
 
@@ -13,8 +13,8 @@ impl Union {
         Union { parents: (0..count as u32).map(AtomicU32::new).collect() }
     }
 
-    /// Returns the smallest number of a set. If other threads join sets meanwhile, the set may have
-    /// grown since.
+    /// Returns the smallest number of a set. If other threads join sets at the same time, the
+    /// result may be outdated.
     pub(super) fn root(&self, mut number: u32) -> u32 {
         loop {
             let parent = self.parents[number as usize].load(Ordering::Relaxed);

@@ -22,7 +22,7 @@ pub(super) struct Header {
     pub(super) bits: u64,
     pub(super) count: u64,
     pub(super) labelled: u64,
-    /// Start and length of this section; likewise for the other pairs.
+    /// Start and length of the section, like the other pairs.
     pub(super) text: [u64; 2],
     pub(super) function: [u64; 2],
     /// Sections by kind of column. Vectors exist since version 3.
@@ -35,8 +35,8 @@ pub(super) struct Header {
     pub(super) first: u64,
     /// Search structure; `[0, 0]` if the file has none. Since version 3.
     pub(super) structure: [u64; 2],
-    /// Format of the vectors, their dimension, and twice the number of the metric plus 1 for
-    /// vectors of unit length; all 0 without vectors. Since version 3.
+    /// Format of the vectors, their dimension, and twice the metric's number, plus 1 if vectors
+    /// have unit length; all 0 without vectors. Since version 3.
     pub(super) vectors: [u64; 3],
     /// Search tables; `[0, 0]` if the file has none. Since version 3.
     pub(super) tables: [u64; 2],
@@ -55,8 +55,8 @@ const FIRST_NUMBERS: usize = 18;
 pub(super) const HEADER_BYTES: usize = HEADER + 8 * NUMBERS;
 
 impl Header {
-    /// Returns the numbers in file order. The index of a number never changes after its first
-    /// version, so that newer numbers read as 0 from older files.
+    /// Returns the numbers in file order. A number has the same index in all versions, so numbers
+    /// that an older file lacks read as 0.
     fn numbers(&self) -> [u64; NUMBERS] {
         let [ids, codes, labels, vectors] = self.columns;
         let sections = [self.text, self.function, ids, codes, labels, self.sums];
@@ -127,7 +127,7 @@ impl Header {
             return Err(wrong("is damaged: the checksum of its header is wrong"));
         }
         let header = Header::from_numbers(numbers);
-        // Sections never change and precede the log, which does.
+        // Sections never change; they precede the log, which changes.
         let before_log = |[start, len]: [u64; 2]| {
             start >= HEAD as u64 && start.checked_add(len).is_some_and(|end| end <= header.log)
         };
@@ -146,7 +146,7 @@ impl Header {
 /// Numbers of the header for an index that stores the places of vectors instead of vectors.
 const PLACES: [u64; 3] = [3, 0, 0];
 
-/// Returns the numbers of the header for the format of vectors.
+/// Encodes the format and metric of vectors as numbers of the header.
 pub(super) fn vector_numbers(beside: Beside, metric: VectorMetric) -> [u64; 3] {
     let Beside::Vectors(rows) = beside else { return PLACES };
     let format = match rows.format {
@@ -157,8 +157,8 @@ pub(super) fn vector_numbers(beside: Beside, metric: VectorMetric) -> [u64; 3] {
     [format, rows.dim as u64, u64::from(rows.unit) + 2 * metric as u64]
 }
 
-/// Returns the format of vectors by the numbers of the header; `None` if hashbrook never writes
-/// these numbers.
+/// Decodes the format of vectors from numbers of the header; `None` if hashbrook never writes these
+/// numbers.
 pub(super) fn vector_rows(numbers: [u64; 3]) -> Option<Option<Beside>> {
     let format = match numbers {
         [0, 0, 0] => return Some(None),
@@ -174,7 +174,7 @@ pub(super) fn vector_rows(numbers: [u64; 3]) -> Option<Option<Beside>> {
     Some(Some(Beside::Vectors(VectorRows { format, dim, unit })))
 }
 
-/// Returns the metric by the numbers of the header; `None` if hashbrook never writes these numbers.
+/// Decodes the metric from numbers of the header; `None` if hashbrook never writes these numbers.
 pub(super) fn vector_metric(numbers: [u64; 3]) -> Option<VectorMetric> {
     VectorMetric::ALL.get(usize::try_from(numbers[2] / 2).ok()?).copied()
 }

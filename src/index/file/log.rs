@@ -70,7 +70,7 @@ impl Log {
         let record = record(last, change);
         let next = Position { last, end: self.position.end + record.len() as u64 };
         self.write(self.position.end, &record)?;
-        // The file is checked again because syncing the record may have taken long.
+        // The file is checked again because syncing the record may have taken a long time.
         self.check_to_write()?;
         // From here on the change may be committed even if writing the mark fails.
         self.in_doubt = true;
@@ -149,8 +149,8 @@ pub(super) fn replay(
         let whole = record.filter(|record| record.number == at.last.wrapping_add(1));
         let Some(Record { number, change }) = whole else {
             if at.end >= valid.end {
-                // The damaged mark may have committed one more record. No valid record follows, so
-                // the mark did not.
+                // The damaged mark could have committed one more record, but no valid record
+                // follows.
                 break;
             }
             return Err(wrong("is damaged: a record of its log is not what was written"));

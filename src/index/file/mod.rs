@@ -9,39 +9,39 @@
 //! ```
 //!
 //! Sections never change, and nothing else is mapped. A change is appended to the log and synced to
-//! disk. Then one of the two commit marks is written, which commits the change, and is synced too.
-//! Only then is the change acknowledged. Bytes after the end of the log given by the marks are the
-//! rest of an interrupted write, and are overwritten. A file that is shorter than its log was
-//! truncated by another program, which is an error. Compaction writes a new file and renames it
-//! over the old file, which stays alive for processes that have it mapped. Other programs may
-//! change a file in place; `opened.rs` describes how this is detected.
+//! disk. Then one of the two commit marks is written and synced, which commits the change. Only
+//! then is the change acknowledged. Bytes after the end of the log given by the marks are the rest
+//! of an interrupted write, and are overwritten. A file that is shorter than its log was truncated
+//! by another program, which is an error. Compaction writes a new file and renames it over the old
+//! file, which stays alive for processes that have it mapped. Other programs may change a file in
+//! place; `opened.rs` describes how this is detected.
 //!
 //! # Why is a damaged or interrupted file never a wrong answer?
 //!
 //! Sections (ids, codes, labels, vectors, with checksums of blocks of items; the search structure)
 //! never change, and only they are mapped. Each checksum is compared when an item of its block is
 //! first read, so opening takes no time and a damaged file cannot give a wrong answer. Changes are
-//! records after the sections, which are read. A record counts once one of two commit marks, each
-//! on its own page, covers it; the mark is written after the record is on the disk. A writer that
-//! is killed at any moment leaves everything it has acknowledged and nothing partial, and a
-//! truncated file is distinguished from a file whose writer was killed. Compaction writes a new
-//! file and renames it.
+//! records in the log, which is read and not mapped. A record counts once one of two commit marks,
+//! each on its own page, covers it; the mark is written after the record is on disk. A writer that
+//! is killed at any time leaves all acknowledged changes and no partial change. A truncated file is
+//! distinguished from a file whose writer was killed.
 //!
-//! Files are written a block at a time, of items in order of ids: of the segments of an index
-//! (`segment/merge.rs`), or of sorted runs that `IndexBuilder` wrote when its memory was full.
-//! Data that is read once goes through a mapping of its own and leaves memory behind the reader,
-//! so building, saving and compaction take the memory of a few blocks (`cargo bench --bench server
-//! -- memory`).
+//! Files are written one block of items at a time, in order of ids. The items are read from the
+//! segments of an index (`segment/merge.rs`), or from sorted runs that `IndexBuilder` wrote when
+//! its memory was full. Data that is read once is mapped separately, and its pages are released
+//! after reading. So building, saving and compaction take the memory of a few blocks (`cargo bench
+//! --bench server -- memory`).
 //!
 //! # What if other programs change the files?
 //!
-//! Writers of an index lock it; where the file system cannot, they refuse (`lock.rs`), unless told
-//! that nothing else writes. `cp` and `mv` do not lock. So before a commit mark is written, and
-//! right before a rename, a writer compares device and inode of its open file with those at the
-//! path (`opened.rs`). Mapped files are checked before and after each search: the length, and the
-//! header, which no writer changes and whose checksum depends on all sections. A change within a
-//! search is a bus error; the command ends with one line (`cli/src/bus_error.rs`), the library
-//! documents it and offers `Index::load`.
+//! A writer locks the index file. If the file system cannot lock files, the writer fails
+//! (`lock.rs`), unless the caller rules out other writers. `cp` and `mv` ignore locks. So before a
+//! commit mark is written, and right before a rename, a writer compares device and inode of its
+//! open file with those at the path (`opened.rs`). Each search checks the length of mapped files at
+//! its start, and their headers at its end. No writer changes a header, and its checksum depends on
+//! all sections. If a file is truncated during a search, a bus error ends the process: the command
+//! then prints one line (`cli/src/bus_error.rs`); the library documents this and offers
+//! `Index::load`.
 
 mod change;
 mod function;
@@ -78,7 +78,7 @@ impl OpenFor {
         }
     }
 
-    /// Returns the bytes of changes that are not yet compacted.
+    /// Returns the bytes of the log of changes, which compaction empties.
     pub(super) fn log_bytes(&self) -> u64 {
         match self {
             OpenFor::Nothing => 0,

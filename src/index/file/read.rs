@@ -98,8 +98,8 @@ pub(in crate::index) fn open(path: &Path, access: Access) -> Result<(State, Open
             // The path is resolved, so that compaction does not replace a symbolic link with a
             // file.
             let path = disk::canonicalize(path).map_err(Error::io(path))?;
-            // A killed process may have left the name of a compacted file unsynced. The name is
-            // synced first, since changes go to this file.
+            // A process that was killed during compaction may not have synced the new file's name
+            // in the directory. The name is synced before the file is changed.
             if let Some(directory) = path.parent() {
                 disk::sync_dir(directory).map_err(Error::io(&path))?;
             }

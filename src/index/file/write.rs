@@ -27,7 +27,7 @@ pub(in crate::index) struct Contents<'a> {
     pub(in crate::index) function: Option<&'a HashFunction>,
     pub(in crate::index) shape: Shape,
     pub(in crate::index) count: usize,
-    /// Calls its argument with all items, in ascending order of ids.
+    /// Function that calls its argument with all items, in ascending order of ids.
     pub(in crate::index) each: &'a EachItem<'a>,
 }
 
@@ -72,13 +72,13 @@ pub(super) fn prepare(
 
 /// Temporary file with some of the items of an index that is being built.
 pub(in crate::index) struct Run {
-    /// The file exists for as long as its items are needed.
+    /// Keeps the file in existence for as long as its items are needed.
     _file: AtomicFile,
 }
 
 impl Run {
-    /// Writes the items of a state to a temporary file beside `path`. Returns the run and a segment
-    /// for reading it once.
+    /// Writes the items of a state to a temporary file beside `path`. Returns the run, and a
+    /// segment for reading the run once.
     pub(in crate::index) fn write(state: &State, path: &Path) -> Result<(Run, Segment)> {
         let each = |call: &mut dyn FnMut(Item<'_>) -> Result<()>| state.each_in_order(call);
         let (mut file, header) = prepare(&Contents::of(state, &each)?, 0, path)?;
@@ -102,7 +102,7 @@ impl Writer<'_> {
         last: u64,
     ) -> Result<Header> {
         let Contents { shape, count, .. } = *contents;
-        // All lengths are known, so every section has its place before anything is written.
+        // All lengths are known, so all offsets are known before anything is written.
         let mut end = HEAD as u64;
         let mut section = |len: usize| {
             let start = end.next_multiple_of(ALIGNED);

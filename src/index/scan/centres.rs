@@ -9,7 +9,7 @@ use crate::kernel::{Kernel, Layout, Lines, Run, parts};
 /// Number of codes in the sample that determines the clusters.
 const SAMPLE: usize = 1 << 14;
 
-/// Number of sampled codes that show whether the clusters are apart.
+/// Number of sampled codes that are tested to decide whether clusters are well separated.
 const PROBES: usize = 1 << 8;
 
 /// Number of codes given to a thread at a time.
@@ -26,9 +26,9 @@ pub(in crate::index) struct Centres {
 
 impl Centres {
     /// Returns the centres of `count` codes if they lie in clusters, otherwise `None`. `get` copies
-    /// a code to a buffer. Each code of a sample that is far from all centres so far becomes a
-    /// centre. There are no clusters if many codes become centres, or if most codes are about as
-    /// near to a second centre.
+    /// a code to a buffer. A sampled code that is far from all clusters so far starts a new
+    /// cluster. The codes do not lie in clusters if many codes start one, or if codes are about as
+    /// near to a second centre as to their own.
     pub(in crate::index) fn find(
         layout: Layout,
         count: usize,
@@ -50,8 +50,8 @@ impl Centres {
                 _ => clusters.push(code.to_vec()),
             }
         }
-        // The majority code of a cluster is nearer to all its codes than the first code of the
-        // cluster. Several of these clusters may be one, around the same centre.
+        // The majority code of a cluster is a better centre than its first code. Clusters with
+        // nearly the same centre are one cluster.
         clusters.sort_by_key(|cluster| std::cmp::Reverse(cluster.len()));
         let mut centres: Vec<Vec<u64>> = Vec::new();
         for cluster in &clusters {
@@ -151,7 +151,7 @@ fn permute(codes: &mut [u64], width: usize, before: &[u32]) {
     let mut moved = vec![0u64; before.len().div_ceil(64)];
     let mut first = vec![0; width];
     for start in 0..before.len() {
-        // A cycle of positions, each of which takes the code of the next.
+        // Positions form cycles; each position takes the code of the next position in the cycle.
         let mut at = start;
         first.copy_from_slice(&codes[start * width..][..width]);
         while moved[at / 64] >> (at % 64) & 1 == 0 {
@@ -167,8 +167,8 @@ fn permute(codes: &mut [u64], width: usize, before: &[u32]) {
     }
 }
 
-/// Returns true if codes are much nearer to their own centre than to the next: by a sixteenth of
-/// their bits, on average.
+/// Returns true if codes are much nearer to their own centre than to the second nearest: on average
+/// by a sixteenth of their bits.
 fn are_apart(layout: Layout, centres: &[Vec<u64>], sample: &[u64]) -> bool {
     let width = layout.code_words();
     let step = (sample.len() / width).div_ceil(PROBES).max(1);

@@ -1,25 +1,25 @@
-//! Scan of many codes by many queries: all queries scan one tile of codes, which fits a cache,
-//! before the next.
+//! Scan of many codes by many queries: all queries scan one tile of codes, which fits in a cache,
+//! before they scan the next tile.
 //!
-//! A segment stores items in ascending order of ids, so slots are in the order of ids. A scan
-//! finds items in that order, and an item at the distance of the k-th hit cannot be among the k
-//! nearest any more: ties need no work. `top_k.rs` counts hits by distance, which gives the limit
-//! exactly. For larger `k` it also guesses the final limit from the number of near codes so far;
-//! at the end the guess is known to be right or wrong, and in the latter case that query is
-//! scanned again without one. Distances of weighted bits are large numbers: among those the `k`
-//! nearest are selected whenever enough new hits have arrived.
+//! A segment stores items in ascending order of ids, so slots are in the order of ids. A scan finds
+//! items in that order. Once there are `k` hits, a later item at the distance of the k-th hit is
+//! not among the `k` nearest: ties need no work. `top_k.rs` counts hits by distance and computes
+//! the exact limit from the counts. For larger `k` it also guesses the final limit from the number
+//! of near codes so far. If the guess proves wrong at the end, that query is scanned again without
+//! a guess. Weighted distances are large numbers, which are not counted: the `k` nearest are
+//! selected whenever enough new hits have arrived.
 //!
-//! With a dial, bits have weights (`kernel/weighted/`). Weights of few values are counted by
-//! levels: all bits at the smallest value, those that weigh more at the step to the next. A float
-//! query has about as many values as bits; four levels below them bound each distance, and only
-//! codes whose bound is below the limit are looked up, four bits at a time. Weights that are all
-//! equal are divided out, and such a search is an unweighted one (`search/weighing.rs`).
+//! With a dial, bits have weights (`kernel/weighted/`). Weights of few distinct values are counted
+//! by levels: each differing bit adds the smallest weight, and larger weights add further steps. A
+//! float query has about as many distinct weights as bits. Four levels below these weights bound
+//! each distance, and only if the bound is below the limit is the distance looked up, four bits at
+//! a time. Equal weights are divided out: such a search is unweighted (`search/weighing.rs`).
 //!
-//! The scan takes tiles of codes that fit the innermost cache and compares 64 queries with each.
-//! It is given slices and bitmaps, and knows nothing of segments. A filter becomes a selection of
-//! slots (`search/selection.rs`): a mask, like the bitmap of removed items, or, for one item in
-//! sixteen or fewer, the codes themselves, gathered and scanned alone. Selections by label are
-//! cached. Where masks leave little of a tile, its codes are moved together first.
+//! The scan compares 64 queries with each tile; a tile fits in the innermost cache. The scan takes
+//! slices and bitmaps, and does not depend on segments. A filter becomes a selection of slots
+//! (`search/selection.rs`). The selection is a mask, like the bitmap for removed items. If at most
+//! one item in sixteen passes, the codes are instead copied together and scanned alone. Selections
+//! by label are cached. If masks leave few codes of a tile, they are first moved together.
 
 mod centres;
 mod sample;
@@ -38,11 +38,11 @@ pub(super) struct Source<'a> {
     pub(super) words: &'a [u64],
     pub(super) count: usize,
     pub(super) slots: Slots<'a>,
-    /// Bitmaps of the codes that may be hits, by their numbers.
+    /// Bitmaps over code numbers; a code may be a hit only if its bit is set in all of them.
     pub(super) masks: Vec<&'a [u64]>,
 }
 
-/// Slots of codes, which ascend with the codes' numbers.
+/// Slots of the codes, in ascending order.
 #[derive(Clone, Copy)]
 pub(super) enum Slots<'a> {
     /// Consecutive slots from `first` on, which must be the start of a block. `check` is called
@@ -57,8 +57,8 @@ pub(super) enum Slots<'a> {
 pub(super) struct Queries<'a> {
     pub(super) kernel: Kernel,
     pub(super) codes: &'a Codes,
-    /// Weights of bits: one for each query, a single one for all queries, or none if each bit
-    /// weighs 1.
+    /// Weights of bits: one entry for each query, one entry for all queries, or no entry if each
+    /// bit weighs 1.
     pub(super) weights: &'a [Weights],
     /// Numbers of the queries to run.
     pub(super) chunk: &'a [usize],
@@ -108,8 +108,8 @@ const FIRST_TILE: usize = 128;
 const MOVE: usize = 64;
 
 impl Source<'_> {
-    /// Scans all codes for all queries. Hits are identified by slot. Fails if a block cannot be
-    /// trusted.
+    /// Scans all codes for all queries. Hits are identified by slot. Fails if the check of a block
+    /// fails.
     pub(super) fn scan(&self, queries: &Queries<'_>, tops: &mut [TopK]) -> Result<()> {
         let layout = self.layout;
         let tile = (TILE_BYTES / 8 / layout.code_words()).next_multiple_of(FIRST_TILE).min(BLOCK);

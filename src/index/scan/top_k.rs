@@ -1,5 +1,5 @@
-//! Nearest codes of a scan. Small distances are counted. Among large distances, which only weighted
-//! bits have, the nearest are selected.
+//! Nearest codes of a scan. Hits at small distances are counted by distance. Large distances, which
+//! only weighted bits have, are not counted; the nearest hits are selected.
 
 use crate::kernel::parts;
 
@@ -8,9 +8,9 @@ pub(in crate::index) struct TopK {
     k: usize,
     /// Exclusive upper bound of the distances that are still needed.
     limit: u32,
-    /// Hits, of which some may be beyond the limit by now.
+    /// Hits. Some may be beyond the limit, because the limit falls during the scan.
     pub(in crate::index) hits: Vec<u64>,
-    /// Number of hits that are settled, which means that the limit takes them into account.
+    /// Number of settled hits: those that the limit takes into account.
     settled: usize,
     guessed: bool,
     /// Number of hits at each distance, if distances are small.
@@ -25,7 +25,7 @@ struct Counts {
     below: usize,
 }
 
-/// Number of excess hits that are held before those beyond the limit are dropped.
+/// Number of excess hits above which hits beyond the limit are dropped.
 const SPARE: usize = 2048;
 
 /// Largest limit for which distances are counted. Distances without weights are always below it.
@@ -55,9 +55,9 @@ impl TopK {
         self.limit
     }
 
-    /// Guesses the final limit after `seen` of `all` codes were scanned. If near codes stay as
-    /// frequent as before, more than enough of them are below the guess. [`failed`](Self::failed)
-    /// reports in the end whether the guess was wrong.
+    /// Guesses the final limit after `seen` of `all` codes were scanned. If near codes are as
+    /// frequent among the remaining codes, more than `k` codes are below the guess. After the scan,
+    /// [`failed`](Self::failed) reports whether the guess was wrong.
     pub(in crate::index) fn guess(&mut self, seen: usize, all: usize) {
         let expected = self.k as f64 * seen as f64 / all as f64;
         let enough = 1.1 * expected + 3.0 * expected.sqrt() + 3.0;
@@ -66,7 +66,7 @@ impl TopK {
             if enough <= self.hits.len() {
                 let (_, &mut farthest, _) = self.hits.select_nth_unstable(enough - 1);
                 let limit = parts(farthest).0 + 1;
-                // After a selection, codes as far as the farthest hit are no longer needed.
+                // After a selection, the limit is the farthest distance; a guess may be larger.
                 if limit <= self.limit {
                     self.hits.retain(|&hit| parts(hit).0 < limit);
                     (self.settled, self.limit, self.guessed) = (self.hits.len(), limit, true);
@@ -93,15 +93,14 @@ impl TopK {
 
     /// Settles the hits that were appended since the last call.
     ///
-    /// Slots ascend. So once there are `k` hits, another hit at the distance of the farthest would
-    /// be ordered after it, and only nearer hits are needed.
+    /// Slots ascend. So once there are `k` hits, a new hit at the distance of the farthest hit
+    /// would rank behind it: only nearer hits are needed.
     pub(in crate::index) fn settle(&mut self) {
         if self.settled == self.hits.len() {
             return;
         }
         let Some(Counts { counts, edge, below }) = &mut self.counts else {
-            // A selection reads all hits, so it waits until an eighth of `k` more hits have
-            // arrived.
+            // A selection reads all hits, so the next selection waits for `k / 8` more hits.
             let enough = if self.settled < self.k { self.k } else { self.k + self.k / 8 };
             if self.hits.len() >= enough {
                 self.select();
@@ -143,8 +142,8 @@ impl TopK {
         self.settled = self.hits.len();
     }
 
-    /// Drops the hits from position `from` on for whose numbers `keep` returns false. These hits
-    /// must not be settled yet.
+    /// Drops the hits whose numbers `keep` rejects, from position `from` on. The hits from `from`
+    /// on must not be settled yet.
     pub(in crate::index) fn retain(&mut self, from: usize, keep: impl Fn(u32) -> bool) {
         let mut kept = from;
         for at in from..self.hits.len() {

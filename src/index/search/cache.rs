@@ -16,10 +16,10 @@ struct Entries {
     bytes: usize,
 }
 
-/// The cache may take one in `CACHE_PART` bytes of the memory of the items...
+/// The cache may take one byte for every `CACHE_PART` bytes of item memory.
 const CACHE_PART: usize = 4;
 
-/// ...and at least this number of bytes.
+/// Bytes that the cache may take even if items take little memory.
 const CACHE_AT_LEAST: usize = 1 << 20;
 
 /// Bytes of an entry in addition to its key and selection.

@@ -47,8 +47,8 @@ impl RankedHit {
     }
 }
 
-/// Hits of several queries, in order of distance and id for each query; [`RankedHit`] hits are in
-/// order of score, the nearest first, and id.
+/// Hits of several queries. The hits of each query are in order of distance and id; hits of type
+/// [`RankedHit`] are in order of score (nearest first) and id.
 ///
 /// The hits of all queries are stored in one list. [`offsets`](Hits::offsets) delimit the hits of
 /// each query, as in compressed sparse rows:
@@ -78,7 +78,7 @@ impl<H> Default for Hits<H> {
     }
 }
 
-/// Serializes a list with the list of hits of each query.
+/// Serializes a list of lists: the hits of each query.
 impl<H: Serialize> Serialize for Hits<H> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
@@ -97,7 +97,7 @@ impl<H> Hits<H> {
         &mut self.hits
     }
 
-    /// Appends the hits of one query, which `write` appends to the list of all hits.
+    /// Adds a query. `write` appends the query's hits to the list of all hits.
     pub(super) fn write_row<E>(
         &mut self,
         write: impl FnOnce(&mut Vec<H>) -> Result<(), E>,
@@ -107,7 +107,7 @@ impl<H> Hits<H> {
         written
     }
 
-    /// Fills empty rows with hits. The numbers of `rows` ascend.
+    /// Fills empty rows with hits. `rows` has pairs of row number and hits, by ascending number.
     pub(super) fn fill_rows(&mut self, rows: Vec<(usize, Vec<H>)>)
     where
         H: Copy,
@@ -162,8 +162,9 @@ impl<H> Hits<H> {
         (0..self.len()).map(|query| self.row(query))
     }
 
-    /// Returns the limits of the hits of each query in [`all`](Hits::all): one more number than
-    /// queries, the first being 0. Query `q` has the hits `all()[offsets()[q]..offsets()[q + 1]]`.
+    /// Returns the offsets that delimit the hits of each query in [`all`](Hits::all). The first
+    /// offset is 0, and there is one more offset than queries. Query `q` has the hits
+    /// `all()[offsets()[q]..offsets()[q + 1]]`.
     pub fn offsets(&self) -> &[usize] {
         &self.offsets
     }

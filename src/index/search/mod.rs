@@ -123,7 +123,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Searches all segments, and returns the hits of each query as converted by `each`.
+    /// Searches all segments. `each` converts the hits of each query.
     fn run_by<F: Found, T: Copy + Send>(
         &self,
         queries: &Codes,
@@ -184,7 +184,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// Adds the hits in a segment, in order of distance and slot, to those of other segments.
+    /// Merges the hits in a segment, which are in order of distance and slot, into the hits so far.
     fn take<F: Found>(
         &self,
         segment: (usize, &Segment),
@@ -194,7 +194,7 @@ impl Search<'_> {
         let before = found.len();
         append(segment, hits, found)?;
         if before > 0 {
-            // The hits are two sorted runs, which the stable sort detects and merges.
+            // The list has two sorted runs, which the stable sort detects and merges.
             found.sort();
         }
         if let Goal::Nearest(k) = self.goal {
@@ -205,7 +205,7 @@ impl Search<'_> {
 }
 
 /// Division of queries into chunks. The chunks are answered in parallel (`side_by_side`), or one
-/// after the other by `threads` threads.
+/// after the other, each by `threads` threads.
 struct Chunks {
     size: usize,
     side_by_side: bool,

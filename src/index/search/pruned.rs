@@ -12,12 +12,12 @@ use crate::index::scan::weights_of;
 use crate::index::structure::{Scratch, SearchStructure};
 
 /// A search by the structure may read one in `PART` codes, or one in `PART_OF_MANY` if there are
-/// many queries. Beyond this limit the scan is faster, above all for many queries, which share the
-/// codes that it reads.
+/// many queries. Beyond this limit a scan is faster, above all for many queries, which share the
+/// codes that a scan reads.
 const PART: usize = 4;
 const PART_OF_MANY: usize = 10;
 
-/// Least number of queries that count as many.
+/// Number of queries from which on [`PART_OF_MANY`] applies.
 const MANY: usize = 16;
 
 impl Search<'_> {
@@ -45,8 +45,8 @@ impl Search<'_> {
         let tries = |way: Way| lazy.tries(self.goal, filtered, way);
         let by_buckets = if self.weights.is_empty() { Way::Buckets } else { Way::Weighted };
         let (by_tables, by_buckets) = (tries(Way::Tables), tries(by_buckets));
-        // The threads share a scan of few queries, so more threads make the scan faster and lower
-        // the limit.
+        // All threads share a scan of few queries. With more threads the scan is faster, so a
+        // search by the structure may read fewer codes.
         let part = if many < MANY { PART.max(threads) } else { PART_OF_MANY };
         let most = columns.len() / part;
         let k = match self.goal {

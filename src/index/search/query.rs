@@ -33,8 +33,8 @@ pub(super) const GUESSED: usize = 16;
 /// Queries of one segment, and the items of the segment that they may return.
 pub(super) struct SegmentQueries<'a> {
     pub(super) codes: &'a Codes,
-    /// Numbers of the queries. `limits` holds, for each query, the distance from which on codes are
-    /// ignored.
+    /// Numbers of the queries. `limits` has an exclusive upper bound of the distances of each
+    /// query's hits.
     pub(super) chunk: Vec<usize>,
     pub(super) limits: Vec<u32>,
     pub(super) searched: &'a SearchSegment,
@@ -48,9 +48,9 @@ impl SegmentQueries<'_> {
 }
 
 impl Search<'_> {
-    /// Returns the distance from which on codes cannot be among the results of a query, given its
-    /// hits so far. A tie with the k-th hit may have a smaller id, so the limit is above the
-    /// distance of ties.
+    /// Returns the exclusive upper bound of the distances that a query still needs, given its hits
+    /// so far. An item at the distance of the k-th hit may have a smaller id, so the bound is one
+    /// more than that distance.
     pub(super) fn limit<F: Found>(&self, query: usize, found: &[F]) -> u32 {
         let largest = weights_of(self.weights, query).map(Weights::largest);
         let all = largest.unwrap_or(self.bits as u32).saturating_add(1);

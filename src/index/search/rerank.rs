@@ -1,20 +1,20 @@
 //! Re-ranking of hits by their vectors.
 //!
-//! An index may store vectors as a fourth column (`segment/kind.rs`), prepared as its function
-//! prepares them: the input of the lift, so that items can be re-encoded from them (`renew.rs`).
-//! `kernel/vectors/` has their rows: the direction `u` of a prepared vector, as half-precision
-//! numbers or as integers of 8 bits with a factor, its length `l`, and the length of the vector as
-//! it was given. That vector was `x = c + l u / s`, for the centre `c` and the scale `s` of the
-//! function, so `q . x = q . c + l (q / s) . u`: one product with `u` gives the cosine, the inner
-//! product and the Euclidean distance of the vectors as they were given. The header has the
+//! An index may store vectors as a fourth column (`segment/kind.rs`). The index's function prepares
+//! them first. Prepared vectors are the input of the lift, so items can be re-encoded from them
+//! (`renew.rs`). A row (`kernel/vectors/`) has the direction `u` of a prepared vector, as
+//! half-precision numbers or as 8-bit integers with a factor; the length `l` of the prepared
+//! vector; and the length of the input vector. The input vector was `x = c + l u / s`, for the
+//! centre `c` and the scale `s` of the function, so `q . x = q . c + l (q / s) . u`: one product
+//! with `u` yields the cosine, the inner product and the Euclidean distance. The header has the
 //! metric. Checksums of vectors cover 256 items each, not 65,536 as for other columns, since
 //! re-ranking reads scattered rows.
 //!
-//! A search returns hits with their slots (`search/found.rs`). This module iterates over these in
-//! order of slots, prefetching rows, and sorts by score and id. Products are added up in sixteen
-//! sums without fusing, on every instruction set, so scores and order are the same on every
-//! machine. Codes of items that are re-encoded from vectors in half precision differ in a bit
-//! where a projection is next to zero (`cargo bench --bench index -- rerank` counts them).
+//! A search returns hits with their slots (`search/found.rs`). This module reads rows in order of
+//! slots, prefetching them, and sorts hits by score and id. Products are accumulated in sixteen
+//! sums without fused multiply-add on every instruction set, so scores and order are the same on
+//! every machine. Re-encoding from half-precision vectors may flip bits whose projections are close
+//! to zero (`cargo bench --bench index -- rerank` counts them).
 
 use super::found::Found;
 use super::hits::{Hits, RankedHit};
@@ -75,7 +75,7 @@ impl Search<'_> {
             distance: candidate.distance,
         };
         let k = k.min(found.len());
-        // Most hits rank behind the k-th best of the hits before, and are skipped.
+        // Most hits rank behind the k-th best hit so far, and are skipped.
         let (mut best, mut least) = (Vec::with_capacity(2 * k), f32::NEG_INFINITY);
         for hit in found.iter().zip(scores).map(ranked).filter(|_| k > 0) {
             if hit.score >= least {

@@ -11,11 +11,11 @@ use crate::index::buckets::are_worth_it;
 use crate::index::segment::{Columns, Segment};
 use crate::index::structure::{SearchStructure, Structure};
 
-/// Receives the outcome of building a search structure in the background: whether one was built.
+/// Callback for the outcome of a background build: whether a search structure was built.
 pub(crate) type Report = Arc<dyn Fn(&Result<bool>) + Send + Sync>;
 
-/// Segment with its search structure and cached selections, which all clones share, as they share
-/// the columns.
+/// Segment with its search structure and cached selections. Clones share the columns, the structure
+/// and the selections.
 #[derive(Clone)]
 pub(in crate::index) struct SearchSegment {
     pub(in crate::index) segment: Segment,
@@ -74,7 +74,7 @@ impl SearchSegment {
         self.aids.structure.build(self.columns(), wanted).map(drop)
     }
 
-    /// Builds the search structure now on one thread, as writers do, so that the other threads stay
+    /// Builds the search structure now, for a writer: on one thread, so that the other threads stay
     /// free for queries.
     pub(in crate::index) fn build_structure_beside(&self, wanted: SearchStructure) -> Result<()> {
         self.aids.build_beside(self.columns(), wanted)
@@ -93,14 +93,14 @@ impl SearchSegment {
         let (aids, columns) = (self.aids.clone(), self.segment.columns_while_used());
         let report = report.clone();
         background::later(move || {
-            // While many items arrive, segments are soon merged into others.
+            // By now the segment may have been merged into another, and its columns dropped.
             if let Some(columns) = columns.upgrade() {
                 report(&aids.build_beside(&columns, wanted).map(|()| true));
             }
         });
     }
 
-    /// Reads the search structure and compares it with the codes, if it has one.
+    /// Reads the search structure, if it is built, and compares it with the codes.
     pub(in crate::index) fn verify_structure(&self) -> Result<()> {
         self.aids.structure.built().map_or(Ok(()), |built| built.verify(self.columns()))
     }

@@ -12,7 +12,7 @@ use crate::kernel::{Layout, Lines};
 pub(super) enum Selection {
     All,
     Gathered(Arc<Gathered>),
-    /// Many items: a bit for each slot, by which a scan skips the others.
+    /// Many items: a bit for each slot. A scan skips slots whose bit is not set.
     Masked(Arc<Bitmap>),
 }
 

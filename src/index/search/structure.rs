@@ -1,4 +1,4 @@
-//! The search structure of a segment: from its file, or built once it pays.
+//! The search structure of a segment: from its file, or built once building pays off.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -20,7 +20,7 @@ pub(super) struct LazyStructure {
     building: AtomicBool,
     /// Number of codes that were scanned because the structure was missing.
     scanned: AtomicU64,
-    /// Outcomes of searches by `Way`, by whether they are filtered, and by class.
+    /// Outcomes of searches, indexed by `Way`, by whether the search is filtered, and by class.
     tries: [[[Tries; CLASSES]; 2]; 3],
 }
 
@@ -30,8 +30,8 @@ impl LazyStructure {
         LazyStructure { built: OnceLock::from(structure), ..LazyStructure::default() }
     }
 
-    /// Returns the structure, which is built first if it pays off by now. Otherwise counts the
-    /// `work` codes that the caller is about to scan without it.
+    /// Returns the structure. Builds a missing structure if that pays off by now; otherwise counts
+    /// the `work` codes that the caller is about to scan instead.
     pub(super) fn get(
         &self,
         columns: &Columns,
@@ -53,7 +53,7 @@ impl LazyStructure {
     }
 
     /// Builds the structure now, unless there are too few codes. While one thread builds, other
-    /// callers do not wait, since the build may need the threads that they occupy.
+    /// callers do not wait, because the build may need their threads.
     pub(super) fn build(
         &self,
         columns: &Columns,
@@ -105,8 +105,8 @@ pub(super) enum Way {
 /// by the logarithm of `k`, searches within a radius by the logarithm of the radius.
 const CLASSES: usize = 32;
 
-/// Outcomes of searches by a structure: the number of searches made, the number that gave up
-/// (`vain`), and the number since most gave up (`left`).
+/// Outcomes of searches by a structure. `made` counts searches, and `vain` those that gave up.
+/// `left` counts searches since most gave up; some of these do not try the structure.
 #[derive(Default)]
 pub(super) struct Tries {
     made: AtomicU32,

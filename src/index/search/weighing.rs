@@ -41,7 +41,7 @@ impl Weighing {
         &self.weights
     }
 
-    /// Returns the goal in the divided distances of the search.
+    /// Returns the goal in units of the divided distances that the search uses.
     pub(in crate::index) fn divided(&self, goal: Goal) -> Goal {
         match goal {
             Goal::Within(radius) => Goal::Within(radius / self.divisor),

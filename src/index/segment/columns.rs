@@ -16,18 +16,18 @@ use crate::{Error, Result};
 /// each id.
 const MANY_IDS: usize = 1 << 12;
 
-/// Items by ascending id, which never change. The position of an item is its slot. Slots are in the
-/// order of ids, so a sequence in order of slots is also in order of ids.
+/// Immutable columns of items in ascending order of ids. The position of an item is its slot, so a
+/// sequence in order of slots is also in order of ids.
 pub(in crate::index) struct Columns {
     layout: Layout,
     ids: Column<u64>,
     codes: Column<u64>,
     labels: Option<Column<u32>>,
     vectors: Option<Vectors>,
-    /// First id, if all other ids follow it without a gap.
+    /// The first id if ids are consecutive, otherwise `None`.
     counted_from: OnceLock<Option<u64>>,
     checksums: Option<Checksums>,
-    /// True if the columns are read once in order of slots, so that pages can leave memory after
+    /// True if the columns are read once in order of slots, so that pages can be released after
     /// they were read.
     read_once: bool,
 }
@@ -91,9 +91,9 @@ impl Columns {
         Columns { layout, ids, codes, labels, vectors, counted_from, checksums, read_once: false }
     }
 
-    /// Returns the columns of a file. `section` returns the start of a column in the mapped bytes,
-    /// and its length. Returns `None` if a column does not have the length for `count` items, or is
-    /// not within the mapped bytes.
+    /// Returns the columns of a file. `section` returns the start and the length of a column in the
+    /// mapped bytes. Returns `None` if the length of a column does not match `count` items, or if a
+    /// column exceeds the mapped bytes.
     pub(in crate::index) fn mapped(
         shape: Shape,
         count: usize,
@@ -117,8 +117,8 @@ impl Columns {
         Some(Columns::new(shape.layout, ids, codes, labels, vectors, Some(checksums)))
     }
 
-    /// Returns the same columns of the same file, for reading once in order of slots: pages leave
-    /// memory after they were read. Returns `None` if the columns are not mapped.
+    /// Returns the same columns of the same file, for reading once in order of slots: pages are
+    /// released after they were read. Returns `None` if the columns are not mapped.
     pub(in crate::index) fn to_read_once(&self, file: &File) -> std::io::Result<Option<Self>> {
         let (Some(bytes), Some(checksums)) = (self.ids.mapped_bytes(), &self.checksums) else {
             return Ok(None);
@@ -168,8 +168,8 @@ impl Columns {
         self.checksums.as_ref().map(|checksums| checksums.path.as_path())
     }
 
-    /// Returns the number of each item's label set, after checking all of them; `None` if no item
-    /// has labels.
+    /// Returns the number of each item's label set, after checking the whole column; `None` if no
+    /// item has labels.
     pub(in crate::index) fn label_sets(&self) -> Result<Option<&[u32]>> {
         if self.labels.is_some() {
             self.check_column(Kind::Labels)?;
@@ -223,7 +223,7 @@ impl Columns {
         self.ids.spare() + self.codes.spare() + optional
     }
 
-    /// Fails if the block of an item in a column has the wrong checksum.
+    /// Fails if the block of a column that contains a slot has the wrong checksum.
     pub(in crate::index) fn check(&self, kind: Kind, slot: usize) -> Result<()> {
         let Some(checksums) = &self.checksums else { return Ok(()) };
         let block = slot / kind.block();
@@ -284,7 +284,7 @@ impl Columns {
         Ok(self.ids[slot])
     }
 
-    /// Returns the first id, if all other ids follow it without a gap.
+    /// Returns the first id if ids are consecutive, otherwise `None`.
     fn counted_from(&self) -> Result<Option<u64>> {
         if let Some(known) = self.counted_from.get() {
             return Ok(*known);

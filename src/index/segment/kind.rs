@@ -10,7 +10,7 @@ use crate::kernel::{Layout, VectorRows};
 pub(in crate::index) const BLOCK: usize = 1 << 16;
 
 /// Number of items whose vectors share a checksum. The number is small because vectors are large
-/// and a search reads scattered ones.
+/// and re-ranking reads scattered vectors.
 const VECTORS_BLOCK: usize = 1 << 8;
 const _: () = assert!(BLOCK.is_multiple_of(VECTORS_BLOCK));
 

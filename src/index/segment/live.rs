@@ -9,7 +9,7 @@ use crate::Result;
 use crate::disk::File;
 
 /// Immutable items, and which of them are live, that is, not removed. Clones share the items.
-/// Removing an item from a clone copies the bitmap if other clones share it, and nothing else.
+/// Removing an item from a clone copies only the bitmap, and only if other clones share the bitmap.
 #[derive(Clone)]
 pub(in crate::index) struct Segment {
     columns: Arc<Columns>,

@@ -9,12 +9,12 @@ use crate::kernel::{Column, Lines, bytes_of};
 /// Number of codes in the sample that determines the bits of keys.
 const SAMPLE: usize = if cfg!(test) { 256 } else { 1 << 13 };
 
-/// Number of words that are filled in together. All codes are read once for each such part.
+/// Number of words in a part. All codes are read once to fill in each part.
 const TOGETHER: usize = if cfg!(test) { 1 << 7 } else { 1 << 22 };
 
 /// Returns the number of keys for codes of `bits` bits, and the number of bits of each key. The
-/// size is chosen such that each key in use has a few codes. With more keys, codes differ in fewer
-/// bits of each, but tables take more space.
+/// number of bits is chosen such that a few codes share each key value in use. With more keys,
+/// codes differ in fewer bits of each key, but tables take more space.
 fn shape(bits: usize, distinct: usize) -> (usize, usize) {
     let keys = match bits {
         0..=16 => 1,
@@ -43,8 +43,8 @@ pub(in crate::index) fn build(buckets: &Buckets) -> Result<Option<Tables>> {
     Ok(tables.map(|tables| Tables { words: Column::Lines(words), ..tables }))
 }
 
-/// Builds tables. `write` takes their words, whole lines at a time. One part of the words is in
-/// memory at a time.
+/// Builds tables. `write` takes their words, whole lines at a time. Only one part of the words is
+/// in memory at a time.
 ///
 /// # Errors
 /// Fails if the codes are damaged, or if `write` fails.
@@ -81,7 +81,7 @@ pub(in crate::index) fn build_to(
     }
     let (keys, size) = shape(layout.bits(), distinct);
     let keys = choose(&sampled, layout.code_words(), layout.bits(), keys, size);
-    // So many words, and halves of them, are in memory elsewhere.
+    // The positions do not overflow in practice: the buckets already hold this many codes.
     let Some((groups, tables)) = places(layout, keys, distinct, grouped) else { return Ok(None) };
     let mut pieces = Pieces { write, sums: Vec::new(), sum: crc32fast::Hasher::new(), words: 0 };
 
@@ -146,7 +146,7 @@ pub(in crate::index) fn build_to(
     }))
 }
 
-/// Reserves and returns the position of a group for these items; `None` if there is one item alone.
+/// Reserves and returns the position of a group for these items; `None` if there is only one.
 fn next_group(next: &mut [u32; CLASSES], slots: &[u32]) -> Option<u32> {
     (slots.len() > 1).then(|| {
         let place = &mut next[class(slots.len())];
@@ -154,8 +154,8 @@ fn next_group(next: &mut [u32; CLASSES], slots: &[u32]) -> Option<u32> {
     })
 }
 
-/// Writes `number` as half word `at` of a part, if it is within `words`, which begin at word `from`
-/// of the part. The half word must be zero before.
+/// Writes `number` as half word `at` of a list of words, if that half word is in `words`, which
+/// begin at word `from` of the list. The half word must be zero before.
 fn put_half(words: &mut [u64], from: usize, at: usize, number: u32) {
     if let Some(word) = words.get_mut((at / 2).wrapping_sub(from)) {
         *word |= u64::from(number) << (32 * (at % 2));

@@ -36,13 +36,13 @@ impl Key {
         key
     }
 
-    /// Returns true if two codes differ in fewer than `limit` of the key's bits. `differ` has all
-    /// bits in which they differ.
+    /// Returns true if two codes differ in fewer than `limit` of the key's bits. `differ` has the
+    /// bits set in which the codes differ.
     #[inline]
     pub(super) fn is_within(&self, differ: [u64; WORDS], limit: u32) -> bool {
         let [mut low, mut high] = [differ[0] & self.mask[0], differ[1] & self.mask[1]];
-        // Limits are small, and counting all bits takes longer without an instruction for it. No
-        // branch depends on the codes, because every second branch would be mispredicted.
+        // Limits are small, so clearing single bits is faster than counting all without a popcount
+        // instruction. No branch depends on the codes: half of such branches would be mispredicted.
         for _ in 1..limit {
             let of_high = if low == 0 { high.wrapping_sub(1) } else { u64::MAX };
             low &= low.wrapping_sub(1);
@@ -53,8 +53,8 @@ impl Key {
 }
 
 /// Divides bits into `keys` keys of at most `size` bits, such that few codes of a sample agree in
-/// any key. The key in which most pairs of codes agree takes the bit that separates most of these
-/// pairs.
+/// any key. At each step, the key in which the largest number of pairs of codes agree takes the bit
+/// that separates the largest number of these pairs.
 ///
 /// Bits of learned codes are correlated. A key of correlated bits would be the same for a tenth of
 /// all codes.

@@ -24,7 +24,7 @@ pub(super) const PIECE: usize = 1 << 12;
 /// Maximum number of tables.
 pub(super) const MOST: usize = 8;
 
-/// Highest bit of an entry: set if one item alone has the code; the other bits are its slot.
+/// Highest bit of an entry: set if only one item has the code; the other bits are its slot.
 pub(super) const SINGLE: u32 = 1 << 31;
 
 /// Number of size classes of groups: 2 or 3 items, 4 to 7, and so on. The largest groups come
@@ -36,8 +36,8 @@ pub(super) fn class(items: usize) -> usize {
     (items.ilog2() as usize).clamp(1, CLASSES) - 1
 }
 
-/// Alignment of positions in a table: multiples of this begin a scan group, whatever the length of
-/// codes.
+/// Alignment of code positions in a table: a scan group begins at each multiple, for every code
+/// length.
 pub(super) const ALIGNED: usize = 16;
 
 /// Distinct codes, indexed by several keys.
@@ -106,7 +106,7 @@ impl Tables {
         Error::damaged(&path, format!("is damaged: {what} of its search tables"))
     }
 
-    /// Checks that words, at least one, are as they were written. Fails if they are damaged.
+    /// Checks the pieces that contain these words, at least one word. Fails if a piece is damaged.
     #[inline]
     pub(super) fn check(&self, words: Range<usize>) -> Result<()> {
         if let Some((_, seen)) = &self.file {
@@ -126,7 +126,7 @@ impl Tables {
         let words = &self.words[start..end];
         let mut sound = checksum_matches(self.checksums[piece], crc32fast::hash(bytes_of(words)));
         if self.groups.start < end && start < self.groups.end {
-            // These are slots, and numbers of slots less one.
+            // Groups contain slots and slot counts minus one, all below the item count.
             let words = &self.words[start..end.min(self.groups.end)];
             sound &= halves(words).iter().fold(0, |most, &half| most.max(half)) < self.count as u32;
         }

@@ -1,4 +1,4 @@
-//! Search of a query, from key to key.
+//! Search for one query, key by key.
 
 use super::key::WORDS;
 use super::parts::{ALIGNED, MOST, SINGLE, Table, Tables};
@@ -20,7 +20,7 @@ const TILE: usize = 64;
 /// Number of runs to prefetch ahead.
 const AHEAD: usize = 4;
 
-/// Average number of items per code above which reading the number of each code's items pays off
+/// Average number of items per code above which it pays off to read each code's item count at once,
 /// before all codes at the same distance are known.
 const REPEATS: usize = 2;
 
@@ -78,19 +78,19 @@ impl Tables {
         }
         let (mut cost, mut left) = (0, asked.k.unwrap_or(usize::MAX));
         for distance in 0..asked.limit.min(self.layout.bits() as u32 + 1) {
-            // The table with the smallest radius comes first, and of equal radii the table where
-            // the query's own key is rarest.
+            // The next table is the one with the smallest radius; among equal radii, the one in
+            // which the query's own key has the fewest codes.
             let next = |&table: &usize| (progress[table].radius, progress[table].own);
             let Some(number) = (0..self.tables.len()).min_by_key(next) else { break };
             let (table, Progress { key, radius, .. }) = (&self.tables[number], progress[number]);
-            // The hits of the query's own keys lower the limit, which now gives the number of keys
-            // that a complete search looks up.
+            // The query's own keys were looked up, and their hits have lowered the limit. From this
+            // limit, the number of keys in a complete search can be estimated.
             let tables = self.tables.len() as u32;
             if distance == tables && self.keys(distance..asked.limit) > asked.most / KEY_COST {
                 found.truncate(before);
                 return Ok(None);
             }
-            // No key differs in more bits than it has. Beyond this radius, all codes were seen.
+            // A key cannot differ in more bits than it has: all codes were already seen.
             let keys = if radius > table.key.bits { 0 } else { binomial(table.key.bits, radius) };
             cost += keys.saturating_mul(KEY_COST);
             if cost > asked.most {
@@ -152,8 +152,8 @@ impl Tables {
         Ok(())
     }
 
-    /// Adds the codes of a run that are below the limit, at least at distance `least`, and not seen
-    /// before.
+    /// Adds the codes of a run whose distances are below the limit and at least `least`, unless
+    /// they were seen before.
     #[allow(clippy::too_many_arguments)]
     fn scan(
         &self,
@@ -192,7 +192,7 @@ impl Tables {
                 is_new
             });
             if asked.k.is_some() && !hits.is_empty() {
-                // If most codes belong to one item, reading the number of items does not pay off.
+                // If most codes have only one item each, reading item counts does not pay off.
                 let looks = !asked.masks.is_empty() || self.count > REPEATS * self.distinct;
                 for found in hits.iter_mut().filter(|_| looks) {
                     let (distance, position) = parts(*found);
@@ -247,7 +247,7 @@ impl Tables {
         Ok(level.write(distance, entries.len(), self.count, most, found))
     }
 
-    /// Returns true if one of the keys that were looked up before leads to a code.
+    /// Returns true if a code was already found by one of the keys that were looked up.
     #[inline]
     fn was_seen(
         &self,
@@ -258,7 +258,7 @@ impl Tables {
     ) -> bool {
         let mut code = [0; WORDS];
         match query {
-            // Codes of one word are stored at their positions, unless they are narrow.
+            // A code of 33 to 64 bits is one word, stored at the code's position.
             [query] if self.layout.bits() > 32 => code[0] = words[position] ^ query,
             _ => {
                 self.layout.get(words, position, &mut code[..query.len()]);

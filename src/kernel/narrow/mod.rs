@@ -1,8 +1,8 @@
 //! Products of rows in single precision with a few columns in double precision.
 //!
-//! A general product would need many columns, and rows that were converted beforehand. The
-//! functions here read the rows without conversion. Every sum consists of the same chains of fused
-//! multiply-adds on every instruction set.
+//! A general matrix product pays off only for many columns, and needs rows converted to double
+//! precision. The functions here read the rows without conversion. Every sum consists of the same
+//! chains of fused multiply-adds on every instruction set.
 
 mod tile;
 #[cfg(target_arch = "x86_64")]
@@ -66,7 +66,7 @@ fn add_transposed_times_with(
 fn inner_products<T: Tile>(rows: &[f32], dim: usize, columns: &[f64], out: &mut [f64]) {
     let count = columns.len() / dim;
     for (rows, out) in rows.chunks(SIDE * dim).zip(out.chunks_mut(SIDE * count)) {
-        // A strip that lacks rows multiplies its first row again instead.
+        // An incomplete strip repeats its first row.
         let row = |r: usize| rows.get(r * dim..(r + 1) * dim).unwrap_or(&rows[..dim]);
         let rows = std::array::from_fn(row);
         for (at, columns) in columns.chunks(COLUMNS * dim).enumerate() {
@@ -130,7 +130,7 @@ struct Place {
     width: usize,
 }
 
-/// Adds the products of `rows`, which begin `stride` numbers after each other.
+/// Adds the products of `rows`, each of which begins `stride` numbers after the previous row.
 fn outer<T: Tile, const S: usize>(
     rows: &[f32],
     stride: usize,
@@ -175,7 +175,7 @@ mod tests {
     use rand::rngs::ChaCha8Rng;
     use rand::{RngExt, SeedableRng};
 
-    /// Computes a sum for each lane, adds up these sums in order, then adds the rest.
+    /// Computes a sum for each lane, adds these sums in order, then adds the remaining products.
     fn inner_twin(row: &[f32], column: &[f64]) -> f64 {
         let whole = row.len() / LANES * LANES;
         let mut lanes = [0.0; LANES];

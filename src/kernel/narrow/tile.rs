@@ -7,8 +7,8 @@ pub(super) const SIDE: usize = 4;
 
 pub(super) type Lanes = [f64; LANES];
 
-/// Rows that begin `stride` numbers after each other, and rows of values that begin `count` numbers
-/// after each other.
+/// Rows, each beginning `stride` numbers after the previous row, and rows of values, each beginning
+/// `count` numbers after the previous one.
 #[derive(Clone, Copy)]
 pub(super) struct Strided<'a> {
     pub(super) rows: &'a [f32],
@@ -20,7 +20,7 @@ pub(super) struct Strided<'a> {
 /// Innermost loops.
 pub(super) trait Tile {
     /// Returns the inner product of each row with each column, all of one length. Computes a sum
-    /// for each lane, adds up these sums in order, then adds the rest of the length.
+    /// for each lane, adds these sums in order, then adds the products of the remaining numbers.
     fn inner<const C: usize>(rows: [&[f32]; SIDE], columns: [&[f64]; C]) -> [[f64; C]; SIDE];
 
     /// Computes `sums[c] += values[c] row`, row after row.
@@ -72,7 +72,7 @@ impl Tile for Portable {
     }
 }
 
-/// Adds up the lanes, and then the products of the rest of the row.
+/// Adds the sums of the lanes, then the products of the rest of the row.
 #[inline(always)]
 pub(super) fn finish(lanes: &Lanes, row: &[f32], column: &[f64]) -> f64 {
     let sum = lanes.iter().fold(0.0, |sum, lane| sum + lane);

@@ -27,9 +27,9 @@ pub(super) trait Lanes {
     unsafe fn all(value: u32) -> Self::Group;
     unsafe fn add(left: Self::Group, right: Self::Group) -> Self::Group;
     unsafe fn min(left: Self::Group, right: Self::Group) -> Self::Group;
-    /// Returns a bit for each code whose distance is below the limit.
+    /// Returns a mask with a bit set for each code whose distance is below the limit.
     unsafe fn below(group: Self::Group, limit: Self::Group) -> u32;
-    /// Writes the hits, which have a bit in `near`. There must be space for sixteen.
+    /// Writes the hits: the codes with a bit in `near`. There must be space for sixteen hits.
     unsafe fn append(distances: Self::Group, near: u32, first: u32, to: *mut u64);
 }
 
@@ -89,7 +89,7 @@ unsafe fn distances<L: Lanes, const WORDS: usize>(
     }
 }
 
-/// Appends the hits of a group. There must be space for sixteen.
+/// Appends the hits of a group. There must be space for sixteen hits.
 #[inline(always)]
 unsafe fn emit<L: Lanes, const WORDS: usize>(
     query: &[u64],
@@ -110,8 +110,8 @@ unsafe fn emit<L: Lanes, const WORDS: usize>(
         if left < L::CODES {
             near &= (1 << left) - 1;
         }
-        // There is no branch on whether the group has hits: where hits are, a misprediction costs
-        // more than writing.
+        // There is no branch on whether the group has hits: near hits, a misprediction costs more
+        // than writing.
         let end = hits.as_mut_ptr().add(hits.len());
         L::append(found, near, run.first + code as u32, end);
         hits.set_len(hits.len() + near.count_ones() as usize);
@@ -200,7 +200,7 @@ unsafe fn scan_words<L: Lanes, const WORDS: usize>(
                 parts &= parts - 1;
             }
         }
-        // The remaining codes are less than a block.
+        // Fewer codes than a block remain.
         hits.reserve(BLOCK);
         let (mut group, whole) = (blocks * groups_per_block, run.count / L::CODES);
         while group + part <= whole {

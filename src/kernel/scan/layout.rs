@@ -6,7 +6,7 @@ pub(crate) struct Layout {
     bits: usize,
 }
 
-/// Number of words of a group, per word of a code.
+/// Number of words that a group has for each word of a code.
 pub(in crate::kernel) const GROUP: usize = 8;
 
 impl Layout {
@@ -34,8 +34,8 @@ impl Layout {
         groups * GROUP * self.code_words()
     }
 
-    /// Returns the index of the word that holds a code's word, and the number of bits by which it
-    /// is shifted.
+    /// Returns the index of the word in which a code's word is stored, and the number of bits by
+    /// which the code's word is shifted.
     fn place(self, code: usize, word: usize) -> (usize, u32) {
         if self.is_narrow() {
             (code / 2, 32 * (code % 2) as u32)
@@ -59,7 +59,7 @@ impl Layout {
         }
     }
 
-    /// Writes a code to words that are zero.
+    /// Writes a code. Its place in `words` must be zero.
     pub(crate) fn put(self, words: &mut [u64], code: usize, value: &[u64]) {
         for (word, value) in value.iter().enumerate() {
             let (at, shift) = self.place(code, word);

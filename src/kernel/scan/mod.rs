@@ -10,12 +10,12 @@
 //! # How is the scan fast, and exact?
 //!
 //! Codes are stored in groups: the first words of eight codes, then their second words (sixteen
-//! codes of up to 32 bits), each group a cache line. One vector instruction processes one word of
-//! all of them, and nothing is summed across a vector. Of 256 codes only the smallest distance is
-//! checked; where it is below the query's limit, single codes are. A hit is a number of 64 bits,
-//! distance above slot, so hits sort by both. There are kernels for AVX-512, AVX2 and NEON, and a
-//! portable one; `tests/on-arm` runs the tests of kernels and index as on an ARM machine, by an
-//! emulator.
+//! codes of up to 32 bits), one cache line per word. One vector instruction processes one word of
+//! all codes of a group, and nothing is summed across a vector. Of 256 codes only the smallest
+//! distance is checked; single distances are checked only if the smallest is below the query's
+//! limit. A hit is a number of 64 bits, distance above slot, so hits sort by distance, then slot.
+//! There are kernels for AVX-512, AVX2 and NEON, and a portable one; `tests/on-arm` runs the tests
+//! of kernels and index in an ARM emulator.
 
 mod blocks;
 mod layout;
@@ -34,8 +34,8 @@ pub(crate) use self::run::{Run, hit, parts};
 #[cfg(target_arch = "x86_64")]
 use super::instructions::Feature;
 
-/// Instructions that searches use. The default is the fastest kernel that the machine has; another
-/// choice is meant for tests and comparisons. Results are the same.
+/// Instructions that searches use. The default is the fastest kernel that the machine has. Other
+/// kernels are meant for tests and comparisons, and give the same results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]

@@ -10,8 +10,8 @@ pub(crate) struct Run<'a> {
     pub(crate) mask: Option<&'a [u64]>,
 }
 
-/// Returns a hit: the distance above the number of the code, so that hits sort by distance, then
-/// number.
+/// Returns a hit: the distance in the upper half, and the number of the code in the lower half, so
+/// that hits sort by distance, then number.
 pub(crate) fn hit(distance: u32, number: u32) -> u64 {
     u64::from(distance) << 32 | u64::from(number)
 }

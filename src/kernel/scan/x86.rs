@@ -79,8 +79,8 @@ macro_rules! avx512 {
             }
             #[inline(always)]
             unsafe fn min(left: __m512i, right: __m512i) -> __m512i {
-                // Words are compared by 32-bit halves, too: their upper halves are zero, and this
-                // is faster.
+                // Words are also compared as 32-bit halves, which is faster: their upper halves are
+                // zero.
                 // SAFETY: the caller's machine has the instructions (see `Lanes`).
                 unsafe { _mm512_min_epu32(left, right) }
             }

@@ -1,7 +1,7 @@
 //! Stored vectors for re-ranking: rows of few bytes per number, and their scores for a query.
 //!
-//! A row is the direction of a prepared vector, a factor for integers, and two lengths: those of
-//! the prepared vector and of the original vector.
+//! A row consists of the direction of a prepared vector, a factor (for 8-bit integers), and the
+//! lengths of the prepared vector and of the original vector.
 
 mod rows;
 #[cfg(target_arch = "x86_64")]
@@ -13,7 +13,7 @@ pub use self::rows::{VectorFormat, VectorMetric};
 use super::instructions::Instructions;
 
 impl VectorRows {
-    /// Writes the scores of rows for a query to `out`. Ascending places are the fastest.
+    /// Writes the scores of rows for a query to `out`. Fastest if `places` are ascending.
     pub(crate) fn scores(self, query: &VectorQuery, rows: &[u8], places: &[u32], out: &mut [f32]) {
         self.scores_by(Instructions::best(), query, rows, places, out);
     }

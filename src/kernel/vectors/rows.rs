@@ -17,8 +17,8 @@ pub enum VectorFormat {
     I8,
 }
 
-/// Score by which vectors are compared, computed from the original vectors, before a hash function
-/// centres and scales them.
+/// Score by which vectors are compared. It is computed for the original vectors, which a hash
+/// function has not centred and scaled.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -63,8 +63,8 @@ impl VectorMetric {
         score.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32 + 0.0
     }
 
-    /// Returns a number that is largest for the nearest vector. Applied to that number, this
-    /// function returns the score.
+    /// Converts a score to a number that is largest for the nearest vector. This function is its
+    /// own inverse.
     pub(crate) fn nearness(self, score: f32) -> f32 {
         match self {
             VectorMetric::Cosine | VectorMetric::InnerProduct => score,
@@ -85,7 +85,7 @@ impl std::str::FromStr for VectorMetric {
 }
 
 /// Number of partial sums of a product, on every instruction set. Number `i` is added to sum
-/// `i % LANES`, and the sums are added up by halves.
+/// `i % LANES`. The upper half of the sums is then added to the lower half, repeatedly.
 pub(super) const LANES: usize = 16;
 
 /// Bytes of the lengths that end a row.
@@ -106,20 +106,20 @@ pub(crate) struct VectorRows {
 /// Lengths of a vector, stored with its row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Lengths {
-    /// Length after centring and scaling, before it is made a unit vector.
+    /// Length after centring and scaling the columns, before scaling to unit length.
     pub(crate) prepared: f32,
     /// Length of the original vector.
     pub(crate) given: f32,
 }
 
-/// A vector to compare rows with.
+/// Query vector to compare rows with.
 ///
 /// A row holds the direction `u` of a prepared vector and its length `l`. The original vector was
 /// `x = c + l u / s`, for the centre `c` and the scale `s` of the hash function. So
 /// `q . x = q . c + l (q / s) . u`, and the product of the direction of `q / s` with `u` gives
 /// every score.
 pub(crate) struct VectorQuery {
-    /// Direction of `q / s`, in steps of [`LANES`] numbers; zeros fill the last.
+    /// Direction of `q / s`, in steps of [`LANES`] numbers; the last step is padded with zeros.
     pub(super) direction: Vec<[f32; LANES]>,
     /// Length of `q / s`.
     scaled_length: f64,
@@ -273,8 +273,8 @@ impl VectorRows {
         Lengths { prepared: last(row, LENGTHS_BYTES), given: last(row, 4) }
     }
 
-    /// Returns true if all numbers of a row are finite, as [`encode`](VectorRows::encode) writes
-    /// them.
+    /// Returns true if all numbers of a row are finite, as in all rows that
+    /// [`encode`](VectorRows::encode) writes.
     pub(crate) fn is_finite(self, row: &[u8]) -> bool {
         let mut values = vec![0.0; self.dim];
         self.decode(row, &mut values);

@@ -5,9 +5,9 @@ use std::arch::x86_64::*;
 use super::super::instructions::Feature;
 use super::rows::{Given, LANES, VectorFormat};
 
-/// Number of rows to prefetch ahead: rows of a large column are rarely in a cache. These rows have
-/// more lines than the innermost cache can wait for at a time, so they are prefetched into the
-/// second-level cache.
+/// Number of rows to prefetch ahead, because rows of a large column are rarely in a cache. These
+/// rows have more lines than the innermost cache can wait for at a time, so they are prefetched
+/// into the second-level cache.
 const AHEAD: usize = 16;
 
 /// Prefetches a row that is needed soon.
@@ -24,7 +24,7 @@ fn prefetch(row: &[u8]) {
     }
 }
 
-/// Returns the numbers after the last whole step of a row, padded with zeros.
+/// Pads the bytes of a row's incomplete last step with zeros.
 #[inline(always)]
 fn rest<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut rest = [0; N];
@@ -96,7 +96,7 @@ fn avx512(given: &Given<'_>, places: &[u32], out: &mut [f32]) {
     }
 }
 
-/// Returns the sum of eight numbers, added up by halves.
+/// Returns the sum of eight numbers: adds the upper half to the lower half, repeatedly.
 #[inline]
 #[target_feature(enable = "avx")]
 fn by_halves(sums: __m256) -> f32 {

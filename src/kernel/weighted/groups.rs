@@ -20,8 +20,8 @@ pub(crate) struct Comparison<'a> {
     pub(crate) limit: u32,
 }
 
-/// For each code, a centre and some of its bits, laid out like the codes. In these bits, everything
-/// that the code stands for differs from the centre by at most `exceptions`.
+/// For each bucket of codes, a centre and a set of bits, both laid out like codes. In these bits,
+/// the distance of every code of the bucket from the centre is at most `exceptions`.
 #[derive(Clone, Copy)]
 pub(crate) struct Nearly<'a> {
     pub(crate) centres: &'a [u64],
@@ -49,7 +49,7 @@ pub(super) trait Lanes {
     /// Adds the number of set bits within a mask, multiplied by `step`.
     unsafe fn add_level(sums: Self::Group, words: Self::Group, mask: u64, step: u32)
     -> Self::Group;
-    /// Returns a bit for each number below the limit.
+    /// Returns a mask with a bit set for each number below the limit.
     unsafe fn below(sums: Self::Group, limit: u32) -> u8;
     unsafe fn numbers(sums: Self::Group) -> [u64; GROUP];
 }
@@ -105,8 +105,8 @@ impl Lanes for Plain {
     }
 }
 
-/// Appends all codes whose distance is below the limit. Common lengths of codes are constants for
-/// the compiler, and so are the steps for each word.
+/// Appends all codes whose distance is below the limit. Common code lengths and the number of
+/// levels are compile-time constants.
 ///
 /// # Safety
 /// The machine must have the instructions of `L`.
@@ -198,7 +198,7 @@ unsafe fn groups<
 ) {
     let Comparison { query, run, weights, known, nearly, limit, .. } = comparison;
     let words = if WORDS == 0 { query.len() } else { WORDS };
-    // If no bit has a weight there is no level. Steps are then 0, so masks may have any bits.
+    // Without levels (all weights are 0) the steps stay 0, so masks may have any bits.
     let (mut steps, mut masks) = ([0; LEVELS], [&query[..words]; LEVELS]);
     let levels = weights.into_iter().flat_map(Weights::levels);
     for (level, (step, mask)) in levels.enumerate().take(LEVELS) {
@@ -244,7 +244,7 @@ unsafe fn groups<
     }
 }
 
-/// Returns the weight of the counted bits in which each code of a group differs from a query.
+/// Returns, for each code of a group, the weight of the counted bits that differ from the query.
 #[inline(always)]
 unsafe fn weigh<L: Lanes, const WORDS: usize, const NARROW: bool, const LEVELS: usize>(
     query: &[u64],
@@ -274,8 +274,8 @@ unsafe fn weigh<L: Lanes, const WORDS: usize, const NARROW: bool, const LEVELS: 
     }
 }
 
-/// Appends the hits among the codes of a group that are near by levels. Most groups have no hits,
-/// so this function is not inlined into the loop.
+/// Appends the hits among the codes of a group whose distance by levels is below the limit. Most
+/// groups have no hits, so this function is not inlined into the loop.
 #[inline(never)]
 fn append(
     comparison: &Comparison<'_>,

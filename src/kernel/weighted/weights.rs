@@ -1,22 +1,23 @@
-//! Weights of bits, in the two forms in which they are added up.
+//! Weights of bits, in two forms for fast sums: levels, and tables for groups of four bits.
 
 /// Weight of each bit of a code, an integer.
 ///
-/// Weights with few distinct values are added up by levels. All bits with a weight above 0 count
-/// the smallest value, heavier bits also count the step to the next value, and so on. So the weight
-/// of a word of differing bits takes a few population counts. If weights have many distinct values,
-/// levels reach up to only some of them, which gives a lower bound. This bound exceeds the limit
-/// for most codes. For the other codes, weights are looked up, four bits at a time.
+/// Weights with few distinct values are summed by levels. All bits with a weight above 0 count the
+/// smallest value, heavier bits also count the step to the next value, and so on. The weight of a
+/// word of differing bits then takes one population count per level. If weights have many distinct
+/// values, levels end at only some of the values, and their sum is a lower bound of the weight.
+/// This bound exceeds the limit for most codes. For all others, a table has the weight of each four
+/// bits.
 #[derive(Clone, Debug)]
 pub(crate) struct Weights {
     words: usize,
-    /// At most [`LEVELS`] steps, none if all weights are 0. `masks` has the bits that weigh each
-    /// step more.
+    /// At most [`LEVELS`] steps, none if all weights are 0. For each step, `masks` has the bits
+    /// whose weight includes the step.
     steps: Vec<u32>,
     masks: Vec<u64>,
-    /// True if the levels add up to the weights, and not to less.
+    /// True if the levels sum to the exact weights, and not to a lower bound.
     levels_are_exact: bool,
-    /// Weight of each value of four bits, for all groups of four bits of all words.
+    /// Weight of each value of four bits, for all groups of four bits of a code.
     fours: Vec<[u32; 16]>,
     largest: u32,
     least: u32,
@@ -53,12 +54,12 @@ impl Weights {
         Weights { words, steps, masks, levels_are_exact, fours, largest, least, most }
     }
 
-    /// Returns the steps, each with the bits that weigh this step more, as a mask for each word.
+    /// Returns the steps, each with a mask for each word: the bits whose weight includes the step.
     pub(super) fn levels(&self) -> impl ExactSizeIterator<Item = (u32, &[u64])> {
         self.steps.iter().copied().zip(self.masks.chunks_exact(self.words.max(1)))
     }
 
-    /// Returns true if the levels add up to the weights, and not to less.
+    /// Returns true if the levels sum to the exact weights, and not to a lower bound.
     pub(super) fn levels_are_exact(&self) -> bool {
         self.levels_are_exact
     }
@@ -88,7 +89,7 @@ impl Weights {
     }
 }
 
-/// Returns a bit for each weight that satisfies `is`.
+/// Returns a mask of the weights that satisfy `is`.
 fn mask(weights: &[u32], is: impl Fn(u32) -> bool) -> Vec<u64> {
     let word = |weights: &[u32]| {
         weights.iter().enumerate().fold(0, |word, (bit, &of)| word | u64::from(is(of)) << bit)
@@ -96,8 +97,8 @@ fn mask(weights: &[u32], is: impl Fn(u32) -> bool) -> Vec<u64> {
     weights.chunks(64).map(word).collect()
 }
 
-/// Returns the values up to which levels reach, ascending, for sorted weights above 0. The levels
-/// of these values add up to as much as possible.
+/// Returns the values at which levels end, ascending, for sorted weights above 0. They are chosen
+/// so that the levels sum to as much as possible.
 fn ends(sorted: &[u32]) -> Vec<u32> {
     // The distinct values, each with the number of weights that are at least as large.
     let mut values: Vec<(u32, u64)> = Vec::new();

@@ -9,9 +9,9 @@ use crate::{Features, Result};
 /// Pairs in a block.
 const PAIRS: usize = 32;
 
-/// The projection `W T + X^T R`: `W` with all steps of earlier blocks applied, `T` the rotation
-/// since then, and steps along the rows `X`. A full block is applied to `W`. When this happens
-/// depends only on the number of steps, not on how the rows were batched.
+/// The projection `W T + X^T R`. `W` includes all steps of earlier blocks, `T` is the rotation
+/// since then, and `X^T R` holds the steps along the rows `X`. A full block is applied to `W`. When
+/// this happens depends only on the number of steps, not on how the rows were batched.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     dim: usize,

@@ -11,9 +11,9 @@
 //! # Memory and cost
 //!
 //! AdaptHash stores the projection `W`, and the steps that are not yet applied to it. Each step
-//! multiplies `W` by a matrix of bits x bits and adds to it along two rows. The steps of a block of
-//! pairs are therefore stored separately, as `W T + X^T R`. All but every 32nd pair then cost O(dim
-//! x bits + bits^3) instead of O(dim x bits^2). Updating `G = W^T W` costs O(bits^3).
+//! multiplies `W` by a matrix of bits x bits and adds a matrix of rank two. The steps of a block of
+//! pairs are stored separately, as `W T + X^T R`, so that all but every 32nd pair cost O(dim x bits
+//! + bits^3) instead of O(dim x bits^2). Updating `G = W^T W` costs O(bits^3).
 //!
 //! # Deviations
 //!
@@ -88,7 +88,7 @@ impl AdaptHash {
         if loss <= 0.0 {
             return None;
         }
-        // Of the wrong bits, the most certain ones are changed first.
+        // The most certain of the wrong bits are changed first.
         let mut wrong: Vec<usize> =
             (0..self.bits).filter(|&r| differ((&v[r], &u[r])) == similar).collect();
         let sureness = |r: usize| v[r].abs().max(u[r].abs());

@@ -1,17 +1,16 @@
-//! Selection of the targets that bits are made of: each candidate searches a sample of the learned
-//! rows.
+//! Selection of the targets of the bits: each candidate searches a sample of the learned rows.
 //!
 //! A quarter of the sample are queries; the whole sample is searched. Each candidate is evaluated
 //! as if it had not learned the queries. For discriminant bits, the rows of the queries are
-//! subtracted from the sums. For a regression, the average share of a row's own target that its
-//! projection remembers is subtracted from the projection. The candidate with the highest nDCG of
-//! the first ten hits is chosen. The nDCG is averaged over labels, so that a rare label counts as
-//! much as a frequent one.
+//! subtracted from the sums. For a regression, a projection remembers a share of its row's own
+//! target; the average of this share is subtracted. The candidate with the highest nDCG of the
+//! first ten hits is chosen. The nDCG is averaged over labels, so that a rare label counts as much
+//! as a frequent one.
 //!
-//! If there are many labels, the sample has only a few of them, and a larger share of the rows of a
-//! rare label than of other labels. Hits of other labels should be as likely in the sample as among
-//! all rows. Rows of labels other than the query's are weighted accordingly; their weight may be
-//! above or below 1. Rows at the same distance are tied: each of their ranks has their mean gain.
+//! If there are many labels, only a few of them are sampled, and rare ones with a larger share of
+//! their rows. Rows of labels other than the query's are therefore weighted (with weights above or
+//! below 1) so that hits of other labels are as likely in the sample as among all rows. If several
+//! rows are at the same distance, each of their ranks has the mean of their gains.
 
 use std::collections::HashMap;
 
@@ -39,13 +38,13 @@ const BY_CHANCE: f64 = 0.02;
 /// Number of alternating updates of signs and rotation for a candidate.
 const ITERATIONS: usize = 10;
 
-/// Number of warm-up rows from which the candidate without labels takes its directions.
+/// Number of warm-up rows whose principal directions the candidate without labels uses.
 const FIRST_ROWS: usize = 1000;
 
 /// A label is rare if it has less than this share of the mean number of rows.
 const RARE: f64 = 0.25;
 
-/// Least difference for which a later candidate is chosen instead of an earlier one.
+/// Minimum lead in score for a later candidate to be chosen instead of an earlier one.
 const MARGIN: f64 = 0.02;
 
 /// Returns the function for the learned rows, or `None` if nothing was learned.
@@ -163,8 +162,8 @@ fn choose(
     }))
 }
 
-/// Returns whether labels may have bits that rank them. This requires that nearly all rows have one
-/// label, that some labels are much rarer than the mean, and that each label can have two bits.
+/// Returns whether labels may have bits that rank their rows. This requires that nearly all rows
+/// have one label, some labels are much rarer than the mean, and each label can have two bits.
 fn can_rank(task: &Task<'_>, sums: &Sums, classes: &[Class<'_>]) -> bool {
     let least = classes.iter().map(|class| class.rows).fold(f64::INFINITY, f64::min);
     let mean = classes.iter().map(|class| class.rows).sum::<f64>() / classes.len() as f64;
@@ -172,7 +171,7 @@ fn can_rank(task: &Task<'_>, sums: &Sums, classes: &[Class<'_>]) -> bool {
     are_rare && 2 * classes.len() <= task.bits
 }
 
-/// Returns a linear function of all learned rows; without labels if labels do not differ.
+/// Returns a linear function of all learned rows, which ignores labels if they do not differ.
 fn complete(task: &Task<'_>, made_of: MadeOf) -> Result<Option<Solution>, NoRoom> {
     if made_of == MadeOf::Discriminant
         && let Some(solution) = task.discriminant(None, solution::ITERATIONS)?
@@ -182,7 +181,7 @@ fn complete(task: &Task<'_>, made_of: MadeOf) -> Result<Option<Solution>, NoRoom
     task.vectors(usize::MAX, solution::ITERATIONS)
 }
 
-/// A sample, with the rows of it that are queries.
+/// A sample, and which of its rows are queries.
 struct Judged {
     rows: Sampled,
     dim: usize,

@@ -9,7 +9,7 @@ use crate::learners::random::{Purpose, random};
 use crate::linalg::dot;
 use crate::tensors::Tensors;
 
-/// Limit on the passes over codes that do not converge; most converge in 5 to 30 passes.
+/// Limit on the passes over codes that do not converge. Most codes converge in 5 to 30 passes.
 const MOST_PASSES: usize = 64;
 
 /// The codes of the classes, by label; bits are `+1` and `-1`.
@@ -21,13 +21,13 @@ pub(super) struct Problem {
     pub(super) bits: usize,
     /// `p`: share of each class in all rows.
     pub(super) shares: Vec<f64>,
-    /// `r`: how fast the price of two codes falls with their distance.
+    /// `r`: the rate at which the price of two codes falls with their distance.
     pub(super) repulsion: f64,
     /// The matrix `fit`: symmetric, classes x classes.
     pub(super) fit: Vec<f64>,
 }
 
-/// Gain that a flip must reach, relative to its cost against codes at the optimal distance.
+/// Gain required to flip a bit in use, relative to the cost against codes at the optimal distance.
 const WORTH_A_CHANGE: f64 = 1.0;
 
 /// Returns the codes that the search starts from. Classes with a code in use start from it. Others
@@ -46,8 +46,8 @@ pub(super) fn start(
         let mut rng = random(seed, Purpose::Codewords, key);
         let mut draw = || (0..bits).map(|_| if rng.random() { 1 } else { -1 }).collect::<Vec<i8>>();
         let mut code = draw();
-        // If there are many more codes than classes, the first draw is unused. If there are few
-        // codes, one of a hundred draws is good enough.
+        // If there are many more codes than classes, the first draw is not in use yet. If there are
+        // few codes, one of a hundred draws is good enough.
         for _ in 0..100 {
             if !taken.contains(&code) {
                 break;

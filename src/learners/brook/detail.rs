@@ -1,8 +1,8 @@
 //! Detail bits: the last bits of a code, which preserve similarity of the vectors themselves.
 //!
-//! Detail bits come from the warm-up alone. They are the signs of its first principal directions,
-//! partly whitened and rotated so that the signs lose least. They therefore do not change as the
-//! stream continues, and add nothing to the sums.
+//! Detail bits come from the warm-up alone. They are the signs along its first principal
+//! directions, which are partly whitened and rotated to minimize the loss from taking signs. Detail
+//! bits therefore do not change as the stream continues, and add nothing to the sums.
 
 use super::params::{Params, StartFrom};
 use crate::learners::directions::{Directions, Projection};
@@ -21,7 +21,7 @@ const MOST: f64 = 1.0 / 4.0;
 
 /// Rule for the automatic share. `LABEL_BITS`, times the root of the number of classes, is the
 /// number of label bits from which detail bits get more than the least share. `OF_OTHERS` is the
-/// share of detail bits among the bits beyond these.
+/// share of detail bits among the bits beyond this number.
 const LABEL_BITS: f64 = 5.0;
 const OF_OTHERS: f64 = 1.0 / 3.0;
 
@@ -59,7 +59,7 @@ pub(super) fn projection(
     if params.start == StartFrom::Seeded {
         return directions.rotated(bits, EVENED, ITERATIONS, seed);
     }
-    // All directions are rotated, so that the remaining bits stay the same if their number falls.
+    // All directions are rotated, so that the remaining bits stay the same if bits are removed.
     let all = directions.count().max(bits);
     let turned = directions.rotated(all, EVENED, ITERATIONS, seed);
     let last = |values: &[f32]| -> Vec<f32> {

@@ -1,5 +1,5 @@
-//! Discriminant bits: along directions in which labels differ most, compared with the rows of a
-//! label.
+//! Discriminant bits: bits along directions in which labels differ most, relative to the
+//! differences within a label.
 //!
 //! `B` is the scatter between the means of labels, `W` the covariance within labels. Both come from
 //! exact sums of the original vectors. The directions are the leading eigenvectors of `B` after `W`
@@ -66,8 +66,8 @@ pub(super) fn directions(
     let shrunk =
         |i: usize, j: usize| within(i, j) + if i == j { SHRINKAGE * mean_variance } else { 0.0 };
     let Some(factor) = Positive::factor(dim, shrunk)? else { return Ok(None) };
-    // Eigenvectors of the whitened B: from the smaller matrix of labels if it is smaller, else
-    // directly.
+    // Eigenvectors of the whitened B, computed from the labels x labels matrix if it is smaller,
+    // else directly.
     let (values, vectors) = if labels < dim {
         let whitened = factor.solve_lower(&transposed(&means, dim), labels)?;
         let Some((values, vectors)) = symmetric_eigen(&transposed(&whitened, labels), dim)? else {

@@ -16,7 +16,7 @@ use crate::{Batch, Compact, Features, Lift, Mean};
 /// A single outlier must neither dominate all other values nor make the sums inexact.
 const FARTHEST: f64 = 1_048_576.0;
 
-/// Number of products of a vector with the anchors from which reducing the products pays off.
+/// Minimum number of products of a vector with the anchors for which reducing them pays off.
 const MANY_PRODUCTS: usize = 1 << 17;
 
 /// Returns the rows that become anchors, in ascending order: the first rows with labels and, if
@@ -34,8 +34,8 @@ fn chosen_anchors(batch: Batch<'_>, count: usize) -> Vec<usize> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Embedding {
     lifter: Lifter,
-    /// Subtracted from lifted vectors, so that sums stay small. Empty without a lift, and with a
-    /// lift that centres its output.
+    /// Vector subtracted from lifted vectors, so that sums stay small. Empty without a lift, and
+    /// with a lift that centres its output.
     center: Vec<f32>,
     /// Value of one integer step in each dimension: a power of two.
     steps: Vec<f32>,
@@ -57,7 +57,7 @@ impl Embedding {
         let chosen = chosen_anchors(batch, anchors.min(first.len()));
         let rows: Vec<f32>;
         let anchors = match chosen.last() {
-            // If these are the first rows, they are used in place, without a copy.
+            // If the anchors are the very first rows, these are used in place, without a copy.
             Some(&last) if last >= chosen.len() => {
                 rows = chosen.iter().flat_map(|&row| first.row(row)).copied().collect();
                 Features::new(&rows, first.dim()).expect("rows of checked features")
@@ -263,7 +263,7 @@ fn mean(lifter: &Lifter, rows: Features<'_>) -> Vec<f32> {
     mean.value()
 }
 
-/// Rounds a row to integer numbers of steps. Returns whether all of them fit the fast sum.
+/// Rounds a row to integer numbers of steps. Returns whether all numbers fit the fast sum.
 fn round(row: &[f32], center: &[f32], inverse: &[f32], out: &mut [i16]) -> bool {
     if center.is_empty() {
         out.iter_mut().zip(row).zip(inverse).for_each(|((out, value), inverse)| {
@@ -279,7 +279,7 @@ fn round(row: &[f32], center: &[f32], inverse: &[f32], out: &mut [i16]) -> bool 
 }
 
 /// Returns the steps for vectors that are not lifted. Unit vectors have no value beyond 1. For
-/// other vectors, each dimension may have its own scale. Its values may grow to twice those of the
+/// other vectors, each dimension may have its own scale: values may grow to twice those of the
 /// first rows before the slower sum for large numbers is used.
 fn linear_steps(unit: bool, first: Features<'_>) -> Vec<f32> {
     let dim = first.dim();
@@ -295,7 +295,7 @@ fn linear_steps(unit: bool, first: Features<'_>) -> Vec<f32> {
             .for_each(|(largest, value)| *largest = largest.max(value.abs()));
     }
     let overall = largest.iter().copied().fold(0.0, f32::max);
-    // A dimension that was always zero may change later; its scale is assumed to be the largest.
+    // A dimension that is zero in all first rows may change later, so it gets the largest scale.
     let known = |value: f32| if value > 0.0 { value } else { overall };
     let step = |value: f32| (known(value).log2().ceil() + 1.0).clamp(-100.0, 120.0).exp2() / range;
     largest.into_iter().map(step).collect()

@@ -4,7 +4,7 @@ use super::embedding::Embedding;
 use crate::linalg::Positive;
 use crate::memory::NoRoom;
 
-/// Regularization of the estimate: a small share of the similarity of an anchor to itself.
+/// Regularization of the estimate, as a share of the similarity of an anchor to itself.
 const RIDGE: f64 = 1e-3;
 
 /// Largest number of old anchors that the estimate uses. Similarity is so smooth that more of them

@@ -1,8 +1,8 @@
 //! Anchors that follow a stream whose labels arrive unshuffled.
 //!
 //! Anchors are rows of the warm-up. If a stream brings one class after the other, the warm-up has
-//! no rows of the later classes. These could then be distinguished only by their similarity to
-//! earlier classes. Whenever a block holds many rows whose labels no anchor had, some of these rows
+//! no rows of the later classes. Later classes could then be distinguished only by their similarity
+//! to earlier ones. Whenever a block holds many rows whose labels no anchor had, some of these rows
 //! therefore become anchors too.
 //!
 //! Rows that were already added to the sums are no longer stored, so their similarity to the new
@@ -23,13 +23,13 @@ use crate::memory::NoRoom;
 use crate::tensors::Tensors;
 use crate::{Batch, Labels};
 
-/// Divisor of the warm-up's number of anchors that gives the number of anchors added at a time.
+/// The number of anchors added at a time is the warm-up's number of anchors divided by this.
 const PART: usize = 4;
 
 /// Share of a block's rows, beyond twice the expected share, that must have new labels.
 const MANY: f64 = 0.125;
 
-/// The labels that anchors had.
+/// The labels of the rows that became anchors.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Anchored {
     labels: BTreeSet<u32>,
@@ -63,9 +63,9 @@ impl Anchored {
         labels.iter().all(|label| !self.labels.contains(label))
     }
 
-    /// Returns the positions of the newcomers of a block that should become anchors. The result is
-    /// empty if there are no more newcomers than in a shuffled stream. `anchors` is the number of
-    /// anchors of the warm-up, `room` the number that may still be added.
+    /// Returns the positions of the rows with new labels in a block that should become anchors. The
+    /// result is empty if no more rows are new than in a shuffled stream. `anchors` is the number
+    /// of anchors of the warm-up, `room` the number that may still be added.
     pub(super) fn choose(
         &self,
         newcomers: usize,
@@ -85,7 +85,7 @@ impl Anchored {
         self.labels.extend(rows.iter().flat_map(|&row| labels.row(row)));
     }
 
-    /// Adds the labels that other anchors had. `translate` maps them to the labels used here.
+    /// Adds the labels of `other`. `translate` maps them to the labels used here.
     pub(super) fn merge(&mut self, other: &Anchored, translate: &dyn Fn(u32) -> u32) {
         self.labels.extend(other.labels.iter().map(|&label| translate(label)));
     }

@@ -1,21 +1,21 @@
-//! State that is stored for the learned rows: sums over lifted rows, sums over original rows, a
+//! State that is stored for the learned rows: sums over lifted rows, sums over original rows, and a
 //! sample.
 //!
 //! # Why are the sums exact?
 //!
-//! `embedding.rs` makes `z` of a vector (lift, centre) and rounds it to integer multiples of a
-//! power of two, at most 2047 of them. `kernel/gram.rs` adds products of these integers in 32
-//! bits, 512 rows at a time, and then in `f64`, where integers are exact up to 2^53. Sums of
-//! integers do not depend on their order. So batches, shards, threads and machines do not matter,
-//! and subtracting rows leaves no trace: the tests compare functions for equality. Rounding moves
-//! a number by 1/4096 at most, far below what the ridge smooths. 16-bit products also run at twice
-//! the speed of single precision and four times that of double precision. The rare row that does
-//! not fit (vectors not of unit length, with a value twice as large as any in the warm-up) is
-//! added in `f64` alone.
+//! `embedding.rs` converts a vector to `z` (by lift and centring) and rounds its values to integer
+//! multiples of a power of two, at most 2047 times this power. `kernel/gram.rs` adds products of
+//! these integers in 32 bits, 512 rows at a time, and then in `f64`, where integers are exact up to
+//! 2^53. Sums of integers do not depend on their order. So batches, shards, threads and machines do
+//! not matter, and subtracting rows leaves no trace: the tests compare functions for equality.
+//! Rounding moves a number by 1/4096 at most, far below what the ridge smooths. 16-bit products
+//! also run at twice the speed of single precision and four times that of double precision. A row
+//! that does not fit is added in `f64` alone. Such rows are rare: their vectors are not of unit
+//! length and have a value twice as large as any in the warm-up.
 //!
 //! With a `half_life` a row of age `a` counts `w = 2^(-a / half_life)`. The row is multiplied by
-//! the root of `w` and rounded again before it is added, so rows of any age use the same fast sum,
-//! 2048 at a time, and everything added before is scaled once for all of them. Such sums are no
+//! the root of `w` and rounded again before it is added. Rows of any age therefore use the same
+//! fast sum, 2048 at a time, and the earlier sums are scaled once per 2048 rows. Such sums are no
 //! longer integers, but their order is fixed: buffered rows are saved as rows, and a model that is
 //! loaded continues with the same bits.
 //!
@@ -117,7 +117,7 @@ impl Learned {
         })
     }
 
-    /// Returns an empty state with the same counting of rows.
+    /// Returns an empty state that counts rows with several labels in the same way.
     pub(super) fn empty(&self) -> Result<Self, NoRoom> {
         let empty = |sums: &Option<Sums>| sums.as_ref().map(Sums::empty).transpose();
         Ok(Learned {
@@ -146,13 +146,13 @@ impl Learned {
         if is_lifted { self.plain.as_ref() } else { self.embedded.as_ref() }
     }
 
-    /// Returns the sums by which rows and labels are counted. Either kind has the same counts.
+    /// Returns sums that count rows and labels. Lifted and original sums have the same counts.
     pub(super) fn any(&self) -> &Sums {
         let sums = self.embedded.as_ref().or(self.plain.as_ref());
         sums.expect("embedded sums are given up where there are others")
     }
 
-    /// Adds at most [`BLOCK`] rows, without those that have no label.
+    /// Adds at most [`BLOCK`] rows. Rows without labels are skipped.
     pub(super) fn add(&mut self, rows: &[f32], labels: Labels<'_>, by: Adding<'_>) {
         let half_life = by.half_life;
         let add = |sums: &mut Sums, embedding: &Embedding| {
@@ -183,8 +183,8 @@ impl Learned {
         }
     }
 
-    /// Returns whether the lifted sums of the labels take so much memory that they are discarded
-    /// for good. Codes of thousands of classes are not better than discriminant bits.
+    /// Returns whether the lifted sums of the labels take so much memory that they must be
+    /// discarded permanently. Codes of thousands of classes are not better than discriminant bits.
     pub(super) fn has_too_many_labels(&self, memory: u64) -> bool {
         let (Some(sums), Some(plain)) = (&self.embedded, &self.plain) else { return false };
         let bytes = (size_of::<f64>() * plain.label_count() * sums.width()) as u64;
@@ -215,14 +215,14 @@ impl Learned {
         [&self.embedded, &self.plain].into_iter().flatten().map(width).sum()
     }
 
-    /// Returns the number of labels after adding these.
+    /// Returns the number of labels that the state would have after adding `labels`.
     pub(super) fn labels_with<'l>(&self, labels: impl Iterator<Item = &'l [u32]>) -> usize {
         let known = self.any();
         let new = labels.flatten().filter(|&&label| !known.contains(label));
         known.label_count() + new.collect::<HashSet<_>>().len()
     }
 
-    /// Returns the number of labels after merging another state.
+    /// Returns the number of labels that the state would have after merging `other`.
     pub(super) fn labels_with_all(&self, other: &Learned, translate: &dyn Fn(u32) -> u32) -> usize {
         let known = self.any();
         let theirs = other.any().classes();
@@ -230,8 +230,8 @@ impl Learned {
         known.label_count() + new
     }
 
-    /// Fails if the sums of this number of labels would exceed the memory limit. They count twice,
-    /// since they are copied while a function is solved for.
+    /// Fails if the sums of this number of labels would exceed the memory limit. The sums count
+    /// twice, since they are copied while a function is solved for.
     pub(super) fn expect_memory(&self, labels: usize, params: &Params) -> Result<(), Error> {
         let values = match (params.targets, &self.plain) {
             // In this case the lifted sums would be discarded first.
@@ -246,8 +246,8 @@ impl Learned {
         Err(Error::parameter("memory", expected, params.memory))
     }
 
-    /// Fails if memory is unavailable for learning blocks of rows until there are this number of
-    /// labels, and for saving the model afterwards.
+    /// Fails if memory is insufficient to learn rows until the number of labels reaches the given
+    /// number, or to save the model afterwards.
     pub(super) fn expect_room(
         &self,
         labels: usize,
@@ -292,7 +292,7 @@ impl Learned {
     pub(super) fn merge(&mut self, other: &Learned, translate: &dyn Fn(u32) -> u32, keys: &Keys) {
         match (&mut self.embedded, &other.embedded) {
             (Some(sums), Some(others)) => sums.merge(others, translate),
-            // One of the two has discarded its lifted sums.
+            // One of the two states has discarded its lifted sums.
             _ => self.embedded = None,
         }
         if let (Some(sums), Some(others)) = (&mut self.plain, &other.plain) {

@@ -2,15 +2,15 @@
 //! [`bsodh`](super::bsodh) over the whole stream instead of the newest batch, and stores only sums.
 //!
 //! All items of a class share one target code. Let `u_c` be the code of class `c`, `n_c` its number
-//! of items, and `z` a vector as it is learned (lifted, see below). The weights that best fit the
-//! codes of all items seen have a closed form:
+//! of items, and `z` a vector after the lift (see below). The weights that best fit the codes of
+//! all items seen have a closed form:
 //!
 //! ```text
 //! W = (A + ridge I)^-1 S U      A = sum z z^T      S = [s_1 .. s_C], s_c = sum of z over class c
 //! ```
 //!
-//! with `z` and the codes centred on their means, so that every bit also has an offset. This
-//! eliminates `W`. The remaining problem is small and discrete, in the codes of the classes alone:
+//! Here `z` and the codes are centred on their means, so that every bit also has an offset.
+//! Substituting this `W` leaves a small discrete problem in the codes of the classes alone:
 //!
 //! ```text
 //! J(U) = 2k/r^2 sum over c != c' of p_c p_c' exp(r u_c . u_c' / k)  -  fit_weight / n tr(U^T M U)
@@ -18,9 +18,10 @@
 //! with M = S^T (A + ridge I)^-1 S,  p_c = n_c / n  and  r = repulsion
 //! ```
 //!
-//! The first sum drives codes apart, near codes most. To second order it is the paper's balanced
-//! similarity `1/k (u_c . u_c' + k eta)^2` with `eta = 1/r`. The second term prefers bits that the
-//! vectors can predict. Single bits are flipped while `J` falls; no two codes become equal.
+//! The first sum drives codes apart, and near codes the most. To second order it is the paper's
+//! balanced similarity `1/k (u_c . u_c' + k eta)^2` with `eta = 1/r`. The second term prefers bits
+//! that the vectors can predict. Bits are flipped singly while `J` falls. No two codes become
+//! equal.
 //!
 //! # Memory and cost
 //!
@@ -34,22 +35,22 @@
 //!
 //! # Exact sums
 //!
-//! A vector is rounded to integer multiples of a fixed step (at most 2047 of them) before it is
-//! added. Sums of integers are exact: see [`StartFrom::Seeded`], [`Model::merge`] and
+//! Before a vector is added, its values are rounded to integer multiples of a fixed step (at most
+//! 2047 steps). Sums of integers are exact: see [`StartFrom::Seeded`], [`Model::merge`] and
 //! [`Model::unlearn`]. Only `half_life` makes sums inexact: a row that arrived `a` rows ago counts
-//! `2^(-a / half_life)`, and the less a row counts, the coarser the steps it is rounded to.
+//! `2^(-a / half_life)`, and the less a row counts, the coarser its rounding.
 //!
 //! # Detail bits
 //!
-//! Codes that encode nothing but labels are a classifier's answer. Thousands of items then share
-//! one code, in no order, and classes that the stream never had get arbitrary codes. The last
-//! [`Params::detail`] bits of a code therefore encode on which side of a plane the vector itself
-//! lies.
+//! Codes that encode only labels carry no more information than a classifier's output: thousands of
+//! items share one code and have no order, and classes that the stream never had get arbitrary
+//! codes. Each of the last [`Params::detail`] bits of a code therefore encodes on which side of a
+//! plane the vector itself lies.
 //!
-//! The planes come from the warm-up. They are its first principal directions, partly whitened (each
-//! divided by the root of its deviation) and rotated so that the signs lose least, as
-//! [`itq`](super::itq) does. The planes are fixed after the warm-up and have no sums: with them,
-//! merging, unlearning and the order of the stream are as exact as without them.
+//! The planes are the first principal directions of the warm-up, partly whitened (each divided by
+//! the root of its deviation) and rotated to minimize the loss from taking signs, as in
+//! [`itq`](super::itq). After the warm-up the planes are fixed and have no sums, so merging,
+//! unlearning and the order of the stream are as exact as without detail bits.
 //! [`HashFunction::label_bits`] returns where the detail bits begin, so that a search can weigh the
 //! two kinds of bits. With `detail = 0`, `precision = full` and `follow = false` together, the
 //! result is bit for bit that of brook without detail bits, compact lifts and additional anchors.
@@ -65,44 +66,45 @@
 //! * If the labels are uninformative, the principal directions of the vectors are better than
 //!   chance.
 //!
-//! With `targets = auto` and no half-life, brook measures the best target whenever it computes a
-//! function. Each candidate searches a bounded sample of the learned rows, chosen by hash.
-//! [`Model::measured_targets`](crate::Model::measured_targets) returns the scores, and the sampled
-//! labels that the bits do not distinguish.
+//! With `targets = auto` and no half-life, brook selects the best target by measurement whenever it
+//! computes a function. Each candidate searches a bounded sample of the learned rows, chosen by
+//! hash. [`Model::measured_targets`](crate::Model::measured_targets) returns the scores of the
+//! candidates and lists the sampled labels that the bits do not distinguish.
 //!
 //! Presence bits of rare labels are measured twice: as a regression on lifted vectors and as a
-//! regression on the original vectors. The latter has so few weights that a hundred rows of a label
-//! suffice.
+//! regression on the original vectors. The second regression has so few weights that a hundred rows
+//! of a label suffice.
 //!
 //! Discriminant bits come from sums of the original vectors, which are stored next to the sums of
 //! the lifted vectors (not for vectors of more than 2,048 dimensions). These sums merge and unlearn
-//! exactly. The sample does too, with one exception: rows that did not fit into the sample do not
-//! return when others are unlearned.
+//! exactly. So does the sample, with one exception: rows that did not fit into the sample are not
+//! added to it later when other rows are unlearned.
 //!
 //! The lifted sums of a label take 24 KB and more. When the lifted sums of all labels exceed a
-//! quarter of [`Params::memory`], they are discarded permanently. Bits are then made of
-//! discriminant directions or of the vectors, and a label takes 8 bytes per dimension. Labels that
-//! would still exceed the memory limit are rejected before they are learned.
+//! quarter of [`Params::memory`], they are discarded permanently. Bits then come from discriminant
+//! directions or from the vectors alone, and a label takes 8 bytes per dimension. Labels that would
+//! still exceed the memory limit are rejected before they are learned.
 //!
 //! # Unshuffled streams
 //!
-//! Anchors also come from the warm-up. If the warm-up has only the first of many classes, later
-//! classes would be distinguished only by their similarity to earlier ones. After every 2048 rows,
-//! brook therefore counts the rows whose labels no anchor had. Some of these rows become anchors if
-//! their share exceeds an eighth plus twice the share expected in a shuffled stream. (The expected
-//! share is the share of warm-up rows whose labels occurred once.) Each time, a quarter of the
-//! initial number of anchors is added, up to twice the initial number in all.
+//! Anchors, too, come from the warm-up. If the warm-up contains only some of the classes, the
+//! others can be distinguished only by their similarity to these. After every 2048 rows, brook
+//! therefore counts the rows whose labels no anchor had. Some of these rows become anchors if their
+//! share exceeds an eighth plus twice the share expected in a shuffled stream. (The expected share
+//! is the share of warm-up rows whose labels occurred once.) Each time, a quarter of the initial
+//! number of anchors is added, up to twice the initial number in all.
 //!
 //! The existing sums are extended by an estimate: the similarity to a new anchor is predicted from
 //! the similarities to at most 1,024 of the old ones (`k(x, A) K^-1 k(A, b)`). In a shuffled stream
 //! no anchors are added, and all sums stay exact. Rows learned before an estimate are unlearned as
-//! accurately as the estimate allows. If more would be unlearned than was estimated, the ridge is
+//! accurately as the estimate allows. If the unlearned rows exceed their estimate, the ridge is
 //! raised until the weights can be solved for. Rows learned after the estimate are unlearned
 //! exactly. Rows that are still buffered when others are unlearned or merged do not become anchors.
 //!
-//! **Merging**: a sibling keeps its anchors, whatever rows it sees. Two models merge if one has all
-//! anchors of the other; the sums over fewer anchors are extended. Siblings therefore merge with
-//! each other exactly. They also merge with a model that has since added anchors for its stream.
+//! **Merging**: the anchors of a sibling never change, whatever rows it sees. Two models can be
+//! merged if one has all anchors of the other; the sums over fewer anchors are extended by an
+//! estimate. Siblings therefore merge exactly with each other. They also merge with a model that
+//! has since added anchors.
 //!
 //! # Rows without labels
 //!
@@ -121,16 +123,16 @@
 //!
 //! * With at least two bits per label (and 1.05 labels per row), each bit encodes the presence of
 //!   one label: `f_l(x) > t`. Each bit of a label has its own threshold, from 0.2 to 0.7 on a scale
-//!   from the mean of `f_l` over rows without the label to the mean over rows with it. Rows are as
-//!   near as their labels overlap.
+//!   from the mean of `f_l` over rows without the label to the mean over rows with it. The more
+//!   labels two rows share, the nearer their codes.
 //! * With fewer bits (and 1.5 labels per row), every bit weighs all labels. A rotation brings the
-//!   means of `f` over the rows of each label near to signs. Labels that always occur together,
-//!   such as a class and its superclass, get near codes; other labels get distant codes.
+//!   means of `f` over the rows of each label close to vectors of signs. Labels that always occur
+//!   together, such as a class and its superclass, get near codes; other labels get distant codes.
 //!
 //! Memory grows with the number of labels, not with the number of their combinations. With
 //! `start = steady` a rotation starts from the codes in use; the bits of single labels are
-//! reassigned when a label is new. Models loaded from files of earlier versions continue as they
-//! began: a row counts in equal parts for its labels. Its target is the mean of the codes of its
+//! reassigned when a new label appears. In models loaded from files of earlier versions, a row
+//! continues to count in equal parts for its labels, and its target is the mean of the codes of its
 //! labels.
 //!
 //! [`Model::merge`]: crate::Model::merge
@@ -176,9 +178,9 @@ use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, HashFunction, HashParts, Labels, Learner, Result, Step};
 
-/// Largest width of sums that are factored to check the rest after unlearning. Of wider sums only
-/// variances are checked: factoring takes cubic time in the width, and among thousands of rows the
-/// factorization would reject hardly any.
+/// Largest width at which the sums that remain after unlearning are checked by factoring them. For
+/// wider sums only the variances are checked: factoring takes cubic time in the width, and would
+/// hardly ever reject sums of thousands of rows.
 const MOST_CHECKED: usize = 512;
 
 /// The brook learner: its parameters, and its state once it has warmed up.
@@ -295,8 +297,7 @@ impl Learner for Brook {
             .expect_room(known, block, &self.params)
             .map_err(|no_room| self.out_of_memory(no_room))?;
         if self.params.start == StartFrom::Steady {
-            // Codes may become due for renewal within the batch, where it would be too late to
-            // fail.
+            // Re-encoding may become due within the batch, too late to return an error.
             let (width, classes) = (warm.embedding.width(), warm.sums.any().label_count());
             expect_room(numbers_to_solve(width, classes, self.start.bits))
                 .map_err(|no_room| self.out_of_memory(no_room))?;
@@ -344,7 +345,7 @@ impl Learner for Brook {
 }
 
 impl Brook {
-    /// Re-encodes: takes the codes that are best for the current sums into use.
+    /// Replaces the codes in use by the best codes for the current sums.
     fn renew(&mut self) {
         let solution = self.warm.as_ref().map(|warm| self.solve(warm));
         if let (Some(warm), Some(Ok(Some(solution)))) = (&mut self.warm, solution) {
@@ -600,7 +601,7 @@ impl BuiltIn for Brook {
         other.start.bits = bits;
         other.solved = OnceLock::new();
         if let Some(warm) = &mut other.warm {
-            // Codes in use have the length that they were found for.
+            // The codes in use are only valid for the number of bits they were computed for.
             warm.in_use.clear();
         }
         Ok(other)
@@ -629,8 +630,8 @@ impl BuiltIn for Brook {
             warm.save(&self.keys, shape, state);
             self.keys.save(state);
         }
-        // Saving does not solve: a function that was not requested yet is computed on the first
-        // request.
+        // Saving does not compute the function. If it was not requested yet, it is computed on the
+        // first request.
         if let Some(solution) = self.solved.get() {
             solution.save(state, self.start.bits);
         }

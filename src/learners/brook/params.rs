@@ -27,15 +27,15 @@ pub struct Params {
     /// Number of the stream's first rows that become anchors of the lift; fewer if the warm-up is
     /// shorter. Rows with labels have priority over others. Automatic: `300 sqrt(C)` for `C`
     /// classes among the first 3,000 rows with labels, from 3,000 to 6,000, and within
-    /// [`memory`](Self::memory). The warm-up has the same number of rows, unless another number is
-    /// given. Twice the number of anchors takes four times the memory and, for each row, three
+    /// [`memory`](Self::memory). The warm-up has the same number of rows, unless its length is
+    /// given. Doubling the number of anchors takes four times the memory and, for each row, three
     /// times the time.
     pub anchors: Choice<usize>,
     /// Memory limit for learning, in bytes. It bounds an automatic number of anchors and the number
     /// of labels.
     pub memory: u64,
-    /// Set if rows become anchors when many rows arrive whose labels the first rows did not have,
-    /// up to twice the initial number of anchors. In a shuffled stream no anchors are added.
+    /// Whether anchors are added, up to twice their initial number, when many rows arrive with
+    /// labels that the first rows did not have. In a shuffled stream no anchors are added.
     pub follow: bool,
     /// Rate at which similarity to an anchor falls with distance. Automatic: one over the mean
     /// squared distance between anchors.
@@ -52,7 +52,7 @@ pub struct Params {
     /// Strength with which near codes are driven apart more than distant ones: `r` in the objective
     /// `J` of brook.
     pub repulsion: f64,
-    /// Share of the bits that preserve similarity of the vectors themselves instead of labels: the
+    /// Share of the bits that preserve similarity of the vectors instead of labels; they are the
     /// last bits of a code. Automatic: a third of the bits beyond `5 sqrt(C)`, for `C` classes,
     /// from 1/32 to 1/4 of all bits. Rare classes count less, and classes of rows with several
     /// labels more.
@@ -64,7 +64,7 @@ pub struct Params {
     /// With `start = steady`: number of rows after which the codes in use are re-encoded. 0:
     /// whenever the stream has doubled.
     pub renew_every: u64,
-    /// Number of rows after which a row counts half. 0: never.
+    /// Number of later rows after which a row counts half. 0: never.
     pub half_life: f64,
 }
 
@@ -100,14 +100,14 @@ pub enum Precision {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Targets {
-    /// The target that finds most items that share a label, on a sample of the learned rows.
+    /// The target that scores highest when searching a sample of the learned rows.
     #[default]
     Auto,
     /// Codes of classes; for rows with several labels, presence bits or mixtures of the labels.
     Classes,
-    /// Directions of the vectors along which labels differ most, compared with the rows of a label.
-    /// For many labels with few rows each, and for labels that are not known yet. Linear, whatever
-    /// the lift.
+    /// Directions of the vectors along which labels differ most, relative to the differences within
+    /// a label. For many labels with few rows each, and for labels that are not known yet. Linear,
+    /// whatever the lift.
     Discriminant,
     /// Presence of one label per bit, by thresholds between rows with the label and rows without
     /// it. For rare labels.
@@ -205,8 +205,8 @@ impl Number for usize {
 /// Number of the stream's first rows whose classes decide the number of anchors.
 pub(super) const FIRST_ROWS: usize = 3_000;
 
-/// Largest number of rows of the warm-up if few rows have labels, and the divisor of the memory
-/// limit that bounds the size of these rows.
+/// Largest number of rows of the warm-up if few rows have labels. Their size is also bounded by the
+/// memory limit divided by `MEMORY_OF_WARMUP`.
 const MOST_WARMUP: usize = 30_000;
 const MEMORY_OF_WARMUP: u64 = 8;
 
@@ -229,8 +229,8 @@ impl Params {
         })
     }
 
-    /// Returns the number of rows of `dim` numbers that the warm-up needs to have enough rows with
-    /// labels, extrapolated from its first rows.
+    /// Returns the length of warm-up that has enough rows with labels, extrapolated from the
+    /// `first` rows of `dim` numbers.
     pub(super) fn rows_with_labels(&self, first: Labels<'_>, dim: usize) -> usize {
         let labelled = first.iter().filter(|labels| !labels.is_empty()).count();
         if 2 * labelled >= first.len() {

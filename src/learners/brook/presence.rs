@@ -1,19 +1,19 @@
-//! Target weights for rows with several labels, from what the vectors predict for each label.
+//! Target weights for rows with several labels, derived from predictions of each label.
 //!
-//! The regression of "has label `l`" on the vectors, `f_l(x)`, is linear in `x`. Any bit
-//! `[sum over l of w_l f_l(x) > threshold]` is therefore a bit of a hash function. For a row with
-//! several labels, the sum of their codes is a poor target: where two codes differ it is zero, and
-//! chance decides.
+//! The regression of "has label `l`" on the vectors, `f_l(x)`, is linear in `x`. A hash function
+//! can therefore compute any bit of the form `[sum over l of w_l f_l(x) > threshold]`. For a row
+//! with several labels, the sum of their codes is a poor target: it is zero where two codes differ,
+//! so that chance decides.
 
 use super::codes::Codes;
 use crate::linalg::{product, symmetric_eigen, transposed_product};
 use crate::memory::NoRoom;
 
-/// Mean number of labels per row from which labels have bits of their own: one row in twenty has a
-/// second label. Codes of classes leave such rows to chance, and are hardly better for other rows.
+/// Mean number of labels per row (a second label for one row in twenty) from which each label has
+/// its own bits. Codes of classes leave such rows to chance, and are hardly better for others.
 pub(super) const PRESENCE_FROM: f64 = 1.05;
 
-/// Mean number of labels per row from which labels share bits by a rotation. Below it, codes of
+/// Minimum mean number of labels per row for labels to share bits by a rotation. Below it, codes of
 /// classes are better, because most rows have one label.
 pub(super) const ROTATION_FROM: f64 = 1.5;
 
@@ -21,18 +21,18 @@ pub(super) const ROTATION_FROM: f64 = 1.5;
 /// without the label and 1 over rows with it.
 const THRESHOLDS: (f64, f64) = (0.2, 0.7);
 
-/// The last threshold for rare labels, high enough that it also ranks the rows with the label.
+/// The last threshold for rare labels, high enough to also distinguish among rows with the label.
 const LAST_OF_RARE: f64 = 1.2;
 
-/// Limit on the iterations of a rotation that does not converge; most converge in 10 to 30.
+/// Limit on the iterations of a rotation that does not converge. Most rotations take 10 to 30.
 const MOST_TURNS: usize = 50;
 
 /// The kind of targets that bits encode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// The code of a row's class. For rows of which nearly all have one label.
+    /// The code of a row's class. Used if nearly all rows have one label.
     Codes,
-    /// The presence of one label per bit. For at least two bits per label.
+    /// The presence of one label per bit. Used if each label can have at least two bits.
     Presence,
     /// Mixtures of labels by a rotation.
     Rotation,
@@ -70,18 +70,18 @@ pub(super) struct Fitted<'a> {
     pub(super) bits: usize,
     /// Share of the rows that have each label.
     pub(super) shares: &'a [f64],
-    /// `M / n`: the covariances of labels and their `f`, labels x labels.
+    /// `M / n`: the covariances between labels and their `f`, labels x labels.
     pub(super) fit: &'a [f64],
 }
 
 impl Fitted<'_> {
     /// Returns targets in which each bit encodes the presence of one label. All labels have the
-    /// same number of bits; if bits are left over, the most frequent labels have one more. Two rows
-    /// thus have as many bits in common as they have labels in common. Each bit of a label has its
-    /// own threshold, so that the bits also encode how certain the label is.
+    /// same number of bits; if bits are left over, the most frequent labels have one more. The more
+    /// labels two rows share, the more bits they share. Each bit of a label has its own threshold,
+    /// so that the bits also encode how certain the label is.
     ///
-    /// `chosen` are the positions of the labels in `codes`. The codes become those of rows with one
-    /// label.
+    /// `chosen` holds the positions of the labels in `codes`. The code of each label becomes that
+    /// of a row with this label alone.
     pub(super) fn presence(
         &self,
         chosen: &[usize],
@@ -120,11 +120,11 @@ impl Fitted<'_> {
     }
 
     /// Returns targets in which every bit weighs all labels, for fewer than two bits per label. The
-    /// means of `f` over the rows of each label are rotated until signs cost least (iterative
-    /// quantization, Gong and Lazebnik 2011). The algorithm seeks `R` with orthonormal columns (or
-    /// rows) and signs `B` that bring `Z R` and `B` together. The rows of `Z = diag(1 / p) M / n`
-    /// are these means. Labels that occur together have similar means, and so do classes and their
-    /// superclass: their common part is not encoded twice.
+    /// means of `f` over the rows of each label are rotated so that taking signs loses least
+    /// (iterative quantization, Gong and Lazebnik 2011). The algorithm seeks `R` with orthonormal
+    /// columns (or rows) and signs `B` such that `Z R` is near to `B`. The rows of
+    /// `Z = diag(1 / p) M / n` are these means. Labels that occur together have similar means, and
+    /// so do classes and their superclass: their common part is not encoded twice.
     ///
     /// The iteration starts from `codes`, which become `B`.
     pub(super) fn rotation(
@@ -179,9 +179,9 @@ impl Fitted<'_> {
     }
 }
 
-/// Returns the matrix with orthonormal columns, or rows if rows are fewer, that is nearest to a
-/// matrix of `rows` x `columns`. The result is zero in directions that the matrix does not have; a
-/// rotation would fill them arbitrarily. Returns `None` if it cannot be computed.
+/// Returns the matrix with orthonormal columns (or rows, if there are fewer rows) that is nearest
+/// to a matrix of `rows` x `columns`. The result is zero in directions that the matrix does not
+/// span; a rotation would fill them arbitrarily. Returns `None` if it cannot be computed.
 fn nearest_orthonormal(
     matrix: &[f64],
     rows: usize,

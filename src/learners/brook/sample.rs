@@ -14,7 +14,7 @@ use crate::learner::Loaded;
 use crate::tensors::Tensors;
 use crate::{Batch, Error, Features, Labels};
 
-/// Number of rows at which no more labels are sampled. The rows of one label may exceed it.
+/// Number of rows at which no further label is sampled. A single label may have more rows.
 const ROWS: usize = 2000;
 
 /// Bounds on the number of sampled rows of a label.
@@ -59,7 +59,7 @@ impl Sample {
         Sample { dim, groups: BTreeMap::new(), bound: u64::MAX, is_bounded: true }
     }
 
-    /// Adds rows before they are lifted, without those that have no label. `known` is the number of
+    /// Adds rows before they are lifted. Rows without labels are skipped. `known` is the number of
     /// labels of all learned rows.
     pub(super) fn add(&mut self, rows: &[f32], labels: Labels<'_>, keys: &Keys, known: usize) {
         for (row, values) in rows.chunks_exact(self.dim).enumerate() {

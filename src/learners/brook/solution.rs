@@ -31,7 +31,7 @@ pub(super) struct Solution {
     pub(super) offset: Vec<f32>,
     /// Codes of the classes; empty for discriminant bits.
     pub(super) codes: Codes,
-    /// Number of bits of the codes, which the weights and offsets also have.
+    /// Number of bits of the codes, the weights and the offsets.
     pub(super) label_bits: usize,
     /// Projection of the detail bits, if there are any.
     pub(super) detail: Option<Projection>,
@@ -108,7 +108,7 @@ impl<'a> System<'a> {
     }
 }
 
-/// Returns whether sums can be those of any rows, as far as a function can be solved for.
+/// Returns whether sums can be those of any rows, judged by whether a function can be solved for.
 pub(super) fn is_sound(
     params: &Params,
     embedding: &Embedding,
@@ -436,7 +436,7 @@ mod tests {
     use crate::{Batch, Features, HashFunction, HashParts, Labels};
     use rand::RngExt;
 
-    /// Solves `A x = b` by elimination, the plainest way there is.
+    /// Solves `A x = b` by plain elimination.
     fn eliminate(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
         let n = b.len();
         for i in 0..n {

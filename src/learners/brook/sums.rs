@@ -12,7 +12,7 @@ use crate::memory::{NoRoom, expect_room};
 use crate::tensors::Tensors;
 
 /// Weight of a row in the sum of each of its labels, as an integer. If a row with `n` labels counts
-/// in equal parts, it has the integer nearest to an `n`-th of this weight.
+/// in equal parts, its weight is the integer nearest to `WHOLE / n`.
 const WHOLE: u32 = 840;
 
 /// Weight of a row with several labels in the sum of each label.
@@ -21,7 +21,7 @@ pub(super) enum Counting {
     /// The same weight as a row that has this label alone.
     Full,
     /// An equal part, as in files from before targets for several labels were supported. Full sums
-    /// cannot be computed from such sums, so they continue to count parts.
+    /// cannot be computed from sums of parts, so models with such sums continue to count parts.
     Parts,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Sums {
     labels: BTreeMap<u32, LabelSum>,
 }
 
-/// Sums over the rows with a label, each multiplied by its weight: [`WHOLE`] or a part of it.
+/// Sums over the rows with a label, each row multiplied by its weight: [`WHOLE`] or a part of it.
 #[derive(Clone, Debug, PartialEq)]
 struct LabelSum {
     weight: f64,
@@ -69,7 +69,7 @@ impl Sums {
         Ok(Sums { counting, estimated, rows, gram, total, labels })
     }
 
-    /// Returns empty sums with the same counting.
+    /// Returns empty sums with the same `Counting`.
     pub(super) fn empty(&self) -> Result<Self, NoRoom> {
         Ok(Sums { counting: self.counting, ..Sums::new(self.total.len())? })
     }
@@ -90,8 +90,8 @@ impl Sums {
         self.estimated
     }
 
-    /// Returns the sums over additional numbers, which are estimated from the existing ones.
-    /// Integer sums stay integers.
+    /// Returns the sums over rows with additional numbers, whose sums are estimated from the
+    /// existing sums. Integer sums stay integers.
     pub(super) fn extended(self, extension: &Extension) -> Result<Self, NoRoom> {
         let (old, added) = (self.total.len(), extension.shift.len());
         let width = old + added;
@@ -108,7 +108,7 @@ impl Sums {
             }
             out
         };
-        // The columns of the nodes.
+        // The columns of the Gram matrix at the anchors that the estimate uses.
         let entry = |i: usize, j: usize| self.gram.row(i.max(j))[i.min(j)];
         let columns = (0..old).flat_map(|i| nodes.iter().map(move |&node| entry(i, node)));
         let columns: Vec<f64> = columns.collect();
@@ -182,8 +182,8 @@ impl Sums {
         }
     }
 
-    /// Returns whether these sums can be added to `other`: both have the same counting, or the rows
-    /// of one count the same either way.
+    /// Returns whether these sums can be added to `other`: both have the same `Counting`, or the
+    /// rows of one of them count the same with either `Counting`.
     pub(super) fn fit(&self, other: &Sums) -> bool {
         let single = |sums: &Sums| {
             sums.counting == Counting::Full && (sums.labels_per_row() - 1.0).abs() < 1e-9
@@ -201,7 +201,7 @@ impl Sums {
             .collect()
     }
 
-    /// Adds at most [`BLOCK`](super::whole_numbers::BLOCK) rows, without those that have no label.
+    /// Adds at most [`BLOCK`](super::whole_numbers::BLOCK) rows. Rows without labels are skipped.
     pub(super) fn add(&mut self, numbers: &WholeNumbers, labels: Labels<'_>) {
         let width = self.total.len();
         let labelled = |row: usize| !labels.row(row).is_empty();
@@ -275,7 +275,7 @@ impl Sums {
     /// Adds other sums, which must [fit](Self::fit). `translate` maps their labels to the labels
     /// used here.
     pub(super) fn merge(&mut self, other: &Sums, translate: &dyn Fn(u32) -> u32) {
-        // Sums in parts stay in parts; empty sums take the other's counting.
+        // Sums that count parts continue to; empty sums take the `Counting` of `other`.
         if self.rows == 0.0 || (other.counting == Counting::Parts && other.rows > 0.0) {
             self.counting = other.counting;
         }
@@ -426,7 +426,7 @@ impl Sums {
 }
 
 /// Returns the name of the array of label weights. The name depends on the counting, so that a
-/// program that supports only one of the two cannot mistake the other for it.
+/// program that supports only one way of counting cannot misread the other.
 fn name_of_weights(counting: Counting) -> &'static str {
     match counting {
         Counting::Full => "counts_of_labels",

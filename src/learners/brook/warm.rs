@@ -28,7 +28,7 @@ pub(super) struct Warm {
     pub(super) learned: u64,
     /// Number of anchors that a warm-up of full length has.
     pub(super) anchors_wanted: usize,
-    /// The labels that anchors had, if anchors follow the stream.
+    /// The labels of the anchors, if anchors follow the stream.
     pub(super) anchored: Option<Anchored>,
     /// With `start = steady`: the codes in use, by class.
     pub(super) in_use: Vec<(u32, Vec<i8>)>,
@@ -85,8 +85,8 @@ impl Warm {
         })
     }
 
-    /// Returns the embedding that the sums of both can be extended to. This is the embedding with
-    /// more anchors, if it has all anchors of the other; otherwise `None`.
+    /// Returns the embedding to which the sums of both states can be extended: the one with more
+    /// anchors, if it has all anchors of the other; otherwise `None`.
     pub(super) fn common_embedding<'a>(&'a self, other: &'a Warm) -> Option<&'a Embedding> {
         let (ours, theirs) = (&self.embedding, &other.embedding);
         let common = match ours.begins(theirs) {
@@ -199,7 +199,7 @@ impl Warm {
         self.save_learned(keys, (half_life, dim, bits), &added, Some(&kept), state);
     }
 
-    /// Saves what was learned, with the rows of `added` in the sums and those of `kept` as rows.
+    /// Saves the state. Rows of `added` are included in the sums; rows of `kept` are saved as is.
     pub(super) fn save_learned(
         &self,
         keys: &Keys,
@@ -370,8 +370,8 @@ mod tests {
         brook
     }
 
-    /// The cost of a row is dominated by iterating over the sums, so rows must share it whatever
-    /// the half-life.
+    /// Iterating over the sums dominates the cost of a row, so rows must share one iteration,
+    /// whatever the half-life.
     #[test]
     fn a_short_half_life_does_not_make_the_sums_be_gone_through_more_often() {
         for half_life in [0.0, 0.5, 20.0, 500.0] {
@@ -388,7 +388,7 @@ mod tests {
         }
     }
 
-    /// A file of an earlier version has the array of equal parts, and its model continues in parts.
+    /// A file of an earlier version has the array of equal parts; its model still counts parts.
     #[test]
     fn sums_in_parts_stay_in_parts() {
         let (values, _) = rows(8);
@@ -403,7 +403,7 @@ mod tests {
         full.warm_up(all).unwrap();
         let mut state = Tensors::default();
         full.save(&mut state);
-        // Simulates such a file. No label was learned yet, so the two differ only in the array's
+        // Simulates such a file. No label was learned yet, so the files differ only in the array's
         // name.
         let none: Vec<f64> = state.take("brook.counts_of_labels", 1).unwrap();
         state.put("brook.weights_of_labels", 1, &none);
@@ -433,7 +433,7 @@ mod tests {
         rows_of(&again).iter().zip(doubled).for_each(|(a, b)| assert!((a - b).abs() < 1e-9));
         again.unlearn(all, &|label| label.to_string()).unwrap();
         again.unlearn(all, &|label| label.to_string()).unwrap();
-        // Rows with single labels have no parts: their sums can be merged into either kind.
+        // Rows with one label count the same either way: their sums merge into either kind.
         let mut single = full.sibling().unwrap();
         single
             .learn(Batch::new(features, Labels::single(&[1, 2, 3, 1, 2, 3, 1, 2])).unwrap())

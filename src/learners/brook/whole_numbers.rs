@@ -22,9 +22,9 @@ impl WholeNumbers {
     /// last row counts 1.
     ///
     /// A row with the weight `w` is multiplied by the root of `w`, so that its square is multiplied
-    /// by `w`, and rounded again. The less a row counts, the coarser are its steps. Rows of any age
-    /// can then be added up together, in the fast sum. Adding them in groups of equal weight would
-    /// require a pass over all sums for each group.
+    /// by `w`. The product is rounded again: the less a row counts, the coarser its steps. Rows of
+    /// any age can then be added up together, in the fast sum. Adding them in groups of equal
+    /// weight would require a pass over all sums for each group.
     pub(super) fn aged(mut self, half_life: f64) -> Self {
         let count = self.rows.len() / self.width;
         let root = |at: usize| (-0.5 * (count - 1 - at) as f64 / half_life).exp2();
@@ -45,7 +45,7 @@ impl WholeNumbers {
         self.roots.as_ref().map_or(1.0, |roots| roots[at])
     }
 
-    /// Returns the index of the first row that is not rounded to zero, however large its numbers.
+    /// Returns the index of the first row with enough weight to be rounded to nonzero numbers.
     pub(super) fn first_that_counts(&self) -> usize {
         let nothing = |root: &&f64| **root * f64::from(LARGEST) < 0.5;
         self.roots.as_ref().map_or(0, |roots| roots.iter().take_while(nothing).count())

@@ -1,7 +1,6 @@
 //! BSODH as the paper writes it, with the similarity matrix `S~` and the code of every existing
-//! item: the naive reference for `Bsodh`. It is stored here, and not with the other references in
-//! `tests/`, because the command-line tool measures its cost, and a package cannot include files of
-//! another.
+//! item: the naive reference for `Bsodh`. This file is not in `tests/` with the other references
+//! because the command-line tool measures its cost, and a package cannot include files of another.
 
 use super::{Bsodh, Existing, LabelSets, Order, Params};
 pub use crate::linalg::Regression;

@@ -2,7 +2,8 @@
 //! Information*, ICCV 2017.
 //!
 //! For each point, the distances to a reservoir of earlier points should distinguish similar from
-//! dissimilar points. MIHash performs gradient ascent on their mutual information
+//! dissimilar points. MIHash performs gradient ascent on the mutual information of distance and
+//! similarity
 //!
 //! ```text
 //! MI = H(P) - p+ H(P+) - p- H(P-)
@@ -27,7 +28,7 @@
 //!
 //! * The reservoir starts with rows of the warm-up; the published protocol draws them from all
 //!   data.
-//! * The gradient is the gradient of the objective. The authors' program uses relaxed bits in [0,
+//! * The default gradient is that of the objective. The authors' program uses relaxed bits in [0,
 //!   1] where the formula has them in [-1, 1], and a factor of 1/2: `gradient = released`.
 
 use rand::RngExt;
@@ -67,7 +68,7 @@ pub struct Params {
     pub gradient: Gradient,
     /// Condition for publishing a new function.
     pub trigger: Trigger,
-    /// Number of points between two checks of the condition.
+    /// Number of points between two checks of the trigger.
     pub every: u64,
     /// Required growth of the mutual information, for the trigger `mi`.
     pub threshold: f64,
@@ -87,8 +88,8 @@ pub enum Gradient {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
-    /// If the new function separates the reservoir better, by [`threshold`](Params::threshold) bits
-    /// of mutual information: as in the paper.
+    /// If the new function's mutual information on the reservoir is higher by
+    /// [`threshold`](Params::threshold) bits, as in the paper.
     Mi,
     /// At each check.
     Fixed,
@@ -133,7 +134,7 @@ impl MiHash {
     /// Learns a few rows. Returns whether a new function was published.
     fn learn_rows(&mut self, features: Features<'_>, labels: Labels<'_>) -> bool {
         // Products x_r . x for every point of the reservoir and every row. The products between the
-        // rows are needed for rows that enter the reservoir meanwhile.
+        // rows are needed because rows may enter the reservoir before later rows are learned.
         let columns = Panels::pack_transposed(features.values(), self.dim);
         let product = |rows: &[f32]| {
             let mut out = vec![0.0; rows.len() / self.dim * columns.width()];
@@ -171,14 +172,14 @@ impl MiHash {
         renewed
     }
 
-    /// Returns the update to each column of `W`, along the point. Returns `None` if there is none.
+    /// Returns the factor of the point in the update to each column of `W`; `None` for no update.
     fn gradient_step(&mut self, projection: &[f32], labels: &[u32]) -> Option<Vec<f32>> {
         let gradient = self.gradient(projection, labels)?;
         let rate = self.params.rate / (1.0 + self.params.decay * self.seen as f64);
         Some(gradient.iter().map(|g| (rate * g) as f32).collect())
     }
 
-    /// Returns the gradient of the mutual information by `W^T x`.
+    /// Returns the gradient of the mutual information with respect to `W^T x`.
     fn gradient(&mut self, projection: &[f32], labels: &[u32]) -> Option<Vec<f64>> {
         if self.reservoir.len() == 0 {
             return None;
@@ -216,8 +217,8 @@ impl MiHash {
         gradient.iter().any(|g| *g != 0.0).then_some(gradient)
     }
 
-    /// Returns whether a batch could make the weights overflow. With numbers of ordinary size it
-    /// cannot, so the reservoir need not be copied for a rollback.
+    /// Returns whether a batch could make the weights overflow. If it could not, as with numbers of
+    /// ordinary size, the reservoir need not be copied for a rollback.
     fn could_overflow(&self, features: Features<'_>) -> bool {
         let ordinary = |value: &f32| value.abs() < 1e6;
         let all_ordinary = |values: &[f32]| values.iter().fold(true, |all, v| all & ordinary(v));
@@ -442,8 +443,8 @@ mod tests {
     }
 
     /// The projections of the reservoir are updated step by step. They must equal the projections
-    /// of its points under the current weights, whatever the chunks of rows, and as points leave
-    /// and enter.
+    /// of its points under the current weights, however rows are split into chunks, and also when
+    /// points leave and enter the reservoir.
     #[test]
     fn the_reservoir_follows_the_weights() {
         let params = Params { reservoir: 30, rate: 0.3, ..Params::default() };

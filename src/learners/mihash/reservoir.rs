@@ -10,8 +10,8 @@ use crate::similarity::{LabelSets, running_total, share_a_label};
 use crate::tensors::Tensors;
 use crate::{Features, Labels, MAX_BITS};
 
-/// A sample of the points seen so far, in which each point is equally likely to be. Every point
-/// draws a key, and the points with the smallest keys remain.
+/// A sample that contains each point seen so far with the same probability. Every point draws a
+/// key, and the points with the smallest keys remain.
 #[derive(Clone, Debug)]
 pub(super) struct Reservoir {
     dim: usize,
@@ -29,7 +29,7 @@ pub(super) struct Reservoir {
     given_out: Vec<u64>,
 }
 
-/// Number of relaxed bits from which the work of a thread exceeds the time to wake it.
+/// Minimum number of relaxed bits for which the work of a thread exceeds the time to wake it.
 const WORTH_A_THREAD: usize = 1 << 16;
 
 impl Reservoir {
@@ -65,7 +65,7 @@ impl Reservoir {
         &self.projections
     }
 
-    /// Returns, for each point, whether it shares a label with these.
+    /// Returns, for each point, whether it has one of `labels`.
     pub(super) fn similar_to(&self, labels: &[u32]) -> Vec<bool> {
         self.labels.iter().map(|own| share_a_label(own, labels)).collect()
     }
@@ -144,9 +144,9 @@ impl Reservoir {
         codes
     }
 
-    /// Returns how much more the newest weights predict similarity than the published weights. For
-    /// each point, its Hamming distances to all points have a mutual information with similarity;
-    /// the result is the difference of the means.
+    /// Returns by how much the newest weights predict similarity better than the published weights.
+    /// For each point, its Hamming distances to all points have a mutual information with
+    /// similarity. The result is the difference of the means under the two weights.
     pub(super) fn gain(&self) -> f64 {
         self.information(&self.newest_codes()) - self.information(&self.given_out)
     }

@@ -1,4 +1,4 @@
-//! Files of a journal, which are append-only, and positions in them.
+//! Append-only files of a journal, and positions in these files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -42,8 +42,8 @@ pub(in crate::store) struct Extent {
     pub(in crate::store) start: u64,
     /// Number of the last file that a committed compaction wrote; 0 if there is none.
     pub(in crate::store) compacted: u32,
-    /// Position of the first record of the files that compaction replaced, while their rows are
-    /// still needed.
+    /// Position of the first record of the files that compaction replaced; `None` once their rows
+    /// are no longer needed.
     pub(in crate::store) replaced: Option<u64>,
 }
 
@@ -57,11 +57,11 @@ impl Extent {
 pub(in crate::store) enum Origin {
     /// Changes were appended as they were acknowledged.
     Appended,
-    /// Compaction wrote the file. It replaces all files from this number up to its own.
+    /// Compaction wrote the file, which replaces all files from this number up to its own.
     Compacted(u32),
 }
 
-/// Value of the source field in the head of a file that was appended to.
+/// Value of the source field in the head of a file that compaction did not write.
 const NO_SOURCE: u32 = u32::MAX;
 
 fn head(number: u32, origin: Origin) -> Vec<u8> {
@@ -85,7 +85,7 @@ pub(in crate::store) struct FilesOfNow {
     pub(in crate::store) replaced: BTreeMap<u32, Arc<File>>,
 }
 
-/// The files of one version.
+/// Open files of one version of the journal.
 pub(in crate::store) type OpenFiles = Arc<FilesOfNow>;
 
 /// All files of a journal, open to be read.
@@ -100,7 +100,7 @@ pub(in crate::store) struct Files {
 /// A file in the directory of a journal.
 pub(super) struct Listed {
     pub(super) number: u32,
-    /// `None` if its creation was cut off.
+    /// `None` if the creation of the file was cut off.
     pub(super) origin: Option<Origin>,
     file: Arc<File>,
 }
@@ -129,8 +129,8 @@ pub(super) fn list(directory: &Path) -> Result<Vec<Listed>> {
 }
 
 impl Files {
-    /// Opens the files of a directory that belong to a journal. Removes files that a compaction
-    /// replaced, or wrote without committing, and files whose creation was cut off.
+    /// Opens the files of a journal. Removes files that a compaction replaced, files that an
+    /// uncommitted compaction wrote, and files whose creation was cut off.
     pub(super) fn open(directory: PathBuf, shape: RowShape, extent: Extent) -> Result<Files> {
         let start = file_of(extent.start);
         let (mut open, mut removed) = (FilesOfNow::default(), false);
@@ -233,8 +233,9 @@ impl Files {
         })
     }
 
-    /// Removes the files that compaction replaced. Readers that still hold them can read them. The
-    /// first file is removed durably before the others: while it exists, all of them do.
+    /// Removes the files that compaction replaced. Readers that hold these files can still read
+    /// them. The first file is removed durably before the others: if the first exists, all of them
+    /// exist.
     pub(in crate::store) fn remove_replaced(&self) -> Result<()> {
         let mut first = true;
         for (number, file) in &self.pinned().replaced {

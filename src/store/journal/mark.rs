@@ -12,13 +12,13 @@ use super::row::number64;
 use crate::disk::{self, File, Mode};
 use crate::{Error, Result, file};
 
-/// The file of the notes, in the directory of a journal.
+/// Name of the file with both notes, in the directory of a journal.
 pub(super) const MARKS: &str = "end";
 
 /// Bytes of a note: the end of the journal, and a checksum.
 const NOTE: usize = 16;
 
-/// Distance between the notes, so that each is on its own page.
+/// Distance between the notes in bytes, so that each is on its own page.
 const APART: u64 = 4096;
 
 /// Number of bytes of records after which the newest note is synced. Opening rewrites all records
@@ -39,7 +39,6 @@ fn end_of(note: &[u8; NOTE]) -> Option<u64> {
     sound.then(|| number64(note, 0))
 }
 
-/// The file of the notes.
 pub(super) struct Marks {
     path: PathBuf,
     file: File,

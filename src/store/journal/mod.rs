@@ -3,9 +3,9 @@
 //!
 //! The journal is a sequence of append-only files. A change counts once its record is synced. A
 //! separate file (`mark.rs`) records the acknowledged end: records before that end must be sound.
-//! After that end, opening cuts off whatever a crash left unfinished. Complete records after it
-//! were not acknowledged, but count as well. Opening rewrites and syncs them first, because bytes
-//! that can be read need not be on the disk.
+//! Opening cuts off whatever a crash left unfinished after that end. Complete records after the end
+//! were not acknowledged, but count as well. Opening first rewrites and syncs these records,
+//! because readable bytes may not be on the disk yet.
 
 mod files;
 mod mark;
@@ -54,7 +54,7 @@ pub(super) struct Journal {
     end: u64,
     /// Cause of a failed change that may have left bytes after the end; `None` if there are none.
     doubt: Option<String>,
-    /// Error of recording the last end, if that failed.
+    /// Error of the last attempt to record the end, if that attempt failed.
     unmarked: Option<Error>,
 }
 
@@ -67,8 +67,8 @@ impl Journal {
         Marks::create(&marks_path(directory), START)
     }
 
-    /// Returns whether a directory contains only a journal without changes, possibly with its
-    /// creation cut off.
+    /// Returns whether a directory contains only a journal without changes, possibly one whose
+    /// creation was cut off.
     pub(super) fn is_blank(directory: &Path) -> Result<bool> {
         for entry in disk::list(directory).map_err(Error::io(directory))? {
             let name = entry.name.to_str().unwrap_or_default();
@@ -129,7 +129,7 @@ impl Journal {
         Marks::create(&marks_path(directory), end)
     }
 
-    /// Records the end of a journal whose files were written without a note.
+    /// Records the end of a journal that was written without recording its end.
     pub(super) fn note_end(directory: &Path, end: u64) -> Result<()> {
         Marks::create(&marks_path(directory), end)
     }
@@ -191,8 +191,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Appends complete records and syncs them. Records whose append failed do not count, unless
-    /// the process ends before the next change: then they may count.
+    /// Appends complete records and syncs them. If this fails, the records do not count, except
+    /// that they may count if the process ends before the next change.
     pub(super) fn append(&mut self, records: &[u8]) -> Result<()> {
         let written = self.file.write_all_at(records, offset_of(self.end));
         if let Err(error) = written.and_then(|()| self.file.sync_data()) {
@@ -224,8 +224,8 @@ impl Journal {
     }
 }
 
-/// Makes the records between two positions durable: they can be read but need not be on the disk.
-/// Cuts off whatever follows them in their last file.
+/// Makes the records between two positions durable: they are readable but may not be on the disk.
+/// Cuts off whatever follows the last of these records in its file.
 fn make_durable(files: &Files, from: u64, end: u64) -> Result<()> {
     for number in files.numbers() {
         if number < file_of(from) || number > file_of(end) {

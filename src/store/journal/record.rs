@@ -1,11 +1,11 @@
-//! Changes as the journal stores them: each is stored completely or not at all.
+//! Records of the journal. Each record is one change, stored completely or not at all.
 //!
 //! ```text
 //! bytes of the body u64 | kind u32 | count u32 | position u64 | checksum of the body u32 | of all this u32
 //! ```
 //!
-//! The body of a put has the new label names first, then its rows, so that names and rows count
-//! together:
+//! The body of a put has the new label names, followed by the rows, so that names and rows take
+//! effect together:
 //!
 //! ```text
 //! number of the first name u32 | count u32 | names, each with its length u32 | zeros to a multiple of 8 | rows
@@ -13,14 +13,12 @@
 
 use super::row::{NOWHERE, Row, RowShape, number64, row_bytes};
 
-/// Bytes of a record before its body.
+/// Size in bytes of the head of a record, which precedes the body.
 pub(super) const RECORD_HEAD: usize = 32;
 
-/// The kinds of changes.
 const PUT: u32 = 1;
 const REMOVE: u32 = 2;
 
-/// The head of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) bytes: u64,
@@ -72,8 +70,8 @@ impl NewRecord {
         NewRecord { start, kind, count: count as u32 }
     }
 
-    /// Begins a record of rows, which the caller appends. `names` are the label names that are new
-    /// with this record; the first of them has the number `first`.
+    /// Begins a record of rows, which the caller appends. `names` are the new label names; the
+    /// first name has the number `first`.
     pub(in crate::store) fn put(
         first: u32,
         names: &[String],
@@ -124,7 +122,7 @@ pub(in crate::store) enum Change {
     Remove(Vec<(u64, u64)>),
 }
 
-/// Rows, with the label names that are new with them.
+/// Rows, with new label names.
 #[derive(Debug, Default, PartialEq)]
 pub(in crate::store) struct PutChange {
     /// Number of the first new name.

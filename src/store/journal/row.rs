@@ -74,7 +74,7 @@ fn rounded(value: f32) -> f16 {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::store) struct Row {
     pub(in crate::store) id: u64,
-    /// Position of the row that this row replaces; [`NOWHERE`] if there was none.
+    /// Position of the row that this row replaces; [`NOWHERE`] if it replaces none.
     pub(in crate::store) replaces: u64,
     pub(in crate::store) vector: Vec<f32>,
     pub(in crate::store) labels: Vec<u32>,
@@ -171,7 +171,7 @@ pub(super) fn number64(bytes: &[u8], at: usize) -> u64 {
     bytes[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// Rounds vectors to the precision in which they are stored and read again.
+/// Rounds vectors to the precision in which the journal stores them.
 pub(in crate::store) fn as_kept(shape: RowShape, vectors: Vec<f32>) -> Vec<f32> {
     match shape.precision {
         VectorPrecision::F32 => vectors,

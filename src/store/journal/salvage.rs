@@ -69,8 +69,8 @@ pub(in crate::store) fn salvage(
     Ok(salvaged)
 }
 
-/// Returns the files that count: either those that a compaction wrote, or those that it read. The
-/// latter are removed only after the compaction was committed, the first of them before the others.
+/// Returns the files that count. If the first file that a compaction read still exists, the files
+/// that the compaction wrote do not count: after the commit, that first file is removed first.
 fn committed(listed: Vec<Listed>) -> Vec<Listed> {
     let exists = |number: u32| listed.iter().any(|file| file.number == number);
     let (mut from, mut uncommitted) = (0, Vec::new());
@@ -99,8 +99,8 @@ impl FileReader<'_> {
         self.files.path(self.number)
     }
 
-    /// Reads a file. If `acknowledged` is given, an unsound end after it belongs to an
-    /// unfinished change.
+    /// Reads a file. If `acknowledged` is given, unsound bytes after that position, at the end of
+    /// the file, belong to an unfinished change.
     fn read(
         &mut self,
         acknowledged: Option<u64>,
@@ -149,8 +149,8 @@ impl FileReader<'_> {
                     let rows = sound_rows(self.files.shape, &body, RECORD_HEAD);
                     self.lose(at, end - at, Some(head.rows()), rows.len());
                     let (first, names) = match names(&body) {
-                        // Names have no checksum of their own. They count only if the first sound
-                        // row is where the names end.
+                        // Names have no checksum of their own. The names are used only if the first
+                        // sound row begins where the names end.
                         Some((first, names, start))
                             if rows
                                 .first()

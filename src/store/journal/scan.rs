@@ -6,12 +6,9 @@ use super::files::{FIRST, Files, file_of, offset_of, place};
 use super::record::{Change, Head, RECORD_HEAD, Unreadable};
 use crate::{Error, Result};
 
-/// A record that was read.
 pub(in crate::store) struct Record {
-    /// Position where reading continued: the position of the record, or the end of the previous
-    /// file.
+    /// Position at which reading continued: the record's own, or the end of the previous file.
     pub(in crate::store) from: u64,
-    /// Position of the record.
     pub(in crate::store) at: u64,
     /// Position after the record.
     pub(in crate::store) end: u64,
@@ -49,8 +46,8 @@ impl Cursor {
         if self.at >= end { Ok(None) } else { self.next_to_recover(end) }
     }
 
-    /// Returns the next record, which must be sound if it begins before `acknowledged`. Returns
-    /// `None` if no sound record follows after that.
+    /// Returns the next record. A record that begins before `acknowledged` must be sound; from
+    /// there on, returns `None` if no sound record follows.
     pub(super) fn next_to_recover(&mut self, acknowledged: u64) -> Result<Option<Record>> {
         let from = self.at;
         loop {

@@ -71,7 +71,7 @@ fn every_cut_and_every_flipped_byte_is_noticed() {
     drop(journal);
     let after = (std::fs::read(&path).unwrap(), std::fs::read(&marks).unwrap());
     for cut in 0..=after.0.len() {
-        // Killed before the note was written: the last change may be present.
+        // The process was killed before the note was written: the last change may be present.
         std::fs::write(&path, &after.0[..cut]).unwrap();
         std::fs::write(&marks, &before.1).unwrap();
         let found = ids_in(&directory);
@@ -80,7 +80,7 @@ fn every_cut_and_every_flipped_byte_is_noticed() {
             _ if cut >= before.0.len() => assert_eq!(found.unwrap(), [1, 2]),
             _ => assert!(found.is_err(), "{cut}"),
         }
-        // Cut short by another program.
+        // Another program cut the file short.
         std::fs::write(&path, &after.0[..cut]).unwrap();
         std::fs::write(&marks, &after.1).unwrap();
         assert_eq!(ids_in(&directory).is_ok(), cut == after.0.len(), "{cut}");

@@ -44,8 +44,8 @@ impl Applied {
         }
     }
 
-    /// Applies the change; returns the number of its rows. With `shared`, the store's own threads
-    /// encode.
+    /// Applies the change; returns the number of its rows. With `shared`, the items are encoded on
+    /// the store's encoder threads.
     pub(super) fn make(self, index: &mut Index, shared: Option<&Shared>) -> Result<u64> {
         match self {
             Applied::Put { ids, vectors, labels, places } => {

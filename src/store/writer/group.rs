@@ -22,11 +22,11 @@ pub(super) struct Group {
     bytes: Vec<u8>,
     changes: Vec<Applied>,
     replies: Replies,
-    /// Positions of items after the changes of the group; `None` for removed items.
+    /// Positions that the group's changes give to items; `None` for removed items.
     places: HashMap<u64, Option<u64>>,
-    /// Names of labels that are new with the group.
+    /// Label names that the group adds, with their numbers.
     new_labels: HashMap<String, u32>,
-    /// String ids that are new with the group.
+    /// String ids that the group adds, with their numbers.
     new_texts: HashMap<String, u64>,
 }
 
@@ -207,7 +207,7 @@ impl Group {
         (first, new)
     }
 
-    /// Returns the numbers that ids stand for, and the new strings among them.
+    /// Returns the numbers that ids stand for, and the new string ids with their numbers.
     fn numbers(&self, ids: &[ItemId], shared: &Shared) -> (Vec<u64>, HashMap<String, u64>) {
         let texts = shared.texts.read().unwrap_or_else(PoisonError::into_inner);
         let mut new = HashMap::new();
@@ -276,8 +276,8 @@ pub(in crate::store) fn check_ids(ids: &[ItemId], kind: IdKind) -> Result<()> {
     Ok(())
 }
 
-/// Fails if the squared length of a row exceeds single precision. A few such rows in a warm-up
-/// would ruin all codes: compared with them every other row is zero.
+/// Fails if the squared length of a row exceeds the range of single precision. A few such rows in a
+/// warm-up would ruin all codes: relative to these rows, every other row is zero.
 pub(in crate::store) fn check_lengths(features: Features<'_>) -> Result<()> {
     let is_too_long = |row: &[f32]| !row.iter().map(|value| value * value).sum::<f32>().is_finite();
     for row in 0..features.len() {

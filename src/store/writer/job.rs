@@ -53,12 +53,11 @@ pub(in crate::store) enum Job {
     Put(OwnedPut, Reply<Acknowledged>),
     Label(Vec<ItemId>, Vec<Vec<String>>, Reply<Acknowledged>),
     Remove(Vec<ItemId>, Reply<Removed>),
-    /// Begins an index that is to replace the index in use; answered with the current snapshot.
+    /// An index that is to replace the index in use is begun. The answer is the current snapshot.
     Begin(Reply<Moment>),
-    /// Answered with the current snapshot, and with the ids that changed since the last such
-    /// request.
+    /// Requests the current snapshot, and the ids that changed since the last `Begin` or `Round`.
     Round(Reply<(Moment, Vec<u64>)>),
-    /// The index that was begun is ready; answered with the position up to which changes refer to
+    /// The index that was begun is ready. The answer is the position up to which changes refer to
     /// the old index.
     Swap(Swap, Reply<u64>),
     /// Continues the journal in another file, and leaves file numbers free for compaction.

@@ -1,5 +1,5 @@
-//! The only thread that changes a store. Changes that arrive while it is busy are written to disk
-//! together.
+//! The only thread that changes a store. Changes that arrive while this thread is busy are written
+//! to disk together.
 
 mod apply;
 mod group;
@@ -31,7 +31,8 @@ pub(super) struct Writer {
     version: u64,
     /// Number of rows of the journal.
     rows: u64,
-    /// Ids that changed since an index was begun that is to replace this one.
+    /// Ids that changed since the last `Job::Begin` or `Job::Round`; `None` if no index is being
+    /// built.
     touched: Option<Vec<u64>>,
 }
 
@@ -102,7 +103,7 @@ impl Writer {
         None
     }
 
-    /// Makes a change and waiting ones together; returns the first job that is not a change.
+    /// Commits a change together with waiting changes; returns the first job that is not a change.
     fn change_together(
         &mut self,
         first: Job,
@@ -144,8 +145,8 @@ impl Writer {
             replies.fail(&error, &shared.directory);
             return;
         }
-        // Changes that were written to a directory that lost its name meanwhile are unreachable. If
-        // the check itself fails otherwise, the changes count, because they are synced.
+        // If the directory was moved or replaced meanwhile, the changes in it are unreachable. If
+        // the check fails for another reason, the changes count, because they are synced.
         let is_there = match shared.check_place() {
             Err(error @ Error::NotAsOpened { .. }) => Err(error),
             _ => Ok(()),
@@ -154,7 +155,7 @@ impl Writer {
         shared.publish(self.moment());
         let end = self.journal.end();
         shared.progress(|progress| progress.end = end);
-        // The changes count in either case. Opening the store again repairs an error here.
+        // The changes are durable even if applying them failed: reopening the store applies them.
         let outcome = is_there.and(applied);
         let problem = outcome.as_ref().err().or(self.journal.unmarked());
         let reported = problem.map_or(Ok(true), |error| Err(again(error, &shared.directory)));
@@ -196,7 +197,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Replaces this index with another, once that one has all changes made meanwhile.
+    /// Applies the changes that were made meanwhile to a new index, and puts the new index in use.
     fn swap(&mut self, swap: Swap, shared: &Shared) -> Result<u64> {
         let touched = self.touched.take().unwrap_or_default();
         let Swap { mut index, version, reclaimed } = swap;

@@ -42,7 +42,7 @@ pub(super) struct Tree {
 pub(super) struct Node {
     /// Number of the node after all nodes below this one.
     pub(super) skip: u32,
-    /// Number of codes below the node, and the number of the first code.
+    /// Count of codes below the node, and the number of the first of these codes.
     pub(super) count: u32,
     pub(super) start: u32,
     /// True if no nodes are below this one.
@@ -92,7 +92,7 @@ impl Tree {
         };
         tree.flatten(&split, 0);
         drop(split);
-        // Codes are moved in parts, so that memory for all codes is never taken twice.
+        // Codes are moved in parts, so that memory for all codes is never allocated twice.
         let mut done = 0;
         while !codes.is_empty() {
             let part = codes.len().min(PART * width);

@@ -13,7 +13,7 @@ const BUCKET: usize = 128;
 /// time would make many small buckets and rule out little.
 const ALIKE: usize = 2048;
 
-/// Maximum depth of a tree, for codes of which each split separates only a few.
+/// Maximum depth of a tree, in case each split separates only a few codes.
 const DEEPEST: usize = 128;
 
 /// Number of codes above which a separate thread pays off.
@@ -22,7 +22,7 @@ const WORTH_A_THREAD: usize = 1 << 15;
 /// A tree under construction.
 pub(super) struct Split {
     pub(super) count: usize,
-    /// Bits that all codes have set, and bits that any code has set.
+    /// Bits that are set in all codes, and bits that are set in at least one code.
     pub(super) all: Vec<u64>,
     pub(super) any: Vec<u64>,
     pub(super) centre: Vec<u64>,
@@ -138,8 +138,8 @@ pub(super) fn split(codes: &mut [u64], slots: &mut [u32], width: usize, depth: u
 fn dividing_bit(sample: &Sample, codes: &[u64], width: usize) -> Option<usize> {
     let evenness = |ones: usize| ones.min(sample.size - ones);
     let most = sample.ones.iter().map(|&ones| evenness(ones)).max()?;
-    // The first of the bits that are about as good: nodes that were split by the same bits can be
-    // distinguished by these bits.
+    // Chooses the first bit that is about as good as the best. Different nodes are then split by
+    // the same bits, which distinguish their codes.
     let best = sample.ones.iter().position(|&ones| 4 * evenness(ones) >= 3 * most)?;
     if codes.len() / width <= ALIKE && 8 * evenness(sample.ones[best]) < sample.size {
         return None;
