@@ -68,7 +68,7 @@ fn mnist_or_blobs() -> (Vec<f32>, Vec<u32>, usize) {
 }
 
 /// Measures learning by each method, compared with encoding the same rows once by a linear
-/// function. Encoding is the least that any use of the rows costs.
+/// function. Any use of the rows costs at least the encoding.
 fn methods() {
     let (features, labels, dim) = mnist_or_blobs();
     let features = Features::new(&features[..ROWS * dim], dim).expect("finite");
@@ -332,8 +332,8 @@ fn wide_vectors() {
     );
 }
 
-/// Measures a million rows: neither time nor memory may grow with the number of rows learned
-/// before.
+/// Measures learning a million rows: neither time nor memory may grow with the number of rows
+/// learned before.
 fn stream() {
     let blobs = Blobs::new(784, 10, 5);
     let (values, labels) = (blobs.features(40_000), blobs.labels(40_000));

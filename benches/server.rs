@@ -121,7 +121,7 @@ fn memory(directory: &Path) {
 }
 
 /// Measures the latency of single queries, one after the other on one thread: without a writer, and
-/// next to one.
+/// next to a running writer.
 fn readers(directory: &Path) {
     let path = directory.join("ten.index");
     build(&path, false);

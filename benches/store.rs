@@ -1,4 +1,4 @@
-//! Costs of a store, compared with an embedded database that could have stored its items: redb.
+//! Costs of a store, compared with redb, an embedded database that could store its items instead.
 //!
 //! ```text
 //! cargo bench --bench store
@@ -6,8 +6,9 @@
 //!
 //! Both get the same items in the same batches, alternately, and each batch is durable before the
 //! next begins. The store does not learn, but it encodes its items. Then items are read by id in
-//! random order, and both are closed and opened. Opening ends when searches could be answered: the
-//! database has no codes, so its items are read once. Only the store can be searched.
+//! random order, and both are closed and opened. Opening ends when searches could be answered. The
+//! database has no codes, so this time includes reading all of its items. Only the store can be
+//! searched.
 #![allow(missing_docs)]
 
 use std::path::Path;

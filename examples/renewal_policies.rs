@@ -12,11 +12,11 @@
 //! rules:
 //!
 //! * *every*: after a number of steps;
-//! * *flips*: when this share of the bits of a sample would change;
-//! * *information*: when the mutual information of distance and "shares a label" would grow by this
-//!   share of the entropy of the latter;
+//! * *flips*: when a given share of the bits of a sample would change;
+//! * *information*: when the mutual information between distance and label sharing would grow by a
+//!   given share of the entropy of label sharing;
 //! * *default*: `gain:0.02`, the default rule of a store: an information gain of 2 %, or twice as
-//!   many learned rows as for the function in use.
+//!   many learned rows as the function in use has learned.
 
 #[path = "sets/mod.rs"]
 mod sets;
@@ -61,8 +61,7 @@ impl Rows {
     }
 }
 
-/// Quality of search by a function at a step, and the differences that the newest function would
-/// make.
+/// Quality of search with one function at one step, and what the newest function would change.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     map: f64,
@@ -115,7 +114,8 @@ fn compare(name: &str, mixed: Rows, queries: &Rows) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns cells by the step at which a function was learned, and the step at which it is in use.
+/// Returns the cells, indexed by the step at which the function was learned and by the step at
+/// which the function is in use.
 fn measure(stream: &Rows, held_out: &Rows) -> Outcome<Vec<Vec<Cell>>> {
     let mut method = Method::named("brook")?;
     method.set("anchors", "1000")?;
@@ -176,7 +176,7 @@ fn sample(labels: &[u32]) -> Vec<usize> {
     (0..labels.len()).filter(|&row| is_drawn[row]).collect()
 }
 
-/// Returns the share of pairs of rows that have one label.
+/// Returns the share of pairs of rows that have the same label.
 fn sharing(labels: &[u32]) -> f64 {
     let mut counts = std::collections::HashMap::new();
     labels.iter().for_each(|label| *counts.entry(label).or_insert(0.0) += 1.0);

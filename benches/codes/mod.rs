@@ -4,8 +4,8 @@ use hashbrook::Codes;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-/// Returns codes around one centre per class, each bit of which is flipped with probability 0.05,
-/// similar to those of supervised hashing. With `classes` = 0, the codes are random.
+/// Returns codes similar to those of supervised hashing: each code is the centre of its class, with
+/// each bit flipped with probability 0.05. With `classes` = 0, the codes are random.
 pub fn clustered(bits: usize, count: usize, classes: usize, seed: u64) -> Codes {
     let words = bits.div_ceil(64);
     let mut rng = ChaCha8Rng::seed_from_u64(7);

@@ -45,8 +45,8 @@ fn projection(dim: usize, bits: usize) -> HashFunction {
     HashFunction::new(parts).expect("finite weights")
 }
 
-/// Prints the microseconds per query of finding 1,000 candidates by code, and of re-ranking them in
-/// addition, measured alternately.
+/// Prints the microseconds per query of a search for 1,000 candidates by code, of a search that
+/// also re-ranks them, and of the difference. Both searches are measured alternately.
 fn costs() {
     /// A small number, so that some runs are not interrupted by other work.
     const QUERIES: usize = 16;

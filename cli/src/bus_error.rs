@@ -1,8 +1,8 @@
 //! Bus errors: reads of a mapped index whose file was truncated, or whose disk fails.
 //!
 //! By default the operating system ends the program without a message. The library checks the file
-//! before each search, but a failure during a search shows only as a signal. A signal handler
-//! cannot be set without `unsafe`.
+//! before each search, but a failure during a search shows only as a signal. Setting a signal
+//! handler requires `unsafe`.
 
 /// Installs a handler that ends the program at a bus error, with status 1 and a line that says why.
 /// Also makes writes beyond the file size limit fail with an error instead of a signal.

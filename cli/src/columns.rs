@@ -58,7 +58,7 @@ impl Columns {
     }
 }
 
-/// Appends the same columns to the name of each file.
+/// Appends the same column suffix to the name of each file.
 pub fn of_files(files: &[String], columns: &str) -> Result<Vec<String>> {
     files.iter().map(|spec| Ok(format!("{}:{columns}", file(spec)?))).collect()
 }
@@ -68,12 +68,11 @@ fn file(spec: &str) -> Result<&str> {
     Ok(&spec[..file_of(spec)?.as_os_str().len()])
 }
 
-/// A purpose other than features that files are read for, in one word, and these files.
+/// A use of columns other than as features (`id`, `label`), and the files with these columns.
 pub type Role<'a> = (&'a str, &'a [String]);
 
-/// Opens vectors. Columns that also serve another role are excluded from the features. Prints one
-/// line on the standard error about which columns of a table are used, unless the user named all of
-/// them.
+/// Opens vectors; excludes columns in `roles` from the features. Prints one line on the standard
+/// error about which columns of a table are used, unless the user named all of them.
 pub fn open(data: &[String], roles: &[Role<'_>]) -> Result<Reader> {
     let reader = open_silently(data, roles)?;
     say(&reader, roles)?;

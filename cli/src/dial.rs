@@ -34,8 +34,8 @@ impl DialArgs {
         self.float_query
     }
 
-    /// Warns if the codes have no detail bits to weight against label bits; fails if the weights
-    /// then leave no bits that count.
+    /// Warns if the codes have no detail bits to weight against label bits; fails if such codes
+    /// have label bits of weight 0, because no bit would count.
     pub fn check(&self, function: &HashFunction) -> Result<()> {
         if function.label_bits() < function.bits() || self.dial()?.is_none() {
             return Ok(());

@@ -12,7 +12,7 @@ use crate::columns::{self, Role};
 use crate::console::{self, plural};
 use crate::interrupt;
 
-/// Number of rows in memory at a time if this number does not affect the result.
+/// Number of rows read at a time where the chunk size does not affect the result.
 pub const ROWS_AT_ONCE: usize = 8192;
 
 /// Calls `each` with all rows of some files, chunk by chunk, under a progress bar.
@@ -52,12 +52,12 @@ pub fn encode_all(what: &str, function: &HashFunction, reader: &mut Reader) -> R
     Ok(codes)
 }
 
-/// Opens files whose rows must have the dimension of a function, without columns of other roles.
+/// Opens vectors for a function, without the columns in `roles`; fails if the dimensions differ.
 pub fn open_for(function: &HashFunction, files: &[String], roles: &[Role<'_>]) -> Result<Reader> {
     columns::open_of_dim(files, roles, function.dim())
 }
 
-/// Returns the number of rows of some files, by reading them if they do not state it. Returns
+/// Returns the number of rows of some files; reads files that do not state their number. Returns
 /// `None` for inputs that can be read only once.
 pub fn count_rows(files: &[String], reader: &mut Reader) -> Result<Option<usize>> {
     match reader.rows() {
@@ -85,7 +85,7 @@ pub fn remark(remarks: impl IntoIterator<Item = String>) {
     }
 }
 
-/// Marks warnings as printed, because another message includes them.
+/// Marks warnings as printed, so that [`remark`] skips them: another message includes their text.
 pub fn leave_unsaid(remarks: impl IntoIterator<Item = String>) {
     SAID.lock().unwrap_or_else(PoisonError::into_inner).extend(remarks);
 }
@@ -138,7 +138,7 @@ fn joined(files: &[String], labels: &LabelList, names: &LabelNames) -> Option<St
 
 /// Returns a warning about labels that all differ from each other.
 fn all_differ(files: &[String], labels: &LabelList) -> Option<String> {
-    /// Fewer rows may well have all different labels.
+    /// Minimum number of rows for the warning: labels of fewer rows often all differ.
     const ENOUGH: usize = 10;
     let labels = labels.view().as_single().filter(|labels| labels.len() >= ENOUGH)?;
     let different = labels.iter().collect::<HashSet<_>>().len();
@@ -152,9 +152,8 @@ fn all_differ(files: &[String], labels: &LabelList) -> Option<String> {
     })
 }
 
-/// Fails unless there is one label for each row of an input that can be read only once. Blank lines
-/// at the end of the labels do not count here. While the number of rows was unknown, they were read
-/// as rows without labels.
+/// Fails unless each row of an input that can be read only once has a label. Ignores blank lines at
+/// the end of the labels, which were read as unlabelled rows before the number of rows was known.
 pub fn check_labels_of_all(
     files: &[String],
     labels: &LabelList,
@@ -192,10 +191,10 @@ pub fn check_label_count(
     )
 }
 
-/// Returns advice on one label too many, which may be a header.
+/// Returns advice for the case of one label too many: the first line may be a header.
 fn header_hint(files: &[String]) -> String {
     let (Some(file), true) = (files.first(), are_regular(files)) else { return String::new() };
-    // Removes the columns that may follow the file name.
+    // Removes the column suffix, if any, from the file name.
     let Ok(file) = file_of(file) else { return String::new() };
     let file = file.display();
     match first_line(&file.to_string()) {
@@ -227,7 +226,7 @@ pub fn read_matrix(file: &str) -> Result<(Vec<f32>, usize)> {
     Ok((values, reader.dim()))
 }
 
-/// Returns the labels of each row, by name.
+/// Returns the label names of each row.
 pub fn label_texts(labels: &LabelList, names: &LabelNames) -> Vec<Vec<String>> {
     let text = |&label: &u32| names.name(label).map_or_else(|| label.to_string(), str::to_owned);
     labels.view().iter().map(|row| row.iter().map(text).collect()).collect()

@@ -8,7 +8,7 @@ use crate::console;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// True if an interruption may end the program at once because nothing needs saving.
+/// True if an interruption may end the program at once, because nothing must be saved.
 static NOTHING_TO_SAVE: AtomicBool = AtomicBool::new(false);
 
 /// Temporary directories, which are removed when the program is ended at once.
@@ -53,13 +53,13 @@ fn end() -> ! {
     std::process::exit(130)
 }
 
-/// Registers a temporary directory for removal when an interruption ends the program at once, which
-/// runs no destructors.
+/// Registers a temporary directory, which is removed if an interruption ends the program at once:
+/// no destructors run then.
 pub fn remove_at_end(directory: &Path) {
     DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner).push(directory.to_path_buf());
 }
 
-/// Allows an interruption to end the program at once from here on.
+/// Lets an interruption end the program at once from now on.
 pub fn nothing_to_save() {
     NOTHING_TO_SAVE.store(true, Ordering::SeqCst);
     // An interruption may have arrived before this call.

@@ -25,7 +25,7 @@ fn limit_of_groups(groups: &str, root: &Path) -> Option<u64> {
             }
             _ => continue,
         };
-        // A container may see its own group as the root, whatever path is listed.
+        // A container may see its own group as the root, although another path is listed.
         for group in Path::new(path.trim_start_matches('/')).ancestors() {
             let text = std::fs::read_to_string(root.join(group).join(file)).ok();
             // Without a limit the file contains the word `max`, or a number beyond any memory size.

@@ -44,7 +44,7 @@ pub fn expanded(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> 
 }
 
 /// Returns the files that match a pattern, each with the pattern's column suffix. Returns no files
-/// for a value that is not a pattern, or is the name of an existing file.
+/// if the value is not a pattern or is the name of an existing file.
 fn matching(value: &str) -> Vec<String> {
     let is_pattern = |text: &str| text.contains(['*', '?', '[']);
     if !is_pattern(value) || Path::new(value).exists() {
@@ -87,7 +87,7 @@ mod tests {
         let found = expand(&text(&[&format!("--data={pattern}:x,y")]));
         let (a, b) = (format!("{a}:x,y"), format!("{b}:x,y"));
         assert_eq!(found, text(&["--data", &a, "--data", &b]));
-        // Names of existing files are not expanded, and patterns without matches stay to be
+        // Names of existing files are not expanded. Patterns without matches stay, so that they are
         // reported.
         for value in [path("[x].npy"), path("*.csv"), "plain".to_owned()] {
             assert_eq!(expand(&text(&["--labels", &value])), text(&["--labels", &value]));

@@ -21,9 +21,9 @@ pub struct Kept {
     _folder: TempDir,
 }
 
-/// Copies the pipes among `lists` that are read more than once to files, and replaces their names.
-/// With `again` all pipes are read more than once; otherwise those of which different columns are
-/// named. Dropping the returned value removes the files.
+/// Copies each pipe in `lists` that is read more than once to a file, and replaces its name. With
+/// `again` every pipe is read more than once; otherwise only a pipe listed several times with
+/// different columns is. Dropping the returned value removes the files.
 pub fn keep(lists: &mut [&mut Vec<String>], again: bool) -> Result<Option<Kept>> {
     let mut parts: BTreeMap<PathBuf, Vec<&str>> = BTreeMap::new();
     for spec in lists.iter().flat_map(|list| list.iter()) {
@@ -33,7 +33,7 @@ pub fn keep(lists: &mut [&mut Vec<String>], again: bool) -> Result<Option<Kept>>
         }
     }
     parts.retain(|_, specs| {
-        // Naming a pipe twice as a whole is a mistake, which another check reports.
+        // A pipe listed twice with the same columns is a mistake, which another check reports.
         let different = specs.iter().collect::<BTreeSet<_>>().len();
         different == specs.len() && (again || different > 1)
     });

@@ -95,7 +95,7 @@ fn prepared(center: &[f32]) -> Result<HashFunction, Failure> {
     Ok(lsh.hash_function())
 }
 
-/// Split of a set.
+/// Data set, split into database and queries.
 struct Given<'a> {
     asked: &'a Asked,
     set: &'a Set,

@@ -19,11 +19,11 @@ use rand_distr::StandardNormal;
 pub struct World {
     pub dim: usize,
     pub classes: usize,
-    /// Class sizes fall as one over the rank, instead of being equal.
+    /// Whether class sizes fall as one over the rank; otherwise they are equal.
     pub long_tailed: bool,
-    /// Each row has a second label, that of a group of ten classes.
+    /// Whether each row has a second label, which is that of a group of ten classes.
     pub several_labels: bool,
-    /// Rows arrive class by class, instead of mixed.
+    /// Whether rows arrive class by class; otherwise they arrive mixed.
     pub sorted: bool,
     /// Scatter within a class, relative to the scatter of the class means.
     pub noise: f32,

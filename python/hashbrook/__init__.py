@@ -8,7 +8,8 @@
 
 * A method is a learning algorithm with its parameters, selected by name: the built-in ``"brook"``, or a published
   method (:func:`methods`).
-* A :class:`Model` is a running learner: it learns batch after batch, and can be saved, loaded and learn on.
+* A :class:`Model` is a running learner: it learns batch after batch, can be saved and loaded, and can then continue to
+  learn.
 * A :class:`HashFunction` is the function that a model has learned so far, frozen.
 * Codes are the function's output: a numpy array of uint8, packed as by ``numpy.packbits(bitorder="little")``.
 * An :class:`Index` holds ids with their codes, and finds the nearest items: exactly, and very fast.

@@ -57,9 +57,9 @@ class Client(Collection):
         ids, distances = client.search(X[1500:], 10)
 
     The first put creates the collection if it does not exist. Until then searches find nothing, as in an empty
-    :class:`Index`: every row is padding, and ``found`` is 0 for each query. ``timeout`` is the maximum time of an
-    answer in seconds; ``None`` means no limit. ``context`` is needed for services whose certificate the system
-    does not know (``ssl.create_default_context(cafile=...)``).
+    :class:`Index`: every row is padding, and ``found`` is 0 for each query. ``timeout`` is the maximum time in seconds
+    to wait for an answer; ``None`` means no limit. ``context`` is needed if the system does not trust the service's
+    certificate (``ssl.create_default_context(cafile=...)``).
 
     Errors:
 
@@ -110,10 +110,10 @@ class Client(Collection):
         With ``wait=True`` or ``wait="searchable"`` the call waits until the items are learned and searchable (see
         :meth:`wait`); with ``wait="learned"`` it waits until they are learned.
 
-        The items are sent in one request, which succeeds or fails as a whole. Many items are sent in several
-        requests; if one of these fails, the items of the requests before it stay. A payload is a JSON value, bytes
-        of JSON, or ``None``. If ``X`` is a frame (pandas, polars, Arrow), ids and labels may be the names of its
-        columns, which are then not features.
+        The items are sent in one request, which succeeds or fails as a whole. Many items are sent in several requests;
+        if one request fails, the items of the earlier requests stay inserted. A payload is a JSON value, bytes of JSON,
+        or ``None``. If ``X`` is a frame (pandas, polars, Arrow), ids and labels may be the names of its columns, which
+        are then not features.
         """
         if wait not in (True, False, "learned", "searchable"):
             raise ValueError(f'wait is True, False, "learned" or "searchable", not {wait!r}')
@@ -140,8 +140,8 @@ class Client(Collection):
     def label(self, ids_: Any, y: Any) -> Acknowledged:
         """Replaces the labels of items. The new labels are learned instead of the old ones.
 
-        `KeyError` if an item does not exist. More than 50,000 items are sent in several requests; if one of these
-        fails, the changes of the requests before it stay.
+        `KeyError` if an item does not exist. More than 50,000 items are sent in several requests; if one request fails,
+        the changes of the earlier requests stay in effect.
         """
         given, of_rows = _listed(ids(ids_)), label_rows(new_labels(y))
         if len(given) != len(of_rows):
@@ -192,7 +192,7 @@ class Client(Collection):
     def _answers(
         self, path: str, asked: Queries, reach: dict[str, int], told: StoreHow, results: int
     ) -> tuple[int, Answers]:
-        """Returns the version and the hits of all queries, all by codes of this version."""
+        """Returns the version and the hits of all queries. All hits are by codes of this version."""
         written, at_once = _written(asked)
         at_once = max(1, min(at_once, RESULTS // max(1, results)))
         for _ in range(ATTEMPTS):
@@ -231,15 +231,15 @@ class Client(Collection):
 
     @property
     def version(self) -> int:
-        """Version of the function that made the codes in use."""
+        """Version of the function that computed the codes in use."""
         return int(self.stats()["version"])
 
     def wait(self, position: Optional[int] = None, timeout: Optional[float] = None) -> None:
         """Waits until everything acknowledged up to ``position`` is learned and searchable.
 
-        All items are re-encoded before the call returns, unless re-encoding would gain little. ``position`` is that
-        of an answer; without a position the call waits for everything so far. `TimeoutError` after ``timeout``
-        seconds.
+        All items are re-encoded before the call returns, unless re-encoding would gain little. ``position`` is the
+        ``position`` of an answer; without it, the call waits for all changes acknowledged so far. Raises `TimeoutError`
+        after ``timeout`` seconds.
         """
         self._wait("searchable", position, timeout)
 

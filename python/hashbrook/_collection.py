@@ -129,7 +129,7 @@ class Collection:
         """Returns the ``k`` nearest items to each query: a vector, one of ``codes``, or an item by its id (``items``).
 
         Results are those of :meth:`Index.search`, with the ``labels`` of each hit and the ``version`` of the function
-        that made all codes, of queries and items. A row with fewer than ``k`` hits ends with
+        that computed the codes of queries and items. A row with fewer than ``k`` hits ends with
         :data:`hashbrook.NO_ID`, also in an empty collection; ``found`` is the number of hits of each query.
 
         A search finds only items with one of the ``labels`` and none of ``without_labels``. A label that no item has

@@ -112,8 +112,8 @@ class Connections:
     ) -> bytes:
         """Sends a request and returns the body of the response.
 
-        If the service is overloaded (status 429), it has done nothing, and the request is repeated until the
-        timeout is over.
+        An overloaded service (status 429) does not process the request, so the request is repeated until the timeout is
+        over.
         """
         wait = self.timeout if isinstance(timeout, str) else timeout
         end = None if self.timeout is None else time.monotonic() + self.timeout

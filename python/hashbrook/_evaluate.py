@@ -27,8 +27,8 @@ def evaluate(
 ) -> dict[str, float]:
     """Evaluates the ranking of the database by Hamming distance, averaged over queries.
 
-    ``function`` encodes queries and database. If ``function`` is a number, both are already codes with this number
-    of bits. An item is relevant if it shares a label with the query. Metrics are ``mAP``, ``mAP@N``,
+    ``function`` encodes queries and database. If ``function`` is a number, queries and database are already codes with
+    this number of bits. An item is relevant if it shares a label with the query. Metrics are ``mAP``, ``mAP@N``,
     ``precision@N``, ``precision_radius_N`` and ``ndcg@N``; the default is those that the command prints.
 
     >>> import hashbrook

@@ -106,9 +106,9 @@ class Index(Holder):
     def from_faiss(cls, index: Any, function: Optional[HashFunction] = None, X: Any = None) -> Index:
         """Creates an index in memory with the ids and codes of a FAISS binary index.
 
-        Needs ``pip install hashbrook[faiss]``. If the function that made the codes is given, the index takes vectors,
-        too. If the vectors of the first rows are given as well, the method checks that the function encodes them to
-        these codes, with bits in the same order.
+        Needs ``pip install hashbrook[faiss]``. If the function that computed the codes is given, vectors can be added
+        and searched, too. If the vectors of the first rows are given as well, the method checks that the function
+        encodes them to the codes of the FAISS index, with bits in the same order.
         """
         from .interchange import check_codes, from_faiss
 
@@ -185,7 +185,7 @@ class Index(Holder):
     def renew(self, function: HashFunction, ids_: Any = None, X: Any = None) -> None:
         """Re-encodes all items with a newer function.
 
-        The vectors are those given, which must be of all items, or those stored in the index if none are given.
+        The given vectors must be those of all items. If no vectors are given, the index uses its stored vectors.
         """
         if (ids_ is None) != (X is None):
             raise ValueError("renew takes ids and their vectors, or neither")

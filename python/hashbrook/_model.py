@@ -58,9 +58,9 @@ class Model:
     unit
         Whether vectors are scaled to unit length after centring and scaling.
     warmup
-        Number of the stream's first rows that are buffered before learning begins, to determine the center, the
-        scale and what the method needs. The default depends on the method (1,000; brook and itq: 3,000; hmoh: twice
-        its anchors if that is more).
+        Number of the stream's first rows that are buffered before learning begins, to determine the center, the scale
+        and other values that the method needs. The default depends on the method (1,000; brook and itq: 3,000; hmoh:
+        twice its anchors if that is more).
     init
         Initial projection, dim x bits; random if not given.
     preset
@@ -107,7 +107,7 @@ class Model:
 
     @classmethod
     def load(cls, path_: Path) -> Model:
-        """Loads a model that :meth:`save` or the command wrote. The model can learn on."""
+        """Loads a model that :meth:`save` or the command wrote. The model can continue to learn."""
         return cls._of(native.Model.load(path(path_)))
 
     def save(self, path_: Path) -> None:
@@ -136,9 +136,9 @@ class Model:
         frame (pandas, polars, Arrow), ``y`` may be the name of its column of labels, which is then not a feature:
         ``model.learn(frame, "target")``.
 
-        A batch that fails, or that Ctrl-C stops, leaves the model unchanged. With ``batch``, the batches before it
-        stay learned, and :attr:`seen` includes their rows. (With methods other than brook, Ctrl-C waits for the end
-        of a batch.) ``progress`` shows a progress bar (tqdm).
+        A batch that fails, or that Ctrl-C stops, leaves the model unchanged. With ``batch``, earlier batches of the
+        call stay learned, and :attr:`seen` includes their rows. (With methods other than brook, Ctrl-C waits for the
+        end of a batch.) ``progress`` shows a progress bar (tqdm).
         """
         X, given = labelled(X, y)
         with bar(progress, len(X), "learning") as told:
@@ -167,11 +167,11 @@ class Model:
         self._native.relabel(X, before, after)
 
     def merge(self, other: Model) -> None:
-        """Adds everything that another model has learned, which must have begun as a :meth:`sibling` (brook)."""
+        """Adds what another model has learned; both must have the same warm-up (:meth:`sibling`; brook)."""
         self._native.merge(other._native)
 
     def sibling(self) -> Model:
-        """Returns a model that has learned nothing, with everything that this model's warm-up fixed (brook)."""
+        """Returns a model that has learned nothing, but has the center, scale and anchors of this model (brook)."""
         return Model._of(self._native.sibling())
 
     def end_warmup(self) -> None:

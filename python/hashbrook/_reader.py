@@ -217,7 +217,7 @@ class Holder(_Reader):
         * ``without_labels``: the item has none of these labels.
         * ``ids``: the item has one of these ids.
 
-        A search in the view raises :class:`ValueError` if the index does not have one of the labels at that time;
+        A search in the view raises :class:`ValueError` if any of these labels does not exist in the index at that time;
         the message lists the labels of the index. Ids that do not exist are ignored.
         """
         return View(self, _Filter(labels, without_labels, ids))
@@ -266,7 +266,8 @@ class Holder(_Reader):
     def duplicates(self, radius: int) -> Union[list[list[int]], list[list[str]]]:
         """Returns groups of near-duplicates.
 
-        Two items are in one group if a chain of items connects them in which each is within the radius of the next.
+        Two items are in one group if a chain of items connects them, with each item of the chain within the radius of
+        the next item.
         """
         now = self._now()
         groups = now.duplicates(radius)

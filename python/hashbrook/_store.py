@@ -105,10 +105,10 @@ class Store(Collection):
         * ``precision``: vectors are stored as ``"f32"``, or in half the space as ``"f16"``,
         * ``metric``, by which hits are re-ranked,
         * ``batch``, the number of rows that are learned at once,
-        * ``held_out``: one in ``held_out`` items is never learned, so that the precision in :meth:`stats` is that of
+        * ``held_out``: one in ``held_out`` items is never learned, so that the precision in :meth:`stats` applies to
           new items; with 0 all items are learned.
 
-        ``renewal``, ``catch_up_after``, ``renewal_share``, ``learn``, ``compaction`` and ``structure`` are those of
+        ``renewal``, ``catch_up_after``, ``renewal_share``, ``learn``, ``compaction`` and ``structure`` are described in
         :meth:`open`.
         """
         if center not in ("first", None):
@@ -148,14 +148,15 @@ class Store(Collection):
 
         * ``"always"``: whenever something was learned,
         * ``"every:5000"``: after every 5,000 learned rows,
-        * ``"gain:0.02"``: when distances would carry more information about labels by this share of the maximum,
+        * ``"gain:0.02"``: when the information that distances carry about labels would grow by this share of its
+          maximum,
         * ``"never"``: only when :meth:`renew` is called.
 
         Unless ``renewal`` is ``"never"``, items are also re-encoded after ``catch_up_after`` seconds without anything
         new to learn. Re-encoding takes ``renewal_share`` of a processor core. With ``learn=False`` labels are stored,
         but not learned. The journal is compacted in the background when replaced and removed items take up more than
-        the share ``compaction`` of it; 1 turns compaction off. ``structure`` is the search structure of the index:
-        see :meth:`Index.set_search_structure`.
+        the share ``compaction`` of the journal; 1 turns compaction off. ``structure`` is the search structure of the
+        index: see :meth:`Index.set_search_structure`.
         """
         running = (renewal, renewal_share, bool(learn), compaction, catch_up_after, structure)
         return cls._of(native.Store.open(path(dir), running), path(dir))
@@ -164,9 +165,9 @@ class Store(Collection):
     def repair(dir: Path, to: Optional[Path] = None, *, in_place: bool = False) -> dict[str, Any]:
         """Rebuilds a damaged store from the intact parts of its journal.
 
-        Writes the repaired store to the directory ``to``, which must not exist, and leaves the damaged store
-        unchanged. With ``in_place`` the repaired store replaces the damaged one, which is moved to a directory next
-        to it. The index is rebuilt; the model is rebuilt if it is damaged or missing.
+        Writes the repaired store to the directory ``to``, which must not exist, and leaves the damaged store unchanged.
+        With ``in_place`` the damaged store is moved to another directory next to it, and the repaired store takes its
+        place. The index is rebuilt; the model is rebuilt if it is damaged or missing.
 
         Returns a report: ``items`` in the repaired store, ``losses`` (damaged parts of the journal that were skipped,
         each with ``path``, ``offset``, ``bytes`` and ``problem``), ``rebuilt``, ``lost_label_names``,
@@ -192,9 +193,9 @@ class Store(Collection):
         """Inserts items, and replaces items with the same ids: all of them or none.
 
         When the call returns, the items are on the disk and searchable. Labelled items are learned afterwards
-        (:meth:`wait`). A payload is bytes, a JSON value, which is stored as JSON text, or ``None``. If the bytes of a
-        payload are JSON, :meth:`get` returns the JSON value and :meth:`payload` the bytes. If ``X`` is a frame
-        (pandas, polars, Arrow), ids and labels may be the names of its columns, which are then not features.
+        (:meth:`wait`). A payload is bytes, ``None``, or a JSON value (stored as JSON text). If the bytes of a payload
+        are JSON, :meth:`get` returns the JSON value and :meth:`payload` the bytes. If ``X`` is a frame (pandas, polars,
+        Arrow), ids and labels may be the names of its columns, which are then not features.
         """
         return Acknowledged(*self._native.put(*items(ids_, X, y), payload_bytes(payloads)))
 
@@ -251,7 +252,7 @@ class Store(Collection):
 
     @property
     def version(self) -> int:
-        """Version of the function that made the codes in use."""
+        """Version of the function that computed the codes in use."""
         return self._native.version
 
     def wait(self, position: int) -> None:
@@ -293,7 +294,7 @@ class Store(Collection):
         self._native.snapshot(path(to), compact)
 
     def verify(self) -> None:
-        """Reads all stored data, compares the data with its checksums, and the codes with the items."""
+        """Reads all data; compares data with checksums, and codes with vectors."""
         self._native.verify()
 
     def __len__(self) -> int:

@@ -2,9 +2,9 @@
 
 hashbrook, FAISS, USearch and LanceDB pack codes least significant bit first. PostgreSQL's ``bit(n)`` and
 ``numpy.packbits`` with default settings have the most significant bit first (:func:`reverse_bits`). Distances do not
-depend on the order as long as queries and items have the same order. A wrong order is therefore detected in two
-cases only (:func:`check_codes`): bits beyond the length of the codes are set, or vectors are given and the function
-encodes them to other codes.
+depend on the order as long as queries and items have the same order. A wrong order is therefore detected in two cases
+only (:func:`check_codes`): if bits beyond the length of the codes are set, or if vectors are given and the function
+encodes the vectors to other codes.
 
 An engine needs to be installed only when its function is called (``pip install hashbrook[faiss]`` and so on).
 
@@ -126,7 +126,8 @@ def _signed(ids: Numbers, engine: str) -> npt.NDArray[np.int64]:
 def to_faiss(index: Holder) -> Any:
     """Returns the codes as a FAISS ``IndexBinaryFlat``, in an ``IndexBinaryIDMap`` unless ids count up from 0.
 
-    FAISS codes consist of whole bytes: other codes are padded with zero bits, which do not change distances.
+    FAISS codes consist of whole bytes, so codes of other lengths are padded with zero bits, which do not change
+    distances.
     """
     faiss = _partner("faiss", "faiss")
     ids, packed = _numbers(index, "FAISS")

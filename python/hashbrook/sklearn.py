@@ -53,7 +53,7 @@ class OnlineHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     Parameters
     ----------
     method, bits, seed, center, scale, unit, warmup, preset
-        Those of :class:`hashbrook.Model`. The warm-up of ``fit`` never needs more rows than given.
+        Parameters of :class:`hashbrook.Model`. The warm-up of ``fit`` never needs more rows than ``X`` has.
     params
         Parameters of the method, as a dictionary.
     batch
@@ -177,9 +177,9 @@ class HammingNeighbors(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     hasher
-        Encoder of the vectors: a :class:`hashbrook.HashFunction`, an :class:`OnlineHasher`, which ``fit`` copies and
-        fits, or ``None`` if the columns are already bits, as returned by ``OnlineHasher.transform``. A bit is set
-        where the column is above 0.
+        Encoder of the vectors: a :class:`hashbrook.HashFunction`, or an :class:`OnlineHasher`, which ``fit`` copies and
+        fits. ``None`` if the columns are already bits, as returned by ``OnlineHasher.transform``; a bit is set where
+        its column is above 0.
     n_neighbors, radius
         Defaults of ``kneighbors`` and ``radius_neighbors``. Rows at a distance equal to the radius are included.
 
@@ -219,7 +219,7 @@ class HammingNeighbors(BaseEstimator):  # type: ignore[misc]
         return self._codes(_validated(self, X, reset=False))
 
     def kneighbors(self, X: Any = None, n_neighbors: Optional[int] = None, return_distance: bool = True) -> Any:
-        """Returns distances and row numbers of the nearest rows, in order of both.
+        """Returns distances and row numbers of the nearest rows, in order of distance, then row number.
 
         Without ``X`` the queries are the fitted rows, and each row's own hit is omitted.
         """
@@ -255,7 +255,7 @@ class HammingNeighbors(BaseEstimator):  # type: ignore[misc]
 def _without_self(
     ids: npt.NDArray[np.int64], distances: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Drops each row's own hit, or the last hit where equal codes displace the row itself."""
+    """Drops each row's own hit, or the last hit if rows with equal codes have displaced the row itself."""
     rows = np.arange(len(ids))[:, None]
     drop = ids == rows
     drop[~drop.any(axis=1), -1] = True

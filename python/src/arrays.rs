@@ -21,7 +21,7 @@ pub fn values<'a>(rows: &'a Rows<'_>) -> PyResult<(&'a [f32], usize)> {
     Ok((values, dim))
 }
 
-/// Creates a view of the values and checks that they are finite and have `dim` columns.
+/// Creates a view of the values. Checks that all are finite, and that there are `dim` columns.
 ///
 /// # Errors
 /// As for [`Features::new`].
@@ -72,13 +72,13 @@ pub fn with_room<T>((rows, columns): (usize, usize)) -> PyResult<Vec<T>> {
     })
 }
 
-/// Maximum bytes of padding in results with more columns than there are items. No sensible program
-/// needs more. Systems that overcommit memory grant far more, and kill the process when it writes
-/// the memory.
+/// Maximum bytes of padding in results that have more columns than the collection has items. No
+/// sensible program needs more. Systems that overcommit memory grant far more, and kill the process
+/// when it writes the memory.
 const MOST_PADDING: u64 = 1 << 30;
 
-/// Smallest result, in bytes, that is compared with the available memory. The comparison reads a
-/// file, so smaller results skip it.
+/// Minimum bytes of a result for which the available memory is checked. Smaller results skip the
+/// check, because it reads a file.
 const LARGE: u64 = 1 << 28;
 
 /// Checks that the results of a search fit into memory: `queries` x `k` hits of `hit_bytes` each.

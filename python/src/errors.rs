@@ -18,7 +18,7 @@ pyo3::create_exception!(
 ///
 /// * Invalid argument: `ValueError`.
 /// * Invalid file: `FormatError`, a subclass of `ValueError`.
-/// * Error of the operating system: the `OSError` of its number, for example `FileNotFoundError`.
+/// * Error of the operating system: `OSError` with its number, for example `FileNotFoundError`.
 /// * Another process writes: `BlockingIOError`.
 /// * Change of a file that was opened for reading: `io.UnsupportedOperation`, as for Python's own
 ///   files.
@@ -54,7 +54,7 @@ pub fn exception(error: Error) -> PyErr {
     }
 }
 
-/// Converts an error by its kind: errors without a specific conversion, and errors that the library
+/// Converts an error that has no specific conversion by its kind; includes errors that the library
 /// may add later.
 fn by_kind(error: &Error) -> PyErr {
     let text = error.to_string();

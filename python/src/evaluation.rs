@@ -70,10 +70,10 @@ pub fn evaluate<'py>(
 /// Queries as passed by the Python part: number of bits of the codes, the codes, and labels.
 type Asked<'py> = (usize, PyReadonlyArray2<'py, u8>, FromPython<'py>);
 
-/// Numbers exchanged between parts.
+/// Numbers that the evaluations of parts exchange.
 type Words<'py> = Bound<'py, PyArray1<u64>>;
 
-/// Converts codes and labels; the label numbers of queries and database share `known`.
+/// Converts codes and labels. Queries and database have the same label numbers, stored in `known`.
 fn labelled(
     bits: usize,
     bytes: &PyReadonlyArray2<'_, u8>,
@@ -102,8 +102,8 @@ pub fn tally_part<'py>(
 }
 
 /// Ranks the items of a part among the items of all parts. Returns numbers for [`score_parts`], and
-/// `before` with the tally of this part added. `total` is the sum of the tallies of all parts,
-/// `before` the sum over the preceding parts.
+/// the sum of `before` and the tally of this part. `total` is the sum of the tallies of all parts;
+/// `before` is the sum for the preceding parts.
 #[pyfunction]
 #[pyo3(signature = (queries, database, database_labels, total, before, names=None))]
 pub fn rank_part<'py>(
@@ -146,7 +146,7 @@ pub fn score_parts<'py>(
     let metrics = metrics(names)?;
     let queries = parts::Queries::new(&codes, wanted.view()).map_err(exception)?;
     let total = queries.tally_of(total.as_array().to_vec()).map_err(exception)?;
-    // Without parts, the ranks are those of zero items.
+    // If there are no parts, the ranks are those of an empty database.
     let mut all = queries.no_ranks(&total, &metrics).map_err(exception)?;
     for part in &ranks {
         let part = queries.ranks_of(&part.as_array().to_vec()).map_err(exception)?;

@@ -11,8 +11,8 @@ static FIRST: AtomicU32 = AtomicU32::new(0);
 /// Checks that threads can be used. Must be called before any work that runs on several threads.
 ///
 /// # Errors
-/// If this process was forked from a process that used threads. The fork has none of these threads
-/// and would wait for them forever.
+/// If this process was forked from a process that used threads. The forked process has none of
+/// these threads and would wait for them forever.
 pub fn check() -> PyResult<()> {
     let this = std::process::id();
     match FIRST.compare_exchange(0, this, Ordering::Relaxed, Ordering::Relaxed) {

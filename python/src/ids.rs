@@ -78,7 +78,7 @@ impl From<Id> for ItemId {
 #[derive(Clone)]
 pub struct Texts {
     names: Arc<RwLock<IdNames>>,
-    /// Index file that the string ids are stored next to, if the index is edited in a file.
+    /// Index file next to which string ids are stored, if the index is edited in a file.
     beside: Option<PathBuf>,
 }
 
@@ -103,7 +103,7 @@ impl Texts {
     }
 
     /// Returns the numbers of ids that are put into an index. New strings are written to their file
-    /// before the items, so a change that then fails only leaves strings that no item has.
+    /// before the items are put. If the put then fails, the file only has strings that no item has.
     pub fn put(&self, texts: bool, ids: GivenIds) -> PyResult<Vec<u64>> {
         let ids = match (texts, ids) {
             (true, GivenIds::Texts(ids)) => ids,
@@ -118,7 +118,7 @@ impl Texts {
         Ok(numbers)
     }
 
-    /// Returns the numbers of ids that may be in an index, and `NOBODY` for unknown strings.
+    /// Returns the numbers of ids, which need not be in the index; `NOBODY` for unknown strings.
     pub fn find(&self, texts: bool, ids: GivenIds) -> PyResult<Vec<u64>> {
         match (texts, ids) {
             (true, GivenIds::Texts(ids)) => {
@@ -129,7 +129,7 @@ impl Texts {
         }
     }
 
-    /// Returns the numbers of ids of items that must be in an index.
+    /// Returns the numbers of ids; the items must be in the index.
     ///
     /// # Errors
     /// `KeyError` if an item does not exist.
@@ -143,7 +143,7 @@ impl Texts {
         }
     }
 
-    /// Returns the string ids of the numbers.
+    /// Returns the string ids with these numbers.
     pub fn of(&self, ids: &[u64]) -> PyResult<Vec<Option<String>>> {
         let names = self.names.read().map_err(broken)?;
         Ok(ids.iter().map(|&id| names.name(id).map(str::to_owned)).collect())
@@ -184,8 +184,8 @@ impl Texts {
     }
 }
 
-/// Returns number ids of an index whose ids are numbers. An empty list is of either kind; any other
-/// mismatch is an error.
+/// Returns the ids of an index with number ids. Fails for string ids, except for an empty list,
+/// whose kind does not matter.
 fn same_kind(texts: bool, ids: GivenIds) -> PyResult<Vec<u64>> {
     let problem = match (texts, ids) {
         (false, GivenIds::Numbers(ids)) => return Ok(ids),

@@ -16,14 +16,14 @@ use crate::ids::{GivenIds, Ids, Texts};
 use crate::labels::{FromPython, Given, given};
 use crate::snapshot::Snapshot;
 
-/// An index. One thread at a time changes the index. Any number of threads search its latest
-/// snapshot and never wait for a change.
+/// An index. One thread at a time changes the index. Any number of threads search the latest
+/// snapshot, without waiting for a change.
 #[pyclass(frozen, module = "hashbrook._hashbrook")]
 pub struct Index {
     writer: Mutex<hashbrook::Index>,
     latest: RwLock<hashbrook::Snapshot>,
     texts: Texts,
-    /// File that the index was opened from, if it follows the file.
+    /// File from which the index was opened, if the index follows changes of the file.
     path: Option<PathBuf>,
 }
 
@@ -99,7 +99,7 @@ impl Index {
                     Err(features(rows, function.map_err(exception)?.dim())?)
                 }
             };
-            // The first ids decide whether the index has string ids.
+            // The first ids that are put decide whether the index has string ids.
             let begins = index.is_empty()
                 && !index.has_text_ids()
                 && matches!(&ids, GivenIds::Texts(ids) if !ids.is_empty());
@@ -177,8 +177,8 @@ impl Index {
 
     /// Returns a snapshot of the current state, without waiting for a change.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
-        // A change holds this lock only briefly, so the lock is usually free. Then Python's lock
-        // need not be released, which would cost time.
+        // A change holds this lock only briefly, so the lock is usually free. If it is free,
+        // Python's lock is not released, which saves time.
         let snapshot = match self.latest.try_read() {
             Ok(latest) => latest.clone(),
             Err(_) => py.detach(|| Ok::<_, PyErr>(self.latest.read().map_err(broken)?.clone()))?,
@@ -190,7 +190,7 @@ impl Index {
         self.change(py, |index| {
             let new = index.refresh().map_err(exception)?;
             if let Some(path) = self.path.as_ref().filter(|_| new && index.has_text_ids()) {
-                // The writer saves string ids before the items that have them, so the file is
+                // The writer saves string ids before it saves their items, so the file of ids is
                 // complete.
                 self.texts.replace(IdNames::load_beside(path).map_err(exception)?)?;
             }

@@ -21,10 +21,10 @@ pub struct Given {
 }
 
 impl Given {
-    /// Reads a list of strings or an array of int64, and the ends of the labels of each row.
+    /// Reads labels, a list of strings or an array of int64, and the end of the labels of each row.
     ///
     /// # Errors
-    /// If the labels are neither.
+    /// If the labels are neither strings nor int64.
     pub fn new(
         labels: &Bound<'_, PyAny>,
         ends: Option<PyReadonlyArray1<'_, u64>>,

@@ -5,9 +5,9 @@
 //! defaults. Its modules `_convert.py` and `_labels.py` convert Python's types to the arguments of
 //! this crate, for example C-contiguous numpy arrays of one type.
 //!
-//! A class is frozen for Python and holds its own lock. `Model` has an `RwLock`. `Index` has a
+//! Every class is frozen for Python and has its own lock. `Model` has an `RwLock`. `Index` has a
 //! mutex for the writer, and the latest `Snapshot` for searches, so that searches never wait for
-//! the writer. While Python's own lock is held, the module waits for no lock and does nothing long.
+//! the writer. A thread that holds Python's own lock waits for no other lock and does no long work.
 //!
 //! Long calls run in chunks (`watch.rs`). `encode` and `search` split the rows, which do not depend
 //! on each other. `learn` calls `Model::learn_while`, which splits only batches of brook, whose

@@ -24,8 +24,8 @@ use crate::watch::Watch;
 #[pyclass(frozen, module = "hashbrook._hashbrook")]
 pub struct Model {
     model: RwLock<hashbrook::Model>,
-    /// Thread that is learning. A call made on this thread meanwhile, for example by a signal
-    /// handler, must fail instead of waiting for the thread itself.
+    /// Thread that is learning. A second call on this thread while it is learning, for example by a
+    /// signal handler, must fail: otherwise the thread would wait for itself.
     learning: Mutex<Option<ThreadId>>,
 }
 
@@ -300,8 +300,8 @@ impl Model {
         let (function, warnings) = found.map_err(exception)?;
         for warning in warnings {
             let text = CString::new(warning).map_err(PyErr::from)?;
-            // Stack level 2 is the caller of the Python method, so the warning names the user's
-            // line.
+            // Stack level 2 is the caller of the Python method: the warning shows the line in the
+            // user's code.
             PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 2)?;
         }
         Ok(HashFunction(function))

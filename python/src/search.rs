@@ -14,8 +14,8 @@ use crate::labels::Given;
 use crate::snapshot::Snapshot;
 use crate::watch::{Watch, chunks};
 
-/// Number of queries that are searched between two checks for signals. Queries that are searched
-/// together share work, so a smaller number would be slower.
+/// Number of queries that are searched between two checks for signals. Smaller chunks would be
+/// slower, because the queries of a chunk share work.
 pub const QUERIES_AT_ONCE: usize = 4096;
 
 /// Id that pads a row with fewer hits than requested.
@@ -26,7 +26,7 @@ const NO_DISTANCE: u32 = u32::MAX;
 pub const RERANK_OF_CODES: &str =
     "rerank ranks by vectors, so it takes vectors to search with, not codes";
 
-/// Extent of a search: a number of nearest items, or a radius.
+/// Limit of a search: a number of nearest items, or a radius.
 #[derive(Clone, Copy)]
 pub enum Goal {
     Nearest(usize),
@@ -76,8 +76,8 @@ impl Asked<'_> {
     }
 }
 
-/// Searches a snapshot. Returns ids, distances, and scores or `None`; for a radius, the offsets of
-/// the rows come first.
+/// Searches a snapshot. Returns ids, distances, and scores or `None`. For a radius, row offsets
+/// precede the ids.
 pub fn search<'py>(
     py: Python<'py>,
     searched: &Snapshot,
@@ -143,7 +143,7 @@ fn found(
                 return Err(PyValueError::new_err(RERANK_OF_CODES));
             }
             (Asked::Codes(codes), None) => {
-                // The chunk usually holds all codes, which then need not be copied.
+                // A chunk that holds all codes, as is usual, needs no copy.
                 let all = chunk.len() == codes.len();
                 let some = (!all).then(|| codes.select(&chunk.collect::<Vec<_>>()));
                 let codes = some.as_ref().unwrap_or(codes);
@@ -173,7 +173,7 @@ fn found(
     Ok(arrays)
 }
 
-/// Fields that every kind of hit has.
+/// Fields that all kinds of hits have.
 pub trait Found {
     fn id(&self) -> u64;
     fn distance(&self) -> u32;
@@ -218,8 +218,8 @@ pub struct Room {
 }
 
 impl Room {
-    /// Returns the bytes of a hit: id, distance and score. A string id adds a string in Rust and
-    /// two references to a string in Python.
+    /// Returns the bytes of a hit: id, distance and score. A string id takes additional memory: a
+    /// string in Rust, and two references to a Python string.
     fn hit_bytes(self, ranked: bool) -> usize {
         let numbers = size_of::<u64>() + size_of::<u32>();
         let score = if ranked { size_of::<f32>() } else { 0 };
@@ -230,7 +230,7 @@ impl Room {
 
 /// Results of a search, column by column.
 pub struct Arrays {
-    /// Number of hits of each row; `None` if the rows differ and `offsets` holds their ends.
+    /// Number of hits per row; `None` if rows differ, so that `offsets` holds their ends.
     columns: Option<usize>,
     offsets: Vec<i64>,
     ids: Vec<u64>,

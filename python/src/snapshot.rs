@@ -100,7 +100,7 @@ impl Snapshot {
         self.snapshot.has_text_ids()
     }
 
-    /// Returns the string ids of the numbers.
+    /// Returns the string ids with these numbers.
     fn texts_of(&self, ids: PyReadonlyArray1<'_, u64>) -> PyResult<Vec<Option<String>>> {
         self.texts.of(&ids.as_array().to_vec())
     }

@@ -18,7 +18,7 @@ pub fn under_way() -> usize {
     UNDER_WAY.load(Ordering::SeqCst)
 }
 
-/// Observer of a long call: checks for signals such as Ctrl-C, and updates a progress bar.
+/// Observer of a long call, which checks for signals such as Ctrl-C and updates a progress bar.
 pub struct Watch {
     /// Function that is called with the number of processed rows.
     progress: Option<Py<PyAny>>,
@@ -58,8 +58,8 @@ impl Drop for Watch {
     }
 }
 
-/// Ranges of rows, for calls whose result does not depend on the split. Ranges grow until one takes
-/// as long as the time between two checks for signals, so that threads seldom wait for each other.
+/// Ranges of rows, for calls whose result does not depend on the split. Ranges grow until a range
+/// takes as long as [`PAUSE`], so that threads seldom wait for each other.
 pub struct Chunks {
     rows: usize,
     start: usize,

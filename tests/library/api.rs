@@ -1,4 +1,4 @@
-//! Properties of the public types: threads, paths of any kind, printing.
+//! Properties of the public types: use by several threads, paths of any kind, and printing.
 
 use hashbrook::dataset::Reader;
 use hashbrook::eval::{Evaluation, Metric, parts};

@@ -113,7 +113,7 @@ proptest! {
         shards.reverse();
         let mut merged = shards.pop().unwrap();
         for shard in &shards {
-            // Shards of one or two equal rows would be taken for copies.
+            // Shards that learned the same one or two rows would be refused as copies.
             prop_assume!(shard.seen() == 0 || merged.fingerprint() != shard.fingerprint());
             merged.merge(shard).unwrap();
         }
@@ -207,7 +207,7 @@ fn labels_are_merged_by_name() {
     whole.learn(batch(&[0, 1, 0, 2])).unwrap();
     assert_same(&here, &whole);
 
-    // In the other direction, the labels have other numbers, but the function is the same.
+    // Merging in the other direction gives the labels other numbers, but the same function.
     let mut there = here.sibling().unwrap();
     for name in ["yak", "elk"] {
         there.label_names_mut().id(name);
@@ -306,7 +306,7 @@ fn more_than_a_block_of_rows_is_as_exact() {
 #[test]
 fn parts_of_a_batch_make_the_file_that_the_batch_makes() {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
-    // The stream repeats itself, so that parts of it are equal.
+    // The stream repeats its rows, so that some parts are equal.
     let values: Vec<f32> =
         (0..2000 * 3).map(|_| rng.random_range(-1.0..1.0)).collect::<Vec<_>>().repeat(2);
     let labels: Vec<u32> = (0..2000).map(|row| row % 5).collect::<Vec<_>>().repeat(2);
@@ -376,7 +376,7 @@ fn ten_million_rows_come_and_go_without_a_trace() {
     let values: Vec<f32> = (0..rows * 3).map(|_| rng.random_range(-1.0..1.0)).collect();
     let labels: Vec<u32> = (0..rows as u32).map(|row| row % 3).collect();
     let batch = Batch::new(Features::new(&values, 3).unwrap(), Labels::single(&labels)).unwrap();
-    // These parameters need no sample, in which new rows would replace old ones.
+    // With these parameters brook stores no sample, in which new rows would replace old rows.
     let parameters = [("lift", "none"), ("targets", "classes")];
     let mut model = brook(&parameters).start(3, 8, 1).unwrap();
     model.learn(batch.slice(0..5000)).unwrap();
@@ -450,8 +450,8 @@ fn codes_do_not_collapse() {
             model.end_warmup().unwrap();
             let codes = class_codes(&model.hash_function(), &rows);
             let different = codes.values().collect::<HashSet<_>>().len();
-            // With a bit for every doubling of the classes, a linear function cannot separate every
-            // code.
+            // With only log2(classes) bits, a linear function cannot give all classes distinct
+            // codes.
             let least = if bits == 3 { 7 } else { counts.len() };
             assert!(different >= least, "{name}, {lift}: {different} codes");
         }
@@ -480,13 +480,13 @@ fn what_is_kept_grows_with_the_labels_and_not_with_their_sets() {
     let different: HashSet<&[u32]> = (0..6000).map(|row| sets.view().row(row)).collect();
     assert!(different.len() > 5500, "nearly every row has a set of its own");
     let batch = Batch::new(rows.as_batch().features(), sets.view()).unwrap();
-    // These parameters avoid the sample of an automatic choice, which grows until it is full.
+    // With these parameters brook stores no sample of rows, which would grow until it is full.
     let parameters = [("lift", "none"), ("targets", "classes")];
     let mut model = brook(&parameters).start(16, 64, 1).unwrap();
     model.learn(batch.slice(0..3000)).unwrap();
     let size = model.to_bytes().len();
     model.learn(batch.slice(3000..6000)).unwrap();
-    // Only the count of rows in the text may change the size, by a digit.
+    // The size may change only because the row count, stored as text, has more digits.
     let now = model.to_bytes().len();
     assert!(now.abs_diff(size) <= 8, "{size} bytes, {now} with 3,000 more sets of the same labels");
 }

@@ -55,7 +55,7 @@ fn detail_bits_keep_neighbours_and_label_bits_come_first() {
         assert!(found[0] + 0.1 < found[1] && found[1] < found[2], "{lift:?}: {found:?}");
         let found = [&none, &auto, &half].map(|function| map(function, stream, queries));
         assert!(found[1] > found[0] - 0.03 && found[2] > found[0] - 0.1, "{lift:?}: {found:?}");
-        // The label bits of a function are those of one that has no others.
+        // The label bits equal the bits of a function that has only label bits.
         let (codes, labels) = (half.encode(queries.features()), half.parts().label_bits);
         let codes = codes.unwrap();
         for bit in [labels, 63] {
@@ -84,8 +84,8 @@ fn which_bits_are_which_is_kept_with_functions_and_indexes() {
     assert_eq!(index.function().map(HashFunction::label_bits), Some(48));
 }
 
-/// First rows without labels determine the centre, the anchors and the directions as well as rows
-/// with labels do. Only the information of the labels is missing.
+/// If the first rows have no labels, they still determine the centre, the anchors and the
+/// directions. Only what labels would add is missing.
 #[test]
 fn first_rows_without_labels_teach_the_centre_the_anchors_and_the_directions() {
     let rows = all_digits();
@@ -146,7 +146,7 @@ fn anchors_follow_a_stream_that_is_not_mixed() {
         };
         let (with, without) = (quality(&follows), quality(&stays));
         assert!(with > without, "{precision}: {with:.3} for {without:.3}");
-        // Neither the batches of the stream nor saving the model make a difference.
+        // Neither the batch size nor saving the model affects the result.
         let mut cut = start("true");
         for at in (0..batch.len()).step_by(700) {
             cut.learn(batch.slice(at..batch.len().min(at + 700))).unwrap();
@@ -171,8 +171,8 @@ fn where_the_stream_is_mixed_anchors_stay() {
     assert_same(&learned(start(&[]), [mixed.as_batch()]), &stays);
 }
 
-/// Siblings keep their anchors, so they can be merged whatever rows they see. They can even be
-/// merged with a model that has added anchors since.
+/// Siblings never add anchors, so they can be merged whatever rows they learn. They can even be
+/// merged with the original model after it has added anchors.
 #[test]
 fn siblings_are_merged_with_a_model_that_has_more_anchors() {
     let rows = unmixed();

@@ -7,8 +7,8 @@ use rand::{RngExt, SeedableRng};
 use crate::brook::{AsBatch, Rows, brook, learned};
 use crate::streams::setup_with;
 
-/// A generator with a direction for each label. A row is the sum of its labels' directions, plus
-/// some noise.
+/// A generator of rows. Each label has a direction; a row is the sum of the directions of its
+/// labels, plus noise.
 struct World {
     dim: usize,
     directions: Vec<f32>,
@@ -78,7 +78,7 @@ fn by_shared(left: (&Codes, &Rows), right: (&Codes, &Rows)) -> Vec<f64> {
     sums.into_iter().map(|(sum, count): (f64, f64)| sum / count).collect()
 }
 
-/// Covers bits for every label, and labels that share bits.
+/// Tests with enough bits for every label to have its own, and with labels that share bits.
 #[test]
 fn rows_of_two_labels_are_near_those_of_either() {
     for (labels, lift) in [(6, "none"), (6, "rbf"), (40, "none"), (40, "rbf")] {
@@ -100,7 +100,7 @@ fn rows_of_two_labels_are_near_those_of_either() {
 
 #[test]
 fn nested_labels_are_graded() {
-    // Classes 0 to 39, and superclasses 40 to 44, on which vectors depend only through the classes.
+    // Labels 0 to 39 are classes, and 40 to 44 superclasses. Vectors depend on the classes alone.
     let superclass = |class: u32| 40 + class % 5;
     for bits in [64, 128] {
         let mut world = World::new(45, 60, 2);
@@ -145,8 +145,8 @@ fn labels_that_are_everywhere_or_come_together_do_no_harm() {
     }
 }
 
-/// Learning single labels gives the same result however the labels are given. A row with a second
-/// label among thousands of rows does not change what the codes distinguish about the others.
+/// Learning single labels gives the same result however the labels are given. A few rows with a
+/// second label among thousands of rows do not change how codes distinguish the other rows.
 #[test]
 fn a_rare_second_label_leaves_codes_of_classes() {
     let mut world = World::new(5, 30, 4);

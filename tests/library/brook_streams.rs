@@ -28,7 +28,7 @@ fn with_a_half_life_it_follows_a_stream_that_changes() {
     let rows = shuffled_digits(10);
     let batch = rows.as_batch();
     let queries = batch.slice(1600..batch.len());
-    // Midway the ten digits merge in pairs into five classes that contradict the earlier labels.
+    // From the middle on, labels name five pairs of digits, which contradicts the earlier labels.
     let moved: Vec<u32> =
         (0..batch.len()).map(|row| (batch.labels().unwrap().row(row)[0] * 3 + 1) % 5).collect();
     let after = Batch::new(batch.features(), Labels::single(&moved)).unwrap();
@@ -49,7 +49,7 @@ fn with_a_half_life_it_follows_a_stream_that_changes() {
     assert!(aged > 0.9 && aged > never + 0.1, "with {aged:.3}, without {never:.3}");
 }
 
-/// Returns a stream with more rows than are gathered before they are summed.
+/// Returns a stream with more rows than brook buffers before it adds them to its sums.
 fn long_stream() -> Rows {
     blobs(&[1000; 5], 4, 0.5, 17)
 }
@@ -130,7 +130,7 @@ fn with_a_half_life_it_does_not_matter_which_of_two_takes_in_the_other() {
     }
 }
 
-/// The model was saved when rows with a half-life were still summed a few at a time; see
+/// The version that saved this model added rows with a half-life to the sums a few at a time; see
 /// `tests/fixtures/README.md`.
 #[test]
 fn a_model_with_a_half_life_of_an_older_version_goes_on() {

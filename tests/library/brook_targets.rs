@@ -9,8 +9,8 @@ use rand::{RngExt, SeedableRng};
 
 use crate::brook::{AsBatch, Rows, brook};
 
-/// Returns identities with a few rows each. The second half of the `dim` dimensions varies more and
-/// carries no information.
+/// Returns many classes ("identities") with a few rows each. The second half of the `dim`
+/// dimensions varies more and carries no information.
 fn identities(count: usize, rows_of_each: usize, dim: usize) -> Rows {
     let mut rng = ChaCha8Rng::seed_from_u64(17);
     let mut rows = Rows { dim, features: Vec::new(), labels: LabelList::new() };
@@ -109,7 +109,7 @@ fn labels_that_bits_do_not_distinguish_are_named() {
         let told = rows.labels.view().row(row)[0];
         labels.push_set(&[if told < 6 { told } else { 6 + rng.random_range(0..4) }]);
     }
-    // Rows of the last four labels have random vectors, whatever their label.
+    // Rows of the last four labels have random vectors, which do not depend on the label.
     for row in (0..3000).filter(|&row| labels.view().row(row)[0] >= 6) {
         rows.features[row * 16..(row + 1) * 16].fill_with(|| rng.random_range(-1.0..1.0));
     }
@@ -117,7 +117,8 @@ fn labels_that_bits_do_not_distinguish_are_named() {
     let (model, _) = precision_of_others(&[], &rows, 32);
     let measured = model.measured_targets().unwrap();
     assert!(measured.not_distinguished.iter().all(|&label| label >= 6), "{measured:?}");
-    // Without the first six labels, queries hit each of the four labels equally often.
+    // Without the first six labels, hits of a query have each of the other four labels equally
+    // often.
     let last: Vec<usize> = (0..3000).filter(|&row| rows.labels.view().row(row)[0] >= 6).collect();
     let (model, _) = precision_of_others(&[], &Rows::select(rows.as_batch(), &last), 32);
     let measured = model.measured_targets().unwrap();
@@ -128,7 +129,7 @@ fn labels_that_bits_do_not_distinguish_are_named() {
 
 #[test]
 fn a_rare_label_is_found() {
-    // One row in fifty is positive and lies within the spread of the others.
+    // One row in fifty has the rare label and lies within the spread of the other rows.
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let mut rows = Rows { dim: 12, features: Vec::new(), labels: LabelList::new() };
     for row in 0..9000u32 {
@@ -208,7 +209,7 @@ fn rows_without_labels_do_not_hurt() {
     assert!(with >= without - 0.01, "{with} with rows without labels, {without} without them");
 }
 
-/// Rows are sampled by the names of their labels, because labels have other numbers in a sibling.
+/// Sampling depends on the names of labels, because label numbers differ between siblings.
 #[test]
 fn samples_merge_by_the_names_of_labels() {
     let rows = identities(200, 10, 16);
@@ -275,7 +276,7 @@ fn a_store_learns_the_rows_of_known_labels_next_to_those_that_are_refused() {
     let position = put(0, (0..4000).map(known).collect());
     store.wait_learned(position).unwrap();
     let before = store.stats().learning.rows;
-    // More new labels than the memory has room for, among rows of known labels.
+    // Rows of known labels, and rows of more new labels than fit in memory.
     let new = |row: usize| match row % 6 {
         0 => known(row),
         _ => vec![format!("new {row}")],
@@ -285,6 +286,6 @@ fn a_store_learns_the_rows_of_known_labels_next_to_those_that_are_refused() {
     let stats = store.stats().learning;
     let learned = stats.rows - before;
     assert!(stats.problem.is_some_and(|problem| problem.contains("memory")));
-    // 2,000 rows of known labels and about 7,800 new labels, except for held-out items.
+    // 2,000 rows of known labels and about 7,800 rows of new labels, minus the held-out items.
     assert!((9_000..10_000).contains(&learned), "{learned} rows");
 }

@@ -40,8 +40,7 @@ fn many_classes_get_more_anchors() {
         assert_eq!((model.warmup(), anchors(&model)), (expected, expected), "{classes} classes");
         assert!(model.is_warm());
     }
-    // A given number of anchors is used unchanged, and the memory limit bounds the automatic
-    // number.
+    // A given number of anchors is used unchanged. The memory limit bounds the automatic number.
     let given = learned(&[("anchors", "50")], 900, 3100, 8);
     assert_eq!((given.warmup(), anchors(&given)), (50, 50));
     let memory = 3 * 8 * 1100 * 1100;

@@ -42,7 +42,7 @@ fn no_error_is_dropped() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     for directory in ["src", "cli/src", "python/src"].map(|directory| root.join(directory)) {
-        // A published package contains no other members of the workspace.
+        // A published package does not contain the other members of the workspace.
         if directory.is_dir() {
             sources(&directory, &mut files);
         }

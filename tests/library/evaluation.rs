@@ -39,7 +39,7 @@ pub fn assert_close(fast: &Evaluation, slow: impl Into<Found>) {
     }
 }
 
-/// Returns mAP, and the other metrics for each of the given numbers.
+/// Returns mAP, and each of the other metrics at each of the given numbers.
 pub fn metrics(
     tops: &[usize],
     precision_at: &[usize],
@@ -80,7 +80,7 @@ proptest! {
             ranking::differing_bits, &queries, wanted.view(), &database, labels.view(), &metrics,
         );
         assert_close(&fast, slow);
-        // Each metric alone has the same value as among the others.
+        // A metric has the same value if it is computed alone.
         for (metric, value) in fast.values {
             prop_assert_eq!(run(&[metric]).get(metric).to_bits(), value.to_bits(), "{}", metric);
         }
@@ -117,7 +117,7 @@ fn the_conventions_hold_on_a_small_case() {
     assert_eq!(got.get(radius), 0.0, "nothing lies there: not left out of the mean");
 }
 
-/// Gains are shared labels; the best order is that of the whole database.
+/// The gain of an item is its number of shared labels. The best order is over the whole database.
 #[test]
 fn ndcg_counts_shared_labels_on_a_small_case() {
     // By distance: rows 1, 0, 2, which share 1, 2 and 0 labels with the query.

@@ -72,7 +72,7 @@ proptest! {
             &[1, 7, 100, 100_000], &[1, 3, 50, 100_000], &[0, 1, 2, 40, 5000], &[1, 10, 100, 200_000],
         );
         let mut ends: Vec<usize> = cuts.iter().map(|cut| (cut * rows as f64) as usize).collect();
-        // One end occurs twice, so that a part is empty.
+        // The same end occurs twice, so that a part is empty.
         ends.extend([rows / 2, rows / 2, rows]);
         ends.sort_unstable();
         let queries = Queries::new(&asked, wanted.view()).unwrap();
@@ -113,8 +113,7 @@ fn labels_count_once() {
     for ends in [[2, 4], [3, 4], [0, 4]] {
         assert_same(&in_parts(&queries, &cut(&codes, &sets, &ends), &metrics), &whole);
     }
-    // The queries have two different labels, none, and one, which determines the number of distinct
-    // gains.
+    // The queries have two labels, none, and one; the number of distinct gains follows from this.
     assert_eq!(queries.nothing().words().len(), 3 * 2 * 9 + 3);
     let tally = queries.tally(&codes, sets.view()).unwrap();
     assert_eq!(tally.words()[18..20], [2, 1], "one label shared by two rows, two labels by one");
@@ -145,7 +144,7 @@ fn what_is_not_of_these_parts_is_refused() {
     let error = text(rank(&total, &mut before, &metrics).unwrap_err());
     assert!(error.contains("as tallied"), "ranked twice: {error}");
     assert_eq!(before, total, "nothing was added");
-    // The same items with other labels: parts have changed.
+    // The same items with other labels are a changed part.
     let mut before = queries.nothing();
     let changed = queries.rank((&part, Labels::single(&[7, 7, 7])), &total, &mut before, &metrics);
     assert!(changed.is_err() && before == queries.nothing());
@@ -165,7 +164,7 @@ fn what_is_not_of_these_parts_is_refused() {
     let empty = queries.nothing();
     refused(&empty, &ranks, &metrics, "database must be 1 or more");
 
-    // Numbers of other queries are refused.
+    // Numbers that were computed for other queries are refused.
     let other = Queries::new(&part, labels).unwrap();
     assert!(other.score(&total, &ranks, &metrics).is_err());
     assert!(total.clone().add(&other.nothing()).is_err());
@@ -175,7 +174,7 @@ fn what_is_not_of_these_parts_is_refused() {
     assert!(ranks.clone().add(&others).is_err());
     assert!(queries.rank((&none, no_labels), &nothing, &mut before, &metrics).is_err());
 
-    // Increasing or removing any single number gives impossible numbers.
+    // Increasing or removing any single number makes the numbers inconsistent.
     for at in 0..total.words().len() {
         let mut words = total.words().to_vec();
         words[at] += 1;
@@ -190,7 +189,7 @@ fn what_is_not_of_these_parts_is_refused() {
         assert!(queries.ranks_of(&words[..at]).is_err(), "{at} numbers");
         let mut changed = words.clone();
         changed[at] = u64::MAX;
-        // Only the depth may be any number, because it is compared with the depth of the metrics.
+        // The depth may have any value, because it is compared with the depth of the metrics.
         assert_eq!(queries.ranks_of(&changed).is_ok(), at == 1, "number {at}");
     }
     assert!(queries.ranks_of(&[&words[..], &[0]].concat()).is_err());

@@ -61,8 +61,7 @@ fn saved_and_loaded_it_is_the_same_function() {
     }
 }
 
-/// Compares codes with those computed on the machine where this test was written, whatever the
-/// processor.
+/// Codes are the same on every processor as on the machine where this test was written.
 #[test]
 fn codes_by_whole_numbers_are_the_same_on_every_machine() {
     let (dim, bits, anchors) = (37, 70, 50);
@@ -128,7 +127,7 @@ fn files_of_other_kinds_are_told_apart_by_their_heads() {
     assert!(matches!(newer, Err(Error::NewerVersion { found: 8, supported: 2, .. })), "{newer:?}");
 }
 
-/// Files larger than any memory: their first bytes show that they are not models.
+/// Files larger than any memory are refused, because their first bytes are not those of a model.
 #[cfg(unix)]
 #[test]
 fn a_huge_file_that_is_something_else_is_not_read() {
@@ -151,7 +150,7 @@ fn a_huge_file_that_is_something_else_is_not_read() {
         std::fs::write(&path, start).unwrap();
         let file = std::fs::File::options().write(true).open(&path).unwrap();
         if file.set_len(huge).is_err() {
-            // The file system has no sparse files; the devices below test the same.
+            // The file system has no sparse files. The devices below test the same case.
             continue;
         }
         assert!(message(Model::load(&path)).contains(said), "{}", message(Model::load(&path)));
@@ -185,7 +184,6 @@ fn an_index_made_from_a_model_knows_its_label_names() {
     assert_eq!(index.function().unwrap().label_names(), &names());
 }
 
-/// An index stores every stage of its function.
 #[test]
 fn an_index_keeps_every_stage_of_its_function() {
     let directory = tempfile::tempdir().unwrap();
@@ -215,8 +213,7 @@ fn one_vector_has_the_code_that_it_has_in_company() {
     );
 }
 
-/// The function's file is the file to distribute: it omits the sums from which a model continues to
-/// learn.
+/// The file of a function is small enough to distribute: unlike a model, it has no sums.
 #[test]
 fn the_file_is_small_beside_that_of_a_model() {
     let rows = numbers(600 * 16, 1);

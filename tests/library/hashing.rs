@@ -74,7 +74,7 @@ fn compact_twin(compact: &Compact, dim: usize, x: &[f64]) -> Vec<f64> {
 }
 
 /// Returns the largest allowed difference between a row's projection and its twin's. A compact lift
-/// rounds numbers between two integers to either of them, and weights to 2047 steps.
+/// rounds numbers up or down to integers, and weights to 2047 steps.
 fn tolerance(parts: &HashParts) -> f64 {
     match parts.lift {
         Lift::Compact(_) => 0.02,
@@ -97,7 +97,7 @@ fn parts() -> impl Strategy<Value = (HashParts, u64)> {
                 lift: match lift {
                     0 => Lift::Identity,
                     1 => Lift::Rbf { anchors: random(anchors * dim, &mut rng), gamma: 0.7 },
-                    // Compact lifts with directions, some of which fill up a panel, and without.
+                    // Compact lifts without directions, and with enough to fill up some panels.
                     form => {
                         let directions = if form == 2 { 0 } else { 1 + anchors };
                         let directions = random(directions * dim, &mut rng);

@@ -158,7 +158,7 @@ fn check(index: &mut Index, model: &Model, bits: usize, seed: u64, k: usize, rad
     }
 }
 
-/// Relabels existing items, chosen by numbers, and tries to relabel item `other`, which may not
+/// Relabels existing items, selected by number, and tries to relabel item `other`, which may not
 /// exist.
 fn relabel(index: &mut Index, model: &mut Model, labels: &[(u64, u8)], other: u64) {
     let there: Vec<u64> = model.items.keys().copied().collect();
@@ -318,8 +318,7 @@ fn scattered(count: u64) -> Codes {
 fn compare(index: &Index, model: &Model, queries: &Codes, ks: &[usize], radii: &[u32]) {
     let half: Vec<u64> = model.items.keys().copied().filter(|id| id % 4 < 2).collect();
     let some: Vec<u64> = half.iter().copied().filter(|id| id % 31 == 0).collect();
-    // The same ids among unused ids far apart, which makes the filter choose another
-    // representation.
+    // The same ids, and unused ids far apart: such a filter has another representation.
     let among_others = half.iter().copied().chain((0..10_000).map(|at| u64::MAX - (at << 40)));
     let top = model.items.keys().last().map_or(0, |&last| last as usize / 64 + 1);
     let thirds: Vec<u64> = (0..top).map(|_| 0x9249_2492_4924_9249).collect();
@@ -425,7 +424,7 @@ fn large_indexes_find_the_same_by_every_way() {
     }
 }
 
-/// Returns the groups that comparing all pairs gives.
+/// Returns the groups, found by comparing all pairs.
 fn groups_of_all_pairs(model: &Model, radius: u32) -> Vec<Vec<u64>> {
     let ids: Vec<u64> = model.items.keys().copied().collect();
     let codes: Vec<&Vec<u64>> = model.items.values().map(|(code, _)| code).collect();
@@ -462,7 +461,7 @@ proptest! {
             let mix = (at as u64 + 1).wrapping_mul(seed | 1);
             let mut code = code(bits, mix);
             if spread {
-                // Far from one another, except for a few codes.
+                // All codes but a few are far from each other.
                 code[0] ^= (mix >> 20) & if bits < 20 { 0 } else { 0xF_FFFF };
             }
             codes.push(&code).unwrap();
@@ -516,7 +515,7 @@ fn many_items_on_many_threads() {
             });
         }
     });
-    // Threads both build and use the structure.
+    // Several threads build the structure, and then use it.
     let index = Index::open(directory.path().join("many.index")).unwrap();
     pool(3).install(|| index.build_search_structures().unwrap());
     assert!(index.statistics().structure_bytes > 4 * 150_000);

@@ -1,4 +1,4 @@
-//! Index files built in parts, compared with the same items in an in-memory index.
+//! Index files built in parts, compared with in-memory indexes of the same items.
 
 use hashbrook::{Codes, Error, Index, IndexBuilder, Labels};
 use proptest::prelude::*;

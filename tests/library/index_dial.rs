@@ -92,7 +92,7 @@ fn queries_are_weighed_in_parts() {
 struct Asked<'a> {
     queries: Features<'a>,
     k: usize,
-    /// Radius, as a share of the largest possible distance.
+    /// Radius as a share of the largest possible distance.
     share: f64,
 }
 
@@ -172,7 +172,7 @@ proptest! {
         for (at, &rows) in sizes.iter().enumerate() {
             let values = vectors(rows, &mut rng);
             let features = Features::new(&values, DIM).unwrap();
-            // Ids of one segment lie between those of others.
+            // The ids of the segments interleave.
             let ids: Vec<u64> = (0..rows as u64).map(|row| row * 5 + at as u64).collect();
             let labels: Vec<u32> = ids.iter().map(|id| (id % 3) as u32).collect();
             index.add(&ids, features, Some(Labels::single(&labels))).unwrap();

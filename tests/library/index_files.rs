@@ -67,8 +67,8 @@ fn all(index: &Index) -> Vec<Whole> {
 const CHILD: &str = "HASHBROOK_TEST_WRITES_TO";
 const WRITER: &str = "index_files::a_writer_that_may_be_killed_leaves_every_change";
 
-/// Run alone, this test is a writer that ends normally. The next test starts it as a child process
-/// and kills the process.
+/// A writer. Run as a test it ends normally; the next test starts this test as a child process and
+/// kills the process.
 #[test]
 fn a_writer_that_may_be_killed_leaves_every_change() {
     if let Ok(given) = std::env::var(CHILD) {
@@ -122,7 +122,7 @@ fn kill(mut expected: Index) {
         let found = Index::open(&path).unwrap();
         found.verify().unwrap();
         if all(&found) != all(&expected) {
-            // The change in flight may also have been applied, but only completely.
+            // The last change was not acknowledged: it may be missing or complete, but not partial.
             change(&mut expected, next);
             next += 1;
             in_flight += 1;
@@ -171,7 +171,7 @@ fn fill(mut index: Index, path: &Path) {
     index.set_label_names(names).unwrap();
 }
 
-/// Returns an index's answers to queries of all kinds, as one string, or the first error.
+/// Returns an index's answers to queries of all kinds as one string, or the first error.
 fn answers(path: &Path) -> Result<String, Error> {
     let index = Index::open(path)?;
     let vectors: Vec<f32> = (0..4 * 20).map(|at| (mixed(at + 3) % 1000) as f32).collect();
@@ -227,8 +227,8 @@ fn damage(index: Index) {
     };
     for number in 0..1500 {
         let mut bytes = bytes.clone();
-        // Half of the damage hits the header or the start of one of the two pages after it, on
-        // which the whole file depends.
+        // Half of the damaged bytes are in the header or at the start of one of the next two pages.
+        // The whole file depends on these.
         let (start, end) = match number % 6 {
             0 => (0, 216),
             1 => (4096, 4120),
@@ -361,8 +361,7 @@ fn changes_to_a_file_that_is_gone_are_not_acknowledged() {
             assert!(problem.contains("moved, deleted or replaced"), "{problem}");
         }
         assert_eq!(std::fs::read(&path).ok(), standing, "what was put there stays");
-        // The mapping of the old file stays readable, as for readers of a file that a writer
-        // replaced.
+        // The reader still maps the old file, as it does if a writer replaces the file.
         assert_eq!(all(&index), before);
     }
 }

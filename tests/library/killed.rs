@@ -1,5 +1,5 @@
-//! Killed processes: a test of this binary makes changes in a process of its own until the process
-//! is killed.
+//! Killed processes: a test of this binary runs in a child process and makes changes until the
+//! process is killed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -17,8 +17,8 @@ pub fn say_done(number: u64) {
     std::io::stdout().flush().unwrap();
 }
 
-/// Runs a test with an environment variable and kills it `late` after `changes` changes. Returns
-/// the numbers of the changes that the test reported as done.
+/// Runs a test with an environment variable, and kills it when `late` has passed after `changes`
+/// changes. Returns the numbers of the changes that the test acknowledged.
 pub fn done_by(
     test: &str,
     (name, value): (&str, String),

@@ -19,7 +19,7 @@ type Graph = BTreeMap<String, BTreeSet<String>>;
 /// The modules of a crate, by their paths.
 struct Crate(BTreeMap<Vec<String>, Module>);
 
-/// Target of a path: an item, given by the file that defines it, or a module.
+/// Target of a path: an item, represented by the file that defines the item, or a module.
 enum Target {
     Item { file: String },
     Module { path: Vec<String> },
@@ -73,7 +73,7 @@ impl Crate {
         if is_child {
             return Some(Target::Module { path: child });
         }
-        // Glob imports from other crates bring in no names of this crate.
+        // Glob imports from other crates import no names of this crate.
         for import in module.imports.iter().filter(|import| import.all && is_relative(&import.path))
         {
             if let Some(Target::Module { path }) = self.target(module, &import.path) {
@@ -114,8 +114,8 @@ impl Crate {
     }
 
     /// Returns the file of the ancestor module through which a path imports, if any. The import
-    /// then counts as one of the ancestor's `mod.rs`, even if the `mod.rs` only re-exports the
-    /// item.
+    /// then also counts as an import of the ancestor's `mod.rs`, even if that file only re-exports
+    /// the item.
     fn through(&self, module: &Module, path: &[String]) -> Option<String> {
         let (_, directory) = path.split_last().filter(|_| is_relative(path))?;
         let Some(Target::Module { path }) = self.target(module, directory) else { return None };
@@ -133,8 +133,8 @@ impl Crate {
                         edges.insert(file);
                         edges.extend(self.through(module, &import.path));
                     }
-                    // Paths in the code that go through the imported module give more precise
-                    // edges.
+                    // If paths in the code go through the imported module, they add edges to the
+                    // files of the items, which are more precise.
                     Some(Target::Module { path }) if import.all || !module.enters(import) => {
                         edges.insert(self.0[&path].file.clone());
                     }

@@ -1,4 +1,4 @@
-//! Every method fulfils the contract; one test per method.
+//! Checks that every method fulfils the contract.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -89,8 +89,8 @@ fn failed_by(parts: fn(&Wrong) -> HashParts) -> Vec<&'static str> {
     failed.map(|(name, _)| *name).collect()
 }
 
-/// Returns weights with which each bit reads one of the last dimensions, although only the first
-/// two dimensions distinguish the classes.
+/// Returns weights by which each bit depends on one of the last dimensions only. Only the first two
+/// dimensions distinguish the classes.
 fn noise(wrong: &Wrong) -> HashParts {
     let mut weights = vec![0.0; wrong.dim * wrong.bits];
     let last = wrong.dim - wrong.bits;

@@ -86,7 +86,7 @@ proptest! {
                 warm_steps += step;
             } else {
                 cold_steps += step;
-                // During the warm-up, the function is that of a warm-up that ends now.
+                // During the warm-up, the function is the same as if the warm-up ended now.
                 let mut ended = held.clone();
                 ended.end_warmup().unwrap();
                 let parts = |model: &Model| model.hash_function().parts().clone();
@@ -339,7 +339,7 @@ fn a_batch_that_fails_changes_nothing() {
 
 #[test]
 fn a_batch_without_a_solution_is_not_learned() {
-    // All rows are equal and so large that the ridge is lost next to their squares.
+    // All rows are equal, and so large that adding the ridge to their squares changes nothing.
     let rows: Vec<f32> = (0..20 * 13).map(|i| 1e15 * (1.0 - (i % 13) as f32 / 130.0)).collect();
     let (known, new): (Vec<u32>, Vec<u32>) = ((0..20).collect(), (100..120).collect());
     let batch = |labels| Batch::new(Features::new(&rows, 13).unwrap(), Labels::single(labels));

@@ -24,7 +24,7 @@ use crate::streams::setup_with;
 
 const DIM: usize = 16;
 const BITS: usize = 16;
-/// Number of rows that a file has learned, and number of all rows.
+/// Number of rows that the model of a file has learned, and total number of rows.
 const LEARNED: usize = 60;
 const ROWS: usize = 120;
 
@@ -162,8 +162,8 @@ fn make_files_of_this_version() {
     std::fs::write(directory(WRITTEN).join("codes.txt"), lines).unwrap();
 }
 
-/// Number of items of the index with a search structure. The rows repeat until there are enough
-/// items for the structure to be built.
+/// Number of items of the index with a search structure. The rows are repeated to reach the number
+/// of items for which a structure is built.
 const MANY: usize = 1 << 15;
 
 fn structured() -> PathBuf {
@@ -275,8 +275,8 @@ fn functions_of_every_version_give_their_codes() {
     }
 }
 
-/// With detail bits switched off by its parameters, brook gives the same codes as before it had
-/// detail bits, from the first row on.
+/// With detail bits switched off by its parameters, brook learns the same codes as the version
+/// before detail bits, from the first row on.
 #[test]
 fn brook_without_detail_is_what_it_was() {
     let before = [("detail", "0"), ("precision", "full"), ("follow", "false")];

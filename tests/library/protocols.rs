@@ -1,4 +1,4 @@
-//! The protocols beyond those of the papers, compared with rows selected by hand.
+//! Protocols other than the papers', compared with an evaluation of rows selected by hand.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -33,7 +33,7 @@ fn single(data: &Data) -> Vec<u32> {
     data.batch().labels().unwrap().as_single().unwrap().to_vec()
 }
 
-/// Evaluates rows that are selected by hand and encoded again.
+/// Encodes and evaluates rows that the test selected.
 fn by_hand(
     function: &HashFunction,
     (queries, asked): (&Data, &[usize]),
@@ -77,7 +77,7 @@ fn unseen_classes_never_come_and_are_measured_as_they_are_defined() {
     ] {
         assert_eq!(found, by_hand(&function, (&queries, asked), (&database, among), &metrics));
     }
-    // Other seeds draw other classes; a quarter of the classes is drawn.
+    // A quarter of the classes is drawn, and other seeds draw other classes.
     let draw = |count: u32, seed: u64| {
         let labels: Vec<u32> = (0..count * 2).map(|row| row % count).collect();
         UnseenClasses::draw(Labels::single(&labels), seed).map(|classes| classes.unseen().to_vec())
@@ -184,8 +184,8 @@ fn one_encoding_serves_every_way_of_ranking() {
     let of_some = codes.neighbours_of(&some, &vectors, &among).unwrap();
     assert_eq!(of_some, dial.neighbours_of(&some, &vectors, &among).unwrap());
     assert_eq!(of_some.queries, 3);
-    // A ranking by vectors puts all nearest neighbours first and returns more hits with the query's
-    // label.
+    // Ranking by vectors puts all nearest neighbours first, and its hits have the query's label
+    // more often than hits by codes.
     let cosine = Ranked::by_cosine(vectors.clone(), database, queries);
     let all = cosine.neighbours(&vectors, &among).unwrap();
     assert_eq!(all.kept, [(10, 1.0), (100, 1.0)]);
@@ -206,7 +206,7 @@ fn rows(data: &Data) -> Rows {
     (0..data.len()).map(|row| (features.row(row).to_vec(), labels.row(row).to_vec())).collect()
 }
 
-/// Plain twin of drawing rows with several labels; returns database and queries. The labels must be
+/// Draws rows with several labels by a plain loop; returns database and queries. The labels must be
 /// 0, 1, 2 ...
 fn drawn_by_hand(all: Batch<'_>, pairs: bool, queries: usize, seed: u64) -> (Rows, Rows) {
     let labels = all.labels().unwrap();
@@ -243,7 +243,7 @@ fn rows_with_several_labels_are_drawn_from_rows_with_one() {
         let labels = LabelList::single(digits.labels);
         Data::new(64, digits.features, labels).unwrap().select(&some)
     };
-    // As many classes as there are in sets that are known for it.
+    // 202 classes, as in a data set with many classes.
     let many: Vec<f32> = (0..404).map(|row| row as f32).collect();
     let many_labels: Vec<u32> = (0..404).map(|row| row * 7 % 202).collect();
     let many = Data::new(1, many, LabelList::single(many_labels)).unwrap();
@@ -304,7 +304,7 @@ fn several_labels_are_not_drawn_from_what_has_them_has_none_or_is_too_little() {
     };
     let few = labels([0, 1, 2, 0, 1, 2, 0, 1]).unwrap_err().to_string();
     assert!(few.contains("classes must be 4 or more") && few.ends_with("not 3"), "{few}");
-    // Four classes have two superclasses, with the next two labels.
+    // Four classes have two superclasses, whose labels are the two after the largest class label.
     labels([0, 1, 2, u32::MAX - 2, 0, 1, 2, 0]).unwrap();
     let large = labels([0, 1, 2, u32::MAX - 1, 0, 1, 2, 0]).unwrap_err().to_string();
     assert!(large.contains("labels must be at most 4294967293"), "{large}");

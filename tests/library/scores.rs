@@ -38,7 +38,7 @@ proptest! {
     #[test]
     fn a_dial_adds_up_the_weights_of_bits_that_differ(
         rows in 1..200usize, bits in 1..150usize, share in 0.0..=1.0f64,
-        // Also beyond what `f32` holds.
+        // Includes weights whose sums `f32` cannot represent exactly.
         (label, detail) in prop_oneof![(0..9u32, 1..9u32), (9_000..=10_000u32, 1..9u32)],
         float: bool, sets: bool, seed: u64,
     ) {
@@ -47,7 +47,7 @@ proptest! {
         let function = function(bits, label_bits, &mut rng);
         let asked = vectors(40, &mut rng);
         let asked = Features::new(&asked, DIM).unwrap();
-        // With few bits set, many codes are equally far.
+        // Few bits are set, so that many codes are equally far from a query.
         let (database, labels) = random(rows, bits, 0.1, sets, seed);
         let (_, wanted) = random(40, bits, 0.5, sets, seed ^ 1);
         let dial = Dial::new(label, detail).unwrap().float_query(float);
@@ -95,7 +95,7 @@ proptest! {
         let table = Table { scores, rows };
         let (database, labels) = random(rows, 8, 0.5, sets, seed);
         let (queries, wanted) = random(QUERIES, 8, 0.5, sets, seed ^ 1);
-        // Converts scores to integers in the same order: the number of smaller scores.
+        // Replaces each score by the number of smaller scores, an integer with the same order.
         let place = |_: &Codes, query: usize, _: &Codes, item: usize| {
             let scores = &table.scores[query * rows..(query + 1) * rows];
             let before = |other: &f32| match (other.is_nan(), scores[item].is_nan()) {
@@ -230,7 +230,7 @@ fn what_cannot_be_weighed_or_scored_is_refused() {
     let dial = Dial::new(2, 1).unwrap().float_query(true);
     let narrow = [1.0; 3];
     assert!(dial.weigh(&function, Features::new(&narrow, 3).unwrap()).is_err());
-    // One query is far beyond the usual range, and one is at the origin.
+    // One query is far outside the usual range, and one query is at the origin.
     let wild = [[f32::MAX; DIM], [0.0; DIM]].concat();
     let wild = Features::new(&wild, DIM).unwrap();
     let weighed = dial.weigh(&function, wild).unwrap();

@@ -60,7 +60,7 @@ fn function() -> HashFunction {
     HashFunction::new(HashParts::linear(1, BITS, vec![1.0; BITS])).unwrap()
 }
 
-/// Changes an index at random, and its expected content in the same way.
+/// Makes the same random changes to an index and to its expected content.
 fn change(index: &mut Index, model: &mut Model, rng: &mut ChaCha8Rng) {
     let kind = rng.random_range(0..20);
     let count = if rng.random_range(0..10) == 0 { 150 } else { rng.random_range(0..12) };
@@ -232,7 +232,7 @@ fn a_snapshot_does_not_keep_others_from_writing() {
         kept.push((writer.snapshot(), Arc::new(model.clone())));
     }
     kept.iter().for_each(|moment| check(moment, &mut rng, 2));
-    // A snapshot does not prevent others from replacing the file, either.
+    // Nor does a snapshot prevent other processes from replacing the file.
     kept[3].0.save(&path).unwrap();
     assert_eq!(Index::open(&path).unwrap().len(), kept[3].1.len());
 }

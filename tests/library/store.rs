@@ -163,12 +163,13 @@ fn what_is_removed_replaced_or_labelled_later_is_unlearned() {
     let description = description("brook", 32);
     for (name, early) in [("late", false), ("early", true)] {
         let store = Store::create(directory.path().join(name), &description, when_told()).unwrap();
-        // After 60 rows nothing is fixed yet; after 400 rows the warm-up is over.
+        // 60 rows do not complete the warm-up, so nothing is fixed yet; 400 rows complete it.
         let rows = if early { 60 } else { 400 };
         put_rows(&store, &digits, 0..rows);
         let removed = store.remove(&numbers([3, 5, 7, 999_999])).unwrap();
         assert_eq!((removed.removed, removed.unlearned), (3, true));
-        // One item is put without labels and labelled later; the other's wrong label is corrected.
+        // One item is put without labels and labelled later; the wrong label of another is
+        // corrected.
         let (ids, values) = (numbers([500, 501]), &digits.features[500 * DIM..502 * DIM]);
         let wrong = vec![vec![], vec!["no digit".to_owned()]];
         let put =
@@ -185,7 +186,7 @@ fn what_is_removed_replaced_or_labelled_later_is_unlearned() {
             (0..rows).filter(|row| ![3, 5, 7].contains(row)).chain(500..502).collect();
         let expected = match early {
             true => taught(&description, &digits, &learned, learned.len()),
-            // The warm-up used all rows, and its results stay fixed.
+            // The warm-up used also the rows removed later, and its results stay fixed.
             false => {
                 let mut model = taught(&description, &digits, &(0..rows).collect::<Vec<_>>(), rows);
                 let gone =

@@ -74,7 +74,7 @@ fn searches_after_wait_are_as_good_as_after_a_renewal() {
     let all = std::env::var_os("HASHBROOK_ALL").is_some();
     for (number, classes) in [2, 10, 202, 1000].into_iter().enumerate() {
         for combination in 0..8 {
-            // Each setting is on and off for each number of classes, and with each other setting once.
+            // Each setting is on and off for each number of classes; each combination occurs once.
             if !all && ![[0, 7], [1, 6], [2, 5], [4, 3]][number].contains(&combination) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! A store never learns held-out items, so that its precision on them is that of new items.
+//! A store never learns held-out items, so its precision on them is its precision on new items.
 
 use hashbrook::dataset::{Digits, Reader, digits, read_labels};
 use hashbrook::store::{
@@ -14,7 +14,7 @@ const DIM: usize = Digits::DIM;
 /// Number of items that are put first.
 const ROWS: usize = 300;
 
-/// Numbers below 300 whose ids are held out: ids that are numbers, then ids that are strings. These
+/// Numbers below 300 that are held out if they are used as number ids, or as string ids. These
 /// lists may never change, or a store on disk would unlearn items that it never learned.
 const NUMBERS: [usize; 11] = [29, 72, 75, 102, 117, 120, 171, 186, 220, 241, 252];
 const TEXTS: [usize; 7] = [29, 179, 189, 229, 249, 264, 297];
@@ -82,7 +82,7 @@ fn held_out_items_are_never_learned_or_unlearned() {
         let at = |name: &str| directory.path().join(name);
         let description = description(kind);
         let store = Store::create(at("store"), &description, when_told()).unwrap();
-        // Neither the order of arrival nor the numbers assigned to string ids make a difference.
+        // The order of arrival and the numbers of string ids do not affect which ids are held out.
         put(&store, (0..40).map(|row| (row, row)));
         put(&store, (40..ROWS).map(|row| (row, row)));
         let others: Vec<usize> = (0..ROWS).filter(|row| !held_out.contains(row)).collect();
@@ -250,7 +250,7 @@ fn measured_precision_is_that_of_new_rows() {
     let per_class = quality.precision_at_10_per_class.unwrap();
     assert!((per_class - of_new).abs() < 0.1, "{per_class} measured, {of_new} of new rows");
 
-    // Learned items score far higher precision.
+    // The precision of learned items is far higher.
     let (quality, of_new) = measured(&stored, &new, 0);
     println!("{quality:?}, {of_new}");
     assert_eq!((quality.measured_on, quality.held_out_items), (Some(MeasuredOn::Learned), 0));

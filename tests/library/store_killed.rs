@@ -37,7 +37,7 @@ fn settings() -> Settings {
 /// Row of the digits that an item has, and its label (`None` if unlabelled).
 type Item = (usize, Option<u32>);
 
-/// A change that its number determines.
+/// A change. The number of the change determines its content.
 enum Change {
     Put(Vec<(u64, Item)>),
     Remove(Vec<u64>),
@@ -78,7 +78,7 @@ fn change(number: u64, there: &BTreeMap<u64, Item>) -> Change {
     }
 }
 
-/// Returns the names of an item's labels: the label of a digit's row, or `odd`, which no digit has.
+/// Returns the names of an item's labels: the label of its digit, or `odd`, which no digit has.
 fn name(digits: &Digits, label: Option<u32>) -> Vec<String> {
     match label {
         None => Vec::new(),
@@ -245,8 +245,8 @@ impl Expected {
     }
 }
 
-/// Run alone, this test closes its store normally. The next test starts it as a child process and
-/// kills the process.
+/// A writer. Run as a test it closes its store normally; the next test starts this test as a child
+/// process and kills the process.
 #[test]
 fn a_store_that_may_be_killed_keeps_every_change() {
     let digits = digits();
@@ -318,8 +318,8 @@ fn whoever_kills_a_store_loses_nothing_that_was_acknowledged() {
         }
         let store = Store::open(&path, settings()).unwrap();
         if !expected.is_in(&store, &digits) || !expected.is_learned_by(&store) {
-            // The change in flight may also have been applied, but only completely. A change that
-            // repeats an item's labels shows only in the order in which rows were learned.
+            // The last change was not acknowledged: it may be missing or complete, but not partial.
+            // If it repeats an item's labels, only the order of the learned rows shows it.
             let change = change(next, &expected.items);
             expected.make(&digits, &change);
             (next, in_flight) = (next + 1, in_flight + 1);

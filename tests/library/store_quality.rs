@@ -84,8 +84,7 @@ fn precision_is_measured_while_items_arrive_and_after_each_renewal() {
     assert!(measurement.done >= 2 && measurement.problem.is_none(), "{measurement:?}");
 }
 
-/// Hits without labels are neither right nor wrong, and a rare class counts as much as a frequent
-/// one.
+/// Hits without labels are neither right nor wrong. Rare and frequent classes count the same.
 #[test]
 fn precision_counts_labelled_hits_and_classes() {
     let directory = tempfile::tempdir().unwrap();
@@ -120,7 +119,7 @@ fn precision_counts_labelled_hits_and_classes() {
     // The single labelled item at the third position has no labelled hits and does not count.
     assert_eq!(quality.queries, 16);
     assert_eq!(quality.measured_on, Some(MeasuredOn::Learned), "few items are held out");
-    // At the first position all labelled hits are right, except that a query may have one hit at
+    // At the first position all labelled hits are right, but a query may also hit one item at
     // another position.
     let expected = precision_at_10_of(&store, &items);
     assert!(

@@ -54,7 +54,7 @@ fn every_answer_is_of_one_version() {
             .map(|thread| {
                 let (store, checked, functions) = (&store, &checked, &functions);
                 scope.spawn(move || {
-                    // On a busy machine it takes longer until several versions exist.
+                    // On a busy machine more searches are needed until several versions exist.
                     let many = |checked| checked >= wanted && versions(functions) > 3;
                     let most = 20 * wanted;
                     while let now = checked.load(Ordering::Relaxed)

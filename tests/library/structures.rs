@@ -1,4 +1,4 @@
-//! Search structures: stored in files, next to changes, with filters and weights, and damaged.
+//! Search structures: in files, with later changes, with filters and weights, and damaged.
 
 use std::time::{Duration, Instant};
 
@@ -140,8 +140,8 @@ fn what_is_built_in_the_background_is_found_by_snapshots() {
     let codes = codes(ITEMS, 3);
     let mut index = Index::of_codes(BITS).unwrap();
     index.add_codes(&ids(0..ITEMS), &codes, None).unwrap();
-    // The structure is built for existing items, for a batch that stays separate, and for a batch
-    // that is merged with others.
+    // The structure is built for existing items, for a batch that stays a segment of its own, and
+    // for a batch that is merged with other segments.
     index.build_in_background(true);
     wait(&index);
     let mut alone = Index::of_codes(BITS).unwrap();
@@ -246,8 +246,8 @@ fn damage_of_a_search_structure_is_an_error_and_never_a_wrong_answer() {
             Err(Error::Damaged { .. }) | Ok(Err(Error::Damaged { .. })) => refused += 1,
             Ok(Ok(found)) => {
                 assert_eq!(found, expected, "byte {at}");
-                // The damaged byte was not read or makes no difference; `verify` reads every byte
-                // and reports the damage.
+                // The search did not read the damaged byte, or its value does not matter. `verify`
+                // reads every byte and reports the damage.
                 match opened.unwrap().verify() {
                     Err(error) => assert!(matches!(error, Error::Damaged { .. }), "{error}"),
                     Ok(()) => unseen += 1,

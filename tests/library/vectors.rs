@@ -64,7 +64,7 @@ fn product(one: &[f32], other: &[f32]) -> f64 {
     one.iter().zip(other).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
-/// Expected values of an item: its code, its original vector up to rounding, its length, its label.
+/// Expected values of an item: code, original vector up to rounding, length, and label.
 struct Kept {
     code: Vec<u64>,
     vector: Vec<f32>,
@@ -72,7 +72,7 @@ struct Kept {
     label: u32,
 }
 
-/// Tolerance for sums in another order.
+/// Tolerance for sums that are added in another order.
 const CLOSE: f64 = 1e-4;
 
 /// Returns a score that is largest for the nearest item, and the score's tolerance.
@@ -142,7 +142,7 @@ fn check(
         let prepared = function.prepared(Features::new(vector, vector.len()).unwrap()).unwrap();
         let found = index.vector(id).unwrap().unwrap();
         let most = prepared.iter().fold(0.0f32, |most, value| most.max(value.abs()));
-        // Integer vectors are off by half a step, and normalising the length adds to that error.
+        // The error of integer vectors is half a step, and normalising the length increases it.
         let off =
             most * if index.vector_format() == Some(VectorFormat::F16) { 6e-4 } else { 0.015 };
         for (value, found) in prepared.iter().zip(&found) {
@@ -204,8 +204,8 @@ fn put(index: &mut Index, items: &BTreeMap<u64, (Vec<f32>, u32)>) {
     index.upsert(&ids, features, Some(Labels::single(&labels))).unwrap();
 }
 
-/// Opens a file that has no other writer, and retries while the file is in use. Processes that
-/// other tests start hold this process's locks until they have begun to run.
+/// Opens a file that has no other writer, and retries while the file is in use. A process that
+/// another test starts inherits this process's locks until it executes its program.
 fn edit(path: &Path) -> Index {
     loop {
         match Index::edit(path) {
@@ -357,7 +357,7 @@ fn vectors_are_asked_for_where_they_are_needed() {
 fn codes_are_renewed_from_the_vectors_that_are_kept() {
     for (format, unit) in FORMATS.into_iter().flat_map(|format| [(format, false), (format, true)]) {
         let (old, newer) = (function(24, 40, unit, 1), function(24, 70, unit, 2));
-        // There are more items than are encoded at a time, and some items are removed.
+        // The items exceed the number that is encoded at a time, and some items are removed.
         let (index, vectors) = index_of(&old, format, 9000);
         let features = Features::new(&vectors, 24).unwrap();
         let directory = tempfile::tempdir().unwrap();
@@ -424,7 +424,7 @@ fn vectors_that_are_prepared_otherwise_cannot_be_renewed_from() {
     let expected = other.prepared(features.slice(3..4)).unwrap();
     assert!(kept.iter().zip(&expected).all(|(kept, value)| (kept - value).abs() < 0.002));
     index.rerank(10).search(features, 5).unwrap();
-    // Renewal with codes from elsewhere leaves the stored vectors unchanged.
+    // Renewal with codes that the caller computed leaves the stored vectors unchanged.
     let codes: Codes = other.encode(features).unwrap();
     index.renew_codes(other, &ids, &codes).unwrap();
     assert_eq!(index.vector(3).unwrap().unwrap(), kept);

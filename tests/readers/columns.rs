@@ -1,5 +1,5 @@
-//! Parquet and Arrow files: those written by pyarrow, pandas and polars
-//! (`tests/fixtures/make_columns.py`), and malformed ones.
+//! Parquet and Arrow files: files written by pyarrow, pandas and polars
+//! (`tests/fixtures/make_columns.py`), and malformed files.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -158,7 +158,7 @@ fn codes_may_be_bytes_of_any_length_if_all_have_one() {
     let column = |rows: Vec<Option<&[u8]>>| Arc::new(BinaryArray::from(rows)) as ArrayRef;
     let rows: Vec<Option<&[u8]>> = bytes.chunks(3).map(Some).collect();
     for spec in write(&files, vec![("code", column(rows.clone()))]) {
-        // Bytes may mean anything, so the column of codes must be named.
+        // A column of bytes may hold anything, so the user must name the column of codes.
         assert!(
             read_codes(&spec, None).unwrap_err().to_string().contains("pick it as FILE:COLUMN")
         );
@@ -374,7 +374,7 @@ fn codes_with_ids_and_labels_are_read_back() {
     let file = ParquetRecordBatchReaderBuilder::try_new(File::open(&out).unwrap()).unwrap();
     let names: Vec<String> = file.schema().fields().iter().map(|f| f.name().clone()).collect();
     assert_eq!(names, ["id", "kind", "code"]);
-    // Without columns, rows are numbered.
+    // Without an id column, ids are row numbers.
     let mut writer = CodesWriter::create(&out, 24).unwrap();
     writer.write(&codes).unwrap();
     writer.finish().unwrap();

@@ -4,7 +4,7 @@ use hashbrook::dataset::Reader;
 
 use crate::support::{features, features_error, fixture, labels, labels_error, single_labels};
 
-/// Returns NUMBERS of `make.py`; `halves` and `COLUMN` are its HALVES and COLUMN.
+/// Returns `NUMBERS` of `make.py`; `halves` and `COLUMN` correspond to `HALVES` and `COLUMN` there.
 fn numbers() -> Vec<f32> {
     (0..21).map(|value| value as f32).collect()
 }

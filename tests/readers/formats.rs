@@ -1,4 +1,4 @@
-//! Every format, type and order, from bytes written by hand.
+//! Every format, number type and memory order, read from bytes written by hand.
 
 use hashbrook::dataset::Reader;
 use zip::CompressionMethod;
@@ -173,7 +173,7 @@ fn matlab_in_both_byte_orders() {
                 let expected = (3, SIGNED.map(f32::from).to_vec());
                 assert_eq!(features(&spec).unwrap(), expected, "{name}");
             }
-            // The variable's class counts, not its storage type.
+            // The class of the variable determines the type, not its storage type.
             assert!(!Reader::open(&format!("{spec}:y")).unwrap().is_u8());
             assert!(Reader::open(&format!("{spec}:z")).unwrap().is_u8());
             assert_eq!(single_labels(&format!("{spec}:y")), ["3", "1", "3", "200"]);

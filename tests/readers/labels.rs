@@ -202,7 +202,7 @@ fn columns_of_zeros_and_ones() {
     ] {
         let mut names = LabelNames::new();
         let list = read_labels(&files.write("a.npy", content), &mut names).unwrap();
-        // Every column is a label, even a column that no row has.
+        // Every column is a label, even if no row has the label.
         assert_eq!(names.iter().collect::<Vec<_>>(), ["0", "1", "2"]);
         let rows: Vec<&[u32]> = (0..3).map(|row| list.view().row(row)).collect();
         assert_eq!(rows, [&[0][..], &[], &[1, 2]]);

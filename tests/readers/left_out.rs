@@ -5,7 +5,7 @@ use std::process::Command;
 #[test]
 fn whoever_runs_tests_without_their_data_sees_which_are_left_out() {
     let nothing = tempfile::tempdir().unwrap();
-    // As when cargo runs the tests, their output is captured, and they pass.
+    // The child process captures the output of passing tests, as cargo does.
     let run = |threads: &str| {
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["real_data::", "--test-threads", threads])

@@ -112,7 +112,7 @@ pub fn peak(run: impl FnOnce()) -> usize {
     usize::try_from(PEAK.get() - before).unwrap_or(0)
 }
 
-/// Packs a damaged file, so that checksums do not reveal the damage.
+/// Compresses a damaged file, so that the checksums of the archive match the damaged bytes.
 fn pack(name: &str, content: &[u8]) -> Option<(String, Vec<u8>)> {
     let zipped = [("x.npy", content)];
     match name {
@@ -131,7 +131,7 @@ fn pack(name: &str, content: &[u8]) -> Option<(String, Vec<u8>)> {
 #[test]
 fn damaged_files_are_read_or_refused() {
     const ROUNDS: usize = 500;
-    // The largest allowed row, with 8 bytes per number, and some more.
+    // Slightly more than the largest allowed row, with 8 bytes per number.
     const MOST_MEMORY: usize = 32 << 20;
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let files = Files::new();

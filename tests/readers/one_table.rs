@@ -13,7 +13,7 @@ use parquet::arrow::ArrowWriter;
 
 use crate::support::{Files, features, features_error, fixture, single_labels};
 
-/// Writes the same table as CSV and Parquet: an id, two features around a label, and a column name
+/// Writes the same table as CSV and Parquet: an id, a label between two features, and a column name
 /// with a comma.
 fn tables(files: &Files) -> [String; 2] {
     let numbers = |values: [f32; 2]| -> ArrayRef { Arc::new(Float32Array::from(values.to_vec())) };

@@ -109,7 +109,7 @@ pub fn idx(kind: u8, sizes: &[u32], data: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Returns rows in the format of vecs files, each after its dimension.
+/// Returns rows in the format of vecs files: each row follows its dimension.
 pub fn vecs<const N: usize>(dim: usize, values: &[[u8; N]]) -> Vec<u8> {
     let prefix = (dim as i32).to_le_bytes();
     values.chunks(dim).flat_map(|row| [&prefix[..], row.as_flattened()].concat()).collect()

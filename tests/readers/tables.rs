@@ -20,7 +20,7 @@ fn what_was_taken_for_a_header_is_said() {
     assert!(remarks(&files.write("x.csv", "a,b\n1,2\n")).contains("header: a, b"));
     assert_eq!(remarks(&files.write("x.csv", "1,2\n3,4\n")), "");
     assert_eq!(remarks(&(files.write("x.csv", "a,b\n1,2\n") + ":a,b")), "", "named, so known");
-    // The warning is available before the first row is read, too.
+    // The warning is also available before the first row is read.
     assert_eq!(Reader::open(&odd).unwrap().remarks().len(), 1);
 }
 

@@ -29,7 +29,7 @@ fn rows_in_any_order() {
     let rows = 5000usize;
     let mut file = NpyWriter::<u8>::create(&path, Some(3)).unwrap();
     for place in 0..rows {
-        // 7 and 5000 have no common factor, so every row is written.
+        // Every row is written once, because 7 and 5000 have no common factor.
         let row = place * 7 % rows;
         file.put_row(row, &[row as u8, (row >> 8) as u8, 1]).unwrap();
     }

@@ -80,8 +80,8 @@ fn any_file_cut_off_anywhere() {
         for len in 0..content.len() {
             let spec = files.write(name, &content[..len]);
             let (features, labels) = (features(&spec), labels(&spec));
-            // Some truncated files are valid: shorter texts, first bytes of other files that look
-            // like text, and whole rows of a vecs file.
+            // Some truncated files are valid: shorter texts, vecs files of complete rows, and files
+            // whose first bytes look like text.
             let text = content[..len].iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n'));
             let whole_rows = name.contains("vecs") && !name.ends_with("gz");
             // A MATLAB file that ends between two variables is valid and has fewer variables.
@@ -91,7 +91,7 @@ fn any_file_cut_off_anywhere() {
                 assert!(labels.is_err(), "{name} cut to {len} bytes gives {labels:?}");
             }
         }
-        // Text may continue, and zip archives may be followed by any bytes.
+        // A longer text is valid, and a zip archive may be followed by any bytes.
         if !text && !name.ends_with("npz") {
             let found = features(&files.write(name, [&content[..], b"x"].concat()));
             assert!(found.is_err(), "{name} with a byte more gives {found:?}");

@@ -1,7 +1,7 @@
-//! Naive twins: slow, plain implementations that follow the definitions of the library's fast code.
-//! Tests compare twins with the library; benchmarks race them.
+//! Naive twins: slow, plain implementations of what the library computes by faster code. Tests
+//! compare twins with the library; benchmarks race them.
 #![allow(dead_code, missing_docs)]
 
-/// Part of the library, because `reproduce` measures its cost.
+/// This twin is part of the library, because `reproduce` measures its cost.
 pub use hashbrook::learners::bsodh::dense as dense_bsodh;
 pub mod ranking;

@@ -1,4 +1,4 @@
-//! The metrics by definition: a stable sort of the whole database for every query.
+//! The metrics by their definition, from a stable sort of the whole database for every query.
 
 use std::collections::HashSet;
 

@@ -133,7 +133,7 @@ impl Sample {
     }
 }
 
-/// Returns a warning if the differences are within noise.
+/// Returns a warning if the differences between code lengths may be noise.
 fn warning(advice: &Advice) -> Option<String> {
     advice.is_noisy().then(|| {
         format!(

@@ -95,7 +95,7 @@ pub fn run(args: &mut Args) -> Result<()> {
     target.say(format_args!("{codes} of {bits} written to {path} in {time}"))
 }
 
-/// Returns whether columns are carried over to the codes.
+/// Returns whether columns of the input are copied to the output.
 fn takes_columns(args: &Args) -> bool {
     args.input.columns.id_column.is_some() || !args.keep.is_empty()
 }

@@ -88,8 +88,8 @@ impl Args {
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        // In a float query a few bits are many distance steps, so small radii are useful only on
-        // request.
+        // With float queries a few bits are many distance steps, so radius 2 is not measured by
+        // default.
         let usual: &[usize] = if self.dial.is_float_query() { &[] } else { &[2] };
         let radii = self.radius.as_deref().unwrap_or(usual);
         let mut metrics = vec![Metric::Map];

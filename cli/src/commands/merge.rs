@@ -43,8 +43,7 @@ pub fn run(args: &Args) -> Result<()> {
     let target = Output::new(&args.out)?;
     let (first, others) = args.models.split_first().context("two models or more")?;
     let mut model = Model::load(first)?;
-    // Every pair is compared, not only each model with the first: the merged sum no longer shows
-    // its parts.
+    // Every pair is compared: a merged model does not reveal which models it was merged from.
     let mut given = HashMap::from([(model.fingerprint(), first)]);
     for path in others {
         let other = Model::load(path)?;
@@ -63,7 +62,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     // Notes of `learn` about the data of the first model do not hold for the merged one.
     model.notes_mut().clear();
-    // Solving here saves every later `encode` from solving again.
+    // The function is solved here, so that not every later `encode` must solve it.
     let solved = model.try_hash_function();
     model.save(target.path())?;
     target.finish()?;

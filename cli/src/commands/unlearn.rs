@@ -75,9 +75,9 @@ pub fn run(args: &mut Args) -> Result<()> {
         Ok(())
     })?;
     input::check_labels_of_all(files, &labels, data, (rows, model.dim()))?;
-    // The position where `learn` stopped no longer describes what the model has learned.
+    // The notes say how far the data was learned, which is no longer true.
     model.notes_mut().clear();
-    // Solving here saves every later `encode` from solving again.
+    // The function is solved here, so that not every later `encode` must solve it.
     let solved = model.try_hash_function();
     model.save(target.path())?;
     target.finish()?;

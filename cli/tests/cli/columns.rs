@@ -100,7 +100,7 @@ fn a_stream_comes_through_a_pipe() {
     assert!(read("piped.npy") == read("c.npy") && read("packed.npy") == read("c.npy"));
 }
 
-/// Vectors, ids and labels are columns of one table, which a pipe delivers only once.
+/// Vectors, ids and labels are columns of one table that arrives through a pipe, only once.
 #[cfg(unix)]
 #[test]
 fn a_pipe_has_ids_and_labels_too() {
@@ -181,8 +181,8 @@ fn ids_may_be_texts() {
         (&nearest[2]["ids"][0], &nearest[3]["ids"][0]),
         (&"pet 42".into(), &"pet 43".into())
     );
-    // An index whose ids file is missing or belongs to another index fails with an error, also
-    // after a compaction.
+    // Commands fail if the ids file of an index is missing or belongs to another index, also after
+    // a compaction.
     directory.run("index compact i").ok();
     let texts = std::fs::read(directory.file("i.ids")).unwrap();
     std::fs::write(directory.file("i.ids"), "no ids").unwrap();
@@ -193,7 +193,7 @@ fn ids_may_be_texts() {
         directory.run(command).fails_with(&[gone, "move it along"]);
     }
     std::fs::write(directory.file("i.ids"), &texts).unwrap();
-    // An index with integer ids that replaces it has no string ids and accepts none.
+    // A new index with integer ids in the same file has no string ids and accepts none.
     directory.run("index build --model m --data pets.csv:a,b --out i --force").ok();
     assert!(!directory.file("i.ids").exists());
     directory

@@ -8,7 +8,7 @@ fn a_class_that_is_too_small_is_called_by_its_name() {
     let (mut rows, mut labels) = (String::new(), String::new());
     for row in 0..30 {
         rows += &format!("{},{},{}\n", row % 7, row % 5, row % 3);
-        // In order of first appearance, setosa is label 0 and the rare virginica is label 1.
+        // Label numbers follow first appearance: setosa is 0, and the rare virginica is 1.
         labels += if row == 1 || row == 9 { "virginica\n" } else { "setosa\n" };
     }
     directory.write("x.csv", rows);

@@ -62,7 +62,7 @@ fn models_keep_their_rights_and_links_stay_links() {
 
     fs::create_dir(directory.file("models")).unwrap();
     symlink("models/real.model", directory.file("link.model")).unwrap();
-    // The link's target does not exist in the first round, and exists in the second.
+    // In the first round the target of the link does not exist; in the second it does.
     for _ in 0..2 {
         directory.run(&format!("{learn} --out link.model")).ok();
         assert!(fs::symlink_metadata(directory.file("link.model")).unwrap().is_symlink());
@@ -85,7 +85,7 @@ fn only_what_was_left_of_the_same_file_is_removed() {
     let mut expected = others.to_vec();
     expected.sort();
     assert_eq!(temporary(&directory), expected);
-    // The next writer of `codes.npy` removes the temporary file that was left for `codes.npy`.
+    // The next writer of `codes.npy` removes the temporary file of an earlier writer of it.
     directory.run("encode --model m.model --data db.npy --out codes.npy").ok();
     assert_eq!(temporary(&directory), [others[0]]);
 }

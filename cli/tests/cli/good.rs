@@ -91,8 +91,8 @@ fn resumed_it_ends_as_if_never_interrupted() {
     let whole = "--seed 5 --bits 24 --rows 1400 --out whole --weights-out whole.npy";
     directory.run(&format!("{LEARN} {whole}")).ok();
     let read = |name: &str| std::fs::read(directory.file(name)).unwrap();
-    // The first run ends within the warm-up or after it. The resumed run recognises the first rows
-    // and continues after them.
+    // The first run ends during or after the warm-up. The resumed run recognises the rows already
+    // learned, and continues after them.
     for first in [600, 1000] {
         let options = "--seed 5 --bits 24 --warmup 1000 --out part --weights-out part.npy";
         directory.run(&format!("{LEARN} {options} --rows {first}")).ok();
@@ -158,8 +158,8 @@ fn data_that_ends_within_the_warm_up_ends_the_warm_up() {
     assert_eq!(weights(short), weights(&format!("{short} --warmup 500")), "all rows there are");
     let info = &directory.run("info m --json").ok().json()[0];
     assert_eq!((&info["warm"], &info["centered"]), (&true.into(), &true.into()));
-    // With `--rows`, more rows may follow, so the warm-up does not end: the function is the same,
-    // and the model waits.
+    // With `--rows`, more rows may follow, so the warm-up does not end, but the function is the
+    // same as if it had ended.
     assert_eq!(weights("--rows 500"), weights("--rows 500 --warmup 500"));
     for options in ["--rows 500", "--rows 500 --warmup 1000"] {
         let waiting = directory.run(&format!("{LEARN} {options} --out m")).ok();
@@ -256,8 +256,7 @@ fn threads_do_not_change_the_result() {
     );
 }
 
-/// Checks that help texts break where they were written: a terminal of 100 columns would otherwise
-/// wrap single words.
+/// Checks that help texts wrapped at 100 columns have no line with a single word.
 #[test]
 fn help_fits_a_line() {
     let directory = Directory::new();

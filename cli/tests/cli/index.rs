@@ -21,7 +21,7 @@ fn from_vectors_to_neighbours() {
     assert_eq!(by_vector[..items as usize], by_code[..items as usize]);
     assert_eq!(by_vector[7]["distances"][0], 0);
 
-    // A filter by label returns that label alone, and an npz file contains the same hits.
+    // A filter by label returns only items with that label, and an npz file contains the same hits.
     let command = "search --index i.index --codes codes.npy --radius 3 --where label=7 --json";
     let filtered = directory.run(command).ok().json();
     let labels = directory.run("index info i.index --json").json()[0].clone();
@@ -176,8 +176,8 @@ fn hits_are_re_ranked_by_vectors_that_the_index_stores() {
         assert!(shown.out.contains(&format!("stored as {format}")), "{}", shown.out);
         assert!(shown.out.contains(&format!("vector {bytes}.0")), "{}", shown.out);
 
-        // Queries are items: each item is its own nearest neighbour, which codes alone cannot
-        // distinguish.
+        // The queries are items. By vectors, each item is its own nearest neighbour; codes alone do
+        // not distinguish it from other items.
         let search = format!("search --index {index} --queries db.npy");
         let found = directory.run(&format!("{search} -k 3 --rerank 400 --json")).ok().json();
         let right = (0..items as usize).filter(|&at| found[at]["ids"][0] == at).count();
@@ -195,7 +195,7 @@ fn hits_are_re_ranked_by_vectors_that_the_index_stores() {
         let shown = directory.run(&format!("{search} -k 2 --rerank 400")).ok();
         assert!(shown.out.contains("] at 1") || shown.out.contains("] at 0.99"), "{}", shown.out);
 
-        // More of the same items, then codes re-encoded from the stored vectors.
+        // Adds the same rows as new items, then re-encodes all items from the stored vectors.
         directory.run("encode --model m.model --data db.npy --out codes.npy").ok();
         directory.run(&format!("index add {index} --codes codes.npy")).fails_with(&["codes alone"]);
         directory.run(&format!("index add {index} --data db.npy --labels db-labels.npy")).ok();
@@ -239,7 +239,7 @@ fn re_ranking_is_by_the_metric_that_the_index_was_built_with() {
         );
     }
     let [cosines, products, distances] = &scores[..] else { unreachable!("of three metrics") };
-    // The first digit finds itself; its squared length is its largest product with any digit.
+    // The first digit is its own best hit: no other digit has a larger product with it.
     assert!((cosines[0] - 1.0).abs() < 1e-3 && distances[0] < 2.0, "{scores:?}");
     assert!(products[0] > 2000.0 && products[0] >= products[1], "{scores:?}");
     assert!(distances[0] < distances[1] && cosines[0] > cosines[1], "{scores:?}");

@@ -105,8 +105,8 @@ fn info_does_not_read_what_is_something_else() {
     directory.run("info .").fails_with(&["directory"]);
 }
 
-/// Writes rows like those of the Wine data: columns that depend on the class have small values, the
-/// others large ones.
+/// Writes rows like those of the Wine data: columns that depend on the class have small values, and
+/// the other columns have large values.
 fn uneven(directory: &Directory) -> &'static str {
     let rows = (0..400).map(|row: usize| {
         let noise = |salt: usize| ((row * 7919 + salt * 104_729) % 1009) as f64 / 1009.0;
@@ -168,7 +168,7 @@ fn columns_of_different_scale_are_remarked_on_and_scaled_if_asked() {
     directory.run("merge scaled like --out n").ok();
     assert_eq!(directory.run(&format!("learn {data} --scale robust --out n")).status, Some(2));
 
-    // Pixels vary evenly enough for no warning, although some are rarely set.
+    // Pixel columns vary evenly enough to cause no warning, although some are rarely nonzero.
     let directory = directory.with_digits();
     assert_eq!(directory.run(&format!("{LEARN} --method bsodh --batch 200 --out m")).ok().err, "");
 }
@@ -211,8 +211,8 @@ fn a_copy_of_a_model_is_not_merged_whatever_it_is_called() {
 fn rows_in_two_runs_come_to_the_model_of_one_run() {
     let directory = Directory::new().with_digits();
     let read = |name: &str| std::fs::read(directory.file(name)).unwrap();
-    // The first run ends within brook's warm-up, and after that of the other methods; a batch is a
-    // tenth of the rows.
+    // The first run ends during the warm-up of brook, but after the warm-up of the other methods. A
+    // batch is a tenth of the rows.
     for method in ["brook", "bsodh", "mihash", "okh"] {
         let learn = format!("{LEARN} --method {method} --bits 16");
         directory.run(&format!("{learn} --out whole")).ok();
@@ -247,7 +247,7 @@ fn a_stream_that_is_sorted_where_it_hurts_is_remarked_on() {
     };
     csv("sorted.csv", &|i| i / 300);
     csv("mixed.csv", &|i| i % 3);
-    // Rows are mixed except at the end, which does not matter for the warning.
+    // Rows are mixed except at the end, which causes no warning.
     csv("end.csv", &|i| if i < 600 { i % 3 } else { 2 });
     let learn = |file: &str, options: &str| {
         let data = format!("--data {file}:1,2 --labels {file}:0");
@@ -264,12 +264,12 @@ fn a_stream_that_is_sorted_where_it_hurts_is_remarked_on() {
     ] {
         assert!(!quiet.contains("sorted"), "{quiet}");
     }
-    // Methods that learn batch by batch depend on the order.
+    // The result of methods that learn batch by batch depends on the order of rows.
     let said = learn("sorted.csv", "--method bsodh");
     assert!(said.contains("the first 90 rows, which are learned together"), "{said}");
     assert!(said.contains("sorted by label? It should be mixed"), "{said}");
     assert!(!learn("mixed.csv", "--method bsodh").contains("sorted"));
-    // A model that has finished its warm-up does not depend on the order.
+    // After the warm-up the model does not depend on the order of rows.
     learn("mixed.csv", "--warmup 250");
     let on = "learn --resume m --skip 0 --data sorted.csv:1,2 --labels sorted.csv:0 --out m";
     assert!(!directory.run(on).ok().err.contains("sorted"));

@@ -204,7 +204,7 @@ fn every_command_excludes_them() {
     }
 }
 
-/// The only column of lists contains the features, whatever other columns the table has.
+/// A single column of lists contains the features, whatever other columns the table has.
 #[test]
 fn a_column_of_vectors_is_the_features() {
     let directory = directory();

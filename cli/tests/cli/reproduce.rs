@@ -12,7 +12,7 @@ fn the_paper_is_reproduced_in_small_and_nothing_twice() {
     directory.run(&format!("{reproduce} --only collapse,batches")).ok();
     let results = || std::fs::read_to_string(directory.file("r/results.jsonl")).unwrap();
     let part = results();
-    // The file is cut within its last line, as by an interrupted run; that run is repeated.
+    // The last line of the file is truncated, as after an interruption; its result is recomputed.
     let cut = part.len() - 40;
     directory.write("r/results.jsonl", &part[..cut]);
     let said = directory.run(reproduce).ok().err;
@@ -57,7 +57,7 @@ fn the_paper_is_reproduced_in_small_and_nothing_twice() {
         assert!(text.contains("<table") || text.contains("<circle"), "{section} is empty");
         assert!(!text.contains("no results"), "{section}");
     }
-    // The page starts with the findings, and first states that a quick run says nothing about the
+    // The findings come first. The first of them states that a quick run says nothing about the
     // paper.
     let first = page.find("<section").expect("sections");
     assert!(page[first..].starts_with("<section id=\"found\"><h2>What was found</h2>"));
@@ -105,7 +105,7 @@ fn the_paper_is_reproduced_in_small_and_nothing_twice() {
         .fails_with(&["no data is at hand", "--quick"]);
 }
 
-/// Command for one experiment on local files, which replace a data set of the paper.
+/// Command that runs one experiment on local files in place of a data set of the paper.
 const ORDERS: &str = "reproduce --only orders --seeds 1 --out r";
 
 /// Creates a data directory: digits in an order that depends on the seed.

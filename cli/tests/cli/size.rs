@@ -100,8 +100,8 @@ fn an_estimate_follows_what_is_asked() {
     assert!(directory.run("size --items 100B").ok().out.contains("in 1,491 indexes"));
 }
 
-/// Rates measured in one process predict the cost of other sizes, within a factor of three because
-/// machines are noisy.
+/// Rates measured in one process predict the cost of other sizes. The tolerance is a factor of
+/// three, because timings are noisy.
 #[test]
 fn predictions_hold_at_two_sizes() {
     let directory = Directory::new();

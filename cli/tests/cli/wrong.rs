@@ -257,7 +257,7 @@ fn labels_that_do_not_belong_to_the_data() {
     directory
         .run("learn --data queries.npy --labels blank.txt --out n")
         .fails_with(&["blank.txt has no label for any row"]);
-    // There are as many labels as columns: the table is the wrong way round.
+    // The number of labels equals the number of columns, so the table may be transposed.
     directory.write("64.txt", "a\nb\n".repeat(32));
     directory
         .run("learn --data db.npy --labels 64.txt --out n")
@@ -340,7 +340,7 @@ fn a_full_disk_loses_nothing() {
 fn interrupted_it_saves_what_it_has_learned() {
     use std::process::{Command, Stdio};
     let directory = Directory::new().with_digits();
-    // A stream that takes long enough to be interrupted: the digits, repeated.
+    // The digits, repeated often enough that the stream can be interrupted.
     let data = "--data db.npy --labels db-labels.npy ".repeat(150);
     let arguments = format!(
         "learn {data} --batch 50 --bits 256 --method bsodh --set order=alternating --out m --json"

@@ -9,8 +9,8 @@
     hits = hs.search(codes, queries, k=10, function=model.hash_function())
 
 * :func:`learn` learns brook from a frame: the model equals that of one machine, to the last bit.
-* :func:`encode` makes codes, :func:`search` and :func:`within` find the nearest items, :func:`dedup` finds
-  near-duplicates, and :func:`evaluate` measures. The results are those of one index of all codes.
+* :func:`encode` computes codes, :func:`search` and :func:`within` find the nearest items, :func:`dedup` finds
+  near-duplicates, and :func:`evaluate` measures quality. All results equal those of one index of all codes.
 * :func:`renew` writes codes of a newer function next to the old codes and switches atomically. :func:`read_codes` reads
   the codes, :func:`versions` lists their versions, and :func:`vacuum` removes old versions.
 * :func:`learn_stream` learns from a stream, each batch exactly once.

@@ -24,13 +24,13 @@ def dedup(
 ) -> DataFrame:
     """Finds groups of near-duplicates: returns ``id`` and ``group`` of all items that have near-duplicates.
 
-    ``group`` is the smallest id of the group. Two items are in one group if a chain of items connects them in which
-    each is within the radius of the next, as in :meth:`hashbrook.Index.duplicates`.
+    ``group`` is the smallest id of the group. Two items are in one group if a chain of items connects them, with each
+    item of the chain within the radius of the next item, as in :meth:`hashbrook.Index.duplicates`.
 
     Items with equal codes are grouped first. Different codes are split into ``radius + 1`` parts: two codes that differ
     in at most ``radius`` bits are equal in one part. For each of its parts, a code is sent to the partition of all
-    codes with the same part, where the library finds the near ones. The radius should therefore be small compared with
-    the length of the codes.
+    codes with the same part, and the library finds the near codes in that partition. The radius should therefore be
+    small compared with the length of the codes.
     """
     from pyspark.sql import functions as F
 
@@ -60,7 +60,7 @@ def _bits(df: DataFrame, bits: Optional[int]) -> int:
 
 
 def _near(different: DataFrame, radius: int, bits: int, texts: bool) -> DataFrame:
-    """Returns enough pairs of near items that their chains are those of all pairs of near items."""
+    """Returns pairs of near items: not all, but enough to form the same chains as all pairs would."""
     kind = "string" if texts else "long"
     edges = np.linspace(0, bits, radius + 2).round().astype(int)
 
@@ -103,8 +103,9 @@ def _near(different: DataFrame, radius: int, bits: int, texts: bool) -> DataFram
 def _blocks(batches: Iterator[Any], bits: int, directory: str) -> Iterator[tuple[npt.NDArray[Any], Bytes]]:
     """Yields ids and codes of a partition in blocks such that every two items share at least one block.
 
-    Usually the only block is the whole partition. A partition has more rows than a task should hold if many codes
-    have a part in common. Its chunks are then written to disk, and every two chunks form a block.
+    Usually the only block is the whole partition. If many codes have a part in common, their partition may have more
+    rows than a task should hold. The chunks of the partition are then written to disk, and every two chunks form a
+    block.
     """
     held: Optional[tuple[npt.NDArray[Any], Bytes]] = None
     kept = 0

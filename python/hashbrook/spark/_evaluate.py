@@ -30,11 +30,11 @@ def evaluate(
     column: str = "vector",
     label_column: str = "label",
 ) -> dict[str, float]:
-    """Evaluates the ranking of items by their codes. The result equals :func:`hashbrook.evaluate`, to the last bit.
+    """Evaluates the ranking of items by their codes. The result equals that of :func:`hashbrook.evaluate`, bit for bit.
 
-    Items are ranked by distance. Items at equal distance are ranked by the order of partitions and of rows within
-    them. ``queries`` are those of :func:`search`; a frame of queries has their labels in ``label_column``. ``metrics``
-    names the metrics: "mAP", "mAP@1000", "precision@10", "precision_radius_2", "ndcg@100".
+    Items are ranked by distance. Items at equal distance are ranked by the order of partitions and of rows within them.
+    ``queries`` are as in :func:`search`; if they are a frame, its ``label_column`` has their labels. ``metrics`` names
+    the metrics: "mAP", "mAP@1000", "precision@10", "precision_radius_2", "ndcg@100".
 
     The frame is read twice. The first pass counts the items of each partition at each distance; with these counts, the
     second pass knows each item's rank. The driver holds 16 bytes for each partition, query and distance.

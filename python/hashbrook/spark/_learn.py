@@ -28,19 +28,19 @@ def learn(
 ) -> Model:
     """Learns from a frame. The model equals a :class:`hashbrook.Model` that learned all rows at once, to the last bit.
 
-    The order of rows is that of partitions and of rows within them. It matters in two cases: the driver learns the
-    first rows as the warm-up, and labels are numbered in order of first appearance. Tasks sum up all other rows in
-    their partitions, and the sums are merged as a tree.
+    The order of rows is that of partitions and of rows within them. The order matters for two reasons: the driver
+    learns the first rows as the warm-up, and labels are numbered in order of first appearance. Tasks sum up all other
+    rows in their partitions, and the sums are merged as a tree.
 
-    ``label_column`` has integers or strings, lists of either, or nulls for rows without labels. The frame is read up
-    to three times, and must return the same rows in the same order each time; otherwise cache the frame.
-    ``parameters`` are those of :class:`hashbrook.Model`. With ``model``, a copy of this model learns on; ``model``
-    itself does not change.
+    ``label_column`` has integers or strings, lists of either, or nulls for rows without labels. The frame is read up to
+    three times, and must return the same rows in the same order each time; otherwise cache the frame. ``parameters``
+    are those of :class:`hashbrook.Model`. With ``model``, a copy of this model continues to learn; ``model`` itself
+    does not change.
 
-    Only brook has sums that can be added in any order. Settings that depend on the order of a stream are refused:
-    another method, a ``half_life``, ``start="steady"``. If classes arrive one after the other, brook on one machine
-    chooses more anchors as they arrive (``follow``). On Spark it keeps the anchors of the warm-up, so shuffle frames
-    that are sorted by class.
+    Only brook has sums that can be added in any order. Settings that depend on the order of a stream are refused: any
+    other method, a ``half_life``, ``start="steady"``. If classes arrive one after the other, brook on one machine
+    chooses more anchors as they arrive (``follow``). On Spark, brook uses only the anchors of the warm-up, so shuffle
+    frames that are sorted by class.
     """
     expect_columns(df, column, label_column)
     df = df.select(column, label_column)

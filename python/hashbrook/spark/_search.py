@@ -43,7 +43,7 @@ def search(
     ``codes_df`` has ids, which are integers or strings, and codes, as returned by :func:`encode`. ``queries`` are
     vectors, which need the ``function``, or codes. They are an array, or a frame with ids and vectors (``column``) or
     codes (``code``). The column ``query`` of the result is the row number in an array, or the id in a frame. The
-    queries are sent to every executor, so there should be thousands, not millions. ``rank`` counts from 0.
+    queries are sent to every executor, so use thousands of queries, not millions. ``rank`` counts from 0.
     """
     if k < 1:
         raise ValueError(f"k must be 1 or more, not {k}")
@@ -217,7 +217,7 @@ def _chunks(batches: Iterator[Any], id_column: str, bits: int) -> Iterator[tuple
 
 
 def _index(ids: npt.NDArray[Any], packed: Bytes, bits: int) -> Index:
-    """Returns an index of a chunk. String ids are numbered in their order."""
+    """Returns an index of a chunk. String ids become numbers in the same order."""
     index = Index.of_codes(bits)
     if ids.dtype == object:
         if len(ids) > 1 and (ids[1:] == ids[:-1]).any():

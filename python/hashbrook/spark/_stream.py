@@ -33,17 +33,17 @@ def learn_stream(
 ) -> StreamingQuery:
     """Starts a query that learns from a stream and appends the codes of its rows to a table. Returns the query.
 
-    After every micro-batch the model is in ``model_path`` (:func:`load_model`). The codes of the batch by the function
-    of this model are in ``out`` (:func:`read_codes`), with the function's id in the column ``function``; :func:`renew`
-    re-encodes all rows with one function. ``checkpoint`` is the directory in which Spark stores how far the stream was
-    read. ``trigger`` determines when batches are processed: ``{"processingTime": "10 seconds"}``,
+    After every micro-batch the model is in ``model_path`` (:func:`load_model`). The codes that this model's function
+    computes for the batch are in ``out`` (:func:`read_codes`), with the function's id in the column ``function``;
+    :func:`renew` re-encodes all rows with one function. ``checkpoint`` is the directory in which Spark stores its
+    position in the stream. ``trigger`` determines when batches are processed: ``{"processingTime": "10 seconds"}``,
     ``{"availableNow": True}``.
 
     Any process may be killed at any time. After a restart with the same paths, every row is learned exactly once and
     occurs exactly once in the codes. A repeated batch changes nothing, because its model and its codes exist already.
     Spark may split the stream differently after a restart (two files in one batch); once the model is warm, the
-    function does not depend on the split. If ``model_path`` already has a model, from another stream, this model
-    learns on. One query at a time may use a ``model_path``.
+    function does not depend on the split. If ``model_path`` already has a model from another stream, this model
+    continues to learn. One query at a time may use a ``model_path``.
     """
     spark = stream_df.sparkSession
     settings = {"method": method, "column": column, "label_column": label_column, **parameters}

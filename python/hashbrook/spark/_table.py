@@ -113,7 +113,7 @@ def renew(df: DataFrame, function: HashFunction, path: str, *, column: str = "ve
 
 
 def read_codes(spark: SparkSession, path: str, version: Optional[int] = None) -> DataFrame:
-    """Reads the current codes in ``path``, or those of a version. Later changes by others are not included."""
+    """Reads the codes in ``path``: of the current version, or of the given one. Later changes are not included."""
     table = Table(spark, path)
     there = table.now(version)
     if not there:

@@ -30,7 +30,7 @@ use crate::watch::PAUSE;
 #[pyclass(frozen, module = "hashbrook._hashbrook")]
 pub struct Store {
     /// `None` once the store is closed. Calls that change the store or wait for it hold the read
-    /// lock; searches take a reader and release the lock at once.
+    /// lock; searches get a reader and release the lock at once.
     store: Arc<RwLock<Option<hashbrook::Store>>>,
     description: Description,
     /// Id of the process that runs the store's threads.
@@ -75,7 +75,7 @@ fn settings(running: Running<'_>) -> PyResult<Settings> {
     Ok(settings)
 }
 
-/// Returns the value of the given name out of two named values.
+/// Returns the value, out of two named values, that has the given name.
 fn one_of<T>(what: &str, name: &str, names: [(&str, T); 2]) -> PyResult<T> {
     let problem = format!("{what} is {:?} or {:?}, not {name:?}", names[0].0, names[1].0);
     let found = names.into_iter().find(|(one, _)| *one == name);
@@ -103,8 +103,8 @@ impl Store {
         py.detach(|| call(self.store.read().map_err(broken)?.as_ref().ok_or_else(closed)?))
     }
 
-    /// Runs a call of any duration on a dedicated thread. Ctrl-C ends the waiting, but not the
-    /// call.
+    /// Runs a call of any duration on a dedicated thread. Ctrl-C ends the wait for the call, but
+    /// not the call.
     fn wait<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -141,7 +141,7 @@ impl Store {
 
     /// Returns a reader of the current state, which stays readable after the store is closed.
     fn reader(&self, py: Python<'_>) -> PyResult<Reader> {
-        // The lock is usually free, and then releasing Python's lock would only cost time.
+        // The lock is usually free. If it is free, releasing Python's lock would only cost time.
         if let Ok(held) = self.store.try_read() {
             fork::check()?;
             return Ok(held.as_ref().ok_or_else(closed)?.reader());

@@ -38,7 +38,7 @@ enum Asked<'a> {
     Items(Vec<ItemId>),
 }
 
-/// String ids are returned in a separate list; here they are `NO_ID`.
+/// [`Found::id`] returns `NO_ID` for a string id; string ids are returned in a separate list.
 impl Found for store::Found {
     fn id(&self) -> u64 {
         match self.id {
@@ -59,7 +59,7 @@ impl Found for store::Found {
 /// Results of a search.
 struct Gathered {
     arrays: Arrays,
-    /// Ids of all rows, if ids are strings; `None` pads the end of a short row.
+    /// Ids of the hits of all rows, if ids are strings. `None` pads a row with fewer hits.
     texts: Option<Vec<Option<String>>>,
     /// Labels of each hit of each query.
     labels: Vec<Vec<Vec<String>>>,

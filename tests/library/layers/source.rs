@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-/// A path as written, and the name that it is imported under (`None` for `*` and for paths in
+/// A path as written, and the name under which it is imported (`None` for `*` and for paths in
 /// code).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Written {
@@ -97,8 +97,8 @@ fn after_string(bytes: &[u8], start: usize) -> usize {
     at + 1
 }
 
-/// Returns the offset after a character literal that starts at `start`; after the quote for a
-/// lifetime.
+/// Returns the offset after a character literal that starts at `start`, or, if a lifetime starts
+/// there, the offset after the quote.
 fn after_quote(text: &str, start: usize) -> usize {
     let mut inside = text[start + 1..].chars();
     match (inside.next(), inside.next()) {
@@ -127,7 +127,7 @@ impl Parser<'_> {
         self.tokens.get(self.at - 1).copied().unwrap_or("").to_owned()
     }
 
-    /// Reads a module to the end of the file or to its closing brace.
+    /// Reads a module up to its closing brace or the end of the file.
     fn module(&mut self, file: &str, path: Vec<String>) {
         let mut module = Module { path, file: file.to_owned(), ..Module::default() };
         while !matches!(self.token(), "" | "}") {

@@ -74,7 +74,7 @@ impl Service {
                 return Ok(answer);
             }
             tries += 1;
-            // Only requests that the service refused before any work are sent again.
+            // Only requests that the service refused before doing any work are sent again.
             match wait.filter(|_| status == StatusCode::TOO_MANY_REQUESTS && tries < TRIES) {
                 Some(seconds) => std::thread::sleep(Duration::from_secs(seconds)),
                 None => return Err(failure(status, &answer)),

@@ -1,4 +1,4 @@
-//! Ids as written on a command line or in files.
+//! Ids on the command line or in files.
 
 use anyhow::{Result, bail};
 use hashbrook::dataset::{read_id_texts, read_ids};

@@ -215,7 +215,7 @@ fn wait(args: &Args, service: &Service, done: &Value) -> Result<Option<Duration>
     Ok(Some(clock.elapsed()))
 }
 
-/// Data of rows besides their vectors; labels and payloads may be empty.
+/// Ids, labels and payloads of the rows; labels and payloads may be empty.
 struct Rows<'a> {
     args: &'a Args,
     ids: Option<Vec<ItemId>>,

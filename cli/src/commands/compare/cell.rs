@@ -15,13 +15,13 @@ use super::run::Run;
 pub struct Contender {
     pub name: String,
     pub method: Method,
-    /// True if the user named this method; false if it is included because all methods are.
+    /// True if the user named this method; false if it is one of `all`.
     pub asked_for: bool,
-    /// True if it ranks by the vectors themselves, as the method prepares them, and not by codes.
+    /// True if ranking uses the vectors themselves, as the method prepares them, instead of codes.
     pub by_vectors: bool,
 }
 
-/// Name, among the methods, of ranking by the cosine of the vectors themselves.
+/// Contender name of ranking by the cosine of the vectors themselves.
 const COSINE: &str = "cosine";
 
 /// References included in every table of protocols other than the papers'.

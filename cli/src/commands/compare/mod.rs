@@ -204,7 +204,7 @@ struct Splits<'a> {
 
 impl Splits<'_> {
     fn of(&mut self, seed: u64) -> Result<(&Data, &Data)> {
-        // Drops the old split first: memory suffices for only one.
+        // Drops the old split first, because memory may suffice for only one.
         let last = self.last.take().filter(|(last, _, _)| *last == seed);
         let (_, database, queries) = match last {
             Some(last) => self.last.insert(last),

@@ -63,7 +63,7 @@ impl Column {
     }
 
     /// Returns the columns of metrics of one part of the rows, with `part` as prefix of their
-    /// names. The first column carries the title.
+    /// names. Only the first column has the title.
     fn of_part(part: &str, title: &str, metrics: &[Metric]) -> Vec<Column> {
         let column = |(at, &metric): (usize, &Metric)| {
             let Column { name, title: short, kind } = Column::of(metric);
@@ -104,7 +104,7 @@ impl Protocol {
         }
     }
 
-    /// Returns how rows with several labels are made, or `None` if the rows are those of the data.
+    /// Returns how rows with several labels are made, or `None` if the data's own rows are used.
     pub fn several_labels(self) -> Option<SeveralLabels> {
         match self {
             Protocol::Pairs => Some(SeveralLabels::Pairs),

@@ -198,7 +198,7 @@ mod tests {
         let mut sorted = one.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (0..1000).collect::<Vec<_>>());
-        // Few neighbouring rows stay neighbours.
+        // Few rows that are adjacent in the data are adjacent in the order.
         let near = one.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < 10).count();
         assert!(near < 60, "{near}");
     }

@@ -40,8 +40,8 @@ impl Items {
         [&self.data, &self.codes, &self.ids, &self.labels].into_iter().flatten()
     }
 
-    /// Adds the column options to the file names. Stores pipes that are read more than once, such
-    /// as for ids, in files. Fails if an input that can be read only once is still given twice.
+    /// Adds the column options to the file names. Stores pipes that are read more than once (as for
+    /// ids) in files. Fails if another input that can be read only once is given twice.
     pub fn prepare(&mut self) -> Result<Option<Kept>> {
         let Items { data, codes, ids, labels, columns } = self;
         columns.name_in(if data.is_empty() { codes } else { data }, labels)?;
@@ -102,7 +102,7 @@ impl Items {
             }
         };
         if !upsert {
-            // Checked before string ids are saved, so that a failure changes nothing.
+            // This check precedes saving string ids, so that a failure changes nothing.
             if let Some(&taken) = index.present(&ids)?.first() {
                 if texts.in_use() {
                     bail!("the id {:?} is there already; --upsert replaces it", texts.text(taken));
@@ -129,8 +129,8 @@ impl Items {
         Ok(items)
     }
 
-    /// Builds a new file that stores the vectors of the items, with the function and settings of
-    /// `like`. Vectors are read in chunks.
+    /// Builds a new file that stores the vectors of the items, and has the function and the
+    /// settings of `like`. Reads vectors in chunks.
     pub fn build_with_vectors(
         &self,
         like: &Index,
@@ -161,8 +161,8 @@ impl Items {
         Ok(builder)
     }
 
-    /// Builds a new file of the items, with the function and settings of `like`. `codes` are the
-    /// codes of the items if they are already encoded.
+    /// Builds a new file of the items that has the function and the settings of `like`. `codes`
+    /// holds the codes of the items if these are already encoded.
     pub fn build(
         &self,
         like: &Index,
@@ -189,7 +189,7 @@ impl Items {
         Ok(builder)
     }
 
-    /// Reads the items for an index. `codes` are their codes if they are already encoded.
+    /// Reads the items for an index. `codes` holds their codes if the items are already encoded.
     fn read(&self, index: &Index, codes: Option<Codes>, texts: &mut TextIds) -> Result<Given> {
         let codes = match codes {
             Some(codes) => codes,
@@ -238,17 +238,17 @@ struct Given {
     items: usize,
     /// `None` if vectors are inserted.
     codes: Option<Codes>,
-    /// `None` if ids are assigned by counting.
+    /// `None` if the index assigns consecutive ids.
     ids: Option<Vec<u64>>,
     labels: Option<LabelList>,
     names: LabelNames,
 }
 
-/// Error message when vectors are given to an index of codes without a function.
+/// Error message if vectors are given for an index without a hash function.
 pub const NO_FUNCTION: &str = "the index holds codes without the function that made them; give packed \
                                --codes, or to `search` the --model";
 
-/// Reads the ids in several files; fails unless there is one per item.
+/// Reads the ids in several files; fails unless there is one id per item.
 pub fn read_ids_all(files: &[String], items: usize) -> Result<Vec<u64>> {
     match read_ids_for(files, items) {
         Err(Error::IdCount { ids, items }) => {

@@ -104,7 +104,7 @@ fn numbers(texts: &TextIds, ids: &[String]) -> Result<Vec<u64>> {
     ids.iter().map(number).collect()
 }
 
-/// Parses a list of labels, and repeats it for each item.
+/// Parses a list of labels, and returns a copy of the list for each item.
 fn same_for_all(names: &mut LabelNames, list: &str, items: usize) -> Result<LabelList> {
     let list = split_labels(list);
     let given = list.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
@@ -113,7 +113,7 @@ fn same_for_all(names: &mut LabelNames, list: &str, items: usize) -> Result<Labe
     Ok(LabelList::sets(ends, labels.repeat(items))?)
 }
 
-/// Fails if an item does not exist or is given twice. Runs before label names are saved.
+/// Fails if an item does not exist or is given twice. Called before label names are saved.
 fn check_items(index: &Index, texts: &TextIds, ids: &[u64]) -> Result<()> {
     let mut there = index.present(ids)?;
     if there.len() < ids.len() {

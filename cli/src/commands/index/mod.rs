@@ -301,10 +301,10 @@ fn build(args: &mut Build) -> Result<()> {
     ))
 }
 
-/// Bytes of logged changes below which an index is never compacted, whatever its size.
+/// Bytes of logged changes up to which an index of any size is not compacted.
 const LITTLE: u64 = 1 << 20;
 
-/// Compacts an index once its logged changes exceed a quarter of it, because every open reads them.
+/// Compacts an index if its log exceeds a quarter of its items, because every open reads the log.
 fn tidy(index: &mut Index) {
     let statistics = index.statistics();
     let due = statistics.log_bytes > LITTLE + statistics.item_bytes as u64 / 4;
@@ -348,7 +348,7 @@ fn remove(args: &Remove) -> Result<()> {
     changed(&index, "removed", removed, start, args.json)
 }
 
-/// Prints which change was made to an index.
+/// Prints the change that was made to an index.
 fn changed(index: &Index, what: &str, items: usize, start: Instant, json: bool) -> Result<()> {
     if json {
         return console::line(json!({

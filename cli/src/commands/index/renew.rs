@@ -74,7 +74,7 @@ pub fn run(args: &mut Renew) -> Result<()> {
     let labels = args.columns.labels_of(&args.data)?;
     let roles: [Role<'_>; 2] = [("label", &labels), ("id", &args.ids)];
     let mut reader = input::open_for(&function, &args.data, &roles)?;
-    // Unless the index stores vectors, only their codes are needed.
+    // An index that stores no vectors needs only the codes.
     let (mut vectors, mut codes) = (Vec::new(), None);
     match index.vector_format() {
         None => codes = Some(input::encode_all("encoding", &function, &mut reader)?),

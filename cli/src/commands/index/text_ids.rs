@@ -31,13 +31,13 @@ impl TextIds {
         Ok(TextIds { in_use: true, ..TextIds::with(path, IdNames::load_beside(path)?) })
     }
 
-    /// Returns ids that are numbers.
+    /// Returns the state for an index whose ids are numbers.
     pub fn none() -> TextIds {
         TextIds::with(Path::new(""), IdNames::new())
     }
 
-    /// Prepares string ids for a new index. The strings of an existing index at that path keep
-    /// their numbers until it is replaced.
+    /// Prepares string ids for a new index. If it replaces an index at that path, strings of the
+    /// old index keep their numbers, because that index is readable until then.
     pub fn for_new(index: &Path) -> Result<TextIds> {
         let names = match IdNames::path_beside(index).exists() {
             true => IdNames::load_beside(index)?,
@@ -56,14 +56,14 @@ impl TextIds {
         self.in_use
     }
 
-    /// Reads the ids in some files, and returns their numbers; fails unless there is one per item.
-    /// If `may_begin` is true, ids that are not numbers switch the index to string ids. Callers
-    /// allow this for a new index, and where an id column is named.
+    /// Reads the ids in some files, and returns their numbers; fails unless there is one id per
+    /// item. If `may_begin` is true, ids that are not numbers switch the index to string ids.
+    /// Callers set it for a new index, and if the user named an id column.
     pub fn read(&mut self, files: &[String], items: usize, may_begin: bool) -> Result<Vec<u64>> {
         if !self.in_use {
             match read_ids_all(files, items) {
-                // Id files may be far longer than the data, so they are read again only if strings
-                // are allowed.
+                // Id files may be far longer than the data. They are read again only if strings are
+                // allowed.
                 Err(error) if may_begin => match read_id_texts(files) {
                     Ok(_) => self.in_use = true,
                     Err(_) => return Err(error),
@@ -136,7 +136,7 @@ impl TextIds {
         Ok(())
     }
 
-    /// Removes the file of strings after its index was replaced by one with number ids.
+    /// Removes the file of strings after an index with number ids has replaced their index.
     pub fn remove_unused(&self) -> Result<()> {
         if !self.in_use && self.path.is_file() {
             std::fs::remove_file(&self.path)?;

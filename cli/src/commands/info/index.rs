@@ -62,7 +62,7 @@ pub fn index(path: &Path, json: bool) -> Result<()> {
     ])
 }
 
-/// Describes the search structure: the chosen kind and its bytes, or why there is none.
+/// Describes the search structure: its kind and its bytes, or the reason why there is none.
 fn structure(index: &Index, statistics: &Statistics) -> String {
     let chosen = index.search_structure();
     let least = SearchStructure::least_codes(index.bits());
@@ -82,7 +82,7 @@ fn structure(index: &Index, statistics: &Statistics) -> String {
     }
 }
 
-/// Describes the bytes per item, part by part.
+/// Describes how many bytes per item each part takes.
 fn bytes_an_item(statistics: &Statistics) -> String {
     let items = (statistics.items + statistics.removed).max(1) as f64;
     let parts = [

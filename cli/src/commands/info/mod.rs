@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> Result<()> {
     match FileKind::of(&args.file)? {
         FileKind::Index => index(&args.file, args.json),
         FileKind::Function => function(&args.file, args.json),
-        // Loading a file that is not a model fails with an error that says so.
+        // If the file is not a model either, loading it fails with an error that says so.
         _ => model::model(&args.file, args.json),
     }
 }
@@ -75,7 +75,7 @@ fn stages(parts: &HashParts) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Describes the number of bits, and which are label bits and detail bits.
+/// Describes the number of bits, and how many are label bits and detail bits.
 fn codes(parts: &HashParts) -> String {
     let bits = plural(parts.bits as u64, "bit");
     match parts.bits - parts.label_bits {

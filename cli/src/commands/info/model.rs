@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{lift, size, stages, summary};
 use crate::console::{self, count, plural};
 
-/// Arrays with a smaller share of the file, in per cent, are not listed.
+/// Minimum share of the file, in per cent, of an array that is listed.
 const SMALL: u64 = 1;
 
 pub fn model(path: &Path, json: bool) -> Result<()> {
@@ -84,7 +84,7 @@ pub fn model(path: &Path, json: bool) -> Result<()> {
     console::pairs(&rows)
 }
 
-/// Describes what the bits are made of, and the scores of all candidates.
+/// Describes which target the bits are made of, and the scores of all candidates.
 fn made_of(measured: &MeasuredTargets) -> String {
     let scores = measured.candidates.iter();
     let scores: Vec<String> =
@@ -99,8 +99,8 @@ fn made_of(measured: &MeasuredTargets) -> String {
     text
 }
 
-/// Returns the names of the sampled labels that bits do not distinguish. A label without a name is
-/// given by its number.
+/// Returns the names of sampled labels that the bits do not distinguish. A label without a name is
+/// shown as its number.
 fn not_distinguished(model: &Model) -> Vec<String> {
     let name = |label: u32| {
         model.label_names().name(label).map_or_else(|| label.to_string(), str::to_owned)

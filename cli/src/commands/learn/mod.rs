@@ -182,8 +182,8 @@ pub fn run(args: &mut Args) -> Result<()> {
     // Some methods only accumulate sums while learning, and solve when the function is requested.
     let clock = Instant::now();
     if let Err(error) = model.try_hash_function() {
-        // Solving needs more memory than is available here. Saving the model keeps what was
-        // learned.
+        // Solving needs more memory than is available. The model is saved so that no learned row is
+        // lost.
         model.save(out.path())?;
         out.finish()?;
         let name = out.name();
@@ -202,7 +202,7 @@ fn inputs(args: &Args) -> impl Iterator<Item = &String> {
     args.input.data.iter().chain(&args.input.labels).chain(given)
 }
 
-/// Checks the options for errors that show before any file is read.
+/// Checks the options for errors that can be detected before any file is read.
 fn check(args: &Args) -> Result<()> {
     if args.batch == Some(0) || args.rows == Some(0) {
         bail!("--batch and --rows must be 1 or more, not 0");
@@ -265,7 +265,7 @@ struct Run<'a> {
     columns: Option<Columns>,
 }
 
-/// Number of the last rows that are checked at the end.
+/// Number of learned rows that are checked at the end: the last ones.
 const LAST_ROWS: usize = 1000;
 
 impl Run<'_> {
@@ -327,7 +327,7 @@ impl Run<'_> {
     }
 
     /// Handles a run that is shorter than the warm-up. Ends the warm-up if the data has `ended` and
-    /// the user did not choose its length; otherwise prints a note.
+    /// the user did not choose the length of the warm-up; otherwise prints a note.
     fn end_warmup(&mut self, model: &mut Model, ended: bool) -> Result<()> {
         let seen = count(model.seen());
         if !ended || notes::warmup_was_chosen(model) {

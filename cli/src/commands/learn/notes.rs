@@ -1,4 +1,4 @@
-//! Notes that this command stores in a model, to resume learning where it stopped.
+//! Notes that `learn` stores in a model, so that a later run resumes where learning stopped.
 
 use anyhow::{Result, bail};
 use hashbrook::Model;
@@ -8,7 +8,7 @@ use super::Args;
 use crate::console::{self, plural};
 use crate::{input, interrupt};
 
-/// Keys that identify the learned data by its first rows: their checksum, and their number.
+/// Checksum of the first rows, which identifies the learned data, and the number of these rows.
 const CHECKSUM: &str = "data.checksum";
 const CHECKED_ROWS: &str = "data.checked_rows";
 /// Number of rows of the data that are learned or skipped.
@@ -37,8 +37,8 @@ fn number(model: &Model, name: &str) -> Option<usize> {
 }
 
 /// Returns the batch size: the requested one, else that of the previous run, else one that suits
-/// the number of available rows. The number of rows to learn in this run does not matter, so that a
-/// resumed run gives the same result.
+/// the number of available rows. The batch size does not depend on --rows, so that a resumed run
+/// gives the same result.
 pub fn batch_size(args: &Args, model: &mut Model, available: Option<usize>) -> usize {
     let suited = || available.map_or(2000, |rows| rows.div_ceil(10).clamp(1, 2000));
     let before = number(model, BATCH).filter(|&batch| batch > 0);
@@ -47,7 +47,7 @@ pub fn batch_size(args: &Args, model: &mut Model, available: Option<usize>) -> u
     batch
 }
 
-/// Skips the rows that are not to be learned (again), and returns their number.
+/// Skips rows that were already learned, or as many as --skip says; returns their number.
 pub fn skip_rows(
     args: &Args,
     model: &mut Model,
@@ -79,8 +79,8 @@ pub fn skip_rows(
     Ok(skip)
 }
 
-/// Returns the number of rows of this data that the model has learned already. Also notes which
-/// data it is.
+/// Returns the number of rows of this data that the model has already learned. Also stores the
+/// checksum of the data in the model.
 fn recognise(args: &Args, model: &mut Model) -> Result<usize> {
     let checked = number(model, CHECKED_ROWS).unwrap_or(64).clamp(1, 64);
     let mut reader = args.input.open()?;

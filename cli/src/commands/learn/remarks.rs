@@ -29,7 +29,7 @@ impl Columns {
         Ok(self.spread.add(features)?)
     }
 
-    /// Returns the deviation, range and number of each column that is not constant.
+    /// Returns the deviation, the range and the index of each column that is not constant.
     fn moving(&self) -> Vec<(f64, f64, usize)> {
         let ranges = self.ends.iter().map(|(low, high)| f64::from(*high) - f64::from(*low));
         let all = self.spread.deviations().into_iter().zip(ranges).enumerate();
@@ -44,7 +44,7 @@ const MUCH: f64 = 100.0;
 /// Minimum number of rows for a warning.
 const FEW_ROWS: usize = 10;
 
-/// Prints warnings; `start` are the weights before the run.
+/// Prints warnings. `start` holds the weights before the run.
 pub fn remark(run: &Run<'_>, model: &Model, start: &[f32]) -> Result<()> {
     scale(run, model);
     order(run, model);
@@ -110,8 +110,8 @@ fn scale(run: &Run<'_>, model: &Model) {
     }
 }
 
-/// Returns the deviation and number of a column with a small spread, and of one with at least
-/// [`MUCH`] times that spread.
+/// Returns the deviation and the index of a column with a small spread, and of a column with at
+/// least [`MUCH`] times that spread.
 ///
 /// In images and counts some columns are rarely nonzero. Such columns have a small deviation but a
 /// large range, and are no reason for a warning. Other outliers are tolerated in up to one of
@@ -180,7 +180,7 @@ fn few_labels(labels: Labels<'_>, first: usize) -> Option<(usize, usize)> {
     let rows = labels.len() as f64;
     let missed = |&rare: &usize| (1.0 - rare as f64 / rows).max(0.0).powf(first as f64);
     let expected: f64 = counts.values().map(|rare| 1.0 - missed(rare)).sum();
-    // The factor is slightly above half, because of two labels slightly fewer than two are expected.
+    // The factor exceeds 0.5, because slightly fewer than 2 of 2 labels are expected.
     ((found as f64) < 0.505 * expected).then_some((found, counts.len()))
 }
 

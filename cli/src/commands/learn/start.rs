@@ -25,7 +25,7 @@ pub fn new(args: &Args, dim: usize, total: Option<usize>) -> Result<Model> {
     // --rows and resumed later gives the same result.
     let rows = total.map_or(usize::MAX, |total| total - args.skip.unwrap_or(0).min(total));
     setup.warmup = args.warmup.or((rows < method.warmup()).then_some(rows.max(1)));
-    // Reports an invalid method before the pass over all data that the centre may need.
+    // Reports an invalid method now, before the centre may need a pass over all data.
     setup.center = Center::None;
     method.start_with(dim, bits, seed, setup.clone())?;
     setup.center = center(args, dim)?;

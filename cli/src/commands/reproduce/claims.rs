@@ -320,8 +320,8 @@ fn precision_at_r(results: &Results<'_>) -> Option<Verdict> {
     if all == 0 { None } else { Verdict::new(won == all, 2 * won >= all, parts.join(", ")) }
 }
 
-/// Returns the grid of an experiment with two parameters. Each value is the two parameters, in the
-/// order of their names, and precision within radius 2.
+/// Returns the grid of an experiment with two parameters. Each element holds the two parameters, in
+/// the order of their names, and the precision within radius 2.
 fn grid(results: &Results<'_>, name: &str) -> Option<Vec<(f64, f64, f64)>> {
     let (experiment, datasets) = experiment(results, name)?;
     let axes: Vec<_> = experiment.vary.iter().collect();

@@ -1,13 +1,13 @@
 //! # How does `reproduce` work?
 //!
-//! `paper.toml` is the grid: the paper, data sets, methods, experiments, its numbers. `plan.rs`
-//! cuts it into cells (data set, method, bits, seed, batch), each with a key; `run.rs` runs one,
-//! and `store.rs` appends its result to `results.jsonl`, with a checksum of the data. A result is
-//! reused for the same cell, data, version of the program and parameters of the method, which
-//! change with its defaults (a rule behind `auto` is not a parameter: change the version with it).
+//! `paper.toml` is the grid: the paper, data sets, methods, experiments, and printed numbers.
+//! `plan.rs` cuts it into cells (data set, method, bits, seed, batch), each with a key; `run.rs`
+//! runs one, and `store.rs` appends its result to `results.jsonl`, with a checksum of the data. A
+//! result is reused for the same cell, data, program version and method parameters. New defaults of
+//! a method are new parameters; a new rule behind `auto` is not, so it needs a new program version.
 //! Other results stay in the file, and a warning says that they are not used. `claims.rs` judges
-//! the paper's claims, and `report/` derives sections (`content.rs`) from results alone, the first
-//! of which is the summary. Cells of `beyond` name a protocol of `compare`, which draws their rows
+//! the paper's claims, and `report/` derives sections (`content.rs`) from results alone, beginning
+//! with the summary. Cells of `beyond` name a protocol of `compare`, which draws their rows
 //! (`compare/protocol.rs`) and runs them (`compare/run.rs`); `chart/` draws, `page.rs` writes HTML
 //! and Markdown. A new figure is an experiment in the grid and a function in `report/`. A quick
 //! run, on the digits that the program contains, judges nothing.

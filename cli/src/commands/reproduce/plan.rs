@@ -106,7 +106,7 @@ pub struct Experiment {
     pub more_protocols: BTreeMap<String, Vec<Protocol>>,
 }
 
-/// A row of the paper's tables, from 32 bits on.
+/// A row of the paper's tables; the first value is for 32 bits.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Printed {
@@ -114,7 +114,7 @@ pub struct Printed {
     pub radius: Vec<f64>,
 }
 
-/// One run. Experiments share equal cells.
+/// One run. Experiments that contain the same cell share its result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cell {
     pub dataset: String,
@@ -224,7 +224,7 @@ impl Plan {
         let place = |cell: &Cell| self.datasets.iter().position(|d| d.name == cell.dataset);
         // Slow methods run last, so that a mostly complete page is available early.
         let slow = |cell: &Cell| self.method(&cell.spec).is_some_and(|method| method.slow);
-        // Protocols that draw their own rows run after those that share the split of the seed.
+        // Protocols that draw their own rows run after the protocols that share the seed's split.
         let drawn = |cell: &Cell| cell.protocol.several_labels().map(|_| cell.protocol.name());
         cells.sort_by_key(|cell| (slow(cell), place(cell), cell.seed, drawn(cell)));
         Ok(cells)

@@ -104,8 +104,7 @@ impl<'a> Results<'a> {
         self.of_all_seeds(experiment, cell.map(|cell| Cell { batch, ..cell }))
     }
 
-    /// Returns the runs of a cell for all seeds; none if the cell is invalid, since no run of it
-    /// exists.
+    /// Returns the runs of a cell for all seeds; no runs if the cell is invalid.
     fn of_all_seeds(&self, experiment: &Experiment, cell: anyhow::Result<Cell>) -> Runs<'a> {
         let Ok(cell) = cell else { return Runs { records: Vec::new() } };
         let record = |seed: u64| self.store.get(&Cell { seed, ..cell.clone() });

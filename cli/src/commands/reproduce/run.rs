@@ -16,7 +16,7 @@ use super::store::{Classes, Drawn, Point, Record, Taught};
 use super::tsne;
 use crate::commands::compare::{Contender, Protocol, Run, fingerprint};
 
-/// Rows per class that are measured for [`Classes`], and the maximum number of classes.
+/// Maximum number of rows per class, and of classes, that are measured for [`Classes`].
 const ROWS_PER_CLASS: usize = 50;
 const MOST_CLASSES: usize = 10;
 
@@ -34,7 +34,7 @@ pub struct Loaded {
     split: Option<Split>,
 }
 
-/// Rows of a seed, either original or combined into rows with several labels.
+/// Split for a seed: rows of the data, or rows combined from them that have several labels.
 struct Split {
     seed: u64,
     several: Option<SeveralLabels>,
@@ -112,8 +112,8 @@ impl Loaded {
         let rows = dataset.rows.min(database.len());
         let mut setup = Setup::default();
         setup.center = Center::Given(self.center.clone());
-        // An explicit warm-up gives brook the anchors of its published tables, whatever the number
-        // of classes.
+        // With an explicit warm-up, brook has the number of anchors of its published tables for any
+        // number of classes.
         setup.warmup = Some(method.warmup().min(rows));
         // Precision is measured at every cut-off only if curves are drawn.
         let first = if cell.every.is_some() { 1..=100 } else { 100..=100 };
@@ -221,8 +221,8 @@ fn dense(center: &[f32], database: &Data, dataset: &Dataset, cell: &Cell) -> Res
 /// Number of rows to draw.
 const DRAWN: usize = 400;
 
-/// Returns the codes of existing items, those of the last batch, and the function's codes of that
-/// batch.
+/// Returns the codes of the items before the last batch, the codes of the last batch, and the codes
+/// that the function gives the last batch.
 fn drawn(model: &Model, database: &Data, stream: Batch<'_>, batch: usize) -> Result<Vec<Drawn>> {
     let Some(codes) = model.training_codes() else { return Ok(Vec::new()) };
     let start = stream.len() - codes.batch.len().min(stream.len());

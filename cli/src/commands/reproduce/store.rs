@@ -25,10 +25,10 @@ pub struct Record {
     pub state_bytes: usize,
     pub checkpoints: Vec<Point>,
     pub classes: Classes,
-    /// Codes embedded in the plane, if requested.
+    /// Codes embedded in the plane; empty unless requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drawn: Vec<Drawn>,
-    /// Measures of protocols other than the paper's, by the names of `compare`.
+    /// Measures of a protocol other than the paper's, by their names in `compare`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measured: BTreeMap<String, f64>,
     /// Reason why the cell could not be run, if so.
@@ -47,10 +47,10 @@ pub struct Point {
     pub map_top: f64,
     #[serde(rename = "precision_radius_2")]
     pub radius: f64,
-    /// Precision among the nearest R.
+    /// R, and precision among the R nearest items.
     #[serde(rename = "precision_at")]
     pub precision_at: Vec<(usize, f64)>,
-    /// Passes over the codes of batches since the last point, and the number of bits each changed.
+    /// Number of passes over codes since the last point, and number of bits that each pass changed.
     pub iterations: usize,
     pub changed_bits: Vec<u64>,
 }
@@ -70,7 +70,7 @@ pub struct Drawn {
 /// Measurements of the final codes of some rows of each class.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Classes {
-    /// Number of classes, and of distinct codes among the most frequent code of each class.
+    /// Number of classes, and of distinct codes if each class is given its most frequent code.
     pub classes: usize,
     pub distinct: usize,
     /// Mean share of equal bits between rows of two classes, for up to ten classes.
@@ -80,7 +80,7 @@ pub struct Classes {
     pub names: Vec<String>,
     /// Share of rows in which each bit is set.
     pub balance: Vec<f64>,
-    /// Codes that bsodh gave the classes, from which the function was learned.
+    /// Codes that bsodh assigned to the classes, and learned the function from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taught: Option<Taught>,
 }
@@ -108,8 +108,8 @@ impl Record {
     }
 }
 
-/// The file of results, which is append-only. Results of other data, of another program version, or
-/// of other parameters of a method stay in the file and are not used.
+/// The append-only file of results. It keeps results of other data, another program version, or
+/// other method parameters, but these are not used.
 pub struct Store {
     file: File,
     /// Records by key, in the order of the file.
@@ -118,7 +118,7 @@ pub struct Store {
     data: BTreeMap<String, String>,
 }
 
-/// Results of a data set that are not used.
+/// Unused results of a data set.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unused {
     pub dataset: String,
@@ -131,8 +131,8 @@ pub struct Unused {
 impl Store {
     /// Opens the file exclusively for this process, and drops an incomplete last line.
     ///
-    /// For each data set, only results of one version of its files are used: the version of its
-    /// last result, unless [`Store::use_data`] chooses another.
+    /// For each data set, only results of one version of its files are used: the version that its
+    /// last result has, unless [`Store::use_data`] chooses another version.
     pub fn open(path: &Path) -> Result<Store> {
         let mut file = OpenOptions::new()
             .create(true)

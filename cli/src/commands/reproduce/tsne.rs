@@ -70,7 +70,7 @@ fn affinities(squared: &[f64], count: usize) -> Vec<f64> {
             }
             (low, high) = if entropy > wanted { (beta, high) } else { (low, beta) };
             beta = if high.is_finite() { (low + high) / 2.0 } else { beta * 2.0 };
-            // With many equal codes no width is narrow enough.
+            // If many codes are equal, no width is narrow enough.
             if beta > 1e12 {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Memory of answers: limits the bytes that clients have not read yet.
+//! Memory of answers: limits the bytes of answers that clients have not read yet.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use super::errors::Problem;
 /// Answers up to this many bytes are not counted.
 const SMALL: usize = 1 << 16;
 
-/// Limit of all unread answers together, as a multiple of --max-answer.
+/// Limit of the total bytes of unread answers, as a multiple of --max-answer.
 const ANSWERS: usize = 16;
 
-/// Memory for answers that are being sent, counted in KiB.
+/// Budget of memory, in KiB, for answers that are being sent.
 pub struct AnswerMemory {
     free: Arc<Semaphore>,
     total: usize,
@@ -36,15 +36,15 @@ impl AsRef<[u8]> for Counted {
 }
 
 impl AnswerMemory {
-    /// Creates memory for answers of up to `max_answer` bytes each.
+    /// Creates the budget for answers of up to `max_answer` bytes each.
     pub fn new(max_answer: usize) -> AnswerMemory {
         let kib = (max_answer >> 10).saturating_mul(ANSWERS);
         let total = kib.clamp(1 << 10, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
         AnswerMemory { free: Arc::new(Semaphore::new(total)), total }
     }
 
-    /// Counts bytes that are to be sent, until they are dropped. Fails if too many bytes are unsent
-    /// already: waiting here would hold the bytes without counting them.
+    /// Counts the bytes of an answer until the returned value is dropped. Fails if the budget is
+    /// used up: while waiting, the bytes would take memory without being counted.
     pub fn count(&self, bytes: Bytes) -> Result<Bytes, Problem> {
         if bytes.len() <= SMALL {
             return Ok(bytes);
@@ -63,8 +63,8 @@ impl AnswerMemory {
         }
     }
 
-    /// Counts an answer that is completely in memory. Streamed answers count their chunks
-    /// themselves.
+    /// Counts an answer that is completely in memory. Streams of chunks count each chunk by
+    /// [`AnswerMemory::count`] instead.
     pub async fn counted(&self, response: Response) -> Response {
         let size = response.body().size_hint().exact().unwrap_or(0);
         if size <= SMALL as u64 {

@@ -8,7 +8,7 @@ use subtle::{Choice, ConstantTimeEq};
 
 use super::errors::Problem;
 
-/// Authorization that a route requires: none, a token that may read, or a token that may write.
+/// Authorization that a route requires: none, a read token, or a write token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     Open,
@@ -19,8 +19,8 @@ pub enum Scope {
 /// Maximum length of a token in bytes.
 const LONGEST: usize = 256;
 
-/// A token padded with zeros, which no token contains, so that every comparison takes the same
-/// time.
+/// A token padded with zeros, so that every comparison takes the same time. No token contains zero
+/// bytes.
 type Padded = [u8; LONGEST];
 
 /// Tokens and their scopes.

@@ -15,7 +15,7 @@ use crate::console::{count, plural};
 /// Code length without --bits.
 const DEFAULT_BITS: usize = 64;
 
-/// Learning may take one part in this many of the memory limit; the index, requests and answers
+/// Divisor of the memory limit that gives the limit for learning; the index, requests and answers
 /// need the rest.
 const PART_OF_MEMORY: u64 = 4;
 
@@ -94,7 +94,7 @@ impl Plan {
         self.precision.as_deref().map(named)
     }
 
-    /// Fails if these options suit no collection, whatever the first items are.
+    /// Fails if no collection can have these options, whatever the first items are.
     ///
     /// Without --dim the dimension is unknown until the first items arrive. Some methods need at
     /// least one dimension per bit, so the options are tried with one dimension per bit.
@@ -233,8 +233,8 @@ impl Collection {
     }
 }
 
-/// Returns the kind of the ids; fails unless all are of one kind and distinct. Checked first, so
-/// that an invalid request creates no store.
+/// Returns the kind of the ids; fails unless all ids are of one kind and distinct. Called before
+/// the store is created, so that an invalid request creates no store.
 fn one_kind(ids: &[ItemId]) -> Result<IdKind, Problem> {
     let Some(first) = ids.first() else {
         return Err(Problem::unprocessable("no items; the first make the collection"));

@@ -91,7 +91,7 @@ impl From<Error> for Problem {
             ErrorKind::NoSpace => StatusCode::INSUFFICIENT_STORAGE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        // A file that is missing on the server is an internal error, unlike a missing item.
+        // A missing file on the server is an internal error, unlike a missing item.
         let status = match (&error, status) {
             (Error::Io { .. }, StatusCode::NOT_FOUND) => StatusCode::INTERNAL_SERVER_ERROR,
             (_, status) => status,

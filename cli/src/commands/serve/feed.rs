@@ -9,7 +9,7 @@ use hashbrook::store::{ItemId, Put};
 
 use super::app::App;
 
-/// Handle to a service, which does not keep it alive.
+/// Weak handle to a service, which does not keep the service alive.
 pub struct Feed(Weak<App>);
 
 impl Feed {

@@ -36,7 +36,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Maximum number of results of all queries of a request, which are in memory at once.
+    /// Maximum total number of results of a request's queries, which are all in memory at once.
     const RESULTS: usize = 1_000_000;
 
     pub fn check_items(&self, items: usize) -> Result<(), Problem> {

@@ -62,7 +62,7 @@ fn filter(text: &str) -> Result<Targets> {
 /// Name of the header with the id of a request.
 const ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Ids of requests: the client's own, or a number that is unique within this process.
+/// Ids of requests: the id that the client sent, or a number that is unique within this process.
 pub struct RequestIds {
     first: u64,
     count: AtomicU64,
@@ -120,7 +120,7 @@ struct Entry {
     status: StatusCode,
     start: Instant,
     failure: Option<Failure>,
-    /// Number of bytes of the answer that were handed to the connection.
+    /// Number of bytes of the answer that were passed to the connection.
     bytes: u64,
 }
 

@@ -51,8 +51,7 @@ impl Metrics {
         }
     }
 
-    /// Returns the number of requests of counted routes; requests that only monitor the service do
-    /// not count.
+    /// Returns the number of requests, without those that only monitor the service.
     pub fn requests(&self) -> u64 {
         let counted = self.0.iter().filter(|of_route| of_route.route.is_counted);
         counted.flat_map(|of_route| &of_route.times).map(|count| count.load(Relaxed)).sum()

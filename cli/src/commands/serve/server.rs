@@ -39,7 +39,7 @@ pub fn run(
     runtime.max_blocking_threads(app.limits.max_concurrent + 8).enable_io().enable_time();
     let runtime = runtime.build().context("threads cannot be started")?;
     let served = runtime.block_on(serve(&app, addresses, tls, begun));
-    // Running jobs get a limited time to finish. Ending them early loses no acknowledged change.
+    // Jobs get a limited time to finish. Ending them earlier loses no acknowledged change.
     runtime.shutdown_timeout(app.limits.timeout);
     served?;
     match Arc::into_inner(app) {
@@ -76,7 +76,7 @@ async fn serve(
                     connection(stream, tls.clone(), router.clone(), limit, connections.watcher());
                 tokio::spawn(connection);
             }
-            // Too many open files, or a client that disconnected: open connections continue.
+            // Too many files are open, or a client disconnected. Open connections continue.
             Err(error) => {
                 if std::mem::replace(&mut is_accepting, false) {
                     warn!(target: SERVICE, "cannot accept a connection: {error}; trying again");

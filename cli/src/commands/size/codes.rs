@@ -2,22 +2,22 @@
 //!
 //! The model of supervised codes is fitted to the codes that `brook` makes of Tiny-ImageNet
 //! features: 202 classes in 64 bits. `fit_codes.py work/tinyimagenet-cnn`, in `bench/`, prints the
-//! numbers below. An item's code is that of its class with some bits flipped. Mostly bits are
-//! flipped in which the class differs from a similar class. The number of classes and their
+//! numbers below. An item's code is that of its class with some bits flipped. Most of the flipped
+//! bits are bits in which the class differs from a similar class. The number of classes and their
 //! popularity are not fitted, because data sets have the same number of items per class.
 
 use hashbrook::Codes;
 use rayon::prelude::*;
 
-/// Number of 64 bits that differ from the centre of the class, at the middle of each sixteenth of
-/// all items.
+/// Number of bits, out of 64, in which an item's code differs from the code of its class. Items are
+/// sorted by this number; the list has the middle of each sixteenth of the items.
 const TURNED: [usize; 16] = [0, 0, 1, 2, 3, 5, 7, 9, 11, 13, 15, 17, 20, 22, 26, 30];
 
-/// Number of similar classes of each class.
+/// Number of classes that are similar to each class.
 const ALIKE: usize = 8;
 
-/// Logarithm to base 2 of the relative likelihood to flip a bit in which an item's class differs
-/// from a similar class, compared with other bits.
+/// Logarithm to base 2 of how many times likelier a bit is flipped if it differs between the item's
+/// class and a similar class.
 const LOG_PREFERENCE: u32 = 5;
 
 const CLASSES: usize = 1000;
@@ -26,10 +26,10 @@ const CLASSES: usize = 1000;
 /// class has 32 times the items of the least popular one.
 const POPULARITY: f64 = -0.5;
 
-/// Resolution of popularity.
+/// Number of entries in `World::shares`, over which the classes are distributed.
 const SHARES: usize = 1 << 12;
 
-/// Bits of a random number that decide on one bit of a code.
+/// Number of random bits that choose one bit of a code and decide whether it is flipped.
 const DRAW: u32 = 16 + LOG_PREFERENCE;
 
 /// Number of codes per parallel task.
@@ -44,7 +44,7 @@ pub struct World {
     shares: Vec<u16>,
 }
 
-/// Set of items to draw: those to be searched, or those to search with.
+/// Set of items to draw: the items of the index, or the queries.
 #[derive(Clone, Copy)]
 pub enum Items {
     Database = 1,

@@ -11,25 +11,25 @@ use super::codes::{Items, Random, World};
 use super::growth::Growth;
 use super::model::{Asked, Function, Rates};
 
-/// Number of items that rates are measured with.
+/// Number of items with which rates are measured.
 const SAMPLE: u64 = 500_000;
 
 /// Minimum processor time of a measurement in seconds; faster steps are repeated.
 const LONG_ENOUGH: f64 = 0.25;
 
-/// Number of queries of one search.
+/// Number of queries per search with the search structure.
 const QUERIES: usize = 1000;
-/// Number of queries of one search by scan.
+/// Number of queries per search by scan.
 const SCANNED: usize = 64;
 
-/// Maximum number of hits of one search, to limit its memory.
+/// Maximum number of hits per search, which limits its memory.
 const MOST_HITS: usize = 10_000_000;
 
-/// Bytes of vectors that are encoded repeatedly; more than caches hold.
+/// Bytes of the vectors that are encoded repeatedly: more than fit in a processor cache.
 const VECTOR_BYTES: usize = 64 << 20;
 
-/// Processor time of each step in seconds. `queries` and `scanned` are the numbers of queries of
-/// the two searches.
+/// Processor time of each step in seconds. `queries` and `scanned` are the numbers of queries in
+/// `search` and `scan`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Times {
     pub items: u64,
@@ -54,11 +54,11 @@ pub struct Times {
 /// `known`.
 ///
 /// # Errors
-/// Fails if the function or the codes cannot be made, which valid parameters rule out.
+/// Fails if the function or the codes cannot be made, which valid parameters prevent.
 pub fn rates(asked: &Asked, known: &Rates) -> Result<(Rates, Times)> {
     let times = run(asked, SAMPLE, None)?;
     let items = times.items as f64;
-    // Scales the known growth by one factor at every number of items.
+    // Multiplies the known growth by a factor that is the same for every number of items.
     let scaled = |known: Growth, seconds: f64| known.times(seconds / known.at(items));
     let rates = Rates {
         encode: times.encode / times.rows as f64,
@@ -155,8 +155,8 @@ fn distinct(codes: Codes) -> f64 {
     codes.len() as f64 / count as f64
 }
 
-/// Repeats a step for at least the minimum time. Returns the count and the seconds of processor
-/// time.
+/// Repeats a step for at least [`LONG_ENOUGH`]. Returns the number of repetitions and the processor
+/// time in seconds.
 fn repeated(mut run: impl FnMut() -> Result<usize>) -> Result<(u64, f64)> {
     // Warms up caches, and touches pages for the first time.
     black_box(run()?);

@@ -18,7 +18,7 @@ const HIT_BYTES: f64 = 8.0 + 8.0 + 4.0;
 
 const ID_BYTES: f64 = 8.0;
 
-/// Number of queries from which on the library builds a search structure for codes without one.
+/// Minimum number of queries for which the library builds a search structure if codes have none.
 const QUERIES_FOR_STRUCTURE: u64 = 1 << 11;
 
 /// Parameters of an estimate.
@@ -45,19 +45,19 @@ pub struct Asked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "lift", rename_all = "snake_case")]
 pub enum Function {
-    /// Projection only.
+    /// Projection of the vectors themselves.
     None,
-    /// Integer similarities to anchors, computed in `depth` dimensions, and a projection of them.
+    /// Projection of integer similarities to anchors, which are computed in `depth` dimensions.
     Compact { anchors: usize, depth: usize },
-    /// Similarities to anchors, and a projection of them.
+    /// Projection of similarities to anchors.
     Full { anchors: usize },
 }
 
-/// Number of values of all anchors from which on `precision=auto` is compact
+/// Minimum number of values in all anchors for which `precision=auto` is compact
 /// (`src/learners/brook/embedding.rs`).
 const MANY_NUMBERS: usize = 1 << 17;
 
-/// Dimension to which vectors of at least twice that dimension are reduced.
+/// Dimension to which vectors are reduced if they have at least twice as many dimensions.
 /// `src/learners/subspace.rs` requires that the reduction keeps 93 % of their squared length, which
 /// mostly holds.
 const REDUCED: usize = 128;
@@ -87,7 +87,7 @@ impl Function {
     }
 }
 
-/// Speed of one core for these parameters, in seconds per operation.
+/// Seconds that one core needs for each operation, for the parameters of one estimate.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Rates {
     /// Encoding a vector.
@@ -113,8 +113,8 @@ impl Rates {
         items * self.build.at(items)
     }
 
-    /// Returns the core-seconds to answer queries by the search structure of one index, which falls
-    /// back to a scan where a scan is faster.
+    /// Returns the core-seconds to answer queries from one index, by its search structure or by a
+    /// scan, whichever is faster.
     pub fn search(&self, items: f64, queries: f64) -> f64 {
         (queries * self.query.at(items)).min(self.scan(items, queries))
     }
@@ -129,8 +129,8 @@ impl Rates {
         items * self.group.at(items)
     }
 
-    /// Returns the core-seconds of the library to search codes that have no structure and are not
-    /// kept.
+    /// Returns the core-seconds to search codes once: by a scan, or by a search structure that is
+    /// built for the queries if there are enough of them.
     pub fn search_once(&self, items: f64, queries: u64) -> f64 {
         let asked = queries as f64;
         match queries < QUERIES_FOR_STRUCTURE {
@@ -151,7 +151,7 @@ pub struct Step {
     pub read: f64,
     /// Bytes written to storage.
     pub written: f64,
-    /// Bytes moved between the workers of a cluster, each of which has some of the parts.
+    /// Bytes moved between the workers of a cluster, if the parts are distributed over workers.
     pub moved: f64,
 }
 
@@ -162,7 +162,7 @@ pub struct Memory {
     pub ids: f64,
     pub structure: f64,
     pub vectors: f64,
-    /// Additional bytes while groups of near-duplicates are searched, on top of codes and ids.
+    /// Bytes for finding groups of near-duplicates, in addition to codes and ids.
     pub dedup: f64,
 }
 
@@ -192,8 +192,8 @@ fn packed_bytes(bits: usize) -> f64 {
 
 /// Returns the bytes of search structures, per distinct code and per item.
 fn structure_bytes(bits: usize) -> (f64, f64) {
-    // Number of tables as in `src/index/tables/build.rs`; each stores the code and the offset of
-    // its items.
+    // Number of tables as in `src/index/tables/build.rs`. Each table stores every distinct code,
+    // and the offset of its items.
     let tables = match bits {
         0..=16 => 1.0,
         17..=32 => 2.0,
@@ -208,9 +208,8 @@ fn structure_bytes(bits: usize) -> (f64, f64) {
     (tables * (code + 4.0) + BUCKET_SHARE * code + BUCKET_BYTES, 4.0)
 }
 
-/// Bytes of a code in buckets: a multiple of its own bytes, plus a constant.
-/// `hashbrook size --check 1M --json` compares the resulting bytes with those of indexes of 32 to
-/// 512 bits.
+/// Bytes of a code in buckets: a multiple of its own bytes, plus a constant. Estimated and actual
+/// bytes of indexes of 32 to 512 bits are compared by `hashbrook size --check 1M --json`.
 const BUCKET_SHARE: f64 = 1.15;
 const BUCKET_BYTES: f64 = 7.0;
 
@@ -250,7 +249,7 @@ impl Asked {
         let in_part = items / parts;
         let packed = items * packed_bytes(self.bits);
         let given = items * 4.0 * self.dim as f64;
-        // With one part, which is on one machine, no data is moved.
+        // A single part is on one machine, so no data is moved.
         let moved = |bytes: f64| if self.parts > 1 { bytes } else { 0.0 };
         let hits = moved(
             parts * queries * (self.k.min(self.items) as f64 * HIT_BYTES + packed_bytes(self.bits)),
@@ -361,7 +360,7 @@ mod tests {
         assert_eq!(renew.name, "renew");
         // Four cores encode, but two indexes are built on only two.
         close(renew.seconds, 4.0 + 16.0);
-        // Four indexes of 4 million; a query of each takes twice the time of one of 1 million.
+        // Each of 4 indexes has 4 million items: a query takes twice as long as with 1 million.
         close(step("search").core_seconds, 4.0 * 1_000.0 * 2e-4);
         close(step("search").moved, 4.0 * 1_000.0 * (10.0 * 20.0 + 8.0));
         close(step("search by scan").core_seconds, 16.0);

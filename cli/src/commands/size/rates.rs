@@ -51,10 +51,10 @@ fn encode(asked: &Asked) -> f64 {
     ROW + dim * NUMBER + lifted + dim * bits * MULTIPLY
 }
 
-/// Seconds to compare a word of a code with that of a query, with 64 simultaneous queries.
+/// Seconds to compare a word of a code with a word of a query, if 64 queries share each scan.
 const COMPARE: f64 = 6.8e-11;
 
-/// Returns the growth through measurements at these four numbers of items.
+/// Returns the growth through the seconds measured at 0.5, 2, 4 and 16 million items.
 const fn measured(seconds: [f64; 4], beyond: f64) -> Growth {
     let [a, b, c, d] = seconds;
     Growth::new([(5e5, a), (2e6, b), (4e6, c), (1.6e7, d)], beyond)
@@ -64,9 +64,9 @@ const fn measured(seconds: [f64; 4], beyond: f64) -> Growth {
 fn query(asked: &Asked) -> Growth {
     let nearest_10 = match asked.bits {
         0..=16 => measured([1.4e-6; 4], 0.0),
-        // With more codes, more of them are equal.
+        // More items share each code as their number grows, so a query takes less time.
         17..=32 => measured([11e-6, 9e-6, 7e-6, 6e-6], 0.0),
-        // Keys do not get longer beyond 2^20 codes, so each key has more codes.
+        // Beyond 2^20 codes keys do not get longer, so the number of codes per key grows.
         33..=64 => measured([22e-6, 46e-6, 60e-6, 88e-6], 0.5),
         // The last value is extrapolated.
         65..=128 => measured([64e-6, 175e-6, 318e-6, 1050e-6], 0.9),
@@ -101,15 +101,15 @@ fn group(asked: &Asked) -> Growth {
         // At most 65,536 distinct codes exist.
         return Growth::power(0.25e-6, 0.0);
     }
-    // Codes that share a piece of their bits are compared; too many codes share a short piece.
+    // Only codes that share a piece of their bits are compared. Many codes share a short piece.
     let shared =
         if bits / pieces < SHORT_PIECE { SHARED_BY_MANY } else { (pieces / 4.0).powf(1.9) };
     within_3.times(shared * (64.0 / bits.max(64.0)).powf(0.65))
 }
 
-/// Bits of a piece below which too many codes share it.
+/// Minimum number of bits of a piece that few codes share.
 const SHORT_PIECE: f64 = 12.0;
-/// Slowdown if pieces are that short.
+/// Slowdown if pieces are shorter than `SHORT_PIECE`.
 const SHARED_BY_MANY: f64 = 30.0;
 
 fn compare(asked: &Asked) -> f64 {

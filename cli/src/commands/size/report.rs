@@ -118,7 +118,7 @@ fn memory(estimate: &Estimate) -> Result<()> {
     )
 }
 
-/// Returns the operations per second of one core, in an index of the requested size.
+/// Returns the operations per second of one core, for an index with the items of one part.
 fn per_core(asked: &Asked, rates: &Rates) -> Vec<(&'static str, String)> {
     let in_part = asked.items as f64 / asked.parts as f64;
     let each = |seconds: f64| format!("{}/s", digits(1.0 / seconds));

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::server::{Random, Server};
 use crate::support::Directory;
 
-/// Runs a command with a 16 MB disk, a third of it used, in a mount namespace that ends with the
-/// service.
+/// Runs a command with a 16 MB disk, a third of which is used, in a mount namespace that lives as
+/// long as the service.
 const ON_A_SMALL_DISK: &str = "mount -t tmpfs -o size=16m tmpfs disk &&
     head -c 6000000 /dev/zero > disk/other && exec \"$0\" \"$@\"";
 

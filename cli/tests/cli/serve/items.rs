@@ -93,7 +93,7 @@ fn items_that_cannot_be_used_change_nothing() {
     for bytes in [&b""[..], b"{", b"{\"items\": [}", b"\xff\xfe", b"{\"items\": NaN}"] {
         server.send("POST", "/items", &[], bytes).fails(400, &["no JSON"]);
     }
-    // No refused request created a collection, which would have fixed the dimension.
+    // No refused request created a collection; a collection would have fixed the dimension.
     assert_eq!(server.get("/stats").ok()["description"], Value::Null);
     server.post("/items", json!({"items": [good]})).ok();
     for (body, status, _) in &cases {

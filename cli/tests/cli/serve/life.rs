@@ -154,7 +154,7 @@ fn methods_that_bound_bits_by_dimensions_start_without_a_dimension() {
     }
 }
 
-/// Creates a service's store, as a put does whose `Store::open` fails after the creation.
+/// Creates a service's store without opening it: the state after a put whose `Store::open` fails.
 fn create_store(directory: &Directory, dim: usize, bits: usize) {
     let description = Description::new(Method::named("brook").unwrap(), dim, bits);
     let store = Store::create(directory.file("data"), &description, Settings::default()).unwrap();

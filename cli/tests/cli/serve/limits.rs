@@ -84,7 +84,7 @@ fn too_many_large_bodies_at_once_are_told_to_come_again() {
             .unwrap();
         stream
     };
-    // It is unspecified which of the requests are refused.
+    // Which of the requests are refused is unspecified.
     let mut begun: Vec<_> = (0..33).map(|_| begin(&server)).collect();
     let end = Instant::now() + Duration::from_secs(20);
     let refused = loop {

@@ -73,7 +73,7 @@ fn filters_that_cannot_be_read_are_refused() {
     let said = String::from_utf8(failed.stderr).unwrap();
     assert_eq!(failed.status.code(), Some(1), "{said}");
     assert!(said.contains("RUST_LOG") && said.contains("hashbrook=loud"), "{said}");
-    // The filter lets only warnings of the service through.
+    // The filter passes only warnings of the service.
     let said = start(&directory, "", "hashbrook::serve=warn").stop();
     assert!(said.contains("no --tokens") && !said.contains("stopping"), "{said}");
 }

@@ -42,7 +42,7 @@ impl Server {
         Server::start_by(Server::command(directory, options))
     }
 
-    /// Starts the service with a command whose process finally becomes the service.
+    /// Starts the service with a command that replaces its own process by the service.
     pub fn start_by(mut command: Command) -> Server {
         let mut child = command.spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -205,7 +205,7 @@ impl Answer {
     /// Reads an answer up to the end of the connection.
     pub fn read(stream: &mut TcpStream) -> Answer {
         let mut bytes = Vec::new();
-        // Unread request data may cause the connection to end with a reset.
+        // If the server has not read the whole request, the connection may end with a reset.
         let _ = stream.read_to_end(&mut bytes);
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
         let end = end.unwrap_or_else(|| panic!("no answer: {:?}", String::from_utf8_lossy(&bytes)));

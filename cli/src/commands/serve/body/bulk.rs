@@ -31,7 +31,7 @@ pub struct Parameters {
     labels: Option<String>,
 }
 
-/// State that a request waits for after its change is durable.
+/// State that a change must reach before its request is answered.
 #[derive(Clone, Copy, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum WaitFor {
@@ -42,7 +42,7 @@ pub enum WaitFor {
 }
 
 impl WaitFor {
-    /// Returns the state to wait for beyond durability.
+    /// Returns the state to wait for; `None` if a durable change is enough.
     pub fn as_wait(self) -> Option<Wait> {
         match self {
             WaitFor::Stored => None,
@@ -53,7 +53,7 @@ impl WaitFor {
 }
 
 impl Parameters {
-    /// Returns the state to wait for beyond durability.
+    /// Returns the state to wait for; `None` if a durable change is enough.
     pub fn wait(&self) -> Option<Wait> {
         self.wait.and_then(WaitFor::as_wait)
     }

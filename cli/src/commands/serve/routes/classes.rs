@@ -23,7 +23,7 @@ const SAMPLE: usize = 20_000;
 const PAGE: usize = 100;
 const LARGEST_PAGE: usize = 1000;
 
-/// Time for which a sample is reused, unless all items are re-encoded before.
+/// Time for which a sample is reused, unless all items are re-encoded in that time.
 const LASTS: Duration = Duration::from_secs(3);
 
 /// Cache of the last sample.
@@ -59,9 +59,9 @@ struct Class {
     label: String,
     /// Number of the sampled items that have the label.
     items: usize,
-    /// Majority value of each bit among these items; `None` without items.
+    /// Majority value of each bit over the `items`; `None` if there are none.
     code: Option<String>,
-    /// Mean share of the bits in which these items agree with the code.
+    /// Share of bits that are equal in `code` and in an item's code, on average over the `items`.
     agreement: Option<f64>,
 }
 
@@ -106,8 +106,8 @@ struct Sample {
     bits: usize,
     label_bits: usize,
     items: Vec<Item>,
-    /// Number, name and count of sampled items of each label. The order is stable while items are
-    /// inserted.
+    /// For each label: its number, its name, and its count of sampled items. Inserting items does
+    /// not change the order.
     labels: Vec<(u32, String, usize)>,
 }
 

@@ -19,10 +19,10 @@ use super::super::errors::{Problem, is_unreadable};
 use super::super::log;
 use super::items::Given;
 
-/// A chunk ends with the item that reaches this many bytes.
+/// Minimum bytes of a chunk, unless it is the last: a chunk ends after the item that reaches them.
 const CHUNK: usize = 1 << 18;
 
-/// An item of a page. A damaged item is reported in its place, so that it does not hide all others.
+/// An item of a page. An error replaces a damaged item, so that the page still has the others.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Entry {
@@ -31,7 +31,7 @@ enum Entry {
 }
 
 impl Entry {
-    /// Reads an item; `None` if it was removed meanwhile.
+    /// Reads an item; returns `None` if the item was removed since the ids were listed.
     fn read(reader: &Reader, id: &ItemId, bits: usize) -> Result<Option<Entry>, Error> {
         match reader.get(id) {
             Ok(item) => Ok(item.map(|item| Entry::Item(Given::new(item, bits)))),
@@ -50,7 +50,7 @@ pub struct FullPage {
     done: usize,
     /// Number of bytes serialised so far; 0 before the first item.
     bytes: usize,
-    /// True if items may follow the last of `ids`.
+    /// True if the collection may have items after the last of `ids`.
     has_more: bool,
 }
 
@@ -69,7 +69,7 @@ impl FullPage {
         self.ids.truncate(self.done);
     }
 
-    /// Returns the text that completes the page after the chunks so far.
+    /// Returns the JSON that follows the last item of the page.
     fn closing(&self) -> Result<Vec<u8>, Problem> {
         let last = self.done.checked_sub(1).and_then(|last| self.ids.get(last));
         let next = last.filter(|_| self.has_more || !self.is_done());
