@@ -99,7 +99,7 @@ from hashbrook import Store
 
 rows = np.random.default_rng(1).normal(size=(50_000, 64)).astype(np.float32)
 store = Store.create(sys.argv[1], dim=64, bits=32, method="lsh")
-for start in range(0, 200_000, 50_000):
+for start in range(0, 400_000, 50_000):
     store.put(range(start, start + 50_000), rows)
 with open(os.path.join(sys.argv[1], "journal", "00000000.journal"), "r+b") as journal:
     journal.seek(-1000, os.SEEK_END)
@@ -110,7 +110,7 @@ def hook(failure):
     failures.append(failure.exc_value)
     reported.set()
 sys.unraisablehook = hook
-threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     store.verify()
     raise SystemExit("too fast to be stopped")
