@@ -20,7 +20,7 @@ def stopped(call):
     def stop():
         while not _hashbrook.under_way():
             pass
-        time.sleep(0.1)
+        time.sleep(0.02)
         os.kill(os.getpid(), signal.SIGINT)
     threading.Thread(target=stop).start()
     try:
@@ -79,9 +79,9 @@ def handler(*_):
     except RuntimeError as error:
         asked.append(str(error))
 signal.signal(signal.SIGINT, handler)
-assert not stopped(lambda: model.learn(X[:20_000], y[:20_000]))
+assert not stopped(lambda: model.learn(X, y))
 assert asked == ["the model is learning in this very thread, and cannot be asked before it is done"], asked
-assert model.seen == 22_000
+assert model.seen == 62_000
 """,
 }
 
